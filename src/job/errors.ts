@@ -1,0 +1,164 @@
+/**
+ * Everything that can be wrong with a request, as data: status, code, field, what was expected.
+ * Thrown as {@link ApiError} inside one object, carried as {@link ErrorData} between objects (custom properties of
+ * thrown errors do not cross an RPC boundary), and turned into JSON in exactly one place, `src/http/errors.ts`.
+ */
+
+/** Codes of the HTTP contract. `QUEUE_FULL` is upper case there too. */
+export type ErrorCode =
+  | 'invalid_payload'
+  | 'invalid_request'
+  | 'schema_validation'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'method_not_allowed'
+  | 'not_found'
+  | 'duplicate'
+  | 'conflict'
+  | 'result_pruned'
+  | 'payload_too_large'
+  | 'unsupported'
+  | 'rate_limited'
+  | 'QUEUE_FULL'
+  | 'backend_error'
+  | 'invalid_configuration'
+  | 'unavailable'
+  | 'timeout';
+
+/** An error in the shape that crosses RPC and becomes the body of an HTTP answer. */
+export interface ErrorData {
+  /** HTTP status, 400 to 599. */
+  status: number;
+  code: ErrorCode;
+  /** `error.type` on the wire; the code when absent. */
+  type?: string;
+  message: string;
+  /** May the same request succeed when it is sent again unchanged? */
+  retryable: boolean;
+  details?: Record<string, unknown>;
+  hint?: string;
+  /** Extra response headers, e.g. `Allow`, `Retry-After`. */
+  headers?: Record<string, string>;
+}
+
+/** A result that can cross RPC without losing what its error says. */
+export type Outcome<T> = { ok: true; value: T } | { ok: false; error: ErrorData };
+
+/** The one error type of the product's own rules. Anything else that is thrown is a defect and answers 500. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(readonly data: ErrorData) {
+    super(data.message);
+  }
+}
+
+/** Unwraps an {@link Outcome}. @throws {ApiError} when it holds an error. */
+export function unwrap<T>(outcome: Outcome<T>): T {
+  if (outcome.ok) return outcome.value;
+  throw new ApiError(outcome.error);
+}
+
+/** Runs `fn`, turning a thrown {@link ApiError} into data; other errors pass through. */
+export function outcomeOf<T>(fn: () => T): Outcome<T> {
+  try {
+    return { ok: true, value: fn() };
+  } catch (error) {
+    if (error instanceof ApiError) return { ok: false, error: error.data };
+    throw error;
+  }
+}
+
+/** 400: the body is empty, not JSON, not an object, or nested too deeply. */
+export function invalidPayload(message: string, details?: Record<string, unknown>): ApiError {
+  return new ApiError({
+    status: 400,
+    code: 'invalid_payload',
+    message,
+    retryable: false,
+    ...(details && { details }),
+  });
+}
+
+/** 400: one field is missing or malformed. `field` is its path as the client wrote it, e.g. `options.priority`. */
+export function invalidRequest(field: string, message: string, details: Record<string, unknown> = {}): ApiError {
+  return new ApiError({
+    status: 400,
+    code: 'invalid_request',
+    message,
+    retryable: false,
+    details: { field, ...details },
+  });
+}
+
+/** 422: a retry policy says something impossible. `field` is its path, e.g. `retry.jitter.amount`. */
+export function invalidPolicy(field: string, message: string): ApiError {
+  return new ApiError({
+    status: 422,
+    code: 'invalid_request',
+    type: 'validation_error',
+    message: `${field}: ${message}`,
+    retryable: false,
+    details: { field },
+  });
+}
+
+/** 404 with the kind and name of what does not exist. */
+export function notFound(resourceType: string, resourceId: string, hint?: string): ApiError {
+  return new ApiError({
+    status: 404,
+    code: 'not_found',
+    message: `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${resourceId} not found.`,
+    retryable: false,
+    details: { resource_type: resourceType, resource_id: resourceId },
+    ...(hint && { hint }),
+  });
+}
+
+/** 409: the operation is not legal in the job's present state. */
+export function conflict(message: string, details: Record<string, unknown>): ApiError {
+  return new ApiError({ status: 409, code: 'conflict', message, retryable: false, details });
+}
+
+/** 409: the client-chosen id, or the unique key, is taken. */
+export function duplicate(existingId: string, existingState: string, details: Record<string, unknown> = {}): ApiError {
+  return new ApiError({
+    status: 409,
+    code: 'duplicate',
+    message: `Job ${existingId} exists already (${existingState}).`,
+    retryable: false,
+    details: { existing_job_id: existingId, existing_job_state: existingState, ...details },
+  });
+}
+
+/** 413: `field` is larger than allowed. */
+export function payloadTooLarge(field: string, actualBytes: number, maxBytes: number, unit = 'bytes'): ApiError {
+  return new ApiError({
+    status: 413,
+    code: 'payload_too_large',
+    message: `${field} is too large: ${actualBytes} ${unit}, at most ${maxBytes} are accepted.`,
+    retryable: false,
+    details: { field, actual_bytes: actualBytes, max_bytes: maxBytes },
+  });
+}
+
+/** 422: a feature or version that is not offered. */
+export function unsupported(message: string, details?: Record<string, unknown>): ApiError {
+  return new ApiError({ status: 422, code: 'unsupported', message, retryable: false, ...(details && { details }) });
+}
+
+/** 500: the deployment's own settings contradict each other. `details` names the variables. */
+export function invalidConfiguration(message: string, details: Record<string, unknown>): ApiError {
+  return new ApiError({ status: 500, code: 'invalid_configuration', message, retryable: false, details });
+}
+
+/** 503: storage or an object is overloaded or unreachable; try again after `retryAfterSeconds`. */
+export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
+  return new ApiError({
+    status: 503,
+    code: 'unavailable',
+    message,
+    retryable: true,
+    headers: { 'Retry-After': String(retryAfterSeconds) },
+  });
+}

@@ -1,0 +1,153 @@
+/**
+ * What a job is, as data that crosses RPC: the part its producer wrote ({@link JobBody}), the columns a queue keeps
+ * about it, and its history. Times are epoch milliseconds here; the HTTP layer writes RFC 3339.
+ */
+
+/** A retry policy as a user wrote it; its fields are those of the reference (`docs/retries.md`). */
+export type RetryInput = Record<string, unknown>;
+
+export type JobState =
+  | 'scheduled'
+  | 'available'
+  | 'pending'
+  | 'active'
+  | 'retryable'
+  | 'completed'
+  | 'cancelled'
+  | 'discarded';
+
+/** Every state, in the order of a life. */
+export const JOB_STATES: readonly JobState[] = [
+  'scheduled',
+  'available',
+  'pending',
+  'active',
+  'retryable',
+  'completed',
+  'cancelled',
+  'discarded',
+];
+
+/** States that end a job. */
+export const TERMINAL_STATES: readonly JobState[] = ['completed', 'cancelled', 'discarded'];
+
+/** The part of a job that its producer wrote. Stored once, as JSON. */
+export interface JobBody {
+  type: string;
+  args: unknown[];
+  meta: Record<string, unknown>;
+  /** Execution limit in ms, counted from the start of an attempt. */
+  timeout_ms?: number;
+  /** Length of a lease in ms. */
+  visibility_timeout_ms?: number;
+  /** The job layer of the retry policy, as written. */
+  retry?: RetryInput;
+  /** `options.max_attempts`, when written outside `retry`. */
+  max_attempts?: number;
+  /** Epoch ms, when the job was delayed. */
+  scheduled_at?: number;
+  /** Epoch ms; the job must not start at or after it. */
+  expires_at?: number;
+  unique?: unknown;
+  rate_limit?: unknown;
+  tags?: string[];
+  schema?: unknown;
+  version?: number | string;
+  /** `options.metadata`, kept beside the envelope. */
+  metadata?: Record<string, unknown>;
+  /** Unknown top-level members (`x_*`, `ext_*`, …), echoed in every envelope. */
+  extra?: Record<string, unknown>;
+}
+
+/** A validated job on its way into a queue object. */
+export interface NewJob {
+  /** Client-chosen id (UUIDv7), if any. */
+  id?: string;
+  type: string;
+  /** −100 … 100; higher first. */
+  priority: number;
+  /** Epoch ms; absent or not in the future: at once. */
+  scheduledAt?: number;
+  /** Epoch ms. */
+  expiresAt?: number;
+  /** Start in `pending` and wait for `activate`. */
+  pending?: boolean;
+  /** The job layer of the retry policy including `max_attempts`, to be checked over the queue's own layers. */
+  retry?: RetryInput;
+  /** JSON of a {@link JobBody}. */
+  body: string;
+}
+
+/** One failed attempt in a job's history. */
+export interface JobErrorEntry {
+  /** The attempt that failed, from 1. */
+  attempt: number;
+  /** Epoch ms. */
+  occurred_at: number;
+  /** How long the attempt ran, when known. */
+  duration_ms: number | null;
+  code: string;
+  type: string;
+  message: string;
+  retryable?: boolean;
+  details?: unknown;
+  /** Delay chosen before the next run; null when there is none. */
+  backoff_ms: number | null;
+  /** Why the job ended with this failure; null while runs remain. */
+  reason: string | null;
+}
+
+/** What happened to a job so far. Absent members did not happen. Times in epoch ms. */
+export interface JobHistory {
+  /** The last failure, until a success. */
+  error?: JobErrorEntry;
+  /** All failures, oldest first, the newest 1000. */
+  errors?: JobErrorEntry[];
+  started_at?: number;
+  completed_at?: number;
+  cancelled_at?: number;
+  discarded_at?: number;
+  retry_delay_ms?: number;
+  /** Why the job was discarded. */
+  reason?: string;
+  /** True when a human should look: the job is in the dead letter list. */
+  dead_letter?: boolean;
+}
+
+/** A job as its queue object hands it out. */
+export interface JobRecord {
+  id: string;
+  queue: string;
+  type: string;
+  state: JobState;
+  priority: number;
+  /** Attempts begun; 0 until the first claim. */
+  attempt: number;
+  created_at: number;
+  enqueued_at: number;
+  /** Epoch ms of the next run, in `retryable` and `scheduled`. */
+  due_at?: number;
+  /** JSON of a {@link JobBody}. */
+  body: string;
+  history: JobHistory;
+  /** Holder of the lease, while active. */
+  worker_id?: string;
+  /** JSON text of the result, when completed with one. */
+  result?: string;
+  /** 0 … 1, once reported. */
+  progress?: number;
+  progress_data?: unknown;
+  checkpoint?: { state: unknown; sequence: number };
+}
+
+/** The retry layers between a job and the deployment variables. Absent layers are empty. */
+export interface LowerLayers {
+  job_type?: RetryInput;
+  queue?: RetryInput;
+}
+
+/** A job with what is needed to show its effective retry policy. */
+export interface JobView {
+  record: JobRecord;
+  layers: LowerLayers;
+}

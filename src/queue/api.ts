@@ -1,0 +1,207 @@
+/**
+ * What a queue object answers over RPC. The HTTP layer talks to this interface and nothing else; every method takes
+ * the queue's name first, because an object that was never used does not know its own.
+ *
+ * Rules of all methods: errors of the product's rules come back as `{ ok: false, error }`, only defects throw; reading
+ * never writes; a write is answered only when it is durable (the runtime's output gate).
+ */
+import type { Outcome } from '../job/errors';
+import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput } from '../job/record';
+
+/** What the producer needs to build its envelopes: one entry for each job, in the order given. */
+export interface EnqueueReceipt {
+  jobs: { record: JobRecord; layers: LowerLayers }[];
+}
+
+/** Names the attempt that a report is about; absent members are not checked. */
+export interface AttemptName {
+  attempt?: number;
+  delivery_id?: string;
+  worker_id?: string;
+}
+
+/** A claim by a worker that pulls. */
+export interface ClaimRequest {
+  /** 1 … 100. */
+  count: number;
+  worker_id?: string;
+  /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
+  visibility_timeout_ms?: number;
+  /** Wait up to this long for work, 0 … 20000 ms. */
+  wait_ms?: number;
+}
+
+/** A failure as a handler or worker reports it (`error` of nack, or of a push answer). */
+export interface ReportedError {
+  code?: string;
+  type?: string;
+  message?: string;
+  retryable?: boolean;
+  details?: unknown;
+  /** Class names, own class first. */
+  classes?: string[];
+  kill?: boolean;
+  /** A duration, see `job/duration`. */
+  retry_in?: unknown;
+  /** RFC 3339 or epoch ms. */
+  retry_at?: unknown;
+}
+
+export interface AckRequest extends AttemptName {
+  job_id: string;
+  /** JSON text of the result, if one was given. */
+  result?: string;
+}
+
+export interface NackRequest extends AttemptName {
+  job_id: string;
+  error: ReportedError;
+  /** Give the job back without an error; the attempt stays counted. */
+  requeue?: boolean;
+}
+
+/** A page of jobs, newest first. */
+export interface ListRequest {
+  states?: JobState[];
+  /** Exact type, or a prefix ending in `*`. */
+  type?: string;
+  /** Only jobs before this position (exclusive), from a former page. */
+  before?: number;
+  /** Only jobs created at or before this time, epoch ms. */
+  createdUntil?: number;
+  /** 1 … 200. */
+  limit: number;
+}
+
+export interface ListPage {
+  jobs: (JobView & { position: number })[];
+  /** How many match in all. */
+  total: number;
+  has_more: boolean;
+}
+
+export interface DeadLetterRequest {
+  type?: string;
+  error_type?: string;
+  /** Discarded at or after / before, epoch ms. */
+  since?: number;
+  until?: number;
+  /** How many to return, from the newest. */
+  limit: number;
+}
+
+export type StateCounts = Record<JobState, number>;
+
+export interface QueueStats {
+  queue: string;
+  exists: boolean;
+  paused: boolean;
+  counts: StateCounts;
+  /** Dead letters, part of `discarded`. */
+  dead: number;
+  created_at?: number;
+  computed_at: number;
+}
+
+export interface QueueStatus {
+  name: string;
+  paused: boolean;
+  /** Epoch ms of the last change. */
+  changed_at: number;
+}
+
+/** An event of the live feed. Kept in memory only. */
+export interface QueueEvent {
+  /** `evt_` + UUIDv7: sorts by time. */
+  id: string;
+  type: string;
+  queue: string;
+  /** Job id, or the queue's name. */
+  subject: string;
+  /** Epoch ms. */
+  time: number;
+  data: Record<string, unknown>;
+}
+
+/** Settings of one queue. Absent: the deployment's default. */
+export interface QueueConfig {
+  /** How many pushed jobs may run at once, 1 … 10000. Default 10. */
+  concurrency?: number;
+  /** Lease length in ms. Default 30 minutes. */
+  visibility_timeout_ms?: number;
+  /** Execution limit in ms for jobs without one. */
+  default_timeout_ms?: number;
+  /** The queue layer of the retry policy. */
+  default_retry?: RetryInput;
+  /** Retention in ms of each terminal state. */
+  retention?: { completed?: number; discarded?: number; cancelled?: number };
+  dead_letter?: { max_age?: number; max_count?: number };
+}
+
+export interface HeartbeatRequest {
+  worker_id: string;
+  /** The jobs to extend; absent: every lease the worker holds in this queue. */
+  job_ids?: string[];
+  visibility_timeout_ms?: number;
+}
+
+export interface QueueApi {
+  /** All or nothing. Errors carry `details.index` when there is more than one job. */
+  enqueue(queue: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
+  get(queue: string, id: string): Promise<Outcome<JobView>>;
+  cancel(queue: string, id: string): Promise<Outcome<JobView>>;
+  activate(queue: string, id: string): Promise<Outcome<JobView>>;
+  claim(queue: string, request: ClaimRequest): Promise<Outcome<JobView[]>>;
+  ack(queue: string, request: AckRequest): Promise<Outcome<JobView>>;
+  nack(queue: string, request: NackRequest): Promise<Outcome<JobView>>;
+  /** Ids whose leases were extended, and a test directive found on a held job. */
+  heartbeat(queue: string, request: HeartbeatRequest): Promise<Outcome<{ extended: string[]; directive?: string }>>;
+  list(queue: string, request: ListRequest): Promise<Outcome<ListPage>>;
+  deadLetters(queue: string, request: DeadLetterRequest): Promise<Outcome<{ jobs: JobView[]; total: number }>>;
+  deadLetter(queue: string, id: string): Promise<Outcome<JobView>>;
+  /** `discarded`, `cancelled` or `retryable` → `available`, attempt 0. With `deadLetterOnly`: 404 unless dead. */
+  redrive(
+    queue: string,
+    id: string,
+    options: { deadLetterOnly: boolean; override?: { meta?: Record<string, unknown>; retry?: RetryInput } },
+  ): Promise<Outcome<JobView>>;
+  deleteDeadLetter(queue: string, id: string): Promise<Outcome<{ job_id: string }>>;
+  stats(queue: string): Promise<Outcome<QueueStats>>;
+  pause(queue: string): Promise<Outcome<QueueStatus>>;
+  resume(queue: string): Promise<Outcome<QueueStatus>>;
+  config(queue: string): Promise<Outcome<QueueConfig>>;
+  /** Merges `change` into the stored settings; `null` members return to the default. */
+  configure(queue: string, change: { [K in keyof QueueConfig]?: QueueConfig[K] | null }): Promise<Outcome<QueueConfig>>;
+  events(queue: string, request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */
+  reset(queue: string): Promise<void>;
+}
+
+/** A queue the directory knows. */
+export interface KnownQueue {
+  name: string;
+  /** 32-bit number in the ids of its jobs. */
+  route: number;
+  created_at: number;
+}
+
+export interface WorkerBeat {
+  worker_id: string;
+  state?: string;
+  shutdown?: boolean;
+  hostname?: string;
+  pid?: number;
+  queues?: string[];
+  concurrency?: number;
+  labels?: unknown;
+  version?: string;
+  active_jobs?: number;
+}
+
+export interface DirectoryApi {
+  /** Registers a queue once; answers its route. */
+  register(name: string): Promise<KnownQueue>;
+  list(): Promise<KnownQueue[]>;
+  resolve(route: number): Promise<KnownQueue | null>;
+  reset(): Promise<void>;
+}
