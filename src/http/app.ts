@@ -1,0 +1,45 @@
+/** The HTTP application: what surrounds every request, and the routes. */
+import { Hono } from 'hono';
+import { METHOD_NAME_ALL } from 'hono/router';
+import type { App, AppEnv } from './context';
+import { answerError, answerNoRoute } from './errors';
+import { authentication } from './middleware/auth';
+import { cors, preflight } from './middleware/cors';
+import { requestId } from './middleware/request-id';
+import { refuseUnoffered } from './middleware/unoffered';
+import { protocolVersion } from './middleware/version';
+import { adminRoutes } from './routes/admin';
+import { deadLetterRoutes } from './routes/dead-letter';
+import { eventRoutes } from './routes/events';
+import { jobRoutes } from './routes/jobs';
+import { queueRoutes } from './routes/queues';
+import { systemRoutes } from './routes/system';
+import { workerRoutes } from './routes/workers';
+
+const PREFIX = '/ojs/v1';
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** Builds the application. Its order is a rule: an answer of any kind has an id, a version and CORS headers. */
+export function createApp(): App {
+  const app: App = new Hono<AppEnv>();
+  app.use(requestId(), cors(), protocolVersion(), preflight(), authentication(), refuseUnoffered());
+  app.route('/', systemRoutes());
+  app.route(PREFIX, jobRoutes());
+  app.route(PREFIX, workerRoutes());
+  app.route(PREFIX, queueRoutes());
+  app.route(PREFIX, deadLetterRoutes());
+  app.route(PREFIX, eventRoutes());
+  app.route(`${PREFIX}/admin`, adminRoutes());
+  app.onError((error, c) => answerError(error, c));
+  app.notFound((c) => answerNoRoute(c, allowedMethods(app, c.req.path)));
+  return app;
+}
+
+/** The methods that some route offers for this path; none: the path does not exist. */
+function allowedMethods(app: App, path: string): string[] {
+  const offered = METHODS.filter((method) =>
+    app.router.match(method, path)[0].some(([[, route]]) => route.method !== METHOD_NAME_ALL),
+  );
+  if (offered.length === 0) return [];
+  return offered.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+}

@@ -1,0 +1,79 @@
+/** The only place where an error becomes JSON. */
+import { ApiError, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
+import type { AppContext } from './context';
+import { json } from './respond';
+
+const DOCS_URL = 'https://openjobspec.org/docs/errors';
+
+/** What to do about an error that brings no hint of its own. */
+const HINTS: Record<ErrorCode, string> = {
+  invalid_payload: 'Send one JSON object, encoded as UTF-8, in the body.',
+  invalid_request: 'Correct the field named in details.field and send the request again.',
+  schema_validation: 'Make args fit the schema registered for this job type.',
+  unauthorized: 'Send "Authorization: Bearer <key>" with a key of this deployment.',
+  forbidden: 'Use a key that has the scope named in details.required_scope.',
+  method_not_allowed: 'Use one of the methods in the Allow header.',
+  not_found: 'Check the spelling; ended jobs are removed after their retention.',
+  duplicate: 'The job exists already: read it, or leave the id out to have one chosen.',
+  conflict: "Read the job's present state and decide again; nothing was changed.",
+  result_pruned: 'Results are kept for a limited time; raise the retention of the queue.',
+  payload_too_large: 'Send less, or send a reference to where the data lies.',
+  unsupported: 'See GET /ojs/manifest for what this server offers.',
+  rate_limited: 'Wait as long as Retry-After says.',
+  QUEUE_FULL: 'Wait as long as Retry-After says, or raise the bound of the queue.',
+  backend_error: 'Try again; if it persists, look for the request id in the logs.',
+  invalid_configuration: 'Correct the variables named in details and deploy again.',
+  unavailable: 'Wait as long as Retry-After says, then send the same request again.',
+  timeout: 'Try again later.',
+};
+
+/** Answers `error`, whatever was thrown. Defects are logged with the request id and say nothing of the inside. */
+export function answerError(thrown: unknown, c: AppContext): Response {
+  const error = errorData(thrown, c);
+  return json(
+    c,
+    {
+      error: {
+        code: error.code,
+        type: error.type ?? error.code,
+        message: error.message,
+        retryable: error.retryable,
+        request_id: c.get('requestId'),
+        ...(error.details && { details: error.details }),
+        hint: error.hint ?? HINTS[error.code],
+        docs_url: `${DOCS_URL}#${error.code.toLowerCase()}`,
+      },
+    },
+    error.status,
+    error.headers,
+  );
+}
+
+/** 404 for a path that no route has, 405 with `Allow` for a known path and another method. */
+export function answerNoRoute(c: AppContext, allowed: string[]): Response {
+  if (allowed.length === 0)
+    return answerError(notFound('route', c.req.path, 'Check the path and its version prefix.'), c);
+  const error: ErrorData = {
+    status: 405,
+    code: 'method_not_allowed',
+    message: `${c.req.method} is not allowed on ${c.req.path}.`,
+    retryable: false,
+    details: { allowed },
+    headers: { Allow: allowed.join(', ') },
+  };
+  return answerError(new ApiError(error), c);
+}
+
+function errorData(thrown: unknown, c: AppContext): ErrorData {
+  if (thrown instanceof ApiError) return thrown.data;
+  console.error(`${c.get('requestId')} ${c.req.method} ${c.req.path} failed:`, thrown);
+  if (isPassing(thrown)) return unavailable('The storage of this queue is overloaded or moving.').data;
+  return { status: 500, code: 'backend_error', message: 'The request failed unexpectedly.', retryable: true };
+}
+
+/** Did the runtime mark this as an object's overload or a lost connection, rather than a defect? */
+function isPassing(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  const { overloaded, retryable } = thrown as Error & { overloaded?: unknown; retryable?: unknown };
+  return overloaded === true || retryable === true;
+}

@@ -1,0 +1,119 @@
+/**
+ * Who may call what. Keys come as `Authorization: Bearer`, as `?access_token=` or as a cookie (EventSource can send no
+ * header); each key has scopes, and the path and method say which one is needed. Without any key configured only
+ * loopback hosts are served, so that nobody opens a queue to the world by forgetting a setting.
+ */
+import { getCookie } from 'hono/cookie';
+import { type ApiKey, readConfig, type Scope } from '../../config';
+import { ApiError } from '../../job/errors';
+import type { AppContext, Middleware } from '../context';
+
+const PROBES: ReadonlySet<string> = new Set(['/health', '/ready', '/ojs/v1/health', '/v1/health']);
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Cookie and query parameter that carry a key. */
+const TOKEN_NAME = 'access_token';
+
+/** Admin paths below `/ojs/v1/admin` that destroy jobs in bulk. */
+const PURGES = [
+  /^\/reset$/,
+  /^\/queues\/[^/]+\/jobs$/,
+  /^\/jobs\/bulk\/delete$/,
+  /^\/dead-letter(\/[^/]+)?$/,
+  /^\/tenants\/[^/]+$/,
+];
+
+/** POST routes under `/ojs/v1/admin` that only compute an answer. */
+const ADMIN_READS: ReadonlySet<string> = new Set(['/retry/preview']);
+
+const ADMIN_PREFIX = '/ojs/v1/admin';
+
+export function authentication(): Middleware {
+  return async (c, next) => {
+    if (!PROBES.has(c.req.path)) await authorize(c);
+    await next();
+  };
+}
+
+async function authorize(c: AppContext): Promise<void> {
+  const { apiKeys } = readConfig(c.env);
+  if (apiKeys.length === 0) {
+    // The URL's own host is what the client connected to; forwarding headers are only what it claims.
+    if (LOOPBACK.has(new URL(c.req.url).hostname)) return;
+    throw unauthorized(
+      'This deployment has no API key, so it serves loopback hosts only.',
+      'Set a key with "wrangler secret put API_KEYS", then send it as "Authorization: Bearer <key>".',
+    );
+  }
+  const token = presentedToken(c);
+  if (token === undefined) throw unauthorized('An API key is required.');
+  const key = await findKey(apiKeys, token);
+  if (key === undefined) throw unauthorized('This API key is not known.');
+  const scope = requiredScope(c.req.method, c.req.path);
+  if (!key.scopes.includes(scope)) throw forbidden(scope);
+}
+
+/** The scope that a request needs. */
+export function requiredScope(method: string, path: string): Scope {
+  const reads = READ_METHODS.has(method);
+  if (path !== ADMIN_PREFIX && !path.startsWith(`${ADMIN_PREFIX}/`)) return reads ? 'data:read' : 'data:write';
+  const below = path.slice(ADMIN_PREFIX.length);
+  if (reads || ADMIN_READS.has(below)) return 'admin:read';
+  const purges = (method === 'DELETE' || method === 'POST') && PURGES.some((pattern) => pattern.test(below));
+  return purges ? 'admin:purge' : 'admin:write';
+}
+
+function presentedToken(c: AppContext): string | undefined {
+  const header = c.req.header('Authorization');
+  if (header !== undefined) return /^Bearer +(\S+) *$/i.exec(header)?.[1];
+  return c.req.query(TOKEN_NAME) ?? (mayUseCookie(c) ? getCookie(c, TOKEN_NAME) : undefined);
+}
+
+/** A browser sends cookies along with requests of foreign pages; only same-origin ones may change anything. */
+function mayUseCookie(c: AppContext): boolean {
+  const origin = c.req.header('Origin');
+  return READ_METHODS.has(c.req.method) || origin === undefined || origin === new URL(c.req.url).origin;
+}
+
+const digests = new WeakMap<readonly ApiKey[], Promise<ArrayBuffer[]>>();
+
+/** Compares digests of equal length in constant time, and all of them, so that timing tells nothing of the keys. */
+async function findKey(keys: readonly ApiKey[], token: string): Promise<ApiKey | undefined> {
+  let known = digests.get(keys);
+  if (known === undefined) {
+    known = Promise.all(keys.map(({ key }) => sha256(key)));
+    digests.set(keys, known);
+  }
+  const presented = await sha256(token);
+  let found: ApiKey | undefined;
+  for (const [index, digest] of (await known).entries()) {
+    if (crypto.subtle.timingSafeEqual(digest, presented)) found = keys[index];
+  }
+  return found;
+}
+
+function sha256(text: string): Promise<ArrayBuffer> {
+  return crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+}
+
+function unauthorized(message: string, hint?: string): ApiError {
+  return new ApiError({
+    status: 401,
+    code: 'unauthorized',
+    message,
+    retryable: false,
+    ...(hint && { hint }),
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  });
+}
+
+function forbidden(scope: Scope): ApiError {
+  return new ApiError({
+    status: 403,
+    code: 'forbidden',
+    message: `This API key lacks the scope ${scope}.`,
+    retryable: false,
+    details: { required_scope: scope },
+  });
+}

@@ -1,0 +1,155 @@
+/** What workers say about an attempt: ack, nack and heartbeat bodies, read into what a queue object takes. */
+
+import {
+  isObject,
+  optional,
+  type Reader,
+  readBoolean,
+  readDuration,
+  readInteger,
+  readList,
+  readMilliseconds,
+  readName,
+  readString,
+} from '../job/envelope/fields';
+import { MAX_RESULT_BYTES, utf8Bytes } from '../job/envelope/names';
+import { invalidRequest, notFound, payloadTooLarge } from '../job/errors';
+import { isUuidV7 } from '../job/ids';
+import { parseTimestamp } from '../job/time';
+import type { AckRequest, AttemptName, HeartbeatRequest, NackRequest, ReportedError } from '../queue/api';
+import type { JsonObject } from './body';
+
+const MAX_NAME = 255;
+const MAX_ATTEMPT = 2_147_483_647;
+/** Most jobs one heartbeat may name. */
+const MAX_HELD = 10_000;
+
+/** The worker's name for itself. */
+export const readWorkerId = readName(MAX_NAME);
+
+/** Code of a failure whose handler named none. */
+const DEFAULT_ERROR_CODE = 'handler_error';
+
+/** Which attempt a report is about, when it says so. `deliveryHeader` stands in for a missing `delivery_id`. */
+function readAttempt(body: JsonObject, deliveryHeader: string | undefined): AttemptName {
+  const attempt = optional(body, 'attempt', readInteger(1, MAX_ATTEMPT));
+  const delivery = optional(body, 'delivery_id', readName(MAX_NAME)) ?? deliveryHeader;
+  const worker = optional(body, 'worker_id', readWorkerId);
+  return {
+    ...(attempt !== undefined && { attempt }),
+    ...(delivery !== undefined && { delivery_id: delivery }),
+    ...(worker !== undefined && { worker_id: worker }),
+  };
+}
+
+/**
+ * The job a report is about: from the path, else from the body.
+ * @throws {ApiError} 400 when neither names one or both name different ones, 404 when it is no job id
+ */
+export function readJobId(body: JsonObject, pathId: string | undefined): string {
+  const named = pathId === undefined ? body.job_id : (body.job_id ?? pathId);
+  if (typeof named !== 'string') throw invalidRequest('job_id', 'job_id is required and must be a string.');
+  if (pathId !== undefined && named !== pathId) {
+    throw invalidRequest('job_id', 'job_id differs from the job named in the path.');
+  }
+  if (!isUuidV7(named)) throw notFound('job', named);
+  return named;
+}
+
+/** Reads an ack. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
+export function readAck(body: JsonObject, pathId: string | undefined, deliveryHeader: string | undefined): AckRequest {
+  const request: AckRequest = { job_id: readJobId(body, pathId), ...readAttempt(body, deliveryHeader) };
+  if (body.result === undefined || body.result === null) return request;
+  const result = JSON.stringify(body.result);
+  const bytes = utf8Bytes(result, MAX_RESULT_BYTES);
+  if (bytes > MAX_RESULT_BYTES) throw payloadTooLarge('result', bytes, MAX_RESULT_BYTES);
+  return { ...request, result };
+}
+
+/** Reads a nack. @throws {ApiError} 400 or 404 */
+export function readNack(
+  body: JsonObject,
+  pathId: string | undefined,
+  deliveryHeader: string | undefined,
+): NackRequest {
+  const requeue = optional(body, 'requeue', readBoolean);
+  return {
+    job_id: readJobId(body, pathId),
+    ...readAttempt(body, deliveryHeader),
+    error: readReportedError(body.error),
+    ...(requeue !== undefined && { requeue }),
+  };
+}
+
+/** A failure: an object, a plain string that is its message, or nothing. */
+function readReportedError(value: unknown): ReportedError {
+  if (value === undefined || value === null) return { code: DEFAULT_ERROR_CODE, message: '' };
+  if (typeof value === 'string') return { code: DEFAULT_ERROR_CODE, message: value };
+  if (!isObject(value)) throw invalidRequest('error', 'error must be an object or a string.');
+  const read = <T>(name: string, reader: Reader<T>): T | undefined => optional(value, name, reader, 'error.');
+  const error: ReportedError = {
+    code: read('code', readString) || DEFAULT_ERROR_CODE,
+    type: read('type', readString) || undefined,
+    message: read('message', readString) ?? '',
+    retryable: read('retryable', readBoolean),
+    details: value.details ?? undefined,
+    classes: read('classes', readList(100, readString)),
+    kill: read('kill', readBoolean),
+    retry_in: read('retry_in', checked(readDuration)),
+    retry_at: read('retry_at', checked(readRunAt)),
+  } as ReportedError;
+  return Object.fromEntries(Object.entries(error).filter(([, member]) => member !== undefined));
+}
+
+/** Checks a value but keeps it as written: the queue object reads it with its own clock. */
+function checked(reader: Reader<unknown>): Reader<unknown> {
+  return (value, field) => {
+    reader(value, field);
+    return value;
+  };
+}
+
+const readRunAt: Reader<unknown> = (value, field) => {
+  const isEpoch = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 8.64e15;
+  if (isEpoch || parseTimestamp(value) !== undefined) return value;
+  throw invalidRequest(field, `${field} must be an RFC 3339 time with a zone, or epoch milliseconds.`);
+};
+
+/** A heartbeat: who, what it holds, and which queues it works on. */
+export interface Heartbeat {
+  worker_id: string;
+  /** The jobs to extend; absent: whatever the worker holds. */
+  job_ids?: string[];
+  visibility_timeout_ms?: number;
+  queues?: string[];
+}
+
+/** Reads a heartbeat. `active_jobs` may be the ids or only their number. @throws {ApiError} 400 */
+export function readHeartbeat(body: JsonObject, readQueues: Reader<string[]>): Heartbeat {
+  const worker_id = readWorkerId(body.worker_id, 'worker_id');
+  const visibility = optional(body, 'visibility_timeout_ms', readMilliseconds);
+  const queues = optional(body, 'queues', readQueues);
+  const ids = optional(body, 'active_job_ids', readList(MAX_HELD, readString));
+  const active = optional(body, 'active_jobs', readActiveJobs);
+  const named =
+    Array.isArray(active) || ids ? [...new Set([...(Array.isArray(active) ? active : []), ...(ids ?? [])])] : undefined;
+  return {
+    worker_id,
+    // A worker that counts zero jobs holds none, the same as an empty list.
+    ...((named ?? (active === 0 ? [] : undefined)) && { job_ids: named ?? [] }),
+    ...(visibility !== undefined && { visibility_timeout_ms: visibility }),
+    ...(queues !== undefined && { queues }),
+  };
+}
+
+const readActiveJobs: Reader<string[] | number> = (value, field) =>
+  typeof value === 'number' ? readInteger(0, MAX_HELD)(value, field) : readList(MAX_HELD, readString)(value, field);
+
+/** The part of a heartbeat that one queue needs. */
+export function forQueue(beat: Heartbeat, jobIds: string[] | undefined): HeartbeatRequest {
+  return {
+    worker_id: beat.worker_id,
+    ...(jobIds && { job_ids: jobIds }),
+    ...(beat.visibility_timeout_ms !== undefined && { visibility_timeout_ms: beat.visibility_timeout_ms }),
+  };
+}

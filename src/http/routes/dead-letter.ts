@@ -1,0 +1,95 @@
+/** Routes about discarded jobs that wait for a human. */
+import { Hono } from 'hono';
+import { readConfig } from '../../config';
+import { optional, readObject, readQueueName } from '../../job/envelope/fields';
+import { readMeta } from '../../job/envelope/parse';
+import { renderJob } from '../../job/envelope/render';
+import { unsupported, unwrap } from '../../job/errors';
+import type { RetryInput } from '../../job/record';
+import { checkRetryLayer } from '../../job/retry/validate';
+import { type JsonObject, readOptionalBody } from '../body';
+import type { AppContext, AppEnv } from '../context';
+import { deadLetterStats, listDeadLetters } from '../dead-letter-list';
+import { withJob } from '../locate';
+import { knownQueues } from '../objects';
+import { pagination, readPaging } from '../pagination';
+import { queueParam, textParam, timeParam } from '../query';
+import { json } from '../respond';
+
+/** Routes below `/ojs/v1`. */
+export function deadLetterRoutes(): Hono<AppEnv> {
+  const routes = new Hono<AppEnv>();
+  routes.get('/dead-letter', deadLetterPage);
+  routes.get('/dead-letter/stats', async (c) => json(c, await deadLetterStats(c.env, await knownQueues(c.env))));
+
+  routes.get('/dead-letter/:id', async (c) => {
+    const id = c.req.param('id');
+    const view = unwrap(await withJob(c.env, id, (queue, name) => queue.deadLetter(name, id)));
+    return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
+  });
+
+  routes.post('/dead-letter/:id/retry', async (c) => {
+    const id = c.req.param('id');
+    const override = readOverride((await readOptionalBody(c)) ?? {});
+    const view = unwrap(
+      await withJob(c.env, id, (queue, name) => {
+        if (override?.queue !== undefined && override.queue !== name) {
+          throw unsupported('A dead letter cannot move to another queue yet.', { field: 'override.queue' });
+        }
+        const { queue: _, ...change } = override ?? {};
+        return queue.redrive(name, id, { deadLetterOnly: true, ...(override && { override: change }) });
+      }),
+    );
+    return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
+  });
+
+  routes.delete('/dead-letter/:id', async (c) => {
+    const id = c.req.param('id');
+    const { job_id } = unwrap(await withJob(c.env, id, (queue, name) => queue.deleteDeadLetter(name, id)));
+    return json(c, { deleted: true, job_id });
+  });
+
+  return routes;
+}
+
+/** A page of dead letters, newest first. */
+export async function deadLetterPage(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const conditions = {
+    type: textParam(c, 'type'),
+    error_type: textParam(c, 'error_type'),
+    since: timeParam(c, 'since'),
+    until: timeParam(c, 'until'),
+  };
+  const given = Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined));
+  const queues = queueParam(c, 'queue') ?? (await knownQueues(c.env));
+  const page = await listDeadLetters(c.env, { queues, ...given }, paging);
+  const { retryVariables } = readConfig(c.env);
+  return json(c, {
+    jobs: page.jobs.map((view) => renderJob(view, retryVariables)),
+    total: page.total,
+    pagination: pagination(paging, page.total, page.hasMore, page.nextCursor),
+  });
+}
+
+interface Override {
+  queue?: string;
+  meta?: Record<string, unknown>;
+  retry?: RetryInput;
+}
+
+const OVERRIDABLE = ['queue', 'meta', 'retry'];
+
+/** What to change about the job before it runs again. @throws {ApiError} 400, 413, 422 */
+function readOverride(body: JsonObject): Override | undefined {
+  const given = optional(body, 'override', readObject);
+  if (given === undefined) return undefined;
+  const unknown = Object.keys(given).find((name) => !OVERRIDABLE.includes(name));
+  if (unknown !== undefined) {
+    throw unsupported(`override.${unknown} cannot be changed.`, { field: `override.${unknown}` });
+  }
+  const queue = optional(given, 'queue', readQueueName, 'override.');
+  const meta = optional(given, 'meta', readMeta, 'override.');
+  const retry = optional(given, 'retry', (value, field) => checkRetryLayer(value, field), 'override.');
+  return { ...(queue !== undefined && { queue }), ...(meta && { meta }), ...(retry && { retry }) };
+}

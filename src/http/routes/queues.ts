@@ -1,0 +1,106 @@
+/** Routes about queues: list, state, counts, pause, resume, settings. */
+import { Hono } from 'hono';
+import { notFound, unwrap } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import type { QueueStats } from '../../queue/api';
+import { readBody, readOptionalBody } from '../body';
+import type { AppContext, AppEnv } from '../context';
+import { directoryObject, inParallel, queueNameIn, queueObject } from '../objects';
+import { pagination, readPaging } from '../pagination';
+import { parseQueueConfig, renderQueueConfig } from '../queue-config';
+import { json } from '../respond';
+
+/** Routes below `/ojs/v1`. */
+export function queueRoutes(): Hono<AppEnv> {
+  const routes = new Hono<AppEnv>();
+  routes.get('/queues', listQueues);
+
+  routes.get('/queues/:name', async (c) => {
+    const name = queueNameIn(c.req.param('name'));
+    const stats = await readStats(c, name);
+    if (!stats.exists) throw notFound('queue', name);
+    const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config(name)));
+    const state = stats.paused ? 'paused' : 'active';
+    const created = stats.created_at === undefined ? {} : { created_at: formatInstant(stats.created_at) };
+    return json(c, {
+      queue: { ...statusOf(name, stats.paused), state, ...created },
+      ...statusOf(name, stats.paused),
+      state,
+      config,
+      stats: countsOf(stats),
+      ...created,
+    });
+  });
+
+  routes.get('/queues/:name/stats', async (c) => {
+    const name = queueNameIn(c.req.param('name'));
+    const stats = await readStats(c, name);
+    const flat = { ...statusOf(name, stats.paused), ...stats.counts };
+    return json(c, {
+      queue: flat,
+      ...flat,
+      stats: countsOf(stats),
+      computed_at: formatInstant(stats.computed_at),
+    });
+  });
+
+  routes.post('/queues/:name/pause', (c) => setPaused(c, c.req.param('name'), 'pause'));
+  routes.post('/queues/:name/resume', (c) => setPaused(c, c.req.param('name'), 'resume'));
+
+  routes.get('/queues/:name/config', async (c) => {
+    const name = queueNameIn(c.req.param('name'));
+    return json(c, { name, config: renderQueueConfig(unwrap(await queueObject(c.env, name).config(name))) });
+  });
+
+  routes.put('/queues/:name/config', async (c) => {
+    const name = queueNameIn(c.req.param('name'));
+    const change = parseQueueConfig(await readBody(c));
+    return json(c, { name, config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(name, change))) });
+  });
+
+  return routes;
+}
+
+/** All known queues by name, a page at a time. */
+export async function listQueues(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const known = (await directoryObject(c.env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const page = known.slice(paging.offset, paging.offset + paging.limit);
+  const queues = await inParallel(page, async ({ name, created_at }) => ({
+    ...statusOf(name, (await readStats(c, name)).paused),
+    created_at: formatInstant(created_at),
+  }));
+  const hasMore = known.length > paging.offset + page.length;
+  return json(c, {
+    queues,
+    items: queues,
+    total: known.length,
+    pagination: pagination(paging, known.length, hasMore, null),
+  });
+}
+
+async function setPaused(c: AppContext, path: string, action: 'pause' | 'resume'): Promise<Response> {
+  const name = queueNameIn(path);
+  await readOptionalBody(c);
+  const status = unwrap(await queueObject(c.env, name)[action](name));
+  return json(c, {
+    queue: statusOf(name, status.paused),
+    ...statusOf(name, status.paused),
+    [action === 'pause' ? 'paused_at' : 'resumed_at']: formatInstant(status.changed_at),
+  });
+}
+
+async function readStats(c: AppContext, name: string): Promise<QueueStats> {
+  return unwrap(await queueObject(c.env, name).stats(name));
+}
+
+function statusOf(name: string, paused: boolean) {
+  return { name, paused, status: paused ? 'paused' : 'active' };
+}
+
+/** The counts as the statistics tool wants them; `depth` is what has not ended. */
+function countsOf({ queue, counts, dead }: QueueStats) {
+  const { completed, cancelled, discarded, ...open } = counts;
+  const depth = Object.values(open).reduce((sum, count) => sum + count, 0);
+  return { queue, depth, dead, ...open, completed, cancelled, discarded };
+}

@@ -1,0 +1,77 @@
+/**
+ * Readers for single members of a request: each takes the value and the path the client knows it by, and gives back
+ * the typed value or throws the 400 that names that path. `null` and absence are the caller's business.
+ */
+import { MAX_DURATION_MS, parseDuration } from '../duration';
+import { invalidRequest } from '../errors';
+import { isObject } from '../retry/fields';
+import { isQueueName, QUEUE_RULE } from './names';
+
+export { isObject };
+
+/** A reader of one member. @throws {ApiError} 400 naming `field`. */
+export type Reader<T> = (value: unknown, field: string) => T;
+
+/** A JSON object. */
+export const readObject: Reader<Record<string, unknown>> = (value, field) => {
+  if (isObject(value)) return value;
+  throw invalidRequest(field, `${field} must be an object.`);
+};
+
+export const readBoolean: Reader<boolean> = (value, field) => {
+  if (typeof value === 'boolean') return value;
+  throw invalidRequest(field, `${field} must be true or false.`);
+};
+
+export const readString: Reader<string> = (value, field) => {
+  if (typeof value === 'string') return value;
+  throw invalidRequest(field, `${field} must be a string.`);
+};
+
+/** A whole number between `min` and `max`. */
+export function readInteger(min: number, max: number): Reader<number> {
+  return (value, field) => {
+    if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+    throw invalidRequest(field, `${field} must be an integer from ${min} to ${max}.`);
+  };
+}
+
+/** A positive number of milliseconds, at most 36,500 days. */
+export const readMilliseconds: Reader<number> = readInteger(1, MAX_DURATION_MS);
+
+/** A duration in any of the accepted forms; gives milliseconds. */
+export const readDuration: Reader<number> = (value, field) => {
+  const ms = parseDuration(value);
+  if (ms !== undefined) return ms;
+  throw invalidRequest(field, `${field} must be a duration such as "PT30S", "30s" or an integer of milliseconds.`);
+};
+
+/** A name: 1 to `max` characters, without U+0000. */
+export function readName(max: number): Reader<string> {
+  return (value, field) => {
+    if (typeof value === 'string' && value !== '' && value.length <= max && !value.includes('\0')) return value;
+    throw invalidRequest(field, `${field} must be a string of 1 to ${max} characters without U+0000.`);
+  };
+}
+
+/** The name of a queue. */
+export const readQueueName: Reader<string> = (value, field) => {
+  if (typeof value === 'string' && isQueueName(value)) return value;
+  throw invalidRequest(field, `${field} ${QUEUE_RULE}.`);
+};
+
+/** An array of at most `max` items, each read by `item`. */
+export function readList<T>(max: number, item: Reader<T>): Reader<T[]> {
+  return (value, field) => {
+    if (!Array.isArray(value)) throw invalidRequest(field, `${field} must be an array.`);
+    if (value.length > max)
+      throw invalidRequest(field, `${field} has ${value.length} entries, at most ${max} are allowed.`);
+    return value.map((entry: unknown, index) => item(entry, `${field}[${index}]`));
+  };
+}
+
+/** Reads `record[name]` unless it is absent or null. `path` is the prefix of the field's name, e.g. `error.`. */
+export function optional<T>(record: Record<string, unknown>, name: string, read: Reader<T>, path = ''): T | undefined {
+  const value = record[name];
+  return value === undefined || value === null ? undefined : read(value, path + name);
+}

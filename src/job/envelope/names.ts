@@ -1,0 +1,38 @@
+/** Grammar and limits of the names and sizes in a job envelope, in one place for parser, queue routes and manifest. */
+
+/** Largest request body of one job, and the largest stored body, in bytes. */
+export const MAX_ENVELOPE_BYTES = 1_048_576;
+/** Largest `meta`, in bytes of its JSON text. */
+export const MAX_META_BYTES = 65_536;
+/** Largest `result`, in bytes of its JSON text. */
+export const MAX_RESULT_BYTES = 1_048_576;
+/** Most jobs in one batch. */
+export const MAX_BATCH_SIZE = 1000;
+
+const TYPE = /^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*$/;
+const QUEUE = /^[a-z0-9][a-z0-9.-]*$/;
+const MAX_TYPE_LENGTH = 255;
+const MAX_QUEUE_LENGTH = 128;
+
+/** Is this a job type? Dot-separated lower-case words, at most 255 characters. */
+export function isJobType(text: string): boolean {
+  return text.length <= MAX_TYPE_LENGTH && TYPE.test(text);
+}
+
+/** Is this a queue name? Lower-case letters, digits, dots and hyphens, at most 128 characters. */
+export function isQueueName(text: string): boolean {
+  return text.length <= MAX_QUEUE_LENGTH && QUEUE.test(text);
+}
+
+/** What a job type must look like, for messages. */
+export const TYPE_RULE =
+  'must be lower-case words joined by dots (letters, digits, "_" and "-", each word starting with a letter), at most 255 characters';
+
+/** What a queue name must look like, for messages. */
+export const QUEUE_RULE =
+  'must be lower-case letters, digits, "." and "-", starting with a letter or digit, at most 128 characters';
+
+/** Size of `text` in UTF-8; exact only above a third of `limit`, which is all a limit check needs. */
+export function utf8Bytes(text: string, limit: number): number {
+  return text.length * 3 <= limit ? text.length : new TextEncoder().encode(text).byteLength;
+}

@@ -1,0 +1,293 @@
+/**
+ * Reads a job as a producer sends it, and is the only judge of what a valid one is. Members may stand in `options` or
+ * at the top level (`options` wins, `null` counts as absent, except for `type` and `args`); what the server manages is
+ * ignored; what nobody knows is kept and echoed.
+ */
+import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { isUuidV7 } from '../ids';
+import type { JobBody, NewJob, RetryInput } from '../record';
+import { checkRetryLayer } from '../retry/validate';
+import { parseInstant } from '../time';
+import {
+  isObject,
+  type Reader,
+  readBoolean,
+  readInteger,
+  readList,
+  readMilliseconds,
+  readName,
+  readObject,
+  readQueueName,
+} from './fields';
+import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE, utf8Bytes } from './names';
+
+/** Queue of a job that names none. */
+export const DEFAULT_QUEUE = 'default';
+
+const MAX_ATTEMPTS = 2_147_483_647;
+
+/** Members that only the server writes. A client's values are dropped. */
+const SERVER_MANAGED = [
+  'state',
+  'attempt',
+  'created_at',
+  'enqueued_at',
+  'started_at',
+  'completed_at',
+  'cancelled_at',
+  'discarded_at',
+  'error',
+  'errors',
+  'result',
+  'retry_delay_ms',
+  'next_attempt_at',
+  'retry_effective',
+  'worker_id',
+  'progress',
+  'progress_data',
+  'checkpoint',
+  'workflow_id',
+  'parent_results',
+] as const;
+
+/** Members that mean the same in `options` and at the top level. */
+const OPTIONS = [
+  'queue',
+  'priority',
+  'timeout_ms',
+  'visibility_timeout_ms',
+  'delay_until',
+  'scheduled_at',
+  'expires_at',
+  'retry',
+  'max_attempts',
+  'unique',
+  'rate_limit',
+  'tags',
+  'pending',
+  'meta',
+  'metadata',
+] as const;
+type OptionName = (typeof OPTIONS)[number];
+
+const KNOWN: ReadonlySet<string> = new Set([
+  ...SERVER_MANAGED,
+  ...OPTIONS,
+  'specversion',
+  'id',
+  'type',
+  'args',
+  'schema',
+  'version',
+  'options',
+]);
+
+/** Features that change what an accepted job does, and are therefore refused rather than ignored. */
+const NOT_OFFERED: readonly OptionName[] = ['unique', 'rate_limit'];
+
+const readPriority = readInteger(-100, 100);
+const readTags = readList(50, readName(128));
+
+const readSchema: Reader<string | Record<string, unknown>> = (value, field) => {
+  if (isObject(value)) return value;
+  return readName(2048)(value, field);
+};
+
+const readVersion: Reader<number | string> = (value, field) => {
+  if (Number.isSafeInteger(value)) return value as number;
+  if (typeof value === 'string' && value !== '' && value.length <= 255 && !value.includes('\0')) return value;
+  throw invalidRequest(field, `${field} must be an integer or a string of 1 to 255 characters.`);
+};
+
+/** Where and when a job is read. */
+export interface ParseContext {
+  /** Epoch ms; relative times count from here. */
+  now: number;
+  /** Path of the job in the request, e.g. `jobs[3]`; absent: the request is the job. */
+  path?: string;
+}
+
+/** A validated job, the queue it goes to, and its body before it became text. */
+export interface ParsedJob {
+  queue: string;
+  job: NewJob;
+  body: JobBody;
+}
+
+/** The members of one job by name, with the path the client wrote them at. */
+class Members {
+  private readonly options: Record<string, unknown>;
+  private readonly prefix: string;
+
+  constructor(
+    private readonly input: Record<string, unknown>,
+    path: string | undefined,
+  ) {
+    this.prefix = path === undefined ? '' : `${path}.`;
+    const options = input.options ?? {};
+    this.options = readObject(options, `${this.prefix}options`);
+  }
+
+  /** The path of a top-level member. */
+  at(name: string): string {
+    return this.prefix + name;
+  }
+
+  /** A member of the top level only, unless it is absent or null. */
+  top<T>(name: string, read: Reader<T>): T | undefined {
+    const value = this.input[name];
+    return value === undefined || value === null ? undefined : read(value, this.prefix + name);
+  }
+
+  /** A member of `options`, else of the top level, unless it is absent or null in both. */
+  option<T>(name: OptionName, read: Reader<T>): T | undefined {
+    const value = this.options[name];
+    if (value === undefined || value === null) return this.top(name, read);
+    return read(value, `${this.prefix}options.${name}`);
+  }
+
+  /** Is the member given in `options`? */
+  inOptions(name: OptionName): boolean {
+    return (this.options[name] ?? null) !== null;
+  }
+}
+
+/**
+ * Validates one job.
+ * @throws {ApiError} 400 for a malformed member, 413 for one that is too large, 422 for a retry policy out of range
+ * and for what is not offered; `details.field` is the member's path as the client wrote it.
+ */
+export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
+  const members = new Members(input, ctx.path);
+  checkSpecVersion(input.specversion, members.at('specversion'));
+  for (const name of NOT_OFFERED) {
+    members.option(name, (_, field) => {
+      throw unsupported(`${field} is not offered by this version.`, { field });
+    });
+  }
+
+  const type = readType(input.type, members.at('type'));
+  const id = members.top('id', readId);
+  const queue = members.option('queue', readQueueName) ?? DEFAULT_QUEUE;
+  const priority = members.option('priority', readPriority) ?? 0;
+  const pending = members.option('pending', readBoolean);
+  const scheduledAt = readStart(members, ctx.now);
+  const expiresAt = members.option('expires_at', instantReader(ctx.now));
+  const { retry, maxAttempts } = readRetry(members);
+
+  const body: JobBody = {
+    type,
+    args: readArgs(input.args, members.at('args')),
+    meta: members.option('meta', readMeta) ?? {},
+    ...given('timeout_ms', members.option('timeout_ms', readMilliseconds)),
+    ...given('visibility_timeout_ms', members.option('visibility_timeout_ms', readMilliseconds)),
+    ...given('retry', retry),
+    ...given('max_attempts', maxAttempts),
+    ...given('scheduled_at', scheduledAt),
+    ...given('expires_at', expiresAt),
+    ...given('tags', members.option('tags', readTags)),
+    ...given('schema', members.top('schema', readSchema)),
+    ...given('version', members.top('version', readVersion)),
+    ...given('metadata', members.option('metadata', readObject)),
+    ...given('extra', unknownMembers(input)),
+  };
+  const text = JSON.stringify(body);
+  const bytes = utf8Bytes(text, MAX_ENVELOPE_BYTES);
+  if (bytes > MAX_ENVELOPE_BYTES) throw payloadTooLarge(ctx.path ?? 'body', bytes, MAX_ENVELOPE_BYTES);
+
+  const layer: RetryInput | undefined = maxAttempts === undefined ? retry : { ...retry, max_attempts: maxAttempts };
+  const job: NewJob = {
+    ...given('id', id),
+    type,
+    priority,
+    ...given('scheduledAt', scheduledAt),
+    ...given('expiresAt', expiresAt),
+    ...given('pending', pending || undefined),
+    ...given('retry', layer),
+    body: text,
+  };
+  return { queue, job, body };
+}
+
+/** `{[name]: value}`, or nothing when there is no value: absent members stay absent. */
+function given<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: T });
+}
+
+function checkSpecVersion(value: unknown, field: string): void {
+  if (value === undefined || value === null) return;
+  const major = typeof value === 'string' ? /^(\d+)(\.\d+)*$/.exec(value)?.[1] : undefined;
+  if (major === undefined) throw invalidRequest(field, `${field} must be a version such as "1.0".`);
+  if (Number(major) !== 1) throw unsupported(`${field} ${value} is not supported; this server speaks 1.0.`, { field });
+}
+
+function readType(value: unknown, field: string): string {
+  if (value === undefined) throw invalidRequest(field, `${field} is required.`);
+  if (typeof value === 'string' && isJobType(value)) return value;
+  throw invalidRequest(field, `${field} ${TYPE_RULE}.`);
+}
+
+function readArgs(value: unknown, field: string): unknown[] {
+  if (value === undefined) throw invalidRequest(field, `${field} is required; send [] for a job without arguments.`);
+  if (Array.isArray(value)) return value;
+  throw invalidRequest(field, `${field} must be an array.`);
+}
+
+function readId(value: unknown, field: string): string {
+  if (typeof value === 'string' && isUuidV7(value)) return value;
+  throw invalidRequest(field, `${field} must be a UUIDv7 in lower case.`);
+}
+
+/** `meta` is limited on its own because it travels with every event and delivery. */
+export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
+  const meta = readObject(value, field);
+  const bytes = utf8Bytes(JSON.stringify(meta), MAX_META_BYTES);
+  if (bytes > MAX_META_BYTES) throw payloadTooLarge(field, bytes, MAX_META_BYTES);
+  return meta;
+};
+
+function instantReader(now: number): Reader<number> {
+  return (value, field) => {
+    const instant = parseInstant(value, now);
+    if (instant !== undefined) return instant;
+    throw invalidRequest(
+      field,
+      `${field} must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S".`,
+    );
+  };
+}
+
+/** When the job may start: absent for now, and for every time that is not in the future. */
+function readStart(members: Members, now: number): number | undefined {
+  const names: OptionName[] = ['delay_until', 'scheduled_at'];
+  names.sort((a, b) => Number(members.inOptions(b)) - Number(members.inOptions(a)));
+  const times = names.map((name) => members.option(name, instantReader(now)));
+  const start = times.find((time) => time !== undefined);
+  return start !== undefined && start > now ? start : undefined;
+}
+
+/** The job layer of the retry policy; `max_attempts` may stand inside it or beside it, not both. */
+function readRetry(members: Members): { retry: RetryInput | undefined; maxAttempts: number | undefined } {
+  // The policy reference names fields from `retry.` on, wherever the policy stands in the request.
+  const retry = members.option('retry', (value) => checkRetryLayer(value, members.at('retry')));
+  const maxAttempts = members.option('max_attempts', (value, field) => {
+    if (retry !== undefined && (retry.max_attempts ?? null) !== null) {
+      throw invalidPolicy(field, 'cannot stand beside retry.max_attempts');
+    }
+    if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_ATTEMPTS) return value as number;
+    throw invalidPolicy(field, `must be an integer from 0 to ${MAX_ATTEMPTS}`);
+  });
+  return { retry, maxAttempts };
+}
+
+/** `Object.fromEntries` defines its members, so that a key named `__proto__` is an ordinary one. */
+function unknownMembers(input: Record<string, unknown>): Record<string, unknown> | undefined {
+  const unknown = Object.keys(input).filter((name) => !KNOWN.has(name));
+  return unknown.length === 0 ? undefined : Object.fromEntries(unknown.map((name) => [name, input[name]]));
+}
+
+/** Adds the entry's place in its batch to an error. */
+export function atIndex(error: unknown, index: number): unknown {
+  if (!(error instanceof ApiError)) return error;
+  return new ApiError({ ...error.data, details: { ...error.data.details, index } });
+}

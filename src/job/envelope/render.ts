@@ -1,0 +1,124 @@
+/**
+ * Writes a job as its envelope: what every answer, delivery and event shows. Absent stays absent; times become RFC 3339.
+ */
+import type { JobBody, JobErrorEntry, JobRecord, JobView } from '../record';
+import { describeRetry, resolveRetry } from '../retry/resolve';
+import { formatInstant } from '../time';
+
+/** A job as JSON on the wire. */
+export type Envelope = Record<string, unknown>;
+
+type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variables']>;
+
+/**
+ * The envelope of a job.
+ * @param view the job and the retry layers below it
+ * @param variables the deployment's retry variables
+ * @param body the job's body, when the caller has it already; saves parsing `view.record.body`
+ * @throws {ApiError} 500 when the retry variables contradict each other
+ */
+export function renderJob(view: JobView, variables: Variables, body?: JobBody): Envelope {
+  const { record, layers } = view;
+  const written = body ?? (JSON.parse(record.body) as JobBody);
+  const policy = resolveRetry({ variables, ...layers, job: jobLayer(written) });
+  const envelope = withoutAbsent({
+    specversion: '1.0',
+    id: record.id,
+    type: record.type,
+    queue: record.queue,
+    state: record.state,
+    args: written.args,
+    meta: written.meta,
+    priority: record.priority,
+    attempt: record.attempt,
+    max_attempts: policy.max_attempts,
+    retry: written.retry,
+    retry_effective: describeRetry(policy),
+    timeout_ms: written.timeout_ms,
+    visibility_timeout_ms: written.visibility_timeout_ms,
+    unique: written.unique,
+    rate_limit: written.rate_limit,
+    tags: written.tags,
+    schema: written.schema,
+    version: written.version,
+    metadata: written.metadata,
+    created_at: formatInstant(record.created_at),
+    enqueued_at: formatInstant(record.enqueued_at),
+    scheduled_at: instant(written.scheduled_at),
+    expires_at: instant(written.expires_at),
+    ...historyMembers(record),
+  });
+  // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
+  return written.extra === undefined ? envelope : { ...envelope, ...written.extra, ...envelope };
+}
+
+/** The members shown beside `job` for clients that read a flat answer. */
+const FLAT_MEMBERS = [
+  'id',
+  'type',
+  'queue',
+  'state',
+  'attempt',
+  'priority',
+  'created_at',
+  'scheduled_at',
+  'completed_at',
+  'progress',
+] as const;
+
+/** The flat members of an envelope: identity and state, never the payload. */
+export function flatten(envelope: Envelope): Envelope {
+  const flat: Envelope = {};
+  for (const name of FLAT_MEMBERS) if (envelope[name] !== undefined) flat[name] = envelope[name];
+  return flat;
+}
+
+/** One entry of `errors`, also `error`. */
+export function renderError(entry: JobErrorEntry): Envelope {
+  return {
+    attempt: entry.attempt,
+    code: entry.code,
+    type: entry.type,
+    message: entry.message,
+    ...(entry.retryable !== undefined && { retryable: entry.retryable }),
+    ...(entry.details !== undefined && { details: entry.details }),
+    occurred_at: formatInstant(entry.occurred_at),
+    duration_ms: entry.duration_ms,
+    backoff_ms: entry.backoff_ms,
+    reason: entry.reason,
+  };
+}
+
+function withoutAbsent(members: Envelope): Envelope {
+  const present: Envelope = {};
+  for (const name in members) if (members[name] !== undefined) present[name] = members[name];
+  return present;
+}
+
+function jobLayer(body: JobBody): Record<string, unknown> {
+  return body.max_attempts === undefined ? (body.retry ?? {}) : { ...body.retry, max_attempts: body.max_attempts };
+}
+
+function instant(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : formatInstant(ms);
+}
+
+/** What happened to the job so far; members that do not apply to its state are undefined. */
+function historyMembers({ state, history, ...record }: JobRecord): Envelope {
+  const waitsForRetry = state === 'retryable';
+  return {
+    started_at: instant(history.started_at),
+    completed_at: instant(history.completed_at),
+    cancelled_at: instant(history.cancelled_at),
+    discarded_at: instant(history.discarded_at),
+    error: history.error && state !== 'completed' ? renderError(history.error) : undefined,
+    errors: history.errors && history.errors.length > 0 ? history.errors.map(renderError) : undefined,
+    result: record.result === undefined ? undefined : JSON.parse(record.result),
+    retry_delay_ms: waitsForRetry || state === 'active' ? history.retry_delay_ms : undefined,
+    next_attempt_at: waitsForRetry ? instant(record.due_at) : undefined,
+    worker_id: state === 'active' ? record.worker_id : undefined,
+    progress: record.progress,
+    progress_data: record.progress_data,
+    checkpoint: record.checkpoint,
+  };
+}
