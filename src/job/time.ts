@@ -1,0 +1,65 @@
+/**
+ * Points in time as clients write them (RFC 3339 with a zone, or relative to now) and as Tocsin writes them (UTC,
+ * milliseconds, `Z`). Epoch milliseconds inside.
+ */
+import { parseDuration } from './duration';
+
+const DAY_MS = 86_400_000;
+/** The Gregorian calendar repeats after 400 years, which are this many days. */
+const CYCLE_MS = 146_097 * DAY_MS;
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+const DIGITS = /^\d+$/;
+
+/**
+ * Reads an RFC 3339 date-time. Digits beyond milliseconds are cut off. The second 60 is taken only where a leap
+ * second can be (23:59:60 UTC), and means the second after it.
+ *
+ * @returns epoch ms; undefined for a date alone, a time without zone, or a date or time that does not exist.
+ */
+export function parseTimestamp(value: unknown): number | undefined {
+  const match = typeof value === 'string' ? RFC_3339.exec(value) : null;
+  if (!match) return undefined;
+  const part = (index: number): number => Number(match[index] ?? 0);
+  const [year, month, day, hour, minute, second] = [part(1), part(2), part(3), part(4), part(5), part(6)];
+  const [zoneHour, zoneMinute] = [part(9), part(10)];
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
+  if (hour > 23 || minute > 59 || second > 60 || zoneHour > 23 || zoneMinute > 59) return undefined;
+
+  // A cycle later, because Date.UTC takes the years 0 … 99 for 1900 … 1999.
+  const local = Date.UTC(year + 400, month - 1, day, hour, minute, second) - CYCLE_MS;
+  const zone = (zoneHour * 60 + zoneMinute) * 60_000 * (match[8] === '-' ? -1 : 1);
+  const whole = local - zone;
+  if (second === 60 && whole % DAY_MS !== 0) return undefined;
+  return whole + Number((match[7] ?? '').slice(0, 3).padEnd(3, '0'));
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+/**
+ * Reads a point in time: RFC 3339, or a duration from now on, with or without a leading `+` (`+PT2S`, `PT5M`, `5m`).
+ * Bare numbers and digits are refused: nobody can tell whether they mean an epoch or a distance.
+ *
+ * @param now epoch ms
+ * @returns epoch ms, or undefined
+ */
+export function parseInstant(value: unknown, now: number): number | undefined {
+  if (typeof value !== 'string' || DIGITS.test(value)) return undefined;
+  const timestamp = parseTimestamp(value);
+  if (timestamp !== undefined) return timestamp;
+  const distance = parseDuration(value.startsWith('+') ? value.slice(1) : value);
+  return distance === undefined ? undefined : now + distance;
+}
+
+/**
+ * Writes RFC 3339 in UTC with milliseconds and `Z`. Years after 9999 come in the expanded form of ISO 8601.
+ *
+ * @param ms epoch ms
+ * @throws {RangeError} beyond what a date can hold (±8.64·10¹⁵)
+ */
+export function formatInstant(ms: number): string {
+  return new Date(ms).toISOString();
+}
