@@ -1,0 +1,200 @@
+/**
+ * What becomes of a job whose run failed. The rules are tried in this order, the first that applies decides:
+ *
+ * | rule | outcome | reason |
+ * |---|---|---|
+ * | nobody handles the type | dead letter | `no_handler` |
+ * | `kill` | dead letter | `killed` |
+ * | code `DISCARD`, `FAIL` | discarded | `discard_code`, `fail_code` |
+ * | code `DEAD_LETTER` | dead letter | `dead_letter_code` |
+ * | an `UnrecoverableError` | dead letter | `unrecoverable` |
+ * | the target answered 401, 403, 404 or 405 | dead letter | `target_rejected` |
+ * | crash, and the policy says so | dead letter | `crash` |
+ * | on the list of non-retryable errors, or `retryable: false` | by policy | `non_retryable` |
+ * | no runs left | by policy | `retries_exhausted` |
+ * | `retry_at`, `retry_in` | retry then | |
+ * | otherwise | retry with backoff; at once after a visibility timeout | |
+ */
+import { parseDuration } from '../duration';
+import { parseInstant } from '../time';
+import { HARD_LIMIT_MS, retryDelay } from './delay';
+import type { RetryPolicy } from './policy';
+
+/**
+ * A failed run as it was reported or observed. Members that came from outside may hold anything: what is not usable
+ * counts as not given.
+ */
+export interface Failure {
+  /** `error.code`; response codes count in any case. */
+  code?: string;
+  /** `error.type`, else the own class name is taken. */
+  type?: string;
+  /** Class names, own class first, then its ancestors. */
+  classes?: readonly string[];
+  retryable?: boolean;
+  kill?: boolean;
+  /** A duration. */
+  retry_in?: unknown;
+  /** RFC 3339, or epoch ms; wins over `retry_in`. */
+  retry_at?: unknown;
+  /** The handler Worker died without an answer. */
+  crash?: boolean;
+  /** The lease ran out. */
+  visibility_expired?: boolean;
+  no_handler?: boolean;
+  /** The target answered 401, 403, 404 or 405. */
+  target_rejected?: boolean;
+  /** ms: a computed delay is at least this long (`Retry-After` of a 429). */
+  at_least_ms?: number;
+}
+
+export type DiscardReason =
+  | 'no_handler'
+  | 'killed'
+  | 'discard_code'
+  | 'fail_code'
+  | 'dead_letter_code'
+  | 'unrecoverable'
+  | 'target_rejected'
+  | 'crash'
+  | 'non_retryable'
+  | 'retries_exhausted';
+
+export type Decision =
+  /** `delay_ms` from now, at `run_at` (epoch ms). */
+  | { outcome: 'retry'; delay_ms: number; run_at: number }
+  | { outcome: 'discarded' | 'dead_letter'; reason: DiscardReason };
+
+export interface DecisionContext {
+  /** When the failure was recorded, epoch ms. */
+  now: number;
+  /** r in [0, 1); called once at most. */
+  random: () => number;
+  jobId: string;
+}
+
+/** Error type of a crash. */
+export const CRASH_TYPE = 'tocsin.crash';
+/** Error type of an expired lease. */
+export const VISIBILITY_TIMEOUT_TYPE = 'tocsin.visibility_timeout';
+/** Error code of an expired lease. */
+export const VISIBILITY_TIMEOUT_CODE = 'visibility_timeout';
+
+const UNRECOVERABLE = 'UnrecoverableError';
+
+/**
+ * Decides about the n-th failed execution of a job. Never throws, whatever the failure contains.
+ *
+ * @param failedExecutions n, the one just failed included
+ */
+export function decideFailure(
+  policy: RetryPolicy,
+  failure: Failure,
+  failedExecutions: number,
+  context: DecisionContext,
+): Decision {
+  const code = text(failure.code);
+  const command = code?.toUpperCase();
+  const asked = askedDelay(failure, context.now);
+
+  if (failure.no_handler === true) return deadLetter('no_handler');
+  if (failure.kill === true) return deadLetter('killed');
+  if (command === 'DISCARD') return { outcome: 'discarded', reason: 'discard_code' };
+  if (command === 'FAIL') return { outcome: 'discarded', reason: 'fail_code' };
+  if (command === 'DEAD_LETTER') return deadLetter('dead_letter_code');
+  if (isUnrecoverable(failure)) return deadLetter('unrecoverable');
+  // An answer that speaks about retrying itself is stronger than the status it came with.
+  if (failure.target_rejected === true && command !== 'RETRY' && failure.retryable !== true) {
+    return deadLetter('target_rejected');
+  }
+  if (failure.crash === true && failure.visibility_expired !== true && policy.on_crash === 'dead_letter') {
+    return deadLetter('crash');
+  }
+  if (isNonRetryable(policy, failure, command, asked)) return ended(policy, 'non_retryable');
+  if (failedExecutions >= Math.max(1, policy.max_attempts)) return ended(policy, 'retries_exhausted');
+  if (asked !== undefined) return retryAfter(asked, context.now);
+  if (failure.visibility_expired === true) return retryAfter(0, context.now);
+  const delay = retryDelay(policy, failedExecutions, context.random, context.jobId);
+  return retryAfter(Math.max(delay, atLeast(failure)), context.now);
+}
+
+/**
+ * Is one of the two on the list? An entry ending in `.*` matches what begins with the part before the `*`; any other
+ * entry, `*` included, matches only itself. Case counts.
+ */
+export function matchesNonRetryable(list: readonly string[], type?: string, code?: string): boolean {
+  return list.some((entry) => {
+    const prefix = entry.endsWith('.*') ? entry.slice(0, -1) : undefined;
+    const matches = (name: string | undefined): boolean =>
+      name !== undefined && (prefix === undefined ? name === entry : name.startsWith(prefix));
+    return matches(type) || matches(code);
+  });
+}
+
+function isNonRetryable(
+  policy: RetryPolicy,
+  failure: Failure,
+  command: string | undefined,
+  asked: number | undefined,
+): boolean {
+  const isRetryCode = command === 'RETRY';
+  if (failure.retryable === false && !isRetryCode) return true;
+  if (asked !== undefined) return false;
+  // RETRY says nothing about the kind of error, so it cannot be on the list.
+  return matchesNonRetryable(policy.non_retryable_errors, typeOf(failure), isRetryCode ? undefined : codeOf(failure));
+}
+
+/** The type that the list is matched against. */
+function typeOf(failure: Failure): string | undefined {
+  if (failure.visibility_expired === true) return VISIBILITY_TIMEOUT_TYPE;
+  if (failure.crash === true) return CRASH_TYPE;
+  return text(failure.type) ?? classNames(failure)[0];
+}
+
+function codeOf(failure: Failure): string | undefined {
+  return text(failure.code) ?? (failure.visibility_expired === true ? VISIBILITY_TIMEOUT_CODE : undefined);
+}
+
+/** By exact name. A reporter that knows no class chain has its own class in `type`. */
+function isUnrecoverable(failure: Failure): boolean {
+  const classes = classNames(failure);
+  return classes.length > 0 ? classes.includes(UNRECOVERABLE) : failure.type === UNRECOVERABLE;
+}
+
+function classNames(failure: Failure): readonly string[] {
+  const classes: unknown = failure.classes;
+  return Array.isArray(classes) ? classes.filter((name) => typeof name === 'string' && name !== '') : [];
+}
+
+/** ms from now on that the answer asks for, as it is: no jitter, no cap but the hard limit, the past means at once. */
+function askedDelay(failure: Failure, now: number): number | undefined {
+  const at = askedInstant(failure.retry_at, now);
+  const delay = at === undefined ? parseDuration(failure.retry_in) : at - now;
+  return delay === undefined ? undefined : Math.min(Math.max(Math.floor(delay), 0), HARD_LIMIT_MS);
+}
+
+function askedInstant(value: unknown, now: number): number | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  return parseInstant(value, now);
+}
+
+function atLeast(failure: Failure): number {
+  const ms: unknown = failure.at_least_ms;
+  return typeof ms === 'number' && ms > 0 ? Math.min(Math.ceil(ms), HARD_LIMIT_MS) : 0;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function deadLetter(reason: DiscardReason): Decision {
+  return { outcome: 'dead_letter', reason };
+}
+
+function ended(policy: RetryPolicy, reason: DiscardReason): Decision {
+  return { outcome: policy.on_exhaustion === 'dead_letter' ? 'dead_letter' : 'discarded', reason };
+}
+
+function retryAfter(delay: number, now: number): Decision {
+  return { outcome: 'retry', delay_ms: delay, run_at: now + delay };
+}

@@ -1,0 +1,54 @@
+/**
+ * The effective retry policy: every field present, aliases resolved, durations in milliseconds. What a user writes is
+ * a `RetryInput`; `layer.ts` reads one, `resolve.ts` merges them into this.
+ */
+
+export type BackoffStrategy = 'exponential' | 'linear' | 'constant' | 'polynomial' | 'table';
+export type OnExhaustion = 'discard' | 'dead_letter';
+export type OnCrash = 'retry' | 'dead_letter';
+export type PresetName = 'ojs' | 'zzz' | 'chasqui' | 'zizq' | 'sidekiq';
+
+/**
+ * How randomness changes a delay d, with r in [0, 1). `deterministic`: r is computed from job id and n, so a job's
+ * schedule can be foretold and is the same after a restart.
+ */
+export type Jitter =
+  /** d · (min + r · (max − min)), capped again. */
+  | { kind: 'multiply'; min: number; max: number; deterministic: boolean }
+  /** d + (2r − 1) · amount. */
+  | { kind: 'symmetric'; amount: number; deterministic: boolean }
+  /** d + r · amount. */
+  | { kind: 'additive'; amount: number; deterministic: boolean }
+  /** d + n · r · amount, with r · amount cut to whole steps unless `step` is 0. */
+  | { kind: 'per_attempt'; amount: number; step: number; deterministic: boolean }
+  /** d + r · of · d. */
+  | { kind: 'fraction'; of: number; deterministic: boolean };
+
+export interface RetryPolicy {
+  /** Runs in all, the first included; 0 acts as 1. */
+  max_attempts: number;
+  backoff_strategy: BackoffStrategy;
+  /** ms. */
+  initial_interval: number;
+  /** Base of `exponential`, exponent of `polynomial`. */
+  backoff_coefficient: number;
+  /** ms; null: no cap. */
+  max_interval: number | null;
+  /** ms, added before the cap. */
+  offset: number;
+  /** What `linear` and `polynomial` count the first failure as. */
+  first_index: 0 | 1;
+  /** ms for each failure, the last one repeats. Used by strategy `table` only. */
+  table?: number[];
+  jitter: Jitter | false;
+  /** Error types or codes, exact or as a prefix that ends in `.*`. */
+  non_retryable_errors: string[];
+  on_exhaustion: OnExhaustion;
+  on_crash: OnCrash;
+}
+
+/** Some fields of a policy: what one layer gives. */
+export type RetryLayer = Partial<RetryPolicy>;
+
+/** What `jitter: true` means. */
+export const DEFAULT_JITTER: Jitter = { kind: 'multiply', min: 0.5, max: 1.5, deterministic: false };

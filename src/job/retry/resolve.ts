@@ -1,0 +1,81 @@
+/**
+ * From the layers of a policy to the effective one, and from there to its wire form.
+ *
+ * Field by field the first layer that gives it wins: job, job type, queue, deployment variables, Open Job Spec
+ * defaults. Only the job layer is stored with a job; the others are read again at each failure, so a queue's new
+ * default reaches the jobs that wait already.
+ */
+import { formatDuration } from '../duration';
+import type { RetryInput } from '../record';
+import { isObject } from './fields';
+import { readLayer } from './layer';
+import type { Jitter, RetryLayer, RetryPolicy } from './policy';
+import { PRESETS } from './presets';
+import { type RetryVariables, variablesLayer } from './variables';
+
+/** The layers as they were written; an absent one is empty. */
+export interface RetryLayers {
+  variables?: RetryVariables;
+  queue?: RetryInput;
+  job_type?: RetryInput;
+  job?: RetryInput;
+}
+
+/** Merges normalised layers, the lowest first, over the Open Job Spec defaults. */
+export function mergeLayers(...layers: readonly Readonly<RetryLayer>[]): RetryPolicy {
+  return Object.assign({ ...PRESETS.ojs, non_retryable_errors: [] }, ...layers);
+}
+
+/** Reads a layer that was checked when it was written: what has become unreadable since counts as not given. */
+export function lenientLayer(input: RetryInput | undefined): RetryLayer {
+  return isObject(input) ? readLayer(input, 'retry', () => {}) : {};
+}
+
+/**
+ * The effective policy of a job. Rejects nothing a layer may contain: strategy `table` without a table acts as
+ * `constant`, a coefficient too low for its strategy is used as it is.
+ *
+ * @throws {ApiError} 500 `invalid_configuration` for the deployment variables, see {@link variablesLayer}
+ */
+export function resolveRetry(layers: RetryLayers): RetryPolicy {
+  const policy = mergeLayers(
+    variablesLayer(layers.variables),
+    lenientLayer(layers.queue),
+    lenientLayer(layers.job_type),
+    lenientLayer(layers.job),
+  );
+  if (policy.backoff_strategy === 'table' && !policy.table) policy.backoff_strategy = 'constant';
+  return policy;
+}
+
+/**
+ * The wire form, `retry_effective`: durations in ISO 8601, jitter as an object or false, `max_interval` null when
+ * there is no cap. It is itself a valid layer that resolves to the same policy.
+ */
+export function describeRetry(policy: RetryPolicy): Record<string, unknown> {
+  return {
+    max_attempts: policy.max_attempts,
+    backoff_strategy: policy.backoff_strategy,
+    initial_interval: formatDuration(policy.initial_interval),
+    backoff_coefficient: policy.backoff_coefficient,
+    max_interval: policy.max_interval === null ? null : formatDuration(policy.max_interval),
+    offset: formatDuration(policy.offset),
+    first_index: policy.first_index,
+    ...(policy.table && { table: policy.table.map(formatDuration) }),
+    jitter: policy.jitter && describeJitter(policy.jitter),
+    non_retryable_errors: [...policy.non_retryable_errors],
+    on_exhaustion: policy.on_exhaustion,
+    on_crash: policy.on_crash,
+  };
+}
+
+function describeJitter(jitter: Jitter): Record<string, unknown> {
+  const { deterministic, ...rest } = jitter;
+  const members: Record<string, unknown> = { ...rest };
+  if ('amount' in rest) members.amount = formatDuration(rest.amount);
+  if ('step' in rest) {
+    if (rest.step > 0) members.step = formatDuration(rest.step);
+    else delete members.step;
+  }
+  return deterministic ? { ...members, deterministic } : members;
+}

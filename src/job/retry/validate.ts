@@ -1,0 +1,60 @@
+/**
+ * Refuses retry policies that say something impossible, naming the field as the client wrote it. A layer is checked
+ * when it is written: by its shape, and then merged over the layers below it.
+ */
+import { invalidPolicy } from '../errors';
+import type { RetryInput } from '../record';
+import { isObject, type Report } from './fields';
+import { readLayer } from './layer';
+import type { RetryLayer } from './policy';
+import { lenientLayer, mergeLayers, type RetryLayers } from './resolve';
+import { variablesLayer } from './variables';
+
+const refuse: Report = (field, message) => {
+  throw invalidPolicy(field, message);
+};
+
+function strictLayer(input: unknown, path: string): RetryLayer {
+  if (input === undefined || input === null) return {};
+  if (!isObject(input)) throw invalidPolicy(path, 'must be an object');
+  return readLayer(input, path, refuse);
+}
+
+/**
+ * Checks the shape of one layer: names, types, ranges. null or undefined is an empty layer.
+ *
+ * @param path what the fields are named after in errors, e.g. `retry` gives `retry.jitter.amount`
+ * @returns the layer as written
+ * @throws {ApiError} 422
+ */
+export function checkRetryLayer(input: unknown, path = 'retry'): RetryInput {
+  strictLayer(input, path);
+  return isObject(input) ? input : {};
+}
+
+/**
+ * Checks the job layer: its shape, and what it makes of the layers below. To check another layer, pass it as `job`
+ * with only the layers that lie below it.
+ *
+ * A fault of the merged policy counts only if this layer gives one of the fields involved; nobody is refused for what
+ * is wrong below.
+ *
+ * @throws {ApiError} 422 for the layer, 500 `invalid_configuration` for the variables
+ */
+export function checkRetry(layers: RetryLayers, path = 'retry'): void {
+  const variables = variablesLayer(layers.variables);
+  const job = strictLayer(layers.job, path);
+  const merged = mergeLayers(variables, lenientLayer(layers.queue), lenientLayer(layers.job_type), job);
+  const gives = (field: keyof RetryLayer): boolean => job[field] !== undefined;
+
+  if (merged.backoff_strategy === 'table' && !merged.table && gives('backoff_strategy')) {
+    refuse(`${path}.table`, 'is required by backoff_strategy table');
+  }
+  if (
+    merged.backoff_coefficient < 1 &&
+    merged.backoff_strategy !== 'polynomial' &&
+    (gives('backoff_strategy') || gives('backoff_coefficient'))
+  ) {
+    refuse(`${path}.backoff_coefficient`, `must be at least 1 with backoff_strategy ${merged.backoff_strategy}`);
+  }
+}
