@@ -1,0 +1,133 @@
+/** The Worker around the handlers: which request is a delivery, which is the announcement, which is neither. */
+import { consoleSink } from './log';
+import { parseDeliveries, writeAnswer, writeBatch } from './protocol';
+import { Registry } from './registry';
+import { type Host, runDelivery } from './run';
+import type {
+  ExecutionContextLike,
+  HandlerDefinition,
+  HandlerFunction,
+  Handlers,
+  HandlerWorker,
+  WorkerOptions,
+} from './types';
+
+/** Where the queue asks what this Worker can run. */
+export const ANNOUNCEMENT_PATH = '/.well-known/tocsin';
+
+const WORKER_OPTIONS = ['fetch', 'path', 'log'];
+
+/**
+ * Makes the default export of a handler Worker from functions by job type, or from one function for all types.
+ *
+ * Deliver to it through a service binding and keep it off the public network (`workers_dev = false`): who can reach
+ * its delivery path can run its handlers.
+ *
+ * @param handlers a function, or an object of functions and definitions; `"*"` takes every other type
+ * @throws {TypeError} at module load when a type name, a handler or a setting is wrong
+ * @example
+ * type Jobs = { 'email.send': [{ to: string; subject: string }] };
+ *
+ * export default defineHandlers<Jobs, Env>({
+ *   'email.send': {
+ *     timeoutMs: 10_000,
+ *     retry: { preset: 'sidekiq' },
+ *     handler: async (job, ctx) => {
+ *       const [email] = job.args;
+ *       const response = await fetch(ctx.env.MAIL_URL, { method: 'POST', body: JSON.stringify(email), signal: ctx.signal });
+ *       if (!response.ok) throw new Error(`mail server answered ${response.status}`);
+ *       return { accepted: email.to };
+ *     },
+ *   },
+ * });
+ */
+export function defineHandlers<
+  Jobs extends Record<keyof Jobs, readonly unknown[]> = Record<string, unknown[]>,
+  Env = unknown,
+>(
+  handlers: Handlers<NoInfer<Jobs>, NoInfer<Env>> | HandlerFunction<unknown[], unknown, NoInfer<Env>>,
+  options: WorkerOptions<NoInfer<Env>> = {},
+): HandlerWorker<Env> {
+  const registry = new Registry(handlers);
+  checkOptions(options);
+  const sink = options.log ?? consoleSink;
+  const deliveryPath = options.path ?? (options.fetch ? '/' : undefined);
+
+  return {
+    async fetch(request: Request, env: Env, executionCtx?: ExecutionContextLike): Promise<Response> {
+      const { pathname } = new URL(request.url);
+      const isDeliveryPath = deliveryPath === undefined || pathname === deliveryPath;
+      if (pathname === ANNOUNCEMENT_PATH && request.method === 'GET') return json(200, registry.announcement());
+      if (request.method === 'POST' && isDeliveryPath) {
+        return await deliver(request, registry, { env, executionCtx, signal: request.signal, sink });
+      }
+      if (options.fetch) return await options.fetch(request, env, executionCtx ?? { waitUntil: () => undefined });
+      if (pathname === ANNOUNCEMENT_PATH) return methodNotAllowed('GET');
+      if (pathname === (deliveryPath ?? '/')) return methodNotAllowed('POST');
+      return refusal(404, 'not_found', `Nothing is served at ${pathname}.`);
+    },
+  };
+}
+
+/**
+ * Gives a handler its types where it is defined apart from the map; at run time it is the same value.
+ *
+ * @example
+ * export const resize = handler<[{ url: string; width: number }], { key: string }, Env>(async (job, ctx) => {
+ *   const [image] = job.args;
+ *   return { key: await store(ctx.env.IMAGES, image, ctx.signal) };
+ * });
+ */
+export function handler<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown>(
+  run: HandlerFunction<Args, Result, Env>,
+): HandlerFunction<Args, Result, Env>;
+export function handler<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown>(
+  definition: HandlerDefinition<Args, Result, Env>,
+): HandlerDefinition<Args, Result, Env>;
+export function handler<T>(entry: T): T {
+  return entry;
+}
+
+async function deliver(request: Request, registry: Registry, host: Host): Promise<Response> {
+  let body: string;
+  try {
+    body = await request.text();
+  } catch {
+    return refusal(400, 'invalid_request', 'The body could not be read.');
+  }
+  const parsed = parseDeliveries(body, request.headers);
+  if (parsed.kind === 'malformed') return refusal(400, 'invalid_request', `Not a delivery: ${parsed.problem}.`);
+  if (parsed.kind === 'single') {
+    return jsonText(200, writeAnswer(await runDelivery(parsed.delivery, registry, host)));
+  }
+  const results = parsed.deliveries.map(async (delivery) =>
+    writeAnswer(await runDelivery(delivery, registry, host), delivery.deliveryId),
+  );
+  return jsonText(200, writeBatch(await Promise.all(results)));
+}
+
+function checkOptions(options: object): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (!WORKER_OPTIONS.includes(name)) throw new TypeError(`defineHandlers: unknown option ${JSON.stringify(name)}`);
+    const expected = name === 'path' ? 'string' : 'function';
+    if (value !== undefined && typeof value !== expected) {
+      throw new TypeError(`defineHandlers: option ${name} must be a ${expected}`);
+    }
+  }
+}
+
+function methodNotAllowed(allow: string): Response {
+  return refusal(405, 'method_not_allowed', `Only ${allow} is served here.`, { Allow: allow });
+}
+
+function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): Response {
+  return json(status, { error: { code, message, retryable: false } }, headers);
+}
+
+function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+  return jsonText(status, JSON.stringify(body), headers);
+}
+
+function jsonText(status: number, body: string, headers: Record<string, string> = {}): Response {
+  return new Response(body, { status, headers: { 'Content-Type': 'application/json', ...headers } });
+}

@@ -1,0 +1,49 @@
+/** Asks a handler's retry function for the delay before the next run. */
+import { durationMs } from './duration';
+import { type Failure, followsPolicy } from './failure';
+import type { Logger } from './log';
+import type { Job, RetryFunction } from './types';
+
+/**
+ * The failure with the `retry_in` its retry function chose. Unchanged where the thrown error itself said what happens,
+ * where the job's policy lists the error as not retryable (a named delay would outrank that list), and where the
+ * function throws or answers no duration.
+ *
+ * @param attempt the run that failed, from 1
+ */
+export function withChosenDelay(
+  failure: Failure,
+  thrown: unknown,
+  delay: RetryFunction | undefined,
+  job: Job,
+  attempt: number,
+  log: Logger,
+): Failure {
+  if (delay === undefined || !followsPolicy(failure) || isNonRetryable(failure, job)) return failure;
+  let answer: unknown;
+  try {
+    answer = delay(attempt - 1, thrown);
+  } catch (error) {
+    log.error('the retry function threw; the queue decides the delay', { error: String(error) });
+    return failure;
+  }
+  // An async function would leave a rejection nobody handles.
+  if (answer instanceof Promise) answer.catch(() => undefined);
+  const ms = durationMs(typeof answer === 'number' ? Math.round(answer) : answer);
+  if (ms === undefined) {
+    log.error('the retry function answered no duration; the queue decides the delay', { answer: String(answer) });
+    return failure;
+  }
+  return { ...failure, retry_in: ms };
+}
+
+function isNonRetryable(failure: Failure, job: Job): boolean {
+  const entries: unknown = job.retry_effective?.non_retryable_errors ?? job.retry?.non_retryable_errors;
+  if (!Array.isArray(entries)) return false;
+  const names = [failure.type ?? failure.code, failure.code];
+  return entries.some(
+    (entry) =>
+      typeof entry === 'string' &&
+      names.some((name) => name === entry || (entry.endsWith('.*') && name.startsWith(entry.slice(0, -1)))),
+  );
+}

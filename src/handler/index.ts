@@ -1,0 +1,36 @@
+/**
+ * The library of a handler Worker: functions by job type become a Worker that a queue can deliver to.
+ *
+ * @module tocsin/handler
+ */
+export type { Duration, RetryJitter, RetryPolicy } from '../job/wire';
+export { defineHandlers, handler } from './define';
+export type { Logger, LogLevel, LogLine, LogSink } from './log';
+export {
+  DeadLetterError,
+  DiscardError,
+  deadLetter,
+  discard,
+  FailError,
+  fail,
+  KillError,
+  kill,
+  OutcomeError,
+  type OutcomeOptions,
+  RetryLaterError,
+  retryAt,
+  retryIn,
+  UnrecoverableError,
+} from './outcomes';
+export type {
+  ExecutionContextLike,
+  HandlerContext,
+  HandlerDefinition,
+  HandlerEntry,
+  HandlerFunction,
+  Handlers,
+  HandlerWorker,
+  Job,
+  RetryFunction,
+  WorkerOptions,
+} from './types';

@@ -1,0 +1,50 @@
+/** Log lines of a handler: one JSON object each, bound to the job that runs. */
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** One line, before it is written. */
+export interface LogLine {
+  level: LogLevel;
+  message: string;
+  [field: string]: unknown;
+}
+
+/** Takes a finished line. What it throws is ignored: logging never fails a job. */
+export type LogSink = (line: LogLine) => void;
+
+/**
+ * Writes lines about one job.
+ *
+ * @example
+ * ctx.log.info('sent', { recipient: 'a@example.com' });
+ * // {"level":"info","message":"sent","recipient":"a@example.com","job_id":"…","type":"email.send","attempt":1}
+ */
+export type Logger = Record<LogLevel, (message: string, fields?: Record<string, unknown>) => void>;
+
+/** Writes a line to the console, at the console's own level. A line that is not JSON is reduced to its text parts. */
+export const consoleSink: LogSink = (line) => {
+  console[line.level](textOf(line));
+};
+
+function textOf(line: LogLine): string {
+  try {
+    return JSON.stringify(line);
+  } catch {
+    const flat = Object.entries(line).filter(([, value]) => typeof value === 'string' || typeof value === 'number');
+    return JSON.stringify(Object.fromEntries(flat));
+  }
+}
+
+/** A logger whose lines all carry `bound`; a field of the same name in a call does not replace it. */
+export function createLogger(sink: LogSink, bound: Record<string, unknown>): Logger {
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: Record<string, unknown> = {}): void => {
+      try {
+        sink({ ...fields, ...bound, level, message });
+      } catch {
+        // A log line must not decide over a job.
+      }
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

@@ -1,0 +1,154 @@
+/**
+ * Errors with a meaning to the queue. A plain `throw new Error(…)` is retried under the policy; these say something
+ * else. They carry what the queue shall do under a registered symbol, so that two copies of this library in one bundle
+ * understand each other.
+ */
+import type { Duration } from '../job/wire';
+import { requireDuration } from './duration';
+
+/** Response codes of the queue: stronger than the retry policy. */
+export type ResponseCode = 'RETRY' | 'DISCARD' | 'FAIL' | 'DEAD_LETTER';
+
+/** What an {@link OutcomeError} asks of the queue. */
+export interface Verdict {
+  code?: ResponseCode;
+  kill?: true;
+  /** Milliseconds. */
+  retry_in?: number;
+  /** RFC 3339. */
+  retry_at?: string;
+}
+
+/** What may be said about a failure beside its message. */
+export interface OutcomeOptions {
+  /** The error behind it; logged, not sent. */
+  cause?: unknown;
+  /** JSON kept in the job's error history. */
+  details?: unknown;
+  /** Kind of the failure in the history; the class name when absent. */
+  type?: string;
+}
+
+const VERDICT = Symbol.for('tocsin.verdict');
+
+/**
+ * The job cannot succeed, whatever its policy says: it becomes a dead letter without another run. Subclasses do the
+ * same, and so does any error with a class of exactly this name in its chain, whichever package it comes from.
+ *
+ * @example
+ * class PoisonPill extends UnrecoverableError {}
+ * throw new PoisonPill('the image is not an image');
+ */
+export class UnrecoverableError extends Error {
+  static {
+    // Recognised by name across the wire, so the name must survive a minifier.
+    Object.defineProperty(UnrecoverableError.prototype, 'name', {
+      value: 'UnrecoverableError',
+      configurable: true,
+      writable: true,
+    });
+  }
+}
+
+/** An error that tells the queue what to do with the job. Made by {@link discard}, {@link retryIn} and their like. */
+export class OutcomeError extends Error {
+  readonly details?: unknown;
+  readonly type?: string;
+  readonly [VERDICT]: Verdict;
+
+  constructor(message: string, verdict: Verdict, options: OutcomeOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this[VERDICT] = verdict;
+    if (options.details !== undefined) this.details = options.details;
+    if (options.type !== undefined) this.type = options.type;
+  }
+}
+
+/** Ends the job without keeping it for a human. Thrown by way of {@link discard}. */
+export class DiscardError extends OutcomeError {}
+/** A recognised permanent failure. Thrown by way of {@link fail}. */
+export class FailError extends OutcomeError {}
+/** Sends the job to the dead letters at once. Thrown by way of {@link deadLetter}. */
+export class DeadLetterError extends OutcomeError {}
+/** Names the time of the next run. Thrown by way of {@link retryIn} or {@link retryAt}. */
+export class RetryLaterError extends OutcomeError {}
+/** Takes the job out of circulation. Thrown by way of {@link kill}. */
+export class KillError extends OutcomeError {}
+
+/** What a thrown value asks of the queue, if anything. */
+export function verdictOf(thrown: object): Verdict | undefined {
+  const verdict: unknown = Reflect.get(thrown, VERDICT);
+  return typeof verdict === 'object' && verdict !== null ? verdict : undefined;
+}
+
+/**
+ * The job is of no use any more: discarded, no retry, no dead letter.
+ *
+ * @example
+ * if (!user) throw discard('the user is gone');
+ */
+export function discard(message: string, options?: OutcomeOptions): DiscardError {
+  return new DiscardError(message, { code: 'DISCARD' }, options);
+}
+
+/**
+ * A permanent failure that is expected now and then: discarded like {@link discard}, counted separately.
+ *
+ * @example
+ * if (answer.status === 410) throw fail('the address bounces');
+ */
+export function fail(message: string, options?: OutcomeOptions): FailError {
+  return new FailError(message, { code: 'FAIL' }, options);
+}
+
+/**
+ * A human must look: a dead letter at once, whatever the policy says about exhaustion.
+ *
+ * @example
+ * throw deadLetter('the ledger does not balance', { details: { account: 7 } });
+ */
+export function deadLetter(message: string, options?: OutcomeOptions): DeadLetterError {
+  return new DeadLetterError(message, { code: 'DEAD_LETTER' }, options);
+}
+
+/**
+ * Try again after `duration`, without jitter. The attempt counts; with none left the job ends.
+ *
+ * @throws {TypeError} when `duration` is none.
+ * @example
+ * if (response.status === 429) throw retryIn('30s', 'rate limited');
+ */
+export function retryIn(
+  duration: Duration,
+  message = 'to be tried again later',
+  options?: OutcomeOptions,
+): RetryLaterError {
+  return new RetryLaterError(message, { code: 'RETRY', retry_in: requireDuration(duration, 'retryIn') }, options);
+}
+
+/**
+ * Try again at `time`: a Date, epoch milliseconds, or RFC 3339. A time in the past means at once.
+ *
+ * @throws {TypeError} when `time` is none.
+ * @example
+ * throw retryAt(new Date(response.headers.get('retry-after')), 'the shop is closed');
+ */
+export function retryAt(
+  time: Date | number | string,
+  message = 'to be tried again later',
+  options?: OutcomeOptions,
+): RetryLaterError {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) throw new TypeError(`retryAt: ${String(time)} is no time; use a Date or RFC 3339`);
+  return new RetryLaterError(message, { code: 'RETRY', retry_at: date.toISOString() }, options);
+}
+
+/**
+ * Stop this job for good and keep it as a dead letter with the reason `killed`.
+ *
+ * @example
+ * throw kill('switched off by support');
+ */
+export function kill(message: string, options?: OutcomeOptions): KillError {
+  return new KillError(message, { kill: true }, options);
+}

@@ -1,0 +1,104 @@
+/** The requests a queue sends and the answers it expects (push delivery): parsing and writing, no running. */
+import type { Failure } from './failure';
+import type { Job } from './types';
+
+/** A job to run. */
+export interface Delivery {
+  kind: 'job';
+  deliveryId: string | undefined;
+  workerId: string | undefined;
+  job: Job;
+  /** From 1. */
+  attempt: number;
+}
+
+/** A delivery that holds no job: answered as failed, the others run. */
+export interface BrokenDelivery {
+  kind: 'broken';
+  deliveryId: string | undefined;
+  problem: string;
+}
+
+export type DeliveryRequest =
+  | { kind: 'batch'; deliveries: (Delivery | BrokenDelivery)[] }
+  | { kind: 'single'; delivery: Delivery }
+  | { kind: 'malformed'; problem: string };
+
+/** How one delivery ended. `result` is JSON text. */
+export type Answer = { status: 'completed'; result?: string } | { status: 'failed'; error: Failure };
+
+/**
+ * Reads the body of a delivery: `{deliveries: […]}`, `{job, delivery_id, worker_id}`, or the bare job, whose delivery
+ * id and attempt are in the headers. In a batch an entry without an id cannot be answered and is left out, so that the
+ * queue treats it as undelivered; of entries with the same id the first one counts.
+ */
+export function parseDeliveries(body: string, headers: Headers): DeliveryRequest {
+  const parsed = parseJson(body);
+  if (!isObject(parsed)) return { kind: 'malformed', problem: 'the body is not a JSON object' };
+  if ('deliveries' in parsed) {
+    if (!Array.isArray(parsed.deliveries)) return { kind: 'malformed', problem: 'deliveries must be an array' };
+    return { kind: 'batch', deliveries: batch(parsed.deliveries, stringOf(parsed.worker_id)) };
+  }
+  const enveloped = 'job' in parsed;
+  const deliveryId =
+    (enveloped ? stringOf(parsed.delivery_id) : undefined) ?? headers.get('X-OJS-Delivery-ID') ?? undefined;
+  const workerId = enveloped ? stringOf(parsed.worker_id) : undefined;
+  const delivery = read(enveloped ? parsed.job : parsed, deliveryId, workerId, headers.get('X-OJS-Attempt'));
+  return delivery.kind === 'job' ? { kind: 'single', delivery } : { kind: 'malformed', problem: delivery.problem };
+}
+
+/** The answer to one delivery as JSON text; `deliveryId` only inside a batch. */
+export function writeAnswer(answer: Answer, deliveryId?: string): string {
+  const id = deliveryId === undefined ? '' : `"delivery_id":${JSON.stringify(deliveryId)},`;
+  if (answer.status === 'failed') return `{${id}"status":"failed","error":${JSON.stringify(answer.error)}}`;
+  // Results are text already: writing them once keeps a batch of large ones out of memory twice.
+  return `{${id}"status":"completed"${answer.result === undefined ? '' : `,"result":${answer.result}`}}`;
+}
+
+/** The answer to a batch, from the texts of its entries. */
+export function writeBatch(results: string[]): string {
+  return `{"results":[${results.join(',')}]}`;
+}
+
+function batch(entries: unknown[], workerId: string | undefined): (Delivery | BrokenDelivery)[] {
+  const byId = new Map<string, Delivery | BrokenDelivery>();
+  for (const entry of entries) {
+    if (!isObject(entry)) continue;
+    const id = stringOf(entry.delivery_id);
+    if (id === undefined || byId.has(id)) continue;
+    byId.set(id, read(entry.job, id, workerId, null));
+  }
+  return [...byId.values()];
+}
+
+function read(
+  value: unknown,
+  deliveryId: string | undefined,
+  workerId: string | undefined,
+  attemptHeader: string | null,
+): Delivery | BrokenDelivery {
+  const broken = (problem: string): BrokenDelivery => ({ kind: 'broken', deliveryId, problem });
+  if (!isObject(value)) return broken('job must be an object');
+  if (typeof value.type !== 'string' || value.type === '') return broken('job.type must be a string');
+  if (value.args !== undefined && !Array.isArray(value.args)) return broken('job.args must be an array');
+  const attempt = [value.attempt, Number(attemptHeader)].find((n) => Number.isInteger(n) && Number(n) >= 1);
+  const job = { ...value, args: value.args ?? [], meta: isObject(value.meta) ? value.meta : {} };
+  // The queue is the authority on the other members; only what this library itself reads is checked.
+  return { kind: 'job', deliveryId, workerId, job: job as unknown as Job, attempt: Number(attempt ?? 1) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function stringOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,146 @@
+/** The handlers of a Worker by job type: checked once, when the module loads, so that a mistake stops the deploy. */
+import type { RetryPolicy } from '../job/wire';
+import { Slots } from './slots';
+import type { HandlerFunction, RetryFunction } from './types';
+
+/** The type under which jobs without a handler of their own are run. */
+export const CATCH_ALL = '*';
+
+const TYPE_NAME = /^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*$/;
+const MAX_TYPE_LENGTH = 255;
+/** The longest a pushed job may run. */
+export const MAX_TIMEOUT_MS = 900_000;
+const MAX_ATTEMPTS = 2_147_483_647;
+
+const SETTINGS = ['handler', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency'];
+const POLICY_FIELDS = [
+  ...['preset', 'max_attempts', 'backoff_strategy', 'backoff_type', 'strategy', 'backoff', 'initial_interval'],
+  ...['initial_interval_ms', 'backoff_coefficient', 'max_interval', 'max_interval_ms', 'offset', 'offset_ms'],
+  ...['first_index', 'table', 'jitter', 'non_retryable_errors', 'on_exhaustion', 'on_crash'],
+];
+
+/** A handler with its settings, ready to run. */
+export interface Registration {
+  type: string;
+  run: HandlerFunction;
+  /** Announced to the queue. */
+  policy?: RetryPolicy;
+  /** Asked after a failure. */
+  delay?: RetryFunction;
+  timeoutMs?: number;
+  maxAttempts?: number;
+  concurrency?: number;
+  slots?: Slots;
+}
+
+/** What the queue learns about a type. */
+export interface AnnouncedType {
+  type: string;
+  retry?: RetryPolicy;
+  timeout_ms?: number;
+  max_attempts?: number;
+  concurrency?: number;
+}
+
+/** The answer to `GET /.well-known/tocsin`. */
+export interface Announcement {
+  types: AnnouncedType[];
+  payload: 'batch';
+}
+
+export class Registry {
+  readonly #byType: Map<string, Registration>;
+
+  /** @throws {TypeError} naming the type and the setting that is wrong. */
+  constructor(handlers: unknown) {
+    const entries = typeof handlers === 'function' ? { [CATCH_ALL]: handlers } : handlers;
+    if (!isPlainObject(entries)) throw new TypeError('defineHandlers: expected an object of handlers, or a function');
+    this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry)]));
+    if (this.#byType.size === 0) throw new TypeError('defineHandlers: there is no handler');
+  }
+
+  /** The handler for a job type: its own, else the catch-all. */
+  find(type: string): Registration | undefined {
+    return this.#byType.get(type) ?? this.#byType.get(CATCH_ALL);
+  }
+
+  /** Types in the order they were written, with the settings given for them. */
+  announcement(): Announcement {
+    const types = [...this.#byType.values()].map((entry) => ({
+      type: entry.type,
+      ...(entry.policy && { retry: entry.policy }),
+      ...(entry.timeoutMs !== undefined && { timeout_ms: entry.timeoutMs }),
+      ...(entry.maxAttempts !== undefined && { max_attempts: entry.maxAttempts }),
+      ...(entry.concurrency !== undefined && { concurrency: entry.concurrency }),
+    }));
+    return { types, payload: 'batch' };
+  }
+}
+
+function register(type: string, entry: unknown): Registration {
+  if (type !== CATCH_ALL && (type.length > MAX_TYPE_LENGTH || !TYPE_NAME.test(type))) {
+    throw wrong(type, 'is no job type; use lower-case words joined by dots, such as "email.send"');
+  }
+  if (isHandler(entry)) return { type, run: entry };
+  if (!isPlainObject(entry)) throw wrong(type, 'needs a function, or an object with a handler');
+  for (const [name, value] of Object.entries(entry)) {
+    if (!SETTINGS.includes(name) && value !== undefined) {
+      throw wrong(type, `has an unknown option ${JSON.stringify(name)}; known are ${SETTINGS.join(', ')}`);
+    }
+  }
+  if (!isHandler(entry.handler)) throw wrong(type, 'needs a function as its handler');
+  const timeoutMs = integer(type, 'timeoutMs', entry.timeoutMs, 1, MAX_TIMEOUT_MS);
+  const maxAttempts = integer(type, 'maxAttempts', entry.maxAttempts, 0, MAX_ATTEMPTS);
+  const concurrency = integer(type, 'concurrency', entry.concurrency, 1, Number.MAX_SAFE_INTEGER);
+  return {
+    type,
+    run: entry.handler,
+    ...retryOf(type, entry.retry, maxAttempts),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(maxAttempts !== undefined && { maxAttempts }),
+    ...(concurrency !== undefined && { concurrency, slots: new Slots(concurrency) }),
+  };
+}
+
+function retryOf(
+  type: string,
+  retry: unknown,
+  maxAttempts: number | undefined,
+): Pick<Registration, 'policy' | 'delay'> {
+  if (retry === undefined) return {};
+  if (isRetryFunction(retry)) return { delay: retry };
+  if (!isPlainObject(retry)) throw wrong(type, 'needs a policy object or a function as retry');
+  for (const name of Object.keys(retry)) {
+    if (!POLICY_FIELDS.includes(name)) throw wrong(type, `has an unknown field ${JSON.stringify(name)} in retry`);
+  }
+  if (maxAttempts !== undefined && retry.max_attempts !== undefined) {
+    throw wrong(type, 'says maxAttempts and retry.max_attempts; keep one');
+  }
+  try {
+    return { policy: JSON.parse(JSON.stringify(retry)) };
+  } catch {
+    throw wrong(type, 'has a retry policy that is not JSON');
+  }
+}
+
+function integer(type: string, name: string, value: unknown, min: number, max: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw wrong(type, `needs a whole number of ${min} to ${max} as ${name}, not ${String(value)}`);
+}
+
+function wrong(type: string, problem: string): TypeError {
+  return new TypeError(`defineHandlers: ${JSON.stringify(type)} ${problem}`);
+}
+
+function isHandler(value: unknown): value is HandlerFunction {
+  return typeof value === 'function';
+}
+
+function isRetryFunction(value: unknown): value is RetryFunction {
+  return typeof value === 'function';
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

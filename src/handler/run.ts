@@ -1,0 +1,132 @@
+/**
+ * Runs one delivery and answers how it ended. Whatever the handler does (throw, hang, return something unfit), the
+ * promise resolves, at the job's timeout at the latest: a batch is answered as a whole, so one job that never settles
+ * would otherwise take its siblings' results with it.
+ */
+import { withChosenDelay } from './delay';
+import { failureOf, ResultTooLarge, TimeoutError, UnserialisableResult } from './failure';
+import { createLogger, type Logger, type LogSink } from './log';
+import type { Answer, BrokenDelivery, Delivery } from './protocol';
+import { MAX_TIMEOUT_MS, type Registration, type Registry } from './registry';
+import type { ExecutionContextLike, HandlerContext } from './types';
+
+/** A run's limit when neither job nor handler names one. */
+export const DEFAULT_TIMEOUT_MS = 30_000;
+/** Largest result, in bytes of JSON. */
+export const MAX_RESULT_BYTES = 1_048_576;
+
+/** The request a delivery came with. */
+export interface Host {
+  env: unknown;
+  executionCtx: ExecutionContextLike | undefined;
+  /** Aborts when the caller hangs up. */
+  signal: AbortSignal | undefined;
+  sink: LogSink;
+}
+
+/** Runs a delivery. Never rejects. */
+export async function runDelivery(
+  delivery: Delivery | BrokenDelivery,
+  registry: Registry,
+  host: Host,
+): Promise<Answer> {
+  if (delivery.kind === 'broken') return failed('invalid_request', delivery.problem);
+  const { job, attempt, deliveryId } = delivery;
+  const log = createLogger(host.sink, { job_id: job.id, type: job.type, attempt, delivery_id: deliveryId });
+  const registration = registry.find(job.type);
+  if (!registration) {
+    log.error('no handler registered for this job type');
+    return failed('handler_not_found', `No handler registered for job type ${JSON.stringify(job.type)}.`);
+  }
+  try {
+    const result = resultText(await withinTimeout(delivery, registration, host, log));
+    return result === undefined ? { status: 'completed' } : { status: 'completed', result };
+  } catch (thrown) {
+    const failure = failureOf(thrown);
+    log.error('job failed', { error_type: failure.type, error: failure.message, stack: stackOf(thrown) });
+    return { status: 'failed', error: withChosenDelay(failure, thrown, registration.delay, job, attempt, log) };
+  }
+}
+
+async function withinTimeout(
+  delivery: Delivery,
+  registration: Registration,
+  host: Host,
+  log: Logger,
+): Promise<unknown> {
+  const limit = timeoutOf(delivery, registration);
+  const controller = new AbortController();
+  const hangUp = (): void => controller.abort(host.signal?.reason);
+  if (host.signal?.aborted) hangUp();
+  host.signal?.addEventListener('abort', hangUp, { once: true });
+  let expire: (error: TimeoutError) => void = () => undefined;
+  const expired = new Promise<never>((_, reject) => {
+    expire = reject;
+  });
+  const timer = setTimeout(() => {
+    const error = new TimeoutError(`The job did not finish within ${limit} ms.`);
+    expire(error);
+    controller.abort(error);
+  }, limit);
+  let release: (() => void) | undefined;
+  let over = false;
+  const execute = async (): Promise<unknown> => {
+    const give = await registration.slots?.acquire(Date.now() + limit, controller.signal);
+    if (over) give?.();
+    else release = give;
+    return await registration.run(delivery.job, contextOf(delivery, host, controller.signal, log));
+  };
+  try {
+    return await Promise.race([execute(), expired]);
+  } finally {
+    over = true;
+    clearTimeout(timer);
+    host.signal?.removeEventListener('abort', hangUp);
+    release?.();
+  }
+}
+
+/** The job's limit, else the handler's, else 30 s; counted from the arrival of the delivery. */
+function timeoutOf({ job }: Delivery, registration: Registration): number {
+  const own: unknown = job.timeout_ms;
+  const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  return Math.min(limit, MAX_TIMEOUT_MS);
+}
+
+function contextOf(delivery: Delivery, host: Host, signal: AbortSignal, log: Logger): HandlerContext {
+  return {
+    job: delivery.job,
+    attempt: delivery.attempt,
+    deliveryId: delivery.deliveryId,
+    env: host.env,
+    signal,
+    log,
+    waitUntil: (promise) => host.executionCtx?.waitUntil(promise),
+  };
+}
+
+/** A result as JSON text; undefined when there is none. @throws when it is not JSON, or too large. */
+function resultText(result: unknown): string | undefined {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(result);
+  } catch (error) {
+    throw new UnserialisableResult(`The result is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (json === undefined) return undefined;
+  const bytes = new TextEncoder().encode(json).length;
+  if (bytes <= MAX_RESULT_BYTES) return json;
+  throw new ResultTooLarge(`The result has ${bytes} bytes; at most ${MAX_RESULT_BYTES} are kept.`);
+}
+
+function failed(code: string, message: string): Answer {
+  return { status: 'failed', error: { code, type: code, message } };
+}
+
+function stackOf(thrown: unknown): string | undefined {
+  try {
+    return thrown instanceof Error ? thrown.stack : undefined;
+  } catch {
+    return undefined;
+  }
+}

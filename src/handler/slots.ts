@@ -1,0 +1,63 @@
+/**
+ * Bounds how many runs of one handler are under way in an isolate.
+ *
+ * A holder may vanish without giving its slot back: the runtime can drop a request, and with it the code that would
+ * have released the slot. So a slot is held only until the deadline of its run, and who waits looks again when the
+ * first of these deadlines passes.
+ */
+export class Slots {
+  readonly #limit: number;
+  readonly #now: () => number;
+  /** Deadline of each holder, epoch ms. */
+  readonly #held = new Map<symbol, number>();
+  #waiting: (() => void)[] = [];
+
+  constructor(limit: number, now: () => number = Date.now) {
+    this.#limit = limit;
+    this.#now = now;
+  }
+
+  /**
+   * Waits for a slot and holds it until `until` (epoch ms) at the latest. Answers the function that gives it back.
+   * @throws the reason of `signal`, when that aborts first.
+   */
+  async acquire(until: number, signal: AbortSignal): Promise<() => void> {
+    while (!this.#free()) {
+      signal.throwIfAborted();
+      await this.#change(signal);
+    }
+    signal.throwIfAborted();
+    const holder = Symbol('slot');
+    this.#held.set(holder, until);
+    return () => {
+      if (this.#held.delete(holder)) this.#wake();
+    };
+  }
+
+  #free(): boolean {
+    const now = this.#now();
+    for (const [holder, until] of this.#held) if (until <= now) this.#held.delete(holder);
+    return this.#held.size < this.#limit;
+  }
+
+  /** Everyone who waits looks again, in the order they came: a single one might be gone with its request. */
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const look of waiting) look();
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const next = Math.max(1, Math.min(...this.#held.values()) - this.#now());
+      const timer = setTimeout(done, next);
+      signal.addEventListener('abort', done, { once: true });
+      this.#waiting.push(done);
+      function done(): void {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        resolve();
+      }
+    });
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * A job and a retry policy as JSON on the wire. Types only: the handler and the client library share them, and nothing
+ * here exists at run time.
+ */
+import type { JobState } from './record';
+
+/**
+ * A length of time: an integer counts milliseconds, a string is `"500ms"`, `"12.5s"`, `"5m"`, `"1h"`, `"7d"`, `"2w"`
+ * or ISO 8601 (`"PT1M30S"`). At most 36500 days.
+ */
+export type Duration = number | string;
+
+interface JitterBase {
+  /** Take the random number from job id and attempt, so that it is the same after a restart. */
+  deterministic?: boolean;
+}
+
+/** Randomness added to a retry's delay; `true` multiplies it by 0.5 … 1.5. */
+export type RetryJitter =
+  | boolean
+  | (JitterBase & { kind: 'multiply'; min?: number; max?: number })
+  | (JitterBase & { kind: 'symmetric' | 'additive'; amount: Duration })
+  | (JitterBase & { kind: 'per_attempt'; amount: Duration; step?: Duration })
+  | (JitterBase & { kind: 'fraction'; of?: number });
+
+/** When and how often a failed job runs again. Each field left out comes from the layer below (queue, deployment). */
+export interface RetryPolicy {
+  /** A whole policy to start from; fields beside it override it. */
+  preset?: 'ojs' | 'zzz' | 'chasqui' | 'zizq' | 'sidekiq';
+  /** Runs in all, the first included. Default 3. */
+  max_attempts?: number;
+  backoff_strategy?: 'exponential' | 'linear' | 'constant' | 'none' | 'fixed' | 'polynomial' | 'table' | 'custom';
+  /** Default one second. */
+  initial_interval?: Duration;
+  /** Default 2. */
+  backoff_coefficient?: number;
+  /** Default five minutes; `null`: no cap. */
+  max_interval?: Duration | null;
+  /** Added before the cap. Default 0. */
+  offset?: Duration;
+  /** Where the counter of `linear` and `polynomial` starts. Default 1. */
+  first_index?: 0 | 1;
+  /** The delays of strategy `table`; the last one repeats. */
+  table?: Duration[];
+  jitter?: RetryJitter;
+  /** Error types or codes that end the job at once; an entry may end in `.*`. */
+  non_retryable_errors?: string[];
+  /** What happens when no run is left. Default `discard`. */
+  on_exhaustion?: 'discard' | 'dead_letter';
+  /** What happens when the handler Worker dies without an answer. Default `retry`. */
+  on_crash?: 'retry' | 'dead_letter';
+}
+
+/** One failed attempt, as an envelope shows it. */
+export interface EnvelopeError {
+  code: string;
+  type: string;
+  message: string;
+  attempt: number;
+  /** RFC 3339. */
+  occurred_at: string;
+  retryable?: boolean;
+  details?: unknown;
+  duration_ms?: number | null;
+  backoff_ms?: number | null;
+  reason?: string | null;
+}
+
+/** A job as clients and handlers see it. Times are RFC 3339 in UTC; absent members do not apply. */
+export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
+  specversion: string;
+  /** UUIDv7; the same in every attempt, so it is the key for making effects idempotent. */
+  id: string;
+  type: string;
+  queue: string;
+  args: Args;
+  meta: Record<string, unknown>;
+  priority: number;
+  state: JobState;
+  /** Attempts begun: 1 in the first run. */
+  attempt: number;
+  max_attempts: number;
+  /** The job's own policy, as written. */
+  retry?: RetryPolicy;
+  /** The merged policy, durations in ISO 8601. */
+  retry_effective?: RetryPolicy;
+  timeout_ms?: number;
+  visibility_timeout_ms?: number;
+  scheduled_at?: string;
+  expires_at?: string;
+  tags?: string[];
+  unique?: unknown;
+  rate_limit?: unknown;
+  schema?: unknown;
+  version?: number | string;
+  created_at: string;
+  enqueued_at: string;
+  started_at?: string;
+  completed_at?: string;
+  cancelled_at?: string;
+  discarded_at?: string;
+  error?: EnvelopeError;
+  errors?: EnvelopeError[];
+  result?: unknown;
+  retry_delay_ms?: number;
+  next_attempt_at?: string;
+  worker_id?: string;
+  progress?: number;
+  progress_data?: unknown;
+  checkpoint?: { state: unknown; sequence: number };
+  workflow_id?: string;
+  parent_results?: unknown[];
+}
