@@ -1,0 +1,140 @@
+/**
+ * Gathers enqueues that are made together into batches, as a pipeline does, and gives each caller its own outcome. A
+ * batch is all or nothing on the server, so one bad job would take its neighbours along; whoever is named as the cause
+ * gets the error, and the others are sent again without it.
+ */
+import type { JobEnvelope } from '../job/wire';
+import { ConflictError, errorFor, InvalidJobError, TocsinError } from './errors';
+import type { PreparedJob } from './job';
+
+/** Most bytes of a request body that a batch grows to; the server takes 16 MiB. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** After so many refusals of what was one batch the rest goes job by job. */
+const MAX_REFUSALS = 8;
+/** Requests under way at once when jobs go one by one. */
+const PARALLEL = 6;
+
+/** Sends jobs; answers their envelopes in order, or throws for all of them. */
+export type SendJobs = (jobs: PreparedJob[]) => Promise<JobEnvelope[]>;
+
+interface Waiting {
+  job: PreparedJob;
+  resolve: (envelope: JobEnvelope) => void;
+  reject: (error: unknown) => void;
+}
+
+export class Batcher {
+  readonly #send: SendJobs;
+  readonly #maxBatch: number;
+  readonly #schedule: (flush: () => void) => void;
+  #waiting: Waiting[] = [];
+
+  /**
+   * @param maxBatch most jobs in a request, 1 … 1000
+   * @param schedule calls its argument when the batch is to go: at the end of the turn, or after a while
+   */
+  constructor(send: SendJobs, maxBatch: number, schedule: (flush: () => void) => void) {
+    this.#send = send;
+    this.#maxBatch = maxBatch;
+    this.#schedule = schedule;
+  }
+
+  /** Queues a job for the next batch. */
+  add(job: PreparedJob): Promise<JobEnvelope> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ job, resolve, reject });
+      if (this.#waiting.length === 1) this.#schedule(() => this.#flush());
+    });
+  }
+
+  #flush(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const batch of split(waiting, this.#maxBatch)) void this.#deliver(batch, 0);
+  }
+
+  /** Sends a batch until every entry has its outcome. Never rejects. */
+  async #deliver(batch: Waiting[], refusals: number): Promise<void> {
+    if (batch.length > 1 && refusals >= MAX_REFUSALS) return await this.#oneByOne(batch);
+    try {
+      const envelopes = await this.#send(batch.map((entry) => entry.job));
+      batch.forEach((entry, index) => {
+        const envelope = envelopes[index];
+        if (envelope) entry.resolve(envelope);
+        else entry.reject(missing());
+      });
+    } catch (error) {
+      if (batch.length > 1 && isAboutOneJob(error)) await this.#withoutCulprit(batch, error, refusals + 1);
+      else for (const entry of batch) entry.reject(error);
+    }
+  }
+
+  async #withoutCulprit(batch: Waiting[], error: TocsinError, refusals: number): Promise<void> {
+    const index = error.details.index;
+    const culprit = typeof index === 'number' ? batch[index] : undefined;
+    if (culprit) {
+      culprit.reject(withoutIndex(error));
+      return await this.#deliver(
+        batch.filter((entry) => entry !== culprit),
+        refusals,
+      );
+    }
+    const half = Math.ceil(batch.length / 2);
+    await Promise.all([this.#deliver(batch.slice(0, half), refusals), this.#deliver(batch.slice(half), refusals)]);
+  }
+
+  async #oneByOne(batch: Waiting[]): Promise<void> {
+    const rest = [...batch];
+    const lane = async (): Promise<void> => {
+      for (let entry = rest.shift(); entry; entry = rest.shift()) await this.#deliver([entry], 0);
+    };
+    await Promise.all(Array.from({ length: PARALLEL }, lane));
+  }
+}
+
+/**
+ * Batches of one queue each (one transaction in one object), in the order of arrival. Jobs with known ids go apart from
+ * the others: only a batch in which every id is known may be repeated when its outcome is not.
+ */
+function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
+  const encoder = new TextEncoder();
+  const batches: Waiting[][] = [];
+  const open = new Map<string, { batch: Waiting[]; bytes: number }>();
+  for (const entry of waiting) {
+    const key = `${entry.job.id === undefined ? 'new' : 'known'} ${entry.job.queue}`;
+    const bytes = encoder.encode(entry.job.json).length;
+    let group = open.get(key);
+    if (!group || group.batch.length >= maxBatch || group.bytes + bytes > MAX_BODY_BYTES) {
+      group = { batch: [], bytes: 0 };
+      open.set(key, group);
+      batches.push(group.batch);
+    }
+    group.batch.push(entry);
+    group.bytes += bytes;
+  }
+  return batches;
+}
+
+function isAboutOneJob(error: unknown): error is TocsinError {
+  return error instanceof InvalidJobError || error instanceof ConflictError;
+}
+
+/** The error as if the job had been sent alone. */
+function withoutIndex(error: TocsinError): TocsinError {
+  const { index, ...details } = error.details;
+  const prefix = `jobs[${String(index)}].`;
+  if (typeof details.field === 'string' && details.field.startsWith(prefix)) {
+    details.field = details.field.slice(prefix.length);
+  }
+  const { status, code, requestId, retryable, hint } = error;
+  return errorFor(error.message.replaceAll(prefix, ''), { status, code, requestId, retryable, hint, details });
+}
+
+function missing(): TocsinError {
+  return new TocsinError('The answer to the batch has no entry for this job.', {
+    status: 0,
+    code: 'invalid_response',
+    retryable: false,
+    outcomeUnknown: true,
+  });
+}

@@ -1,0 +1,215 @@
+/** The producer's view of a queue: enqueue, look, cancel. */
+import type { JobEnvelope } from '../job/wire';
+import { Batcher } from './batch';
+import { ConflictError, DuplicateJobError, NotFoundError, type TocsinError, UnavailableError } from './errors';
+import { uuidv7 } from './id';
+import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from './job';
+import { type Retrier, type RetryOptions, withRetries } from './retry';
+import { createSend, type Endpoint, type Send } from './transport';
+
+const MAX_BATCH = 1000;
+
+/** Settings of a client. */
+export type ClientOptions = Endpoint & {
+  /** API key, sent as a bearer token. */
+  key?: string;
+  /** How long to wait for each answer, in ms. Default 30000. */
+  timeoutMs?: number;
+  /** How requests are repeated; `false`: never. */
+  retry?: RetryOptions | false;
+  /**
+   * Choose the ids of jobs here, so that an enqueue without an answer can be repeated without making a second job.
+   * Costs the server a row for each job. Default false.
+   */
+  safeRetries?: boolean;
+  /** Most jobs in one request when enqueues are gathered, 1 … 1000; 1: never gather. Default 100. */
+  maxBatch?: number;
+  /**
+   * How long to gather, in ms. Default: the present turn only. Set it only where one client serves one request, or
+   * outside of Workers: a Worker must not send on behalf of another request.
+   */
+  linger?: number;
+  /** Source of randomness in [0, 1). Default `Math.random`. */
+  random?: () => number;
+  /** Clock, epoch ms. Default `Date.now`. */
+  now?: () => number;
+  /** Waits between tries. Default: a timer. */
+  sleep?: (ms: number) => Promise<void>;
+};
+
+/** Job arguments by type; without type parameter anything goes. */
+type AnyJobs = Record<string, readonly unknown[]>;
+
+/** A job of any type of a job map. */
+export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = {
+  [Type in keyof Jobs & string]: NewJob<Type, Jobs[Type]>;
+}[keyof Jobs & string];
+
+/**
+ * Enqueues jobs from a Worker with a service binding, or from anywhere by URL. Enqueues made in the same turn share a
+ * request.
+ *
+ * @example
+ * type Jobs = { 'email.send': [{ to: string; subject: string }] };
+ *
+ * const tocsin = new TocsinClient<Jobs>({ service: env.TOCSIN, key: env.TOCSIN_KEY });
+ * const job = await tocsin.enqueue('email.send', [{ to: 'a@example.com', subject: 'Hello' }], { delay: '10s' });
+ * console.log(job.id, job.state); // "0190…" "scheduled"
+ */
+export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
+  readonly #send: Send;
+  readonly #retrier: Retrier;
+  readonly #batcher: Batcher;
+  readonly #newId: () => string | undefined;
+
+  /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
+  constructor(options: ClientOptions) {
+    const { maxBatch = 100, linger, timeoutMs = 30_000, random = Math.random, now = Date.now } = options;
+    const retry = options.retry === false ? { attempts: 1 } : options.retry;
+    if (!Number.isInteger(maxBatch) || maxBatch < 1 || maxBatch > MAX_BATCH) {
+      throw new TypeError(`TocsinClient: maxBatch must be a whole number of 1 to ${MAX_BATCH}`);
+    }
+    this.#send = createSend(options, options.key, timeoutMs, now);
+    this.#retrier = {
+      attempts: retry?.attempts ?? 4,
+      baseMs: retry?.baseMs ?? 100,
+      maxMs: retry?.maxMs ?? 10_000,
+      random,
+      sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
+    };
+    this.#newId = options.safeRetries ? () => uuidv7(now(), random) : () => undefined;
+    this.#batcher = new Batcher(
+      (jobs) => this.#enqueue(jobs),
+      maxBatch,
+      (flush) => void (linger === undefined ? queueMicrotask(flush) : setTimeout(flush, linger)),
+    );
+  }
+
+  /**
+   * Enqueues a job. When it resolves, the job is stored durably.
+   *
+   * @returns the job; with a unique policy that ignores duplicates possibly the one that existed
+   * @throws {InvalidJobError} {@link DuplicateJobError} {@link QueueFullError} {@link UnavailableError} and others
+   * @example
+   * await tocsin.enqueue('image.resize', [{ key: 'a.png', width: 800 }], { queue: 'images', maxAttempts: 5 });
+   */
+  async enqueue<Type extends keyof Jobs & string>(
+    type: Type,
+    args: Jobs[Type],
+    options: EnqueueOptions = {},
+  ): Promise<JobEnvelope<Jobs[Type]>> {
+    const envelope = await this.#batcher.add(prepare(type, args, options, this.#newId()));
+    return typed<Jobs[Type]>(envelope);
+  }
+
+  /**
+   * Enqueues jobs all or nothing, in one request of at most 1000 jobs and 16 MiB.
+   *
+   * @throws {InvalidJobError} with `details.index` of the first job that is wrong; then none was enqueued
+   * @example
+   * await tocsin.enqueueMany(users.map((user) => ({ type: 'email.send', args: [{ to: user.email }] })));
+   */
+  async enqueueMany(jobs: readonly JobOf<Jobs>[]): Promise<JobEnvelope[]> {
+    if (jobs.length === 0) return [];
+    return await this.#enqueue(
+      jobs.map((job) => prepare(job.type, job.args, job.options ?? {}, this.#newId())),
+      true,
+    );
+  }
+
+  /**
+   * Reads a job.
+   * @throws {NotFoundError} when there is none, or its retention has passed
+   */
+  async get(id: string): Promise<JobEnvelope> {
+    return await withRetries(this.#retrier, true, async () => jobOf(await this.#send('GET', pathOf(id))));
+  }
+
+  /**
+   * Cancels a job that has not ended. A running handler is not stopped, but its report is refused.
+   * @throws {NotFoundError} {@link ConflictError} when the job has ended
+   */
+  async cancel(id: string): Promise<JobEnvelope> {
+    return await withRetries(this.#retrier, true, async ({ mayHaveHappened }) => {
+      try {
+        return jobOf(await this.#send('DELETE', pathOf(id)));
+      } catch (error) {
+        // An earlier try without an answer did it.
+        const done = error instanceof ConflictError && error.details.current_state === 'cancelled';
+        if (done && mayHaveHappened) return await this.get(id);
+        throw error;
+      }
+    });
+  }
+
+  async #enqueue(jobs: PreparedJob[], asBatch = jobs.length > 1): Promise<JobEnvelope[]> {
+    const repeatable = jobs.every((job) => job.id !== undefined);
+    return await withRetries(this.#retrier, repeatable, async ({ mayHaveHappened }) => {
+      try {
+        if (asBatch) return await this.#postBatch(jobs);
+        return [jobOf(await this.#send('POST', '/jobs', jobs[0]?.json ?? ''))];
+      } catch (error) {
+        const ours = error instanceof DuplicateJobError && jobs.some((job) => job.id === error.existingJobId);
+        if (ours && mayHaveHappened) return await this.#existing(jobs, error);
+        throw error;
+      }
+    });
+  }
+
+  async #postBatch(jobs: PreparedJob[]): Promise<JobEnvelope[]> {
+    const answer = await this.#send('POST', '/jobs/batch', `{"jobs":[${jobs.map((job) => job.json).join(',')}]}`);
+    const list = member(answer, 'jobs');
+    if (Array.isArray(list) && list.length === jobs.length) return list.map((envelope) => asJob(envelope));
+    throw invalidAnswer();
+  }
+
+  /**
+   * The jobs an earlier try has made: a batch is written whole, so one of them means all of them. If one is missing or
+   * is of another type, an id was taken by somebody else, and the refusal stands.
+   */
+  async #existing(jobs: PreparedJob[], refusal: TocsinError): Promise<JobEnvelope[]> {
+    try {
+      const found: JobEnvelope[] = [];
+      for (const job of jobs) {
+        const envelope = await this.get(job.id ?? '');
+        if (envelope.type !== job.type) throw refusal;
+        found.push(envelope);
+      }
+      return found;
+    } catch (error) {
+      throw error instanceof NotFoundError ? refusal : error;
+    }
+  }
+}
+
+function pathOf(id: string): string {
+  return `/jobs/${encodeURIComponent(id)}`;
+}
+
+function jobOf(answer: unknown): JobEnvelope {
+  return asJob(member(answer, 'job'));
+}
+
+function asJob(value: unknown): JobEnvelope {
+  if (typeof member(value, 'id') !== 'string') throw invalidAnswer();
+  // The server is the authority on its envelopes; they are not checked again.
+  return value as JobEnvelope;
+}
+
+/** The server gives back the arguments it was given. */
+function typed<Args extends readonly unknown[]>(envelope: JobEnvelope): JobEnvelope<Args> {
+  return envelope as unknown as JobEnvelope<Args>;
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function invalidAnswer(): UnavailableError {
+  return new UnavailableError('The answer does not hold the job.', {
+    status: 200,
+    code: 'invalid_response',
+    retryable: false,
+    outcomeUnknown: true,
+  });
+}

@@ -1,0 +1,95 @@
+/** What can go wrong with a request, as classes a producer can tell apart with `instanceof`. */
+
+/** What is known about a failed request. */
+export interface TocsinErrorInfo {
+  /** HTTP status; 0 when there was no answer, or nothing was sent. */
+  status: number;
+  /** Code of the HTTP contract, or `network_error`, `invalid_response`, `unserialisable`. */
+  code: string;
+  /** `X-Request-ID` of the answer, to find it in the server's log. */
+  requestId?: string | undefined;
+  /** May the same request succeed later, unchanged? */
+  retryable: boolean;
+  /** The server's details, e.g. `field`, `existing_job_id`, `current_state`. */
+  details?: Record<string, unknown> | undefined;
+  hint?: string | undefined;
+  /** How long the server asks to wait, in ms. */
+  retryAfterMs?: number | undefined;
+  /** True when the request may or may not have taken effect. */
+  outcomeUnknown?: boolean | undefined;
+  cause?: unknown;
+}
+
+/**
+ * Base of every error of this library.
+ *
+ * @example
+ * try {
+ *   await tocsin.enqueue('email.send', [email]);
+ * } catch (error) {
+ *   if (error instanceof TocsinError) console.error(error.code, error.requestId, error.details);
+ * }
+ */
+export class TocsinError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | undefined;
+  readonly retryable: boolean;
+  readonly details: Record<string, unknown>;
+  readonly hint: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly outcomeUnknown: boolean;
+
+  constructor(message: string, info: TocsinErrorInfo) {
+    super(message, info.cause === undefined ? undefined : { cause: info.cause });
+    this.name = new.target.name;
+    this.status = info.status;
+    this.code = info.code;
+    this.requestId = info.requestId;
+    this.retryable = info.retryable;
+    this.details = info.details ?? {};
+    this.hint = info.hint;
+    this.retryAfterMs = info.retryAfterMs;
+    this.outcomeUnknown = info.outcomeUnknown ?? false;
+  }
+}
+
+/** 400, 413, 422: the job (or request) is not acceptable as it is. */
+export class InvalidJobError extends TocsinError {
+  /** The member that is wrong, with its path: `options.priority`, `retry.jitter.amount`. */
+  get field(): string | undefined {
+    return typeof this.details.field === 'string' ? this.details.field : undefined;
+  }
+}
+/** 401, 403: no key, a wrong one, or one without the needed scope. */
+export class UnauthorizedError extends TocsinError {}
+/** 404: there is no such job (any more). */
+export class NotFoundError extends TocsinError {}
+/** 409: not legal in the job's present state, e.g. the cancel of a job that has ended. */
+export class ConflictError extends TocsinError {}
+/** 409: a job with this id, or with the same unique key, exists. */
+export class DuplicateJobError extends ConflictError {
+  get existingJobId(): string | undefined {
+    return typeof this.details.existing_job_id === 'string' ? this.details.existing_job_id : undefined;
+  }
+}
+/** 429: too many requests. */
+export class RateLimitedError extends TocsinError {}
+/** 429: the queue holds as many jobs as it may. */
+export class QueueFullError extends RateLimitedError {}
+/** 5xx, no connection, no answer in time, or an answer that is none. */
+export class UnavailableError extends TocsinError {}
+
+/** The error class for an answer's status and code. */
+export function errorFor(message: string, info: TocsinErrorInfo): TocsinError {
+  return new (classFor(info.status, info.code))(message, info);
+}
+
+function classFor(status: number, code: string): typeof TocsinError {
+  if (status === 0 || status >= 500) return UnavailableError;
+  if (status === 401 || status === 403) return UnauthorizedError;
+  if (status === 404) return NotFoundError;
+  if (status === 409) return code === 'duplicate' ? DuplicateJobError : ConflictError;
+  if (status === 429) return code === 'QUEUE_FULL' ? QueueFullError : RateLimitedError;
+  return status === 400 || status === 413 || status === 422 ? InvalidJobError : TocsinError;
+}

@@ -1,0 +1,22 @@
+/**
+ * The library of a producer: enqueue jobs by service binding or by URL, read and cancel them.
+ *
+ * @module tocsin/client
+ */
+export type { Duration, EnvelopeError, JobEnvelope as Job, RetryJitter, RetryPolicy } from '../job/wire';
+export { type ClientOptions, type JobOf, TocsinClient } from './client';
+export {
+  ConflictError,
+  DuplicateJobError,
+  InvalidJobError,
+  NotFoundError,
+  QueueFullError,
+  RateLimitedError,
+  TocsinError,
+  type TocsinErrorInfo,
+  UnauthorizedError,
+  UnavailableError,
+} from './errors';
+export type { EnqueueOptions, Moment, NewJob, UniqueOptions } from './job';
+export type { RetryOptions } from './retry';
+export type { Endpoint, RequestOptions, ServiceLike } from './transport';

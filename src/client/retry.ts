@@ -1,0 +1,60 @@
+/** Sends again what may safely be sent again. */
+import { TocsinError } from './errors';
+
+/** How a client repeats requests. */
+export interface RetryOptions {
+  /** Tries in all, the first included. Default 4; 1: never again. */
+  attempts?: number;
+  /** Base of the exponential backoff, in ms. Default 100. */
+  baseMs?: number;
+  /** Longest wait between tries, in ms. When the server asks for more, the error is thrown at once. Default 10000. */
+  maxMs?: number;
+}
+
+/** A retry loop with everything it needs from outside. */
+export interface Retrier {
+  attempts: number;
+  baseMs: number;
+  maxMs: number;
+  /** In [0, 1). */
+  random: () => number;
+  sleep: (ms: number) => Promise<void>;
+}
+
+/** What a try may know about the tries before it. */
+export interface Try {
+  /** True when an earlier try may have taken effect. */
+  mayHaveHappened: boolean;
+}
+
+/**
+ * Runs `send` until it succeeds, fails for good, or the tries are used up. Refusals that changed nothing (429, and 503
+ * with `Retry-After`) are repeated always; a failure with an unknown outcome only when `repeatable`.
+ */
+export async function withRetries<T>(
+  retrier: Retrier,
+  repeatable: boolean,
+  send: (attempt: Try) => Promise<T>,
+): Promise<T> {
+  let mayHaveHappened = false;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send({ mayHaveHappened });
+    } catch (error) {
+      if (!(error instanceof TocsinError) || attempt >= retrier.attempts) throw error;
+      const refused = error.status === 429 || (error.status === 503 && !error.outcomeUnknown);
+      if (!refused && !(repeatable && error.outcomeUnknown)) throw error;
+      const wait = waitBefore(retrier, attempt, error.retryAfterMs);
+      if (wait === undefined) throw error;
+      mayHaveHappened ||= error.outcomeUnknown || error.status === 503;
+      await retrier.sleep(wait);
+    }
+  }
+}
+
+/** Full jitter over an exponential ceiling; never before the time the server named. Undefined: too long to wait. */
+function waitBefore(retrier: Retrier, attempt: number, retryAfterMs = 0): number | undefined {
+  if (retryAfterMs > retrier.maxMs) return undefined;
+  const ceiling = Math.min(retrier.maxMs, retrier.baseMs * 2 ** (attempt - 1));
+  return Math.min(retrier.maxMs, Math.floor(retryAfterMs + retrier.random() * ceiling));
+}

@@ -1,0 +1,139 @@
+/** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
+import { errorFor, type TocsinError, UnavailableError } from './errors';
+
+/** The part of `RequestInit` that is used. */
+export interface RequestOptions {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal?: AbortSignal;
+}
+
+/** Anything with a `fetch` of its own: a service binding, or a Durable Object stub. */
+export interface ServiceLike {
+  fetch(input: string, init?: RequestOptions): Promise<Response>;
+}
+
+/** Where the queue is. */
+export type Endpoint =
+  | {
+      /** The binding of the queue's Worker. */
+      service: ServiceLike;
+      url?: never;
+      fetch?: never;
+    }
+  | {
+      /** Origin of the queue's Worker, with an optional path before `/ojs/v1`. */
+      url: string;
+      /** Default: the global `fetch`. */
+      fetch?(input: string, init?: RequestOptions): Promise<Response>;
+      service?: never;
+    };
+
+/**
+ * A binding ignores the host; a loopback name is what a deployment without keys serves, so that a bound producer works
+ * there as it does in `wrangler dev`.
+ */
+const BINDING_ORIGIN = 'http://localhost';
+
+export type Send = (method: string, path: string, body?: string) => Promise<unknown>;
+
+/**
+ * Makes the function that sends one request below `/ojs/v1`.
+ * @param timeoutMs how long to wait for the answer
+ */
+export function createSend(endpoint: Endpoint, key: string | undefined, timeoutMs: number, now: () => number): Send {
+  const { base, call } = connect(endpoint);
+  return async (method, path, body) => {
+    const headers: Record<string, string> = { Accept: 'application/openjobspec+json' };
+    if (body !== undefined) headers['Content-Type'] = 'application/openjobspec+json';
+    if (key !== undefined) headers.Authorization = `Bearer ${key}`;
+    const init: RequestOptions = { method, headers, signal: AbortSignal.timeout(timeoutMs) };
+    if (body !== undefined) init.body = body;
+    let response: Response;
+    let text: string;
+    try {
+      response = await call(`${base}/ojs/v1${path}`, init);
+      text = await response.text();
+    } catch (cause) {
+      throw new UnavailableError(`No answer to ${method} ${path}: ${cause instanceof Error ? cause.message : cause}`, {
+        status: 0,
+        code: 'network_error',
+        retryable: true,
+        outcomeUnknown: true,
+        cause,
+      });
+    }
+    const parsed = parse(text);
+    if (!response.ok) throw refusal(response, parsed, now);
+    if (parsed !== undefined || text === '') return parsed;
+    throw new UnavailableError(`The answer to ${method} ${path} is not JSON.`, {
+      status: response.status,
+      code: 'invalid_response',
+      requestId: requestIdOf(response),
+      retryable: true,
+      outcomeUnknown: true,
+    });
+  };
+}
+
+function connect(endpoint: Endpoint): { base: string; call: ServiceLike['fetch'] } {
+  if (endpoint.service) {
+    const { service } = endpoint;
+    return { base: BINDING_ORIGIN, call: (input, init) => service.fetch(input, init) };
+  }
+  if (typeof endpoint.url !== 'string' || !URL.canParse(endpoint.url)) {
+    throw new TypeError('TocsinClient: give it a service binding, or the url of the queue');
+  }
+  const custom = endpoint.fetch;
+  return {
+    base: endpoint.url.replace(/\/+$/, ''),
+    call: custom ? (input, init) => custom(input, init) : (input, init) => fetch(input, init),
+  };
+}
+
+/** Error of an answer other than 2xx. A 5xx that names no time to come back may come from after the write. */
+function refusal(response: Response, body: unknown, now: () => number): TocsinError {
+  const error = isObject(body) && isObject(body.error) ? body.error : {};
+  const { status } = response;
+  const retryAfterMs = retryAfter(response.headers.get('Retry-After'), now);
+  const message = stringOf(error.message) ?? `The queue answered ${status}.`;
+  return errorFor(message, {
+    status,
+    code: stringOf(error.code) ?? `http_${status}`,
+    requestId: requestIdOf(response) ?? stringOf(error.request_id),
+    retryable: typeof error.retryable === 'boolean' ? error.retryable : status === 429 || status >= 500,
+    details: isObject(error.details) ? error.details : undefined,
+    hint: stringOf(error.hint),
+    retryAfterMs,
+    outcomeUnknown: status >= 500 && error.retryable !== false && !(status === 503 && retryAfterMs !== undefined),
+  });
+}
+
+/** `Retry-After` in ms: seconds, possibly fractional, or an HTTP date. */
+function retryAfter(value: string | null, now: () => number): number | undefined {
+  if (value === null || value.trim() === '') return undefined;
+  const seconds = Number(value);
+  const ms = Number.isNaN(seconds) ? Date.parse(value) - now() : seconds * 1000;
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+function requestIdOf(response: Response): string | undefined {
+  return response.headers.get('X-Request-ID') ?? undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function stringOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
