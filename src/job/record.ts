@@ -151,3 +151,12 @@ export interface JobView {
   record: JobRecord;
   layers: LowerLayers;
 }
+
+/** What a handler Worker announced about a job type. */
+export interface AnnouncedType {
+  type: string;
+  retry?: RetryInput;
+  timeout_ms?: number;
+  max_attempts?: number;
+  concurrency?: number;
+}

@@ -1,0 +1,164 @@
+/**
+ * What a handler's answer means: the answer table of push delivery as pure functions. Nothing a handler sends can make
+ * them throw.
+ */
+import { parseDuration } from '../job/duration';
+import { parseTimestamp } from '../job/time';
+
+/** A failure as reported by, or concluded from, an answer. */
+export interface ReportedFailure {
+  code?: string;
+  type?: string;
+  message?: string;
+  retryable?: boolean;
+  details?: unknown;
+  classes?: string[];
+  kill?: boolean;
+  retry_in?: unknown;
+  retry_at?: unknown;
+  /** The next run must not start earlier than this many ms from now (`Retry-After`). */
+  at_least_ms?: number;
+  /** The handler Worker died without an answer. */
+  crash?: boolean;
+  /** The target refused the delivery itself (401, 403, 404, 405). */
+  target_rejected?: boolean;
+}
+
+/** What became of one delivery. */
+export type DeliveryOutcome =
+  | { kind: 'completed'; result?: string }
+  | { kind: 'failed'; failure: ReportedFailure }
+  /** The handler Worker is not running, so the handler was certainly not called. */
+  | { kind: 'not_running' };
+
+/** The parts of an HTTP answer that count. */
+export interface Answer {
+  status: number;
+  retryAfter: string | null;
+  body: string;
+}
+
+/** Largest result that is kept, in bytes of JSON. */
+export const MAX_RESULT_BYTES = 1024 * 1024;
+
+const failed = (failure: ReportedFailure): DeliveryOutcome => ({ kind: 'failed', failure });
+
+type Json = Record<string, unknown>;
+
+function parseObject(body: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads an `error` member: an object, a string, or anything else. */
+export function readError(error: unknown): ReportedFailure {
+  if (typeof error === 'string') return { code: 'handler_error', message: error };
+  if (typeof error !== 'object' || error === null) return { code: 'handler_error', message: '' };
+  const source = error as Json;
+  const text = (name: string) => (typeof source[name] === 'string' ? { [name]: source[name] } : {});
+  return {
+    ...text('code'),
+    ...text('type'),
+    ...text('message'),
+    ...(typeof source.retryable === 'boolean' && { retryable: source.retryable }),
+    ...(source.details !== undefined && { details: source.details }),
+    ...(Array.isArray(source.classes) && {
+      classes: source.classes.filter((name): name is string => typeof name === 'string').slice(0, 32),
+    }),
+    ...(source.kill === true && { kill: true }),
+    ...(source.retry_in !== undefined && { retry_in: source.retry_in }),
+    ...(source.retry_at !== undefined && { retry_at: source.retry_at }),
+  };
+}
+
+const invalidAnswer = (message: string): DeliveryOutcome =>
+  failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
+
+/** One entry that says what became of its job: of a batch answer, or the whole answer of a single delivery. */
+export function readStatus(entry: Json): DeliveryOutcome {
+  if (entry.status === 'failed') return failed(readError(entry.error));
+  if (entry.status !== 'completed') {
+    return invalidAnswer(`The handler answered with status ${JSON.stringify(entry.status)?.slice(0, 100)}.`);
+  }
+  if (entry.result === undefined) return { kind: 'completed' };
+  const result = JSON.stringify(entry.result);
+  const bytes = new TextEncoder().encode(result).length;
+  if (bytes > MAX_RESULT_BYTES) {
+    return failed({
+      code: 'result_too_large',
+      type: 'result_too_large',
+      message: `The result has ${bytes} bytes, at most ${MAX_RESULT_BYTES} are kept.`,
+      retryable: false,
+    });
+  }
+  return { kind: 'completed', result };
+}
+
+/**
+ * The answer to a delivery of one job.
+ *
+ * | answer | meaning |
+ * |---|---|
+ * | 2xx, empty or not a JSON object with `status` | completed |
+ * | 2xx with `status` | completed or failed, as it says |
+ * | 401, 403, 404, 405 | the target refuses: dead letter, and a delivery error of the target |
+ * | 408, 425, 429 | failed, retried; 429 not before `Retry-After` |
+ * | other 3xx, 4xx | failed, not retried |
+ * | 5xx | failed, retried |
+ */
+export function readSingleAnswer(answer: Answer, now: number): DeliveryOutcome {
+  if (answer.status >= 200 && answer.status < 300) {
+    const body = answer.body === '' ? undefined : parseObject(answer.body);
+    return body && 'status' in body ? readStatus(body) : { kind: 'completed' };
+  }
+  return failed(failureOfStatus(answer, now));
+}
+
+/** The failure that a status outside 2xx means; an `error` in the body supplies code and message. */
+export function failureOfStatus(answer: Answer, now: number): ReportedFailure {
+  const { status } = answer;
+  const body = parseObject(answer.body);
+  const told = body && 'error' in body ? readError(body.error) : {};
+  const failure: ReportedFailure = {
+    code: 'handler_error',
+    message: `The handler answered ${status}.`,
+    ...told,
+  };
+  if (status === 401 || status === 403 || status === 404 || status === 405) {
+    return { ...failure, retryable: told.retryable ?? false, target_rejected: true };
+  }
+  const retryable = status >= 500 || status === 408 || status === 425 || status === 429;
+  failure.retryable = told.retryable ?? retryable;
+  if (status === 429) {
+    const wait = retryAfterMs(answer.retryAfter, now);
+    if (wait !== undefined) failure.at_least_ms = wait;
+  }
+  return failure;
+}
+
+/** `Retry-After` as ms: seconds, possibly fractional, or an HTTP date. */
+function retryAfterMs(header: string | null, now: number): number | undefined {
+  if (header === null) return undefined;
+  if (/^\d+(\.\d+)?$/.test(header.trim())) return parseDuration(`${header.trim()}s`);
+  const date = parseTimestamp(header) ?? Date.parse(header);
+  return Number.isFinite(date) ? Math.max(0, date - now) : undefined;
+}
+
+/** The answer to a batch: one outcome for each delivery id asked about, whatever came back. */
+export function readBatchAnswer(answer: Answer, deliveryIds: readonly string[], now: number): Map<string, DeliveryOutcome> {
+  const all = (outcome: DeliveryOutcome) => new Map(deliveryIds.map((id) => [id, outcome]));
+  if (answer.status < 200 || answer.status >= 300) return all(failed(failureOfStatus(answer, now)));
+  const results = parseObject(answer.body)?.results;
+  if (!Array.isArray(results)) return all(invalidAnswer('The handler answered a batch without results.'));
+  const outcomes = all(invalidAnswer('The handler did not mention this delivery in its results.'));
+  for (const entry of results) {
+    if (typeof entry !== 'object' || entry === null) continue;
+    const id = (entry as Json).delivery_id;
+    if (typeof id === 'string' && outcomes.has(id)) outcomes.set(id, readStatus(entry as Json));
+  }
+  return outcomes;
+}

@@ -1,0 +1,154 @@
+/**
+ * Which handler Worker takes which jobs. `HANDLERS` maps `[queue/]type-pattern` to a service binding:
+ *
+ *     [vars.HANDLERS]
+ *     "email.*" = "EMAIL"                     # jobs of these types, in any queue
+ *     "reports/*" = "REPORTS"                 # every job of the queue `reports`
+ *     "image.resize" = { binding = "IMAGES", batch_size = 20, timeout_ms = 60000 }
+ *
+ * The most specific pattern wins: one that names the queue before one that does not, then the longer one. A queue named
+ * in a pattern belongs to handlers: a job there that no pattern takes has no handler. In all other queues, jobs that no
+ * pattern takes wait for workers that pull.
+ */
+import { invalidConfiguration } from '../job/errors';
+
+/** How jobs are handed over: several to a call, one with its delivery, or the bare job. */
+export type Payload = 'batch' | 'envelope' | 'job';
+
+/** The part of a service binding that is used. */
+export interface Binding {
+  fetch(request: Request): Promise<Response>;
+}
+
+export interface TargetPattern {
+  /** Only in this queue; absent: in any. */
+  queue?: string;
+  /** A job type, a prefix ending in `.*`, or `*`. */
+  type: string;
+}
+
+/** One handler Worker and what it is given. */
+export interface TargetConfig {
+  /** The binding's name: names the target in errors, events and worker ids. */
+  name: string;
+  binding: Binding;
+  patterns: TargetPattern[];
+  /** Fixed by configuration; absent: what the Worker announces, else `envelope`. */
+  payload?: Payload;
+  /** Jobs per call, 1 … 100. Default 10. */
+  batchSize: number;
+  /** Execution limit in ms for jobs that name none, 1 … 900000. Default 30000. */
+  timeoutMs: number;
+  /** Jobs running in this Worker at once, for each queue. Absent: the queue's concurrency alone. */
+  maxConcurrency?: number;
+}
+
+const PATTERN = /^(?:(?<queue>[a-z0-9][a-z0-9.-]{0,127})\/)?(?<type>\*|[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*(?:\.\*)?)$/;
+
+const OPTIONS = ['binding', 'batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
+
+const wrong = (message: string, details: Record<string, unknown> = {}) =>
+  invalidConfiguration(`HANDLERS: ${message}`, { variable: 'HANDLERS', ...details });
+
+/**
+ * Reads `HANDLERS`, a table or its JSON text.
+ * @throws {ApiError} 500 `invalid_configuration` naming the entry, or the binding that does not exist
+ */
+export function readTargets(handlers: unknown, env: Record<string, unknown>): TargetConfig[] {
+  const targets = new Map<string, TargetConfig>();
+  for (const [key, value] of Object.entries(asTable(handlers))) {
+    const match = PATTERN.exec(key);
+    if (!match?.groups) throw wrong(`"${key}" is not of the form [queue/]type, [queue/]prefix.* or [queue/]*`, { key });
+    const options = typeof value === 'string' ? { binding: value } : value;
+    if (typeof options !== 'object' || options === null) {
+      throw wrong(`"${key}" must name a binding, or be a table with a binding`, { key });
+    }
+    const target = readTarget(key, options as Record<string, unknown>, env);
+    const identity = JSON.stringify({ ...target, binding: undefined });
+    const known = targets.get(identity) ?? target;
+    const { queue, type } = match.groups as { queue?: string; type: string };
+    known.patterns.push({ type, ...(queue !== undefined && { queue }) });
+    targets.set(identity, known);
+  }
+  return [...targets.values()];
+}
+
+function asTable(handlers: unknown): Record<string, unknown> {
+  if (handlers === undefined || handlers === null || handlers === '') return {};
+  let table = handlers;
+  if (typeof handlers === 'string') {
+    try {
+      table = JSON.parse(handlers);
+    } catch {
+      throw wrong('is not valid JSON');
+    }
+  }
+  if (typeof table !== 'object' || table === null || Array.isArray(table)) throw wrong('must be a table');
+  return table as Record<string, unknown>;
+}
+
+function readTarget(key: string, options: Record<string, unknown>, env: Record<string, unknown>): TargetConfig {
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  if (unknown !== undefined) throw wrong(`"${key}": unknown option ${unknown}`, { key, option: unknown });
+  const name = options.binding;
+  if (typeof name !== 'string' || name === '') throw wrong(`"${key}" must name a binding`, { key });
+  const binding = env[name];
+  if (typeof binding !== 'object' || binding === null || typeof (binding as Binding).fetch !== 'function') {
+    throw wrong(`"${key}" is mapped to the binding ${name}, which does not exist or is not a service`, {
+      key,
+      missing: [name],
+    });
+  }
+  const payload = options.payload;
+  if (payload !== undefined && payload !== 'batch' && payload !== 'envelope' && payload !== 'job') {
+    throw wrong(`"${key}": payload must be batch, envelope or job`, { key, option: 'payload' });
+  }
+  const integer = (option: string, fallback: number, max: number): number => {
+    const value = options[option] ?? fallback;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value;
+    throw wrong(`"${key}": ${option} must be an integer from 1 to ${max}`, { key, option });
+  };
+  return {
+    name,
+    binding: binding as Binding,
+    patterns: [],
+    ...(payload !== undefined && { payload }),
+    batchSize: integer('batch_size', 10, 100),
+    timeoutMs: integer('timeout_ms', 30_000, 900_000),
+    ...(options.max_concurrency !== undefined && { maxConcurrency: integer('max_concurrency', 10, 10_000) }),
+  };
+}
+
+/** How well a pattern fits: undefined not at all, else the larger the more specific. */
+function fit(pattern: TargetPattern, queue: string, type: string): number | undefined {
+  if (pattern.queue !== undefined && pattern.queue !== queue) return undefined;
+  const wild = pattern.type.endsWith('*');
+  if (wild ? !type.startsWith(pattern.type.slice(0, -1)) : pattern.type !== type) return undefined;
+  return (pattern.queue === undefined ? 0 : 10_000) + pattern.type.length * 2 + (wild ? 0 : 1);
+}
+
+/** The target for a job type in a queue, or undefined when no pattern takes it. */
+export function targetFor(targets: readonly TargetConfig[], queue: string, type: string): TargetConfig | undefined {
+  let best: TargetConfig | undefined;
+  let bestFit = -1;
+  for (const target of targets) {
+    for (const pattern of target.patterns) {
+      const fits = fit(pattern, queue, type);
+      if (fits !== undefined && fits > bestFit) {
+        best = target;
+        bestFit = fits;
+      }
+    }
+  }
+  return best;
+}
+
+/** Can any job of this queue be pushed? */
+export function takesFrom(target: TargetConfig, queue: string): boolean {
+  return target.patterns.some((pattern) => pattern.queue === undefined || pattern.queue === queue);
+}
+
+/** Does the queue belong to handlers, so that a job without one is a mistake rather than work for a pulling worker? */
+export function ownsQueue(targets: readonly TargetConfig[], queue: string): boolean {
+  return targets.some((target) => target.patterns.some((pattern) => pattern.queue === queue));
+}

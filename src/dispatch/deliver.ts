@@ -1,0 +1,184 @@
+/** Calling a handler Worker over its service binding: the announcement, and deliveries with a time limit. */
+import type { AnnouncedType } from '../job/record';
+import { type Answer, type DeliveryOutcome, readBatchAnswer, readSingleAnswer } from './answer';
+import type { Payload, TargetConfig } from './config';
+
+/** One job on its way to a handler. */
+export interface Delivery {
+  delivery_id: string;
+  /** The full envelope. */
+  job: Record<string, unknown>;
+  /** Execution limit in ms. */
+  timeoutMs: number;
+}
+
+/** What a handler Worker says about itself. */
+export interface Announcement {
+  payload: Payload;
+  /** Types it takes; null when it does not say, so it is given whatever is mapped to it. */
+  types: AnnouncedType[] | null;
+}
+
+/** A call that never reached a handler. */
+export const NOT_RUNNING = 'not_running';
+
+const ORIGIN = 'https://handler.tocsin';
+/** How long an announcement may take, ms. */
+const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
+/** Beyond the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
+const BATCH_GRACE_MS = 1_000;
+/** Answers are read up to this many characters: results of a full batch of 100 × 1 MiB do not fit in memory. */
+const MAX_ANSWER_CHARS = 32 * 1024 * 1024;
+
+/**
+ * `wrangler dev` answers in the place of a Worker that is not running: 503 and a text of its own. A handler's own 503 is
+ * an ordinary failure, so only that text counts.
+ */
+export function isNotRunning(answer: Answer): boolean {
+  return answer.status === 503 && /wrangler|Worker "[^"]*" not found|dev registry/i.test(answer.body.slice(0, 500));
+}
+
+async function call(target: TargetConfig, request: Request): Promise<Answer> {
+  const response = await target.binding.fetch(request);
+  const body = await response.text();
+  return {
+    status: response.status,
+    retryAfter: response.headers.get('Retry-After'),
+    body: body.slice(0, MAX_ANSWER_CHARS),
+  };
+}
+
+/**
+ * Asks a handler Worker what it takes. A Worker that does not answer the question is a plain one: it is given single
+ * envelopes of whatever is mapped to it.
+ */
+export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
+  let answer: Answer;
+  try {
+    const signal = AbortSignal.timeout(ANNOUNCEMENT_TIMEOUT_MS);
+    answer = await call(target, new Request(`${ORIGIN}/.well-known/tocsin`, { signal }));
+  } catch {
+    return { payload: target.payload ?? 'envelope', types: null };
+  }
+  if (isNotRunning(answer)) return NOT_RUNNING;
+  return readAnnouncement(answer, target);
+}
+
+/** What an answer to the announcement request says; anything unexpected means a plain Worker. */
+export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'payload'>): Announcement {
+  const plain: Announcement = { payload: target.payload ?? 'envelope', types: null };
+  if (answer.status !== 200) return plain;
+  let value: unknown;
+  try {
+    value = JSON.parse(answer.body);
+  } catch {
+    return plain;
+  }
+  if (typeof value !== 'object' || value === null || !Array.isArray((value as { types?: unknown }).types)) return plain;
+  const { types, payload } = value as { types: unknown[]; payload?: unknown };
+  const announced = payload === 'batch' || payload === 'job' || payload === 'envelope' ? payload : 'envelope';
+  return { payload: target.payload ?? announced, types: types.flatMap(readAnnouncedType) };
+}
+
+function readAnnouncedType(entry: unknown): AnnouncedType[] {
+  if (typeof entry === 'string') return [{ type: entry }];
+  if (typeof entry !== 'object' || entry === null) return [];
+  const { type, retry, timeout_ms, max_attempts, concurrency } = entry as Record<string, unknown>;
+  if (typeof type !== 'string') return [];
+  const positive = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0;
+  return [
+    {
+      type,
+      ...(typeof retry === 'object' &&
+        retry !== null &&
+        !Array.isArray(retry) && { retry: retry as Record<string, unknown> }),
+      ...(positive(timeout_ms) && { timeout_ms }),
+      ...(typeof max_attempts === 'number' && Number.isInteger(max_attempts) && max_attempts >= 0 && { max_attempts }),
+      ...(positive(concurrency) && { concurrency }),
+    },
+  ];
+}
+
+/** What a call led to. */
+export interface CallResult {
+  outcomes: Map<string, DeliveryOutcome>;
+  /** Did the target itself fail, rather than a job? */
+  deliveryError: boolean;
+}
+
+/** Makes one binding call for these deliveries; never rejects. More than one delivery needs the payload `batch`. */
+export async function deliver(
+  target: TargetConfig,
+  payload: Payload,
+  workerId: string,
+  deliveries: readonly Delivery[],
+  now: () => number,
+): Promise<CallResult> {
+  const limit = Math.max(...deliveries.map((delivery) => delivery.timeoutMs));
+  const timeout = payload === 'batch' ? limit + BATCH_GRACE_MS : limit;
+  const ids = deliveries.map((delivery) => delivery.delivery_id);
+  const all = (outcome: DeliveryOutcome) => new Map(ids.map((id) => [id, outcome]));
+  const aborter = new AbortController();
+  const timer = setTimeout(() => aborter.abort(new DOMException('The delivery timed out.', 'TimeoutError')), timeout);
+  let answer: Answer;
+  try {
+    // The race is what ends the wait: a handler that hangs need not react to the signal.
+    answer = await Promise.race([
+      call(target, requestFor(payload, workerId, deliveries, aborter.signal)),
+      new Promise<never>((_, reject) => {
+        aborter.signal.addEventListener('abort', () => reject(aborter.signal.reason));
+      }),
+    ]);
+  } catch (error) {
+    return { outcomes: all(failureOfThrow(error, timeout, deliveries.length)), deliveryError: false };
+  } finally {
+    clearTimeout(timer);
+  }
+  if (isNotRunning(answer)) return { outcomes: all({ kind: 'not_running' }), deliveryError: true };
+  const first = ids[0] as string;
+  const outcomes =
+    payload === 'batch' ? readBatchAnswer(answer, ids, now()) : new Map([[first, readSingleAnswer(answer, now())]]);
+  const deliveryError = [...outcomes.values()].some((o) => o.kind === 'failed' && o.failure.target_rejected === true);
+  return { outcomes, deliveryError };
+}
+
+function failureOfThrow(error: unknown, timeoutMs: number, jobs: number): DeliveryOutcome {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof Error && error.name === 'TimeoutError') {
+    return {
+      kind: 'failed',
+      failure: { code: 'timeout', type: 'timeout', message: `No answer within ${timeoutMs} ms.`, retryable: true },
+    };
+  }
+  const text = `The handler Worker died without an answer: ${message}`;
+  if (jobs === 1) return { kind: 'failed', failure: { code: 'handler_error', message: text, crash: true } };
+  // One of several jobs killed the Worker and nobody can tell which: none is called a crash. Each is delivered alone the
+  // next time, where a crash is that job's own.
+  return {
+    kind: 'failed',
+    failure: { code: 'handler_error', type: 'tocsin.batch_crash', message: text, retryable: true },
+  };
+}
+
+function requestFor(payload: Payload, workerId: string, deliveries: readonly Delivery[], signal: AbortSignal): Request {
+  const first = deliveries[0] as Delivery;
+  const body =
+    payload === 'batch'
+      ? { worker_id: workerId, deliveries: deliveries.map(({ job, delivery_id }) => ({ job, delivery_id })) }
+      : payload === 'job'
+        ? first.job
+        : { job: first.job, worker_id: workerId, delivery_id: first.delivery_id };
+  const headers = new Headers({ 'Content-Type': 'application/json', 'OJS-Version': '1.0' });
+  if (payload !== 'batch') {
+    headers.set('X-OJS-Delivery-ID', first.delivery_id);
+    headers.set('X-OJS-Job-ID', String(first.job.id));
+    headers.set('X-OJS-Attempt', String(first.job.attempt));
+    // A delivery id never comes back once its lease is over: remember it for as long as that can take, twice.
+    headers.set('X-OJS-Idempotency-Window', String(Math.ceil((first.timeoutMs * 2) / 1000) + 20));
+    const traceparent = (first.job.meta as Record<string, unknown> | undefined)?.traceparent;
+    if (typeof traceparent === 'string' && /^[\x20-\x7e]{1,256}$/.test(traceparent)) {
+      headers.set('traceparent', traceparent);
+    }
+  }
+  return new Request(ORIGIN, { method: 'POST', headers, body: JSON.stringify(body), signal });
+}

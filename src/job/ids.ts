@@ -1,0 +1,100 @@
+/**
+ * Ids that carry their route. A job id is a UUIDv7 whose 74 free bits hold where the job lives:
+ *
+ *     48 bits  creation time, epoch ms
+ *     12 bits  route, high part            (rand_a)
+ *     20 bits  route, low part             (rand_b, first)
+ *      1 bit   lane: 0 = started in the line of immediate jobs, 1 = started delayed, prioritised or pending
+ *     41 bits  the queue's own sequence number
+ *
+ * The route is a 32-bit number the directory gave the queue. So `GET /jobs/:id` finds object and row from the id alone,
+ * with no index of ids anywhere. Events use the same layout with a sequence of their own.
+ */
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** Sequence numbers are below this. */
+export const MAX_SEQUENCE = 2 ** 41;
+
+/** Added to the sequence number of a job that did not start in the line of immediate jobs. */
+export const LANE_BIT = 2 ** 41;
+
+/** Is this a UUIDv7 in lower case with hyphens? */
+export function isUuidV7(text: string): boolean {
+  return UUID_V7.test(text);
+}
+
+/** What an id minted by Tocsin says. For an id chosen by a client the members are arbitrary. */
+export interface DecodedId {
+  /** Epoch ms. */
+  time: number;
+  route: number;
+  /** Sequence number plus lane bit: the row's key. */
+  key: number;
+}
+
+const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+
+/**
+ * Builds the id of the job with this key.
+ * @param time epoch ms, below 2^48
+ * @param route 0 … 2^32 − 1
+ * @param key 0 … 2^42 − 1
+ */
+export function mintId(time: number, route: number, key: number): string {
+  const timeHex = hex(time, 12);
+  const routeHigh = Math.floor(route / 2 ** 20);
+  const routeLow = route % 2 ** 20;
+  // rand_b has 62 bits: 14 beside the variant, 48 in the last group. The route's low 20 bits split 14 + 6.
+  const group4 = 0x8000 + Math.floor(routeLow / 2 ** 6);
+  const group5 = (routeLow % 2 ** 6) * 2 ** 42 + key;
+  return `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7${hex(routeHigh, 3)}-${hex(group4, 4)}-${hex(group5, 12)}`;
+}
+
+/** Reads an id that satisfies {@link isUuidV7}. */
+export function decodeId(id: string): DecodedId {
+  const time = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+  const routeHigh = Number.parseInt(id.slice(15, 18), 16);
+  const group4 = Number.parseInt(id.slice(19, 23), 16) & 0x3fff;
+  const group5 = Number.parseInt(id.slice(24), 16);
+  const route = routeHigh * 2 ** 20 + group4 * 2 ** 6 + Math.floor(group5 / 2 ** 42);
+  return { time, route, key: group5 % 2 ** 42 };
+}
+
+/** The route in an id that satisfies {@link isUuidV7}. */
+export function routeOf(id: string): number {
+  return decodeId(id).route;
+}
+
+/** The sequence number in a key, without the lane bit. */
+export function sequenceOf(key: number): number {
+  return key >= LANE_BIT ? key - LANE_BIT : key;
+}
+
+/**
+ * Names one execution of a job: new for each claim and the same after a restart, so it needs no storage.
+ * @param claim how many claims the job has seen over its whole life, this one included
+ */
+export function deliveryId(jobId: string, claim: number): string {
+  return `del_${jobId}_${claim.toString(36)}`;
+}
+
+/** The claim a delivery id of this job names, or undefined when it is none of this job's. */
+export function claimOfDelivery(jobId: string, delivery: string): number | undefined {
+  const prefix = `del_${jobId}_`;
+  if (!delivery.startsWith(prefix)) return undefined;
+  const claim = Number.parseInt(delivery.slice(prefix.length), 36);
+  return Number.isSafeInteger(claim) ? claim : undefined;
+}
+
+/**
+ * 32-bit FNV-1a of a queue's name: the route the directory tries first.
+ * `probe` moves on to another number when two names meet.
+ */
+export function routeCandidate(name: string, probe: number): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(probe === 0 ? name : `${name}\0${probe}`)) {
+    hash = Math.imul(hash ^ byte, 0x01000193);
+  }
+  return hash >>> 0;
+}

@@ -1,0 +1,167 @@
+/**
+ * Where completed jobs go: many to a row, because a written row costs the same whether it holds one job or a hundred.
+ *
+ * A chunk covers sequence numbers less than {@link SPAN} apart, so that a job is found by its number with one bounded
+ * index range, however long the archive grows. Chunks are written in the order of completion and therefore pruned from
+ * the front.
+ */
+import { sequenceOf } from '../job/ids';
+import type { ArchivedJob } from './rows';
+
+/** Sequence numbers inside a chunk lie less than this apart. */
+export const SPAN = 1024;
+
+/** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */
+const MAX_CHUNK = 256 * 1024;
+
+/** Results beyond this many characters go to a row of their own. */
+const FAR_RESULT = 64 * 1024;
+
+/** Completed jobs of one transaction, on their way into the archive. */
+export class ArchiveBuffer {
+  private waiting: { sequence: number; endedAt: number; json: string }[] = [];
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  get size(): number {
+    return this.waiting.length;
+  }
+
+  /** Forgets what was added after `size`: the operation that added it was rolled back. */
+  rollback(size: number): void {
+    this.waiting.length = size;
+  }
+
+  /** Adds a completed job. A large result is written to a row of its own at once. */
+  add(job: ArchivedJob, result: string | undefined): void {
+    const entry = { ...job };
+    if (result !== undefined) {
+      if (result.length > FAR_RESULT) {
+        this.sql.exec('INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)', job.k, result).toArray();
+        entry.far = 1;
+      } else {
+        entry.r = JSON.parse(result);
+      }
+    }
+    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], json: JSON.stringify(entry) });
+  }
+
+  /** Writes what was added, in as few rows as span and size allow. Call once, at the end of the transaction. */
+  flush(): void {
+    const sorted = this.waiting.sort((a, b) => a.sequence - b.sequence);
+    this.waiting = [];
+    let chunk: typeof sorted = [];
+    let size = 0;
+    for (const entry of sorted) {
+      const first = chunk[0];
+      if (first && (entry.sequence - first.sequence >= SPAN || size + entry.json.length > MAX_CHUNK)) {
+        this.write(chunk);
+        chunk = [];
+        size = 0;
+      }
+      chunk.push(entry);
+      size += entry.json.length;
+    }
+    if (chunk.length > 0) this.write(chunk);
+  }
+
+  private write(chunk: { sequence: number; endedAt: number; json: string }[]): void {
+    const lo = chunk[0]?.sequence ?? 0;
+    const hi = chunk.at(-1)?.sequence ?? 0;
+    const endedAt = Math.max(...chunk.map((entry) => entry.endedAt));
+    const data = `[${chunk.map((entry) => entry.json).join(',')}]`;
+    this.sql
+      .exec(
+        'INSERT INTO archive (lo, hi, jobs, ended_at, data) VALUES (?, ?, ?, ?, ?)',
+        lo,
+        hi,
+        chunk.length,
+        endedAt,
+        data,
+      )
+      .toArray();
+  }
+}
+
+/** Finds a completed job by its key. */
+export function findArchived(sql: SqlStorage, key: number): ArchivedJob | undefined {
+  const sequence = sequenceOf(key);
+  const chunks = sql.exec<{ data: string }>(
+    'SELECT data FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
+    sequence - SPAN,
+    sequence,
+    sequence,
+  );
+  for (const { data } of chunks) {
+    const found = (JSON.parse(data) as ArchivedJob[]).find((job) => job.k === key);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** JSON text of a result that lies in a row of its own. */
+export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined {
+  if (!job.far) return undefined;
+  return sql.exec<{ value: string }>('SELECT value FROM results WHERE key = ?', job.k).toArray()[0]?.value;
+}
+
+/** How many completed jobs are kept. */
+export function countArchived(sql: SqlStorage): number {
+  return sql.exec<{ n: number | null }>('SELECT sum(jobs) AS n FROM archive').one().n ?? 0;
+}
+
+/** Completed jobs with sequence numbers below `before`, newest first. Reads a window of chunks at a time. */
+export function* archivedBackwards(sql: SqlStorage, before: number): Generator<ArchivedJob> {
+  let top = before - 1;
+  while (top >= 0) {
+    const newest = sql.exec<{ lo: number }>('SELECT lo FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT 1', top);
+    const first = newest.toArray()[0];
+    if (!first) return;
+    // Any job above first.lo − 1 and up to top is in a chunk that starts within one span below.
+    const chunks = sql
+      .exec<{ data: string }>(
+        'SELECT data FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
+        first.lo - SPAN,
+        top,
+        first.lo,
+      )
+      .toArray();
+    const jobs = chunks
+      .flatMap(({ data }) => JSON.parse(data) as ArchivedJob[])
+      .filter((job) => sequenceOf(job.k) >= first.lo && sequenceOf(job.k) <= top)
+      .sort((a, b) => sequenceOf(b.k) - sequenceOf(a.k));
+    yield* jobs;
+    top = first.lo - 1;
+  }
+}
+
+/**
+ * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows.
+ * @returns how many rows went
+ */
+export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): number {
+  const chunks = sql
+    .exec<{ chunk: number; ended_at: number; data: string }>('SELECT chunk, ended_at, data FROM archive ORDER BY chunk LIMIT ?', limit)
+    .toArray();
+  let gone = 0;
+  for (const { chunk, ended_at, data } of chunks) {
+    if (ended_at > cutoff) break;
+    const jobs = JSON.parse(data) as ArchivedJob[];
+    const far = jobs.filter((job) => job.far).map((job) => job.k);
+    if (far.length > 0) {
+      sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
+    }
+    const aliases = jobs.flatMap((job) => (job.a === undefined ? [] : [job.a]));
+    if (aliases.length > 0) {
+      sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();
+    }
+    sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
+    gone++;
+  }
+  return gone;
+}
+
+/** End time of the oldest chunk, or undefined when the archive is empty. */
+export function oldestArchived(sql: SqlStorage): number | undefined {
+  return sql.exec<{ ended_at: number }>('SELECT ended_at FROM archive ORDER BY chunk LIMIT 1').toArray()[0]?.ended_at;
+}

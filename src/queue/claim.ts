@@ -1,0 +1,107 @@
+/**
+ * Taking jobs to run them. The attempt is on record before anyone sees the job: the lease row says which claim runs, so
+ * even a job that kills its runner, or this object, runs out of attempts.
+ */
+import type { JobBody, JobView } from '../job/record';
+import { idOf, type JobRow, readableBody } from './rows';
+import type { ClaimRequest } from './api';
+import { expire } from './expire';
+import { viewOfRow } from './find';
+import { selectReady } from './lanes';
+import type { Active } from './leases';
+import { quarantine } from './settle';
+import { DEFAULTS, type QueueState } from './state';
+
+/** A claimed row with its parsed body and its lease. */
+export interface Claimed {
+  row: JobRow;
+  body: JobBody;
+  active: Active;
+}
+
+/** Terms of a claim: who holds it, and for how long. */
+export interface Terms {
+  workerId?: string;
+  target?: string;
+  /** Execution limit in ms. */
+  timeoutMs: (body: JobBody) => number;
+  /** Lease length in ms. */
+  visibilityMs: (body: JobBody) => number;
+}
+
+/** Grants one lease for these rows. One row written for the whole batch. */
+export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number): Claimed[] {
+  const readable: { row: JobRow; body: JobBody; entry: Omit<Active, 'leaseId'> }[] = [];
+  for (const row of rows) {
+    const body = readableBody(row);
+    if (!body) {
+      // One row that cannot be read must not stop the others: it becomes a dead letter that a human can look at.
+      quarantine(q, row, now);
+      continue;
+    }
+    const visibilityMs = terms.visibilityMs(body);
+    const directive = body.metadata?.test_directive;
+    readable.push({
+      row,
+      body,
+      entry: {
+        key: row.key,
+        type: row.type,
+        claim: row.claims + 1,
+        attempt: row.attempt + 1,
+        startedAt: now,
+        expiresAt: now + visibilityMs,
+        visibilityMs,
+        timeoutAt: now + terms.timeoutMs(body),
+        indexed: row.due_at !== null,
+        ...(terms.workerId !== undefined && { workerId: terms.workerId }),
+        ...(terms.target !== undefined && { target: terms.target }),
+        ...(typeof directive === 'string' && { directive }),
+      },
+    });
+  }
+  if (readable.length === 0) return [];
+  q.leases.grant(
+    readable.map(({ entry }) => entry),
+    { head: q.head(), nextSequence: q.nextSequence },
+  );
+  q.wake(q.leases.earliest);
+  return readable.map(({ row, body }) => {
+    const active = q.leases.active.get(row.key) as Active;
+    if (!active.indexed && q.lineLength !== null) q.lineLength--;
+    q.events.add('job.started', idOf(q.route, row), now, {
+      job_type: row.type,
+      attempt: active.attempt,
+      ...(active.workerId !== undefined && { worker_id: active.workerId }),
+    });
+    return { row, body, active };
+  });
+}
+
+/** Judges a row for any consumer: already running or expired rows are passed over, the latter discarded later. */
+export function passOver(q: QueueState, row: JobRow, now: number, expired: JobRow[]): boolean {
+  if (q.leases.active.has(row.key)) return true;
+  if (row.expires_at === null || row.expires_at > now) return false;
+  expired.push(row);
+  return true;
+}
+
+/** A claim by a worker that pulls: the next jobs, in order. A paused queue gives none. */
+export function claim(q: QueueState, request: ClaimRequest, now: number): JobView[] {
+  if (q.paused) return [];
+  const expired: JobRow[] = [];
+  const rows = selectReady(q, q.pullScan, now, request.count, (row) =>
+    passOver(q, row, now, expired) ? 'pass' : 'take',
+  );
+  for (const row of expired) expire(q, row, now);
+  const terms: Terms = {
+    ...(request.worker_id !== undefined && { workerId: request.worker_id }),
+    timeoutMs: (body) => body.timeout_ms ?? q.settings.default_timeout_ms ?? DEFAULTS.timeoutMs,
+    visibilityMs: (body) =>
+      request.visibility_timeout_ms ??
+      body.visibility_timeout_ms ??
+      q.settings.visibility_timeout_ms ??
+      DEFAULTS.visibilityMs,
+  };
+  return grant(q, rows, terms, now).map(({ row }) => viewOfRow(q, row, now));
+}

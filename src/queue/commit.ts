@@ -1,0 +1,127 @@
+/**
+ * Group commit: operations that arrive together share one transaction and its flush.
+ *
+ * Each operation runs in a savepoint of its own, so one that is refused changes nothing and spares its neighbours. What an
+ * operation wants to happen afterwards (events, a wake, calling waiting workers) happens once the transaction is committed.
+ * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: nobody was told of a
+ * success that is not there.
+ */
+import type { AlarmClock } from './wake';
+import type { QueueState } from './state';
+
+/** Reads the clock, epoch ms. */
+export type Now = () => number;
+
+export interface CommitHooks {
+  now: Now;
+  /** Runs first in every transaction: what is due is treated as due. */
+  tidy: (q: QueueState, now: number) => void;
+  /** Runs after a commit that made jobs available. */
+  workArrived: () => void;
+}
+
+interface Waiting {
+  run: (now: number) => unknown;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+export class Committer {
+  private waiting: Waiting[] = [];
+  private closed = false;
+
+  constructor(
+    private readonly storage: DurableObjectStorage,
+    private readonly clock: AlarmClock,
+    private readonly q: QueueState,
+    private readonly hooks: CommitHooks,
+  ) {}
+
+  /** The queue was emptied: operations that were still on their way are refused. */
+  close(): void {
+    this.closed = true;
+  }
+
+  /** Runs an operation in the next shared transaction. Rejects with what the operation threw. */
+  run<T>(operation: (now: number) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.push({ run: operation, resolve: resolve as (value: unknown) => void, reject });
+      if (this.waiting.length === 1) void this.flushSoon();
+    });
+  }
+
+  /** Runs an operation in a transaction of its own, at once. */
+  runNow<T>(operation: (now: number) => T): T {
+    let outcome: { value: T } | { error: unknown } | undefined;
+    this.transact([
+      {
+        run: operation,
+        resolve: (value) => {
+          outcome = { value: value as T };
+        },
+        reject: (error) => {
+          outcome = { error };
+        },
+      },
+    ]);
+    if (!outcome || 'error' in outcome) throw outcome?.error ?? new Error('The operation did not run.');
+    return outcome.value;
+  }
+
+  private async flushSoon(): Promise<void> {
+    // Lets requests that have arrived already add their operations.
+    await scheduler.wait(0);
+    const batch = this.waiting;
+    this.waiting = [];
+    this.transact(batch);
+  }
+
+  private transact(batch: Waiting[]): void {
+    const { q, storage } = this;
+    if (this.closed) {
+      for (const { reject } of batch) reject(new Error('The queue was emptied.'));
+      return;
+    }
+    const settled: (() => void)[] = [];
+    let damaged = false;
+    try {
+      storage.transactionSync(() => {
+        const now = this.hooks.now();
+        this.hooks.tidy(q, now);
+        for (const { run, resolve, reject } of batch) {
+          const before = { events: q.events.pendingCount, archived: q.archive.size };
+          try {
+            const value = storage.transactionSync(() => run(now));
+            settled.push(() => resolve(value));
+          } catch (error) {
+            q.events.rollback(before.events);
+            q.archive.rollback(before.archived);
+            // Rules are checked before anything is written, so only a defect can leave memory out of step.
+            if (!isRefusal(error)) damaged = true;
+            settled.push(() => reject(error));
+          }
+        }
+        q.archive.flush();
+        if (Number.isFinite(q.wanted)) this.clock.arm(q.wanted, now);
+      });
+    } catch (error) {
+      q.events.rollback();
+      q.archive.rollback(0);
+      this.clock.forget();
+      q.load();
+      for (const { reject } of batch) reject(error);
+      return;
+    }
+    q.wanted = Number.POSITIVE_INFINITY;
+    const { workArrived } = q;
+    q.workArrived = false;
+    if (damaged) q.load();
+    q.events.publish();
+    for (const settle of settled) settle();
+    if (workArrived) this.hooks.workArrived();
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ApiError';
+}

@@ -1,0 +1,128 @@
+/** Accepting jobs: all of them or none. One written row for each immediate job, two for a delayed or prioritised one. */
+import { ApiError, duplicate, invalidRequest } from '../job/errors';
+import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../job/ids';
+import type { NewJob } from '../job/record';
+import { checkRetry } from '../job/retry/validate';
+import type { EnqueueReceipt } from './api';
+import { find, viewOf } from './find';
+import { type JobRow, recordOf, STATE } from './rows';
+import type { QueueState } from './state';
+
+const INSERT = `INSERT INTO jobs
+  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body)
+  VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)`;
+
+/**
+ * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
+ * by the client is free. Writes nothing.
+ * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
+ */
+export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): void {
+  const seen = new Map<string, number>();
+  jobs.forEach((job, index) => {
+    try {
+      if (job.retry) checkRetry(q.retryLayers(job.type, { retry: job.retry }));
+      if (job.id !== undefined) {
+        if (seen.has(job.id)) throw duplicate(job.id, 'in the same batch');
+        seen.set(job.id, index);
+        checkId(q, job.id, now);
+      }
+    } catch (error) {
+      if (!(error instanceof ApiError) || jobs.length === 1) throw error;
+      throw new ApiError({ ...error.data, details: { ...error.data.details, index } });
+    }
+  });
+}
+
+function checkId(q: QueueState, id: string, now: number): void {
+  const taken = find(q, id);
+  if (taken) throw duplicate(id, viewOf(q, taken, now).record.state);
+  const decoded = decodeId(id);
+  // An id that this queue will mint itself one day must not be taken before.
+  if (isUuidV7(id) && decoded.route === q.route && sequenceOf(decoded.key) >= q.nextSequence) {
+    throw invalidRequest('id', 'id: is reserved for this queue; choose another UUIDv7.');
+  }
+}
+
+/**
+ * Inserts jobs that passed {@link checkJobs}.
+ * @returns one entry for each, in order
+ */
+export function insertJobs(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
+  return {
+    jobs: jobs.map((job) => {
+      const row = insert(q, job, now);
+      const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
+      q.events.add(record.state === 'scheduled' ? 'job.scheduled' : 'job.enqueued', record.id, now, {
+        job_type: job.type,
+        attempt: 0,
+        ...(record.due_at !== undefined && { scheduled_at: record.due_at }),
+      });
+      return { record, layers: q.layersFor(job.type) };
+    }),
+  };
+}
+
+/** Checks and inserts. @throws {ApiError} as {@link checkJobs}; then nothing was written */
+export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
+  checkJobs(q, jobs, now);
+  return insertJobs(q, jobs, now);
+}
+
+function insert(q: QueueState, job: NewJob, now: number): JobRow {
+  const dueAt = job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
+  const immediate = dueAt === now && job.priority === 0 && !job.pending;
+  const sequence = q.nextSequence++;
+  const row: JobRow = {
+    key: immediate ? sequence : LANE_BIT + sequence,
+    alias: job.id ?? null,
+    state: job.pending ? STATE.pending : STATE.waiting,
+    type: job.type,
+    priority: job.priority,
+    due_at: immediate || job.pending ? null : dueAt,
+    attempt: 0,
+    claims: 0,
+    created_at: now,
+    enqueued_at: now,
+    expires_at: job.expiresAt ?? null,
+    ended_at: null,
+    body: job.body,
+    history: null,
+  };
+  q.sql
+    .exec(
+      INSERT,
+      row.key,
+      row.alias,
+      row.state,
+      row.type,
+      row.priority,
+      row.due_at,
+      now,
+      now,
+      row.expires_at,
+      row.body,
+    )
+    .toArray();
+  if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
+  if (row.expires_at !== null) {
+    q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
+    q.wake(row.expires_at);
+  }
+  if (immediate) {
+    if (q.lineLength !== null) q.lineLength++;
+    q.workArrived = true;
+  } else if (row.due_at !== null) {
+    entersDueIndex(q, row);
+    if (row.due_at <= now) q.workArrived = true;
+    else q.wake(row.due_at);
+  }
+  return row;
+}
+
+/** A row was put into the due index: cursors and priorities must know. */
+export function entersDueIndex(q: QueueState, row: Pick<JobRow, 'priority' | 'due_at' | 'attempt' | 'key'>): void {
+  const position = { at: row.due_at as number, attempt: row.attempt, key: row.key };
+  q.priorities.add(row.priority);
+  for (const scan of q.scans()) scan.entered(row.priority, position);
+}

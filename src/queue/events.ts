@@ -1,0 +1,67 @@
+/** The live feed of one queue: the last 1000 events, in memory only, gone when the object sleeps. It costs no rows. */
+import { mintId } from '../job/ids';
+import type { QueueEvent } from './api';
+
+/** Events kept per queue. */
+export const KEPT_EVENTS = 1000;
+
+interface Stored {
+  type: string;
+  subject: string;
+  time: number;
+  data: Record<string, unknown>;
+  number: number;
+}
+
+export class EventLog {
+  private ring: Stored[] = [];
+  private pending: Stored[] = [];
+  private number = 0;
+
+  constructor(
+    private readonly queue: string,
+    private readonly route: number,
+  ) {}
+
+  get pendingCount(): number {
+    return this.pending.length;
+  }
+
+  /** Notes an event of the running transaction; it shows only after {@link publish}. */
+  add(type: string, subject: string, time: number, data: Record<string, unknown>): void {
+    this.pending.push({ type, subject, time, data, number: this.number++ });
+  }
+
+  /** The transaction is committed. */
+  publish(): void {
+    if (this.pending.length === 0) return;
+    for (const event of this.pending) this.ring.push(event);
+    this.pending = [];
+    if (this.ring.length > 2 * KEPT_EVENTS) this.ring = this.ring.slice(-KEPT_EVENTS);
+  }
+
+  /** The operation, or the whole transaction, was rolled back. */
+  rollback(count = 0): void {
+    this.pending.length = count;
+  }
+
+  /** Events oldest first, after the one with the id `after`, at most `limit`. */
+  read(request: { types?: string[]; after?: string; limit: number }): QueueEvent[] {
+    const out: QueueEvent[] = [];
+    for (const event of this.ring.slice(-KEPT_EVENTS)) {
+      if (request.types && !request.types.includes(event.type)) continue;
+      const id = `evt_${mintId(event.time, this.route, event.number)}`;
+      if (request.after !== undefined && id <= request.after) continue;
+      out.push({
+        id,
+        type: event.type,
+        queue: this.queue,
+        subject: event.subject,
+        time: event.time,
+        data: event.data,
+      });
+      if (out.length === request.limit) break;
+    }
+    return out;
+  }
+}

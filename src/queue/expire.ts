@@ -1,0 +1,44 @@
+/** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
+import { end } from './end';
+import { historyOf, idOf, type JobRow, STATE } from './rows';
+import type { QueueState } from './state';
+
+/** Discards one waiting row that has expired. */
+export function expire(q: QueueState, row: JobRow, now: number): void {
+  const wasInLine = row.due_at === null && row.state === STATE.waiting;
+  end(q, row, STATE.discarded, { ...historyOf(row), discarded_at: now, reason: 'expired' }, now);
+  if (wasInLine && q.lineLength !== null) q.lineLength--;
+  q.events.add('job.expired', idOf(q.route, row), now, { job_type: row.type, attempt: row.attempt, reason: 'expired' });
+}
+
+/** Rows looked at in one go; what is left is found on the next call. */
+const STEP = 500;
+
+/**
+ * Discards waiting jobs that have expired. A job that runs is left alone: expiry forbids a start, not an end.
+ * Costs nothing while no job can have expired.
+ */
+export function expireDue(q: QueueState, now: number): void {
+  if (now < q.nextExpiry) return;
+  let after = Number.MIN_SAFE_INTEGER;
+  for (;;) {
+    const rows = q.sql
+      .exec<JobRow>(
+        'SELECT * FROM jobs WHERE expires_at <= ? AND expires_at > ? AND ended_at IS NULL ORDER BY expires_at LIMIT ?',
+        now,
+        after,
+        STEP,
+      )
+      .toArray();
+    for (const row of rows) if (!q.leases.active.has(row.key)) expire(q, row, now);
+    const last = rows.at(-1);
+    if (rows.length < STEP || !last) break;
+    // Rows of the same moment may straddle two steps: running ones are read again, expired ones are gone.
+    after = (last.expires_at as number) - 1;
+    if (rows.every((row) => q.leases.active.has(row.key))) break;
+  }
+  const next = q.sql
+    .exec<{ at: number | null }>('SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL', now)
+    .one().at;
+  q.nextExpiry = next ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,63 @@
+/** From a job id to its row: by the key inside the id, or through the alias table for ids chosen by clients. */
+import { notFound } from '../job/errors';
+import { decodeId, isUuidV7 } from '../job/ids';
+import type { JobView } from '../job/record';
+import { farResult, findArchived } from './archive';
+import { type ArchivedJob, type JobRow, recordOf, recordOfArchived } from './rows';
+import type { QueueState } from './state';
+
+/** Where a job lies. */
+export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
+
+/** Reads the row with this key. */
+export function rowByKey(q: QueueState, key: number): JobRow | undefined {
+  return q.sql.exec<JobRow>('SELECT * FROM jobs WHERE key = ?', key).toArray()[0];
+}
+
+function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
+  const row = rowByKey(q, key);
+  if (row) return matches({ created: row.created_at, alias: row.alias }) ? { row } : undefined;
+  const archived = findArchived(q.sql, key);
+  if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
+  return undefined;
+}
+
+/** Finds a job by id, or undefined. */
+export function find(q: QueueState, id: string): Found | undefined {
+  if (!isUuidV7(id)) return undefined;
+  const decoded = decodeId(id);
+  if (decoded.route === q.route) {
+    const found = byKey(q, decoded.key, (job) => job.alias === null && job.created === decoded.time);
+    if (found) return found;
+  }
+  const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
+  return alias && byKey(q, alias.key, (job) => job.alias === id);
+}
+
+/** Hint of every 404 about a job. */
+export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retention.';
+
+/** Finds a job by id. @throws {ApiError} 404 */
+export function mustFind(q: QueueState, id: string): Found {
+  const found = find(q, id);
+  if (!found) throw notFound('job', id, ENDED_JOBS_HINT);
+  return found;
+}
+
+/** A row as the outside sees it. */
+export function viewOfRow(q: QueueState, row: JobRow, now: number): JobView {
+  const record = recordOf(row, q.leases.active.get(row.key), { queue: q.name, route: q.route, now });
+  return { record, layers: q.layersFor(row.type) };
+}
+
+/** A completed job as the outside sees it. */
+export function viewOfArchived(q: QueueState, job: ArchivedJob): JobView {
+  const result = farResult(q.sql, job);
+  const record = recordOfArchived(job, { queue: q.name, route: q.route, ...(result !== undefined && { result }) });
+  return { record, layers: q.layersFor(job.t) };
+}
+
+/** A job as the outside sees it. */
+export function viewOf(q: QueueState, found: Found, now: number): JobView {
+  return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
+}

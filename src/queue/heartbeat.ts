@@ -1,0 +1,46 @@
+/** Heartbeats: a worker that is alive keeps its leases. Costs one row for each lease extended. */
+import type { HeartbeatRequest } from './api';
+import { find } from './find';
+import type { Active } from './leases';
+import { idOf } from './rows';
+import type { QueueState } from './state';
+
+/**
+ * Extends the leases that the worker holds: those named, or all of them. Jobs it does not hold are left alone, without an
+ * error: a heartbeat is about all of a worker's jobs, and one that was taken away must not cost it the others.
+ */
+export function heartbeat(
+  q: QueueState,
+  request: HeartbeatRequest,
+  now: number,
+): { extended: string[]; directive?: string } {
+  const held: { id: string; active: Active }[] = [];
+  if (request.job_ids) {
+    for (const id of new Set(request.job_ids)) {
+      const row = find(q, id)?.row;
+      const active = row && q.leases.active.get(row.key);
+      if (active && (active.workerId === undefined || active.workerId === request.worker_id)) held.push({ id, active });
+    }
+  } else {
+    for (const active of q.leases.active.values()) {
+      if (active.workerId === request.worker_id) held.push({ id: '', active });
+    }
+    const keys = JSON.stringify(held.map(({ active }) => active.key));
+    const rows = q.sql
+      .exec<{ key: number; alias: string | null; created_at: number }>(
+        'SELECT key, alias, created_at FROM jobs WHERE key IN (SELECT value FROM json_each(?))',
+        keys,
+      )
+      .toArray();
+    const ids = new Map(rows.map((row) => [row.key, idOf(q.route, row)]));
+    for (const entry of held) entry.id = ids.get(entry.active.key) ?? '';
+  }
+  q.leases.extend(
+    held.map(({ active }) => active),
+    now,
+    request.visibility_timeout_ms,
+  );
+  if (held.length > 0) q.wake(q.leases.earliest);
+  const directive = held.find(({ active }) => active.directive !== undefined)?.active.directive;
+  return { extended: held.map(({ id }) => id), ...(directive !== undefined && { directive }) };
+}

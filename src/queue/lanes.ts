@@ -1,0 +1,209 @@
+/**
+ * The order in which jobs are taken: priority, then the moment of becoming available, then the sequence number.
+ *
+ * Two places hold waiting jobs. Immediate jobs of default priority stand in *the line*: they are taken in key order and
+ * have no index entry. All others stand in the *due index*, read by one seek per priority. At the default priority the
+ * two are merged by the moment at which each job became available.
+ *
+ * A {@link Scan} remembers how far each lane holds nothing more for its consumer, so that a claim reads what it takes and
+ * little else, however many jobs wait, run, or are scheduled for later. It is memory only: losing it costs reads, never
+ * correctness.
+ */
+import { LANE_BIT, sequenceOf } from '../job/ids';
+import { type JobRow, STATE } from './rows';
+
+interface Position {
+  at: number;
+  attempt: number;
+  key: number;
+}
+
+const START: Position = { at: Number.MIN_SAFE_INTEGER, attempt: -1, key: -1 };
+
+function compare(a: Position, b: Position): number {
+  return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
+}
+
+/** How far one consumer has read each lane. */
+export class Scan {
+  /** Everything in the line up to this key is taken, or never for this consumer. */
+  line = 0;
+  /** True while nothing was passed over that another consumer might want. */
+  exact = true;
+  readonly due = new Map<number, Position>();
+
+  /** A row was put into the due index: it must not lie behind the cursor. */
+  entered(priority: number, position: Position): void {
+    const cursor = this.due.get(priority);
+    if (cursor && compare(position, cursor) <= 0) this.due.delete(priority);
+  }
+
+  /** Starts over: after an error, or when what the consumer wants has changed. */
+  reset(head = 0): void {
+    this.line = head;
+    this.exact = true;
+    this.due.clear();
+  }
+}
+
+/** What to do with a row that was read. */
+export type Verdict =
+  /** Claim it. */
+  | 'take'
+  /** Never for this consumer as the row stands: running, expired, or of a type that is not pushed. */
+  | 'pass'
+  /** For this consumer, but not now. */
+  | 'hold';
+
+/** Rows read at most by one selection, so that held jobs cannot make a claim expensive. */
+const MAX_READ = 4096;
+
+/** One lane being read in order, a page at a time. */
+class Lane {
+  private page: JobRow[] = [];
+  private next = 0;
+  private exhausted = false;
+  private held = false;
+
+  constructor(
+    private readonly read: (after: Position, limit: number) => JobRow[],
+    private after: Position,
+    private readonly positionOf: (row: JobRow) => Position,
+    private readonly moveCursor: (position: Position) => void,
+  ) {}
+
+  peek(pageSize: number): JobRow | undefined {
+    if (this.next === this.page.length && !this.exhausted) {
+      this.page = this.read(this.after, pageSize);
+      this.next = 0;
+      this.exhausted = this.page.length < pageSize;
+    }
+    return this.page[this.next];
+  }
+
+  pass(row: JobRow, verdict: Verdict): void {
+    this.next++;
+    this.after = this.positionOf(row);
+    if (verdict === 'hold') this.held = true;
+    if (!this.held) this.moveCursor(this.after);
+  }
+}
+
+export interface Lanes {
+  sql: SqlStorage;
+  /** Priorities that may have rows in the due index. */
+  priorities: Set<number>;
+}
+
+/** Priorities present in the due index: one seek each. */
+export function readPriorities(sql: SqlStorage): Set<number> {
+  const found = new Set<number>();
+  let below: number | null = 1000;
+  while (below !== null) {
+    const row: { p: number | null } = sql
+      .exec<{ p: number | null }>('SELECT max(priority) AS p FROM jobs WHERE due_at IS NOT NULL AND priority < ?', below)
+      .one();
+    below = row.p;
+    if (below !== null) found.add(below);
+  }
+  return found;
+}
+
+function lineLane(lanes: Lanes, scan: Scan): Lane {
+  return new Lane(
+    (after, limit) =>
+      lanes.sql
+        .exec<JobRow>(
+          `SELECT * FROM jobs WHERE key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL
+           ORDER BY key LIMIT ?`,
+          after.key,
+          limit,
+        )
+        .toArray(),
+    { ...START, key: scan.line },
+    (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
+    (position) => {
+      scan.line = position.key;
+    },
+  );
+}
+
+function dueLane(lanes: Lanes, scan: Scan, priority: number, now: number): Lane {
+  return new Lane(
+    (after, limit) =>
+      lanes.sql
+        .exec<JobRow>(
+          `SELECT * FROM jobs WHERE priority = ? AND due_at <= ? AND (due_at, attempt, key) > (?, ?, ?)
+           ORDER BY due_at, attempt, key LIMIT ?`,
+          priority,
+          now,
+          after.at,
+          after.attempt,
+          after.key,
+          limit,
+        )
+        .toArray(),
+    scan.due.get(priority) ?? START,
+    (row) => ({ at: row.due_at as number, attempt: row.attempt, key: row.key }),
+    (position) => scan.due.set(priority, position),
+  );
+}
+
+/**
+ * The next jobs for a consumer, in order.
+ * @param judge looks at each row in turn; called once for each
+ * @param limit how many to take at most
+ */
+export function selectReady(
+  lanes: Lanes,
+  scan: Scan,
+  now: number,
+  limit: number,
+  judge: (row: JobRow) => Verdict,
+): JobRow[] {
+  const taken: JobRow[] = [];
+  let read = 0;
+  const pageSize = () => Math.min(Math.max(limit - taken.length, 1) + 4, 128);
+  const visit = (lane: Lane, row: JobRow): void => {
+    const verdict = judge(row);
+    read++;
+    lane.pass(row, verdict);
+    if (verdict === 'take') taken.push(row);
+  };
+  const priorities = [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a);
+  for (const priority of priorities) {
+    const due = lanes.priorities.has(priority) ? dueLane(lanes, scan, priority, now) : undefined;
+    const line = priority === 0 ? lineLane(lanes, scan) : undefined;
+    while (taken.length < limit && read < MAX_READ) {
+      const fromDue = due?.peek(pageSize());
+      const fromLine = line?.peek(pageSize());
+      if (fromDue && (!fromLine || comesFirst(fromDue, fromLine))) visit(due as Lane, fromDue);
+      else if (fromLine) visit(line as Lane, fromLine);
+      else break;
+    }
+    if (taken.length >= limit || read >= MAX_READ) break;
+  }
+  return taken;
+}
+
+/** Did the job of the due index become available before the job in the line? */
+function comesFirst(due: JobRow, line: JobRow): boolean {
+  const difference = (due.due_at as number) - line.enqueued_at;
+  return difference < 0 || (difference === 0 && sequenceOf(due.key) < sequenceOf(line.key));
+}
+
+/** The first moment after `now` at which a job of the due index becomes available, or undefined. */
+export function nextDue(lanes: Lanes, now: number): number | undefined {
+  let next: number | undefined;
+  for (const priority of lanes.priorities) {
+    const row = lanes.sql
+      .exec<{ due_at: number }>(
+        'SELECT due_at FROM jobs WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1',
+        priority,
+        now,
+      )
+      .toArray()[0];
+    if (row && (next === undefined || row.due_at < next)) next = row.due_at;
+  }
+  return next;
+}

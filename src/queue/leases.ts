@@ -1,0 +1,216 @@
+/**
+ * Leases: who runs what, and until when.
+ *
+ * A claim writes one row for its whole batch. Nothing is written when an attempt ends: the job's own row (deleted, ended,
+ * or with `claims` raised) shows that the entry is over. A row whose entries are all over is reused by a later claim,
+ * so a lease costs one written row for each claim and none for its end.
+ *
+ * The same rows carry, for nothing, what must survive an eviction: how far the line of immediate jobs was taken (`head`)
+ * and the next sequence number, so that no number is ever given twice.
+ *
+ * In memory stays only what runs right now, never the backlog.
+ */
+import { STATE } from './rows';
+
+/** One running attempt. Times in epoch ms. */
+export interface Active {
+  key: number;
+  type: string;
+  /** Number of this claim over the job's whole life, from 1. */
+  claim: number;
+  /** Attempt number shown to the world, from 1. */
+  attempt: number;
+  leaseId: number;
+  workerId?: string;
+  startedAt: number;
+  /** The lease ends at this time… */
+  expiresAt: number;
+  /** …and a heartbeat moves it to now + this, in ms. */
+  visibilityMs: number;
+  /** Execution limit; no heartbeat moves it. */
+  timeoutAt: number;
+  /** Name of the target, when pushed. */
+  target?: string;
+  /** Did the job come from the due index (true) or from the line of immediate jobs? */
+  indexed: boolean;
+  /** `options.metadata.test_directive`, read by heartbeats when test hooks are on. */
+  directive?: string;
+}
+
+interface LeaseRow {
+  /** Holder. */
+  w?: string;
+  /** Target, when pushed. */
+  t?: string;
+  /** Start of the attempts. */
+  s: number;
+  /** Head of the line of immediate jobs. */
+  h: number;
+  /** Next sequence number. */
+  q: number;
+  /** [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type, directive?] */
+  e: [number, number, number, number, number, number, 0 | 1, string, string?][];
+}
+
+/** Free rows kept for reuse; more than twice as many are deleted together. */
+const KEEP_FREE = 64;
+
+export class LeaseTable {
+  /** Running attempts by job key. */
+  readonly active = new Map<number, Active>();
+  /** No lease or execution limit ends before this time: a lower bound, so checking it costs nothing. */
+  earliest = Number.POSITIVE_INFINITY;
+  /** How far the line of immediate jobs was taken when the newest lease was written. */
+  head = 0;
+  /** Sequence numbers below this are on record outside the jobs themselves. */
+  recordedSequence = 1;
+
+  private readonly live = new Map<number, Set<number>>();
+  private free: number[] = [];
+  private nextId = 1;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Rebuilds memory from storage: entries count only if their job still waits for exactly that claim to end. */
+  load(): void {
+    this.active.clear();
+    this.live.clear();
+    this.free = [];
+    this.earliest = Number.POSITIVE_INFINITY;
+    for (const { id, data } of this.sql.exec<{ id: number; data: string }>('SELECT id, data FROM leases').toArray()) {
+      this.nextId = Math.max(this.nextId, id + 1);
+      let lease: LeaseRow;
+      try {
+        lease = JSON.parse(data) as LeaseRow;
+      } catch {
+        // A row that cannot be read must not stop the queue: its jobs are simply no longer leased.
+        this.free.push(id);
+        continue;
+      }
+      this.head = Math.max(this.head, lease.h);
+      this.recordedSequence = Math.max(this.recordedSequence, lease.q);
+      const claims = this.claimsOf(lease.e.map((entry) => entry[0]));
+      const members = new Set<number>();
+      for (const [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type, directive] of lease.e) {
+        if (claims.get(key) !== claim - 1) continue;
+        members.add(key);
+        this.active.set(key, {
+          key,
+          type,
+          claim,
+          attempt,
+          leaseId: id,
+          startedAt: lease.s,
+          expiresAt,
+          visibilityMs,
+          // Nobody waits for the answer of a push that this object made before it was restarted: its lease ends it.
+          timeoutAt: lease.t === undefined ? timeoutAt : Number.MAX_SAFE_INTEGER,
+          indexed: indexed === 1,
+          ...(lease.w !== undefined && { workerId: lease.w }),
+          ...(lease.t !== undefined && { target: lease.t }),
+          ...(directive !== undefined && { directive }),
+        });
+        this.earliest = Math.min(this.earliest, expiresAt, lease.t === undefined ? timeoutAt : expiresAt);
+      }
+      if (members.size > 0) this.live.set(id, members);
+      else this.free.push(id);
+    }
+  }
+
+  private claimsOf(keys: number[]): Map<number, number> {
+    const rows = this.sql
+      .exec<{ key: number; claims: number }>(
+        `SELECT key, claims FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND state = ${STATE.waiting}`,
+        JSON.stringify(keys),
+      )
+      .toArray();
+    return new Map(rows.map((row) => [row.key, row.claims]));
+  }
+
+  /** Writes one lease for a batch of claims. One row written. */
+  grant(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {
+    const first = batch[0];
+    if (!first) return;
+    const id = this.free.pop() ?? this.nextId++;
+    const members = new Set<number>();
+    for (const entry of batch) {
+      members.add(entry.key);
+      this.active.set(entry.key, { ...entry, leaseId: id });
+      this.earliest = Math.min(this.earliest, entry.expiresAt, entry.timeoutAt);
+    }
+    this.live.set(id, members);
+    this.head = Math.max(this.head, position.head);
+    this.recordedSequence = Math.max(this.recordedSequence, position.nextSequence);
+    this.write(id);
+  }
+
+  /** Forgets a running attempt; the job's row already says that it is over. No row written. */
+  release(active: Active): void {
+    this.active.delete(active.key);
+    const members = this.live.get(active.leaseId);
+    if (!members) return;
+    members.delete(active.key);
+    if (members.size === 0) {
+      this.live.delete(active.leaseId);
+      this.free.push(active.leaseId);
+    }
+  }
+
+  /** Moves the end of these leases to now + their own length (or `visibilityMs`). One row written per lease. */
+  extend(entries: Active[], now: number, visibilityMs?: number): void {
+    const touched = new Set<number>();
+    for (const entry of entries) {
+      if (visibilityMs !== undefined) entry.visibilityMs = visibilityMs;
+      entry.expiresAt = now + entry.visibilityMs;
+      this.earliest = Math.min(this.earliest, entry.expiresAt);
+      touched.add(entry.leaseId);
+    }
+    for (const id of touched) this.write(id);
+  }
+
+  /** Running attempts whose lease or execution limit has ended, earliest first. Makes `earliest` exact again. */
+  overdue(now: number): Active[] {
+    if (now < this.earliest) return [];
+    const due: Active[] = [];
+    this.earliest = Number.POSITIVE_INFINITY;
+    for (const entry of this.active.values()) {
+      const end = Math.min(entry.expiresAt, entry.timeoutAt);
+      if (end <= now) due.push(entry);
+      else this.earliest = Math.min(this.earliest, end);
+    }
+    return due.sort((a, b) => Math.min(a.expiresAt, a.timeoutAt) - Math.min(b.expiresAt, b.timeoutAt));
+  }
+
+  /** Deletes surplus free rows, which only a burst of single claims leaves behind. Answers whether any went. */
+  trim(): boolean {
+    if (this.free.length <= 2 * KEEP_FREE) return false;
+    const surplus = this.free.splice(KEEP_FREE);
+    this.sql.exec('DELETE FROM leases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(surplus)).toArray();
+    return true;
+  }
+
+  private write(id: number): void {
+    const entries = [...(this.live.get(id) ?? [])].map((key) => this.active.get(key) as Active);
+    const first = entries[0];
+    if (!first) return;
+    const row: LeaseRow = {
+      ...(first.workerId !== undefined && { w: first.workerId }),
+      ...(first.target !== undefined && { t: first.target }),
+      s: first.startedAt,
+      h: this.head,
+      q: this.recordedSequence,
+      e: entries.map((entry) => [
+        entry.key,
+        entry.claim,
+        entry.attempt,
+        entry.expiresAt,
+        entry.visibilityMs,
+        entry.timeoutAt,
+        entry.indexed ? 1 : 0,
+        entry.type,
+        ...((entry.directive !== undefined ? [entry.directive] : []) as [string?]),
+      ]),
+    };
+    this.sql.exec('INSERT OR REPLACE INTO leases (id, data) VALUES (?, ?)', id, JSON.stringify(row)).toArray();
+  }
+}

@@ -1,0 +1,134 @@
+/** The columns of `jobs`, and what a row means at a given moment. */
+import { mintId } from '../job/ids';
+import type { JobBody, JobErrorEntry, JobHistory, JobRecord, JobState } from '../job/record';
+import type { Active } from './leases';
+
+/** Values of `jobs.state`. `waiting` covers scheduled, available, retryable and active. */
+export const STATE = { waiting: 0, pending: 1, cancelled: 2, discarded: 3, dead: 4 } as const;
+
+export type JobRow = {
+  key: number;
+  alias: string | null;
+  state: number;
+  type: string;
+  priority: number;
+  due_at: number | null;
+  attempt: number;
+  claims: number;
+  created_at: number;
+  enqueued_at: number;
+  expires_at: number | null;
+  ended_at: number | null;
+  body: string;
+  history: string | null;
+};
+
+/** A completed job as an archive chunk keeps it. Member names are short because every job pays for them. */
+export interface ArchivedJob {
+  k: number;
+  /** Client-chosen id. */
+  a?: string;
+  t: string;
+  p: number;
+  /** Attempt that completed it. */
+  n: number;
+  /** Claims over its life. */
+  c: number;
+  /** created, enqueued, started, completed. */
+  at: [number, number, number, number];
+  b: JobBody;
+  /** Failures before the success. */
+  e?: JobErrorEntry[];
+  r?: unknown;
+  /** The result lies in `results`. */
+  far?: 1;
+  /** Execution limit of the pushed attempt that completed it, ms. */
+  push?: number;
+}
+
+/** Parses the history column. One that cannot be read counts as empty: a damaged record must not stop its queue. */
+export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
+  if (row.history === null) return {};
+  try {
+    return JSON.parse(row.history) as JobHistory;
+  } catch {
+    return {};
+  }
+}
+
+/** Parses the body column; undefined when it cannot be read. */
+export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
+  try {
+    return JSON.parse(row.body) as JobBody;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Parses the body column. One that cannot be read counts as a job without arguments. */
+export function bodyOf(row: Pick<JobRow, 'body' | 'type'>): JobBody {
+  return readableBody(row) ?? { type: row.type, args: [], meta: {} };
+}
+
+/** The id of a row: chosen by the client, or made of creation time, route and key. */
+export function idOf(route: number, row: { alias: string | null; created_at: number; key: number }): string {
+  return row.alias ?? mintId(row.created_at, route, row.key);
+}
+
+/** The state that a row is in at `now`, given its lease if it has one. */
+export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, active: boolean, now: number): JobState {
+  if (row.state === STATE.pending) return 'pending';
+  if (row.state === STATE.cancelled) return 'cancelled';
+  if (row.state === STATE.discarded || row.state === STATE.dead) return 'discarded';
+  if (active) return 'active';
+  if (row.due_at !== null && row.due_at > now) return row.attempt > 0 ? 'retryable' : 'scheduled';
+  return 'available';
+}
+
+/** A row as the queue hands it out. */
+export function recordOf(
+  row: JobRow,
+  active: Active | undefined,
+  context: { queue: string; route: number; now: number },
+): JobRecord {
+  const state = stateOf(row, active !== undefined, context.now);
+  const history = historyOf(row);
+  if (active) history.started_at = active.startedAt;
+  const promoted = row.state === STATE.waiting && row.due_at !== null && row.due_at <= context.now;
+  return {
+    id: idOf(context.route, row),
+    queue: context.queue,
+    type: row.type,
+    state,
+    priority: row.priority,
+    attempt: active ? active.attempt : row.attempt,
+    created_at: row.created_at,
+    enqueued_at: promoted ? Math.max(row.enqueued_at, row.due_at as number) : row.enqueued_at,
+    ...((state === 'retryable' || state === 'scheduled') && { due_at: row.due_at as number }),
+    body: row.body,
+    history,
+    ...(active?.workerId !== undefined && { worker_id: active.workerId }),
+  };
+}
+
+/** An archived job as the queue hands it out. `result` is JSON text, fetched from `results` when it lies there. */
+export function recordOfArchived(
+  job: ArchivedJob,
+  context: { queue: string; route: number; result?: string },
+): JobRecord {
+  const [created_at, enqueued_at, started_at, completed_at] = job.at;
+  const result = context.result ?? ('r' in job ? JSON.stringify(job.r) : undefined);
+  return {
+    id: idOf(context.route, { alias: job.a ?? null, created_at, key: job.k }),
+    queue: context.queue,
+    type: job.t,
+    state: 'completed',
+    priority: job.p,
+    attempt: job.n,
+    created_at,
+    enqueued_at,
+    body: JSON.stringify(job.b),
+    history: { started_at, completed_at, ...(job.e && { errors: job.e }) },
+    ...(result !== undefined && { result }),
+  };
+}

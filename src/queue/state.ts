@@ -1,0 +1,176 @@
+/**
+ * What an operation on a queue works with: the database, the leases, the cursors, the settings, and what has to happen
+ * once the running transaction is committed (events to publish, a wake to arm, waiting workers to call).
+ *
+ * Everything here can be rebuilt from storage ({@link QueueState.load}); nothing here grows with the backlog.
+ */
+import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
+import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
+import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
+import type { RetryPolicy } from '../job/retry/policy';
+import type { QueueConfig } from './api';
+import { ArchiveBuffer } from './archive';
+import { EventLog } from './events';
+import { readPriorities, Scan } from './lanes';
+import { LeaseTable } from './leases';
+import { readMeta, writeMeta } from './schema';
+
+const DAY = 86_400_000;
+
+/** Defaults of a queue, in ms where they are times. */
+export const DEFAULTS = {
+  concurrency: 10,
+  visibilityMs: 30 * 60_000,
+  timeoutMs: 30 * 60_000,
+  retention: { completed: 7 * DAY, discarded: 30 * DAY, cancelled: 7 * DAY },
+  deadLetter: { maxAge: 180 * DAY, maxCount: 10_000 },
+} as const;
+
+export class QueueState {
+  readonly leases: LeaseTable;
+  readonly archive: ArchiveBuffer;
+  readonly events: EventLog;
+  /** How far workers that pull have read. */
+  readonly pullScan = new Scan();
+  /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
+  readonly pushScans = new Map<string, Scan>();
+  priorities = new Set<number>();
+  nextSequence = 1;
+  paused = false;
+  pausedChangedAt = 0;
+  settings: QueueConfig = {};
+  /** No waiting job expires before this: a lower bound. */
+  nextExpiry = Number.NEGATIVE_INFINITY;
+  /** Waiting jobs in the line; null when it has to be counted. */
+  lineLength: number | null = null;
+  /** Dead letters; null when they have to be counted. */
+  deadCount: number | null = null;
+  /** Job types announced by handler Workers for this queue. */
+  announced = new Map<string, AnnouncedType>();
+
+  /** The earliest moment at which something the running transaction wrote becomes due. */
+  wanted = Number.POSITIVE_INFINITY;
+  /** Did the running transaction make a job available? */
+  workArrived = false;
+
+  private constructor(
+    readonly sql: SqlStorage,
+    readonly name: string,
+    readonly route: number,
+    readonly createdAt: number,
+    readonly variables: Record<string, string | undefined>,
+  ) {
+    this.leases = new LeaseTable(sql);
+    this.archive = new ArchiveBuffer(sql);
+    this.events = new EventLog(name, route);
+  }
+
+  /** Reads a queue from storage. The schema must be there. */
+  static open(sql: SqlStorage, variables: Record<string, string | undefined>): QueueState {
+    const meta = readMeta(sql);
+    const state = new QueueState(
+      sql,
+      meta.get('name') as string,
+      meta.get('route') as number,
+      meta.get('created_at') as number,
+      variables,
+    );
+    state.load(meta);
+    return state;
+  }
+
+  /** Rebuilds everything in memory from storage: at construction, and after a transaction that was rolled back. */
+  load(meta = readMeta(this.sql)): void {
+    const pause = meta.get('paused') as { paused: boolean; at: number } | undefined;
+    this.paused = pause?.paused ?? false;
+    this.pausedChangedAt = pause?.at ?? this.createdAt;
+    this.settings = (meta.get('config') as QueueConfig | undefined) ?? {};
+    const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
+    this.announced = new Map(announced.map((entry) => [entry.type, entry]));
+    this.leases.load();
+    this.leases.recordedSequence = Math.max(this.leases.recordedSequence, (meta.get('sequence') as number) ?? 1);
+    this.nextSequence = Math.max(this.leases.recordedSequence, this.highestSequence() + 1);
+    this.priorities = readPriorities(this.sql);
+    for (const scan of this.scans()) scan.reset(this.leases.head);
+    this.lineLength = null;
+    this.deadCount = null;
+    this.nextExpiry = Number.NEGATIVE_INFINITY;
+    this.wanted = Number.POSITIVE_INFINITY;
+    this.workArrived = false;
+  }
+
+  private highestSequence(): number {
+    const key = (bound: number) =>
+      this.sql.exec<{ k: number | null }>('SELECT max(key) AS k FROM jobs WHERE key < ?', bound).one().k;
+    return Math.max(sequenceOf(key(2 * MAX_SEQUENCE) ?? 0), sequenceOf(key(MAX_SEQUENCE) ?? 0));
+  }
+
+  /** Every cursor. */
+  scans(): Scan[] {
+    return [this.pullScan, ...this.pushScans.values()];
+  }
+
+  /** The cursor of a target. */
+  pushScan(target: string): Scan {
+    let scan = this.pushScans.get(target);
+    if (!scan) {
+      scan = new Scan();
+      scan.reset(this.leases.head);
+      this.pushScans.set(target, scan);
+    }
+    return scan;
+  }
+
+  /** How far the line of immediate jobs is taken, as far as the cursors know. */
+  head(): number {
+    return this.scans().reduce((head, scan) => (scan.exact ? Math.max(head, scan.line) : head), this.leases.head);
+  }
+
+  /** Something this transaction wrote becomes due at `at` (epoch ms). */
+  wake(at: number): void {
+    if (at < this.wanted) this.wanted = at;
+  }
+
+  /** A row with this sequence number is about to be deleted: puts the number on record so it is never given again. */
+  recordSequence(key: number): void {
+    if (sequenceOf(key) < this.leases.recordedSequence) return;
+    this.leases.recordedSequence = this.nextSequence;
+    writeMeta(this.sql, 'sequence', this.nextSequence);
+  }
+
+  /** What this queue's handler announced about a job type: its own entry, else that of a catch-all. */
+  announcedType(type: string): AnnouncedType | undefined {
+    return this.announced.get(type) ?? this.announced.get('*');
+  }
+
+  /** The retry layers between a job of this type and the deployment variables. */
+  layersFor(type: string): LowerLayers {
+    const announced = this.announcedType(type);
+    const jobType =
+      announced && (announced.retry || announced.max_attempts !== undefined)
+        ? { ...announced.retry, ...(announced.max_attempts !== undefined && { max_attempts: announced.max_attempts }) }
+        : undefined;
+    return {
+      ...(jobType && { job_type: jobType }),
+      ...(this.settings.default_retry && { queue: this.settings.default_retry }),
+    };
+  }
+
+  /** All layers of a job's retry policy. */
+  retryLayers(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryLayers {
+    const own =
+      job.max_attempts === undefined ? job.retry : { ...job.retry, max_attempts: job.max_attempts };
+    return { variables: this.variables, ...this.layersFor(type), ...(own && { job: own }) };
+  }
+
+  /** The retry policy in force for a job now. */
+  policyFor(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryPolicy {
+    return resolveRetry(this.retryLayers(type, job));
+  }
+
+  /** How long a job is kept after it ended in `state`, ms. */
+  retentionMs(state: 'completed' | 'discarded' | 'cancelled' | 'dead'): number {
+    if (state === 'dead') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
+    return this.settings.retention?.[state] ?? DEFAULTS.retention[state];
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * When must this object wake by itself? The planner is a pure function of what is stored and the time; the clock below
+ * it owns the one alarm.
+ *
+ * Rules the platform forces on the alarm, each learned from a measurement:
+ *  - an alarm set for the very millisecond of the alarm that is running, or for one already past, is stored but never
+ *    fires: every alarm is set strictly after now and after the last one;
+ *  - each `setAlarm` is a billed row: it is called only when the new time is earlier than the armed one;
+ *  - an alarm can be lost: whenever the object is touched, an alarm that should have fired is armed again.
+ */
+
+/** What is due in a queue, epoch ms; absent means nothing of that kind. */
+export interface DueMoments {
+  /** The next scheduled or retryable job. */
+  job?: number | undefined;
+  /** The first lease or execution limit to end. */
+  lease?: number | undefined;
+  /** The first waiting job to expire. */
+  expiry?: number | undefined;
+  /** The first ended job to prune. */
+  prune?: number | undefined;
+  /** A stopped target may be tried again. */
+  target?: number | undefined;
+  /** An undecided batch over several queues must be asked about. */
+  batch?: number | undefined;
+  /** Work that could be pushed right now but was not. */
+  push?: number | undefined;
+}
+
+/** The earliest due moment, or null when the queue may sleep. */
+export function planWake(due: DueMoments): number | null {
+  let next = Number.POSITIVE_INFINITY;
+  for (const moment of Object.values(due)) if (moment !== undefined && moment < next) next = moment;
+  return Number.isFinite(next) ? next : null;
+}
+
+/** The time to hand to `setAlarm` for something due at `at`: never now, never the past, never the last one again. */
+export function alarmTime(at: number, now: number, last: number): number {
+  return Math.max(Math.ceil(at), now + 1, last + 1);
+}
+
+/** An armed alarm that is this late has been lost. */
+const LOST_AFTER_MS = 5_000;
+
+/** The object's one alarm. Keeps the armed time in memory so that `setAlarm` is called only when it must be. */
+export class AlarmClock {
+  private last = 0;
+
+  constructor(
+    private readonly storage: Pick<DurableObjectStorage, 'setAlarm' | 'deleteAlarm'>,
+    /** The armed time as read at construction, epoch ms. */
+    private armed: number | null,
+  ) {}
+
+  get armedAt(): number | null {
+    return this.armed;
+  }
+
+  /** Something is due at `at`: makes sure that an alarm fires at or before it. */
+  arm(at: number, now: number): void {
+    if (!Number.isFinite(at)) return;
+    const time = alarmTime(at, now, this.last);
+    if (this.armed !== null && this.armed <= time && this.armed + LOST_AFTER_MS > now) return;
+    this.armed = time;
+    this.last = time;
+    // Part of the running transaction if there is one; the output gate holds answers until it is durable.
+    void this.storage.setAlarm(time);
+  }
+
+  /** `alarm()` has been called: nothing is armed any more. */
+  fired(now: number): void {
+    this.armed = null;
+    this.last = Math.max(this.last, now);
+  }
+
+  /** After a rolled-back transaction the stored alarm is unknown: the next `arm` must set it. */
+  forget(): void {
+    this.armed = null;
+  }
+
+  /** Clears the alarm. */
+  async clear(): Promise<void> {
+    this.armed = null;
+    await this.storage.deleteAlarm();
+  }
+}
