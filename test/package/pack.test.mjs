@@ -128,7 +128,10 @@ describe('the packed package', () => {
   after(() => rmSync(project, { recursive: true, force: true }));
 
   it('holds the built libraries and no sources', () => {
-    assert.deepEqual(readdirSync(installed).sort(), ['README.md', 'dist', 'package.json'].filter(exists(installed)));
+    assert.deepEqual(
+      readdirSync(installed).sort(),
+      ['LICENSE', 'README.md', 'dist', 'package.json'].filter(exists(installed)),
+    );
     assert.ok(readdirSync(join(installed, 'dist/handler')).includes('index.js'));
     assert.ok(readdirSync(join(installed, 'dist/client')).includes('index.d.ts'));
   });
