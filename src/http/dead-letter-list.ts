@@ -27,7 +27,7 @@ export interface DeadLetterPage {
   nextCursor: string | null;
 }
 
-/** Where the next page begins: at jobs discarded at `until`, of which `seen` were shown. */
+/** Where the next page begins: at the newest jobs discarded before `until`, of which the first `seen` were shown. */
 interface Position {
   until?: number;
   seen: number;
@@ -50,7 +50,8 @@ export async function listDeadLetters(env: Env, filter: DeadLetterFilter, paging
     jobs,
     total,
     hasMore: found.jobs.length > skip + jobs.length,
-    nextCursor: encodeCursor({ until: lastTime, seen, total }),
+    // Jobs discarded in the same millisecond may lie on both pages, so this one's last millisecond is read again.
+    nextCursor: encodeCursor({ until: lastTime + 1, seen, total }),
   };
 }
 
@@ -97,7 +98,8 @@ async function newestOf(env: Env, filter: DeadLetterFilter, limit: number) {
     unwrap(await queueObject(env, queue).deadLetters(queue, { ...conditions, limit })),
   );
   const jobs = answers.flatMap((answer) => answer.jobs);
-  jobs.sort((a, b) => discardedAt(b) - discardedAt(a) || (a.record.id < b.record.id ? 1 : -1));
+  // A stable sort: jobs of the same millisecond keep the order their queue gives them, on every page.
+  jobs.sort((a, b) => discardedAt(b) - discardedAt(a));
   return { jobs: jobs.slice(0, limit), total: answers.reduce((sum, { total }) => sum + total, 0) };
 }
 

@@ -75,6 +75,19 @@ function renderEvent(event: QueueEvent): Record<string, unknown> {
     subject: event.subject,
     time,
     timestamp: time,
-    data: event.data,
+    data: {
+      ...(event.type.startsWith('job.') && { job_id: event.subject }),
+      queue: event.queue,
+      ...withWrittenTimes(event.data),
+    },
   };
+}
+
+/** Members named `…_at` are epoch milliseconds inside and RFC 3339 on the wire. */
+function withWrittenTimes(data: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(data).map(([name, value]) =>
+      name.endsWith('_at') && typeof value === 'number' ? [name, formatInstant(value)] : [name, value],
+    ),
+  );
 }

@@ -1,0 +1,340 @@
+/** Whatever is wrong with a request is said by status, code and field, and nothing is written. */
+import { describe, expect, it } from 'vitest';
+import { call, enqueue, ok, startEmpty, UNKNOWN_ID } from './client';
+
+const V1 = '/ojs/v1';
+
+startEmpty();
+
+const job = { type: 'test.echo', args: [] };
+const utf8 = (text: string) => new TextEncoder().encode(text);
+
+interface Case {
+  name: string;
+  path: string;
+  method?: string;
+  /** A value is sent as JSON; text and bytes are sent as they are. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  status: number;
+  code: string;
+  field?: string;
+  index?: number;
+}
+
+const BODIES: Case[] = [
+  { name: 'no body', path: '/jobs', status: 400, code: 'invalid_payload' },
+  { name: 'an empty body', path: '/jobs', body: '', status: 400, code: 'invalid_payload' },
+  { name: 'a body that is no JSON', path: '/jobs', body: '{"type":', status: 400, code: 'invalid_payload' },
+  { name: 'a list as body', path: '/jobs', body: [], status: 400, code: 'invalid_payload' },
+  { name: 'null as body', path: '/jobs', body: 'null', status: 400, code: 'invalid_payload' },
+  {
+    name: 'bad UTF-8',
+    path: '/jobs',
+    body: new Uint8Array([...utf8('{"type":"a","args":["'), 0xff, ...utf8('"]}')]),
+    status: 400,
+    code: 'invalid_payload',
+  },
+  {
+    name: 'a surrogate encoded as if it were a character',
+    path: '/jobs',
+    body: new Uint8Array([...utf8('{"type":"a","args":["'), 0xed, 0xa0, 0x80, ...utf8('"]}')]),
+    status: 400,
+    code: 'invalid_payload',
+  },
+  {
+    name: 'a lone surrogate in args',
+    path: '/jobs',
+    body: '{"type":"a","args":["\\ud800"]}',
+    status: 400,
+    code: 'invalid_payload',
+  },
+  {
+    name: 'a lone surrogate in a name',
+    path: '/jobs',
+    body: '{"type":"a","args":[],"x":{"\\udc00":1}}',
+    status: 400,
+    code: 'invalid_payload',
+  },
+  {
+    name: 'nesting of 101 levels',
+    path: '/jobs',
+    body: `{"type":"a","args":${'['.repeat(100)}${']'.repeat(100)}}`,
+    status: 400,
+    code: 'invalid_payload',
+  },
+  {
+    name: 'nesting that would overflow a recursive reader',
+    path: '/jobs',
+    body: `{"type":"a","args":${'['.repeat(400_000)}${']'.repeat(400_000)}}`,
+    status: 400,
+    code: 'invalid_payload',
+  },
+  {
+    name: 'another media type',
+    path: '/jobs',
+    body: job,
+    headers: { 'Content-Type': 'text/plain' },
+    status: 400,
+    code: 'invalid_request',
+    field: 'Content-Type',
+  },
+  {
+    name: 'a body above 1 MiB',
+    path: '/jobs',
+    body: { type: 'a', args: ['x'.repeat(1_048_576)] },
+    status: 413,
+    code: 'payload_too_large',
+    field: 'body',
+  },
+  {
+    name: 'another protocol version',
+    path: '/jobs',
+    body: job,
+    headers: { 'OJS-Version': '2.0' },
+    status: 422,
+    code: 'unsupported',
+  },
+  {
+    name: 'a long idempotency key',
+    path: '/jobs',
+    body: job,
+    headers: { 'Idempotency-Key': 'x'.repeat(257) },
+    status: 400,
+    code: 'invalid_request',
+    field: 'Idempotency-Key',
+  },
+];
+
+const bad = (name: string, field: string, change: Record<string, unknown>, status = 400): Case => ({
+  name,
+  path: '/jobs',
+  body: { ...job, options: { queue: 'refused' }, ...change },
+  status,
+  code: status === 413 ? 'payload_too_large' : 'invalid_request',
+  field,
+});
+
+const JOBS: Case[] = [
+  bad('a type in upper case', 'type', { type: 'Email' }),
+  bad('args that are an object', 'args', { args: {} }),
+  bad('a priority of 101', 'options.priority', { options: { queue: 'refused', priority: 101 } }),
+  bad('a queue in upper case', 'options.queue', { options: { queue: 'Refused' } }),
+  bad('an id of another version', 'id', { id: '550e8400-e29b-41d4-a716-446655440000' }),
+  bad('a date without time', 'options.delay_until', { options: { queue: 'refused', delay_until: '2030-01-01' } }),
+  bad('meta above 64 KiB', 'meta', { meta: { a: 'x'.repeat(70_000) } }, 413),
+  bad(
+    'retry.max_attempts of −1',
+    'retry.max_attempts',
+    { options: { queue: 'refused', retry: { max_attempts: -1 } } },
+    422,
+  ),
+  bad(
+    'a coefficient below 1',
+    'retry.backoff_coefficient',
+    { options: { queue: 'refused', retry: { backoff_coefficient: 0.5 } } },
+    422,
+  ),
+];
+
+const BATCHES: Case[] = [
+  { name: 'a batch without jobs', path: '/jobs/batch', body: {}, status: 400, code: 'invalid_request', field: 'jobs' },
+  {
+    name: 'an empty batch',
+    path: '/jobs/batch',
+    body: { jobs: [] },
+    status: 400,
+    code: 'invalid_request',
+    field: 'jobs',
+  },
+  {
+    name: 'a batch of 1001',
+    path: '/jobs/batch',
+    body: { jobs: Array(1001).fill(job) },
+    status: 413,
+    code: 'payload_too_large',
+    field: 'jobs',
+  },
+  {
+    name: 'one bad entry among good ones',
+    path: '/jobs/batch',
+    body: {
+      jobs: [
+        { ...job, queue: 'refused' },
+        { ...job, queue: 'refused', options: { priority: 999 } },
+      ],
+    },
+    status: 400,
+    code: 'invalid_request',
+    field: 'jobs[1].options.priority',
+    index: 1,
+  },
+  {
+    name: 'an entry that is no object',
+    path: '/jobs/batch',
+    body: { jobs: [{ ...job, queue: 'refused' }, 7] },
+    status: 400,
+    code: 'invalid_request',
+    field: 'jobs[1]',
+    index: 1,
+  },
+  {
+    name: 'an id used twice in a batch',
+    path: '/jobs/batch',
+    body: {
+      jobs: [
+        { ...job, queue: 'refused', id: '01962222-aaaa-7ccc-8ddd-eeeeeeeeeeee' },
+        { ...job, queue: 'refused', id: '01962222-aaaa-7ccc-8ddd-eeeeeeeeeeee' },
+      ],
+    },
+    status: 409,
+    code: 'duplicate',
+    index: 1,
+  },
+];
+
+const worker = (path: string, name: string, field: string, body: unknown): Case => ({
+  name: `${path} with ${name}`,
+  path,
+  body,
+  status: 400,
+  code: 'invalid_request',
+  field,
+});
+
+const nack = (name: string, field: string, error: unknown): Case =>
+  worker('/workers/nack', name, field, { job_id: UNKNOWN_ID, error });
+
+const WORKERS: Case[] = [
+  worker('/workers/fetch', 'no queues', 'queues', {}),
+  worker('/workers/fetch', 'an empty list of queues', 'queues', { queues: [] }),
+  worker('/workers/fetch', 'a queue that is no name', 'queues[1]', { queues: ['refused', 'Bad!'] }),
+  worker('/workers/fetch', '101 queues', 'queues', { queues: Array.from({ length: 101 }, (_, n) => `q${n}`) }),
+  worker('/workers/fetch', 'a count that is no integer', 'count', { queues: ['refused'], count: 1.5 }),
+  worker('/workers/fetch', 'an empty worker id', 'worker_id', { queues: ['refused'], worker_id: '' }),
+  worker('/jobs/fetch', 'a negative lease', 'visibility_timeout_ms', {
+    queues: ['refused'],
+    visibility_timeout_ms: -1,
+  }),
+  worker('/workers/ack', 'no job', 'job_id', {}),
+  worker('/workers/ack', 'a job that is no text', 'job_id', { job_id: 7 }),
+  worker('/workers/ack', 'attempt 0', 'attempt', { job_id: UNKNOWN_ID, attempt: 0 }),
+  nack('an error that is a list', 'error', []),
+  nack('an error that is a number', 'error', 7),
+  nack('a code that is no text', 'error.code', { code: 7 }),
+  nack('retry_in that is no duration', 'error.retry_in', { retry_in: 'soon' }),
+  nack('retry_at without a zone', 'error.retry_at', { retry_at: '2030-01-01T00:00:00' }),
+  nack('classes that are no list', 'error.classes', { classes: 'Error' }),
+  worker('/workers/heartbeat', 'no worker', 'worker_id', {}),
+  worker('/workers/beat', 'jobs that are a text', 'active_jobs', { worker_id: 'w', active_jobs: 'all' }),
+  {
+    name: 'an ack of an id that is none',
+    path: '/workers/ack',
+    body: { job_id: 'x' },
+    status: 404,
+    code: 'not_found',
+  },
+  {
+    name: 'an ack of a job that nobody has',
+    path: '/workers/ack',
+    body: { job_id: UNKNOWN_ID },
+    status: 404,
+    code: 'not_found',
+  },
+];
+
+const get = (path: string, field: string): Case => ({
+  name: `GET ${path}`,
+  method: 'GET',
+  path,
+  status: 400,
+  code: 'invalid_request',
+  field,
+});
+
+const QUERIES: Case[] = [
+  get('/jobs?limit=ten', 'limit'),
+  get('/jobs?offset=1.5', 'offset'),
+  get('/jobs?state=sleeping', 'state'),
+  get('/jobs?queue=Bad!', 'queue'),
+  get('/jobs?cursor=rubbish', 'cursor'),
+  get('/jobs?cursor=e30', 'cursor'),
+  get('/dead-letter?since=yesterday', 'since'),
+  get('/dead-letter?cursor=e30', 'cursor'),
+  get('/events?types=job.exploded', 'types'),
+  get('/events?after=7', 'after'),
+];
+
+const QUEUES: Case[] = [
+  {
+    name: 'a queue setting that is not offered',
+    method: 'PUT',
+    path: '/queues/refused/config',
+    body: { max_size: 10 },
+    status: 422,
+    code: 'unsupported',
+    field: 'max_size',
+  },
+  {
+    name: 'a retention of an unknown state',
+    method: 'PUT',
+    path: '/queues/refused/config',
+    body: { retention: { active: 'P1D' } },
+    status: 422,
+    code: 'unsupported',
+    field: 'retention.active',
+  },
+  {
+    name: 'a concurrency of 0',
+    method: 'PUT',
+    path: '/queues/refused/config',
+    body: { concurrency: 0 },
+    status: 400,
+    code: 'invalid_request',
+    field: 'concurrency',
+  },
+  { name: 'a queue that is no name', path: '/queues/Bad!/pause', status: 400, code: 'invalid_request', field: 'name' },
+  { name: 'an unknown queue', method: 'GET', path: '/queues/nowhere', status: 404, code: 'not_found' },
+  { name: 'an unknown job', method: 'GET', path: `/jobs/${UNKNOWN_ID}`, status: 404, code: 'not_found' },
+  { name: 'a job id that is none', method: 'DELETE', path: '/jobs/7', status: 404, code: 'not_found' },
+  {
+    name: 'a dead letter that is none',
+    method: 'DELETE',
+    path: `/dead-letter/${UNKNOWN_ID}`,
+    status: 404,
+    code: 'not_found',
+  },
+];
+
+describe('a request that is refused', () => {
+  it.each([...BODIES, ...JOBS, ...BATCHES, ...WORKERS, ...QUERIES, ...QUEUES])(
+    'because of $name says so and writes nothing',
+    async ({ path, method = 'POST', body, headers, status, code, field, index }) => {
+      const answer = await call(method, V1 + path, body, headers ? { headers } : {});
+      const { error } = answer.body;
+      expect({ status: answer.status, code: error?.code, field: error?.details?.field }).toEqual({
+        status,
+        code,
+        field,
+      });
+      if (index !== undefined) expect(error?.details?.index).toBe(index);
+      expect(error).toMatchObject({
+        retryable: false,
+        request_id: answer.headers.get('X-Request-ID'),
+        message: expect.stringMatching(/./),
+        hint: expect.stringMatching(/./),
+        docs_url: expect.stringMatching(/^https:/),
+      });
+      expect(await ok(200, 'GET', `${V1}/jobs`)).toMatchObject({ total: 0 });
+      expect(await ok(200, 'GET', `${V1}/queues/refused/config`)).toEqual({ name: 'refused', config: {} });
+    },
+  );
+
+  it('because its result is above 1 MiB leaves the job active', async () => {
+    const id = await enqueue('big-result');
+    await ok(200, 'POST', `${V1}/workers/fetch`, { queues: ['big-result'] });
+    const answer = await call('POST', `${V1}/workers/ack`, { job_id: id, result: 'x'.repeat(1_048_577) });
+    expect(answer).toMatchObject({ status: 413, body: { error: { details: { field: 'result' } } } });
+    expect((await ok(200, 'GET', `${V1}/jobs/${id}`)).job).toMatchObject({ state: 'active' });
+  });
+});

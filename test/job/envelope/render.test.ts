@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseJob } from '../../../src/job/envelope/parse';
+import { flatten, renderJob } from '../../../src/job/envelope/render';
+import { JOB_STATES, type JobErrorEntry, type JobHistory, type JobRecord } from '../../../src/job/record';
+
+const NOW = Date.UTC(2026, 0, 1);
+const AT = '2026-01-01T00:00:00.000Z';
+
+function recordOf(input: Record<string, unknown>, change: Partial<JobRecord> = {}): JobRecord {
+  const { queue, job } = parseJob({ type: 'email.send', args: [], ...input }, { now: NOW });
+  return {
+    id: '019461a8-1a2b-7c3d-8e4f-5a6b7c8d9e0f',
+    queue,
+    type: job.type,
+    state: 'available',
+    priority: job.priority,
+    attempt: 0,
+    created_at: NOW,
+    enqueued_at: NOW,
+    body: job.body,
+    history: {},
+    ...change,
+  };
+}
+
+const render = (record: JobRecord) => renderJob({ record, layers: {} }, {});
+
+const failure: JobErrorEntry = {
+  attempt: 1,
+  occurred_at: NOW,
+  duration_ms: 40,
+  code: 'handler_error',
+  type: 'SmtpError',
+  message: 'refused',
+  backoff_ms: 1000,
+  reason: null,
+};
+
+describe('an envelope', () => {
+  it('of a new job has exactly what is always present', () => {
+    expect(render(recordOf({}))).toStrictEqual({
+      specversion: '1.0',
+      id: '019461a8-1a2b-7c3d-8e4f-5a6b7c8d9e0f',
+      type: 'email.send',
+      queue: 'default',
+      state: 'available',
+      args: [],
+      meta: {},
+      priority: 0,
+      attempt: 0,
+      max_attempts: 3,
+      retry_effective: expect.objectContaining({ max_attempts: 3, max_interval: 'PT5M' }),
+      created_at: AT,
+      enqueued_at: AT,
+    });
+  });
+
+  it('shows the policy as written and the effective one, through all layers', () => {
+    const record = recordOf({ retry: { initial_interval: '5s' }, max_attempts: 7 });
+    const envelope = renderJob(
+      { record, layers: { queue: { max_interval: 'PT1H', max_attempts: 4 } } },
+      { DEFAULT_RETRY_LIMIT: '9' },
+    );
+    expect(envelope.retry).toEqual({ initial_interval: '5s' });
+    expect(envelope.max_attempts).toBe(7);
+    expect(envelope.retry_effective).toMatchObject({ max_attempts: 7, initial_interval: 'PT5S', max_interval: 'PT1H' });
+  });
+
+  it('of a failed job shows the failure and when it runs again', () => {
+    const history: JobHistory = { error: failure, errors: [failure], started_at: NOW, retry_delay_ms: 1000 };
+    const envelope = render(recordOf({}, { state: 'retryable', attempt: 1, due_at: NOW + 1000, history }));
+    expect(envelope).toMatchObject({
+      error: { code: 'handler_error', type: 'SmtpError', attempt: 1, occurred_at: AT, duration_ms: 40 },
+      errors: [{ backoff_ms: 1000, reason: null }],
+      retry_delay_ms: 1000,
+      next_attempt_at: '2026-01-01T00:00:01.000Z',
+    });
+  });
+
+  it('of a completed job keeps the history of errors but not the last error', () => {
+    const history: JobHistory = { error: failure, errors: [failure], completed_at: NOW };
+    const envelope = render(recordOf({}, { state: 'completed', history, result: '{"ok":true}' }));
+    expect(envelope).not.toHaveProperty('error');
+    expect(envelope).toMatchObject({ errors: [{ attempt: 1 }], completed_at: AT, result: { ok: true } });
+  });
+
+  it('lets no unknown member shadow a known one', () => {
+    const record = recordOf({ x_a: 1 });
+    const body = { ...JSON.parse(record.body), extra: { x_a: 1, state: 'completed' } };
+    expect(render({ ...record, body: JSON.stringify(body) })).toMatchObject({ x_a: 1, state: 'available' });
+  });
+
+  it('writes a member named __proto__ as an ordinary one', () => {
+    const input = JSON.parse('{"__proto__":{"polluted":1}}') as Record<string, unknown>;
+    const envelope = render(recordOf(input));
+    expect(JSON.stringify(envelope)).toContain('"__proto__":{"polluted":1}');
+    expect(envelope.polluted).toBeUndefined();
+  });
+
+  it('has a flat form without the payload', () => {
+    const flat = flatten(render(recordOf({ meta: { secret: 1 }, scheduled_at: '+PT1S' }, { progress: 0.5 })));
+    expect(Object.keys(flat).sort()).toEqual(
+      ['id', 'type', 'queue', 'state', 'attempt', 'priority', 'created_at', 'scheduled_at', 'progress'].sort(),
+    );
+  });
+
+  it('never holds an undefined, a null time or an empty text of its own, in any state', () => {
+    const time = fc.option(fc.integer({ min: 0, max: 4e12 }), { nil: undefined });
+    fc.assert(
+      fc.property(fc.constantFrom(...JOB_STATES), time, time, time, time, (state, started, ended, due, delay) => {
+        const history = Object.fromEntries(
+          Object.entries({ started_at: started, completed_at: ended, retry_delay_ms: delay }).filter(
+            ([, value]) => value !== undefined,
+          ),
+        ) as JobHistory;
+        const record = recordOf({}, { state, history, ...(due !== undefined && { due_at: due }) });
+        for (const [name, value] of Object.entries(render(record))) {
+          expect([undefined, null, '']).not.toContain(value);
+          if (name.endsWith('_at')) expect(value).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+        }
+      }),
+    );
+  });
+
+  it('gives back what was sent', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), fc.dictionary(fc.string(), fc.jsonValue()), (args, meta) => {
+        const sent = JSON.parse(JSON.stringify({ args, meta })) as { args: unknown[]; meta: Record<string, unknown> };
+        const envelope = render(recordOf(sent));
+        expect(JSON.stringify([envelope.args, envelope.meta])).toBe(JSON.stringify([sent.args, sent.meta]));
+      }),
+    );
+  });
+});
