@@ -13,6 +13,9 @@ const MAX_DEPTH = 100;
 /** Largest body of a request that carries many jobs, in bytes. */
 export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
 
+/** Largest body that is read to its end only to refuse it, in bytes. */
+const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
+
 export type JsonObject = Record<string, unknown>;
 
 /**
@@ -69,25 +72,25 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. */
+/**
+ * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. A larger one is read to
+ * its end and dropped: answering while the client still sends breaks its connection, and the answer with it.
+ */
 async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array();
-  const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
-  if (declared > maxBytes) {
-    await request.body.cancel();
-    throw payloadTooLarge('body', declared, maxBytes);
-  }
   const chunks: Uint8Array[] = [];
   let total = 0;
   const reader = (request.body as ReadableStream<Uint8Array>).getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     total += next.value.byteLength;
-    if (total > maxBytes) {
+    if (total <= maxBytes) chunks.push(next.value);
+    else chunks.length = 0;
+    if (total > MAX_DRAINED_BYTES) {
       await reader.cancel();
-      throw payloadTooLarge('body', total, maxBytes);
+      break;
     }
-    chunks.push(next.value);
   }
+  if (total > maxBytes) throw payloadTooLarge('body', total, maxBytes);
   return chunks.length === 1 && chunks[0] ? chunks[0] : joined(chunks, total);
 }
 
