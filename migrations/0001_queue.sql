@@ -10,7 +10,8 @@ CREATE TABLE meta (
 -- Jobs that wait or run, and those that ended otherwise than by success.
 -- key: the job's sequence number; with bit 41 set when the job did not start in the line of immediate jobs.
 --   Immediate jobs of default priority are taken in key order and need no index entry (due_at is NULL).
--- state: 0 waiting or running, 1 pending, 2 cancelled, 3 discarded, 4 discarded and kept as a dead letter.
+-- state: 0 waiting or running, 1 pending, 2 cancelled, 3 discarded, 4 discarded and kept as a dead letter, 5 held back
+--   until a batch over several queues is decided.
 --   Which waiting job is scheduled, available or retryable follows from due_at and the present time; which one runs
 --   follows from the leases.
 -- claims: attempts ended over the whole life; a lease names the claim it stands for, so a lease entry whose claim is
@@ -69,18 +70,12 @@ CREATE TABLE aliases (
   key INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Jobs of a batch over several queues, held until the batch's coordinator has decided.
-CREATE TABLE prepared (
-  batch TEXT NOT NULL,
-  position INTEGER NOT NULL,
-  job TEXT NOT NULL,
-  PRIMARY KEY (batch, position)
-) STRICT, WITHOUT ROWID;
-
--- Batches: as coordinator the decision, as participant who decides.
+-- Batches over several queues that are not finished: as participant the jobs held (state 5) and who decides, as
+-- coordinator the decision and who must still be told.
 CREATE TABLE batches (
-  batch TEXT PRIMARY KEY,
+  batch TEXT NOT NULL,
   role TEXT NOT NULL,
   data TEXT NOT NULL,
-  check_at INTEGER NOT NULL
+  check_at INTEGER NOT NULL,
+  PRIMARY KEY (batch, role)
 ) STRICT, WITHOUT ROWID;

@@ -149,7 +149,11 @@ function retryAfterMs(header: string | null, now: number): number | undefined {
 }
 
 /** The answer to a batch: one outcome for each delivery id asked about, whatever came back. */
-export function readBatchAnswer(answer: Answer, deliveryIds: readonly string[], now: number): Map<string, DeliveryOutcome> {
+export function readBatchAnswer(
+  answer: Answer,
+  deliveryIds: readonly string[],
+  now: number,
+): Map<string, DeliveryOutcome> {
   const all = (outcome: DeliveryOutcome) => new Map(deliveryIds.map((id) => [id, outcome]));
   if (answer.status < 200 || answer.status >= 300) return all(failed(failureOfStatus(answer, now)));
   const results = parseObject(answer.body)?.results;

@@ -43,7 +43,8 @@ export interface TargetConfig {
   maxConcurrency?: number;
 }
 
-const PATTERN = /^(?:(?<queue>[a-z0-9][a-z0-9.-]{0,127})\/)?(?<type>\*|[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*(?:\.\*)?)$/;
+const PATTERN =
+  /^(?:(?<queue>[a-z0-9][a-z0-9.-]{0,127})\/)?(?<type>\*|[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*(?:\.\*)?)$/;
 
 const OPTIONS = ['binding', 'batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
 
@@ -120,7 +121,7 @@ function readTarget(key: string, options: Record<string, unknown>, env: Record<s
 }
 
 /** How well a pattern fits: undefined not at all, else the larger the more specific. */
-function fit(pattern: TargetPattern, queue: string, type: string): number | undefined {
+function specificity(pattern: TargetPattern, queue: string, type: string): number | undefined {
   if (pattern.queue !== undefined && pattern.queue !== queue) return undefined;
   const wild = pattern.type.endsWith('*');
   if (wild ? !type.startsWith(pattern.type.slice(0, -1)) : pattern.type !== type) return undefined;
@@ -133,7 +134,7 @@ export function targetFor(targets: readonly TargetConfig[], queue: string, type:
   let bestFit = -1;
   for (const target of targets) {
     for (const pattern of target.patterns) {
-      const fits = fit(pattern, queue, type);
+      const fits = specificity(pattern, queue, type);
       if (fits !== undefined && fits > bestFit) {
         best = target;
         bestFit = fits;

@@ -35,7 +35,7 @@ const MAX_ANSWER_CHARS = 32 * 1024 * 1024;
  * an ordinary failure, so only that text counts.
  */
 export function isNotRunning(answer: Answer): boolean {
-  return answer.status === 503 && /wrangler|Worker "[^"]*" not found|dev registry/i.test(answer.body.slice(0, 500));
+  return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));
 }
 
 async function call(target: TargetConfig, request: Request): Promise<Answer> {
@@ -85,7 +85,8 @@ function readAnnouncedType(entry: unknown): AnnouncedType[] {
   if (typeof entry !== 'object' || entry === null) return [];
   const { type, retry, timeout_ms, max_attempts, concurrency } = entry as Record<string, unknown>;
   if (typeof type !== 'string') return [];
-  const positive = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0;
+  const positive = (value: unknown): value is number =>
+    typeof value === 'number' && Number.isInteger(value) && value > 0;
   return [
     {
       type,

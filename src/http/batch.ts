@@ -1,7 +1,10 @@
 /** Enqueues a validated batch into the queues it names. */
+
+import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
-import { duplicate, type ErrorData, type Outcome } from '../job/errors';
+import { duplicate, type ErrorData, type Outcome, unwrap } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
+import type { EnqueueReceipt } from '../queue/api';
 import { findElsewhere } from './locate';
 import { inParallel, queueObject } from './objects';
 
@@ -54,17 +57,61 @@ export async function refuseTakenIds(
 }
 
 /**
- * Enqueues every group, one transaction per queue, and gives the jobs back in the order of the batch. A group that is
- * refused stops the rest; its error names the entry's place in the batch.
+ * Enqueues every group, or none, and gives the jobs back in the order of the batch. One queue takes its jobs in one
+ * transaction; several go through prepare, decide, commit (`src/queue/batch.ts`). An error names the entry's place in
+ * the batch.
  */
 export async function enqueueAcross(env: Env, groups: readonly BatchGroup[]): Promise<Outcome<JobView[]>> {
+  const [only, ...rest] = groups;
+  if (!only) return { ok: true, value: [] };
+  const receipts =
+    rest.length === 0
+      ? [await queueObject(env, only.queue).enqueue(only.queue, only.jobs)]
+      : await enqueueAtomically(env, groups);
   const views: JobView[] = [];
-  for (const { queue, jobs, indexes } of groups) {
-    const outcome = await queueObject(env, queue).enqueue(queue, jobs);
-    if (!outcome.ok) return { ok: false, error: inBatch(outcome.error, indexes) };
-    for (const [at, view] of outcome.value.jobs.entries()) views[indexes[at] ?? 0] = view;
+  for (const [at, receipt] of receipts.entries()) {
+    const { indexes } = groups[at] as BatchGroup;
+    if (!receipt.ok) return { ok: false, error: inBatch(receipt.error, indexes) };
+    for (const [place, view] of receipt.value.jobs.entries()) views[indexes[place] ?? 0] = view;
   }
   return { ok: true, value: views };
+}
+
+/** All or nothing over several queues. Answers one receipt for each group; if one is an error, nothing was enqueued. */
+async function enqueueAtomically(env: Env, groups: readonly BatchGroup[]): Promise<Outcome<EnqueueReceipt>[]> {
+  const batch = uuidv7();
+  const coordinator = (groups[0] as BatchGroup).queue;
+  const others = groups.slice(1).map(({ queue }) => queue);
+  const giveUp = async () => {
+    // The coordinator first: once it has given up, no queue can be told to commit. What cannot be told asks later.
+    await queueObject(env, coordinator).batchDecision(coordinator, batch);
+    await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(queue, batch)));
+  };
+  let receipts: Outcome<EnqueueReceipt>[];
+  try {
+    receipts = await inParallel(groups, ({ queue, jobs }) =>
+      queueObject(env, queue).prepareBatch(queue, batch, coordinator, jobs),
+    );
+  } catch (error) {
+    await giveUp();
+    throw error;
+  }
+  if (receipts.some((receipt) => !receipt.ok)) {
+    await giveUp();
+    return receipts;
+  }
+  unwrap(await queueObject(env, coordinator).decideBatch(coordinator, batch, others));
+  // From here on the batch is accepted. Whoever is not reached now is told by the coordinator.
+  const told = await Promise.allSettled(
+    others.map(async (queue) => unwrap(await queueObject(env, queue).commitBatch(queue, batch))),
+  );
+  const confirmed = others.filter((_, at) => told[at]?.status === 'fulfilled');
+  if (confirmed.length > 0) {
+    await queueObject(env, coordinator)
+      .confirmBatch(coordinator, batch, confirmed)
+      .catch(() => undefined);
+  }
+  return receipts;
 }
 
 /** An error of one queue, its index turned from the place in the group into the place in the batch. */

@@ -148,6 +148,16 @@ export interface HeartbeatRequest {
 export interface QueueApi {
   /** All or nothing. Errors carry `details.index` when there is more than one job. */
   enqueue(queue: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
+  /** Holds this queue's share of a batch over several queues, see `batch.ts`. */
+  prepareBatch(queue: string, batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
+  /** Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. */
+  decideBatch(queue: string, batch: string, others: string[]): Promise<Outcome<null>>;
+  commitBatch(queue: string, batch: string): Promise<Outcome<null>>;
+  abortBatch(queue: string, batch: string): Promise<Outcome<null>>;
+  /** What this coordinator decided; a batch that is still open is thereby given up. */
+  batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>>;
+  /** These queues have committed: the coordinator need not tell them. */
+  confirmBatch(queue: string, batch: string, queues: string[]): Promise<Outcome<null>>;
   get(queue: string, id: string): Promise<Outcome<JobView>>;
   cancel(queue: string, id: string): Promise<Outcome<JobView>>;
   activate(queue: string, id: string): Promise<Outcome<JobView>>;

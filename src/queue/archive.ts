@@ -141,7 +141,10 @@ export function* archivedBackwards(sql: SqlStorage, before: number): Generator<A
  */
 export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): number {
   const chunks = sql
-    .exec<{ chunk: number; ended_at: number; data: string }>('SELECT chunk, ended_at, data FROM archive ORDER BY chunk LIMIT ?', limit)
+    .exec<{ chunk: number; ended_at: number; data: string }>(
+      'SELECT chunk, ended_at, data FROM archive ORDER BY chunk LIMIT ?',
+      limit,
+    )
     .toArray();
   let gone = 0;
   for (const { chunk, ended_at, data } of chunks) {

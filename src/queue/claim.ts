@@ -3,12 +3,12 @@
  * even a job that kills its runner, or this object, runs out of attempts.
  */
 import type { JobBody, JobView } from '../job/record';
-import { idOf, type JobRow, readableBody } from './rows';
 import type { ClaimRequest } from './api';
 import { expire } from './expire';
 import { viewOfRow } from './find';
 import { selectReady } from './lanes';
 import type { Active } from './leases';
+import { idOf, type JobRow, readableBody } from './rows';
 import { quarantine } from './settle';
 import { DEFAULTS, type QueueState } from './state';
 

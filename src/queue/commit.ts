@@ -6,8 +6,9 @@
  * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: nobody was told of a
  * success that is not there.
  */
-import type { AlarmClock } from './wake';
+
 import type { QueueState } from './state';
+import type { AlarmClock } from './wake';
 
 /** Reads the clock, epoch ms. */
 export type Now = () => number;

@@ -47,7 +47,10 @@ function capDeadLetters(q: QueueState): void {
   const surplus = countDead(q) - max;
   if (surplus <= 0) return;
   const oldest = q.sql
-    .exec<JobRow>(`SELECT * FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL ORDER BY ended_at LIMIT ?`, surplus)
+    .exec<JobRow>(
+      `SELECT * FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL ORDER BY ended_at LIMIT ?`,
+      surplus,
+    )
     .toArray();
   for (const row of oldest) removeEnded(q, row);
 }

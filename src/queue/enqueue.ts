@@ -1,7 +1,7 @@
 /** Accepting jobs: all of them or none. One written row for each immediate job, two for a delayed or prioritised one. */
 import { ApiError, duplicate, invalidRequest } from '../job/errors';
 import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../job/ids';
-import type { NewJob } from '../job/record';
+import type { JobRecord, NewJob } from '../job/record';
 import { checkRetry } from '../job/retry/validate';
 import type { EnqueueReceipt } from './api';
 import { find, viewOf } from './find';
@@ -37,6 +37,7 @@ export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): 
 function checkId(q: QueueState, id: string, now: number): void {
   const taken = find(q, id);
   if (taken) throw duplicate(id, viewOf(q, taken, now).record.state);
+  if (q.hasAlias(id)) throw duplicate(id, 'being enqueued');
   const decoded = decodeId(id);
   // An id that this queue will mint itself one day must not be taken before.
   if (isUuidV7(id) && decoded.route === q.route && sequenceOf(decoded.key) >= q.nextSequence) {
@@ -44,23 +45,25 @@ function checkId(q: QueueState, id: string, now: number): void {
   }
 }
 
-/**
- * Inserts jobs that passed {@link checkJobs}.
- * @returns one entry for each, in order
- */
-export function insertJobs(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
+/** Inserts jobs that passed {@link checkJobs}. */
+function insertJobs(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
   return {
     jobs: jobs.map((job) => {
       const row = insert(q, job, now);
       const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
-      q.events.add(record.state === 'scheduled' ? 'job.scheduled' : 'job.enqueued', record.id, now, {
-        job_type: job.type,
-        attempt: 0,
-        ...(record.due_at !== undefined && { scheduled_at: record.due_at }),
-      });
+      announce(q, record, now);
       return { record, layers: q.layersFor(job.type) };
     }),
   };
+}
+
+/** Notes the event of a job's arrival. */
+export function announce(q: QueueState, record: JobRecord, now: number): void {
+  q.events.add(record.state === 'scheduled' ? 'job.scheduled' : 'job.enqueued', record.id, now, {
+    job_type: record.type,
+    attempt: 0,
+    ...(record.due_at !== undefined && { scheduled_at: record.due_at }),
+  });
 }
 
 /** Checks and inserts. @throws {ApiError} as {@link checkJobs}; then nothing was written */
@@ -69,17 +72,50 @@ export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): En
   return insertJobs(q, jobs, now);
 }
 
+/** The moment at which a new job becomes available, epoch ms. */
+export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
+  return job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
+}
+
 function insert(q: QueueState, job: NewJob, now: number): JobRow {
-  const dueAt = job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
+  const dueAt = dueAtOf(job, now);
   const immediate = dueAt === now && job.priority === 0 && !job.pending;
+  const row = writeRow(
+    q,
+    job,
+    {
+      line: immediate,
+      state: job.pending ? STATE.pending : STATE.waiting,
+      dueAt: immediate || job.pending ? null : dueAt,
+    },
+    now,
+  );
+  if (immediate) {
+    if (q.lineLength !== null) q.lineLength++;
+    q.workArrived = true;
+  } else if (row.due_at !== null) {
+    entersDueIndex(q, row);
+    if (row.due_at <= now) q.workArrived = true;
+    else q.wake(row.due_at);
+  }
+  return row;
+}
+
+/** Writes the row of a new job under the next sequence number, and its alias if it has one. */
+export function writeRow(
+  q: QueueState,
+  job: NewJob,
+  place: { line: boolean; state: number; dueAt: number | null },
+  now: number,
+): JobRow {
   const sequence = q.nextSequence++;
   const row: JobRow = {
-    key: immediate ? sequence : LANE_BIT + sequence,
+    key: place.line ? sequence : LANE_BIT + sequence,
     alias: job.id ?? null,
-    state: job.pending ? STATE.pending : STATE.waiting,
+    state: place.state,
     type: job.type,
     priority: job.priority,
-    due_at: immediate || job.pending ? null : dueAt,
+    due_at: place.dueAt,
     attempt: 0,
     claims: 0,
     created_at: now,
@@ -90,32 +126,12 @@ function insert(q: QueueState, job: NewJob, now: number): JobRow {
     history: null,
   };
   q.sql
-    .exec(
-      INSERT,
-      row.key,
-      row.alias,
-      row.state,
-      row.type,
-      row.priority,
-      row.due_at,
-      now,
-      now,
-      row.expires_at,
-      row.body,
-    )
+    .exec(INSERT, row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body)
     .toArray();
   if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
   if (row.expires_at !== null) {
     q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
     q.wake(row.expires_at);
-  }
-  if (immediate) {
-    if (q.lineLength !== null) q.lineLength++;
-    q.workArrived = true;
-  } else if (row.due_at !== null) {
-    entersDueIndex(q, row);
-    if (row.due_at <= now) q.workArrived = true;
-    else q.wake(row.due_at);
   }
   return row;
 }

@@ -24,7 +24,8 @@ export function expireDue(q: QueueState, now: number): void {
   for (;;) {
     const rows = q.sql
       .exec<JobRow>(
-        'SELECT * FROM jobs WHERE expires_at <= ? AND expires_at > ? AND ended_at IS NULL ORDER BY expires_at LIMIT ?',
+        `SELECT * FROM jobs WHERE expires_at <= ? AND expires_at > ? AND ended_at IS NULL AND state <> ${STATE.held}
+         ORDER BY expires_at LIMIT ?`,
         now,
         after,
         STEP,
@@ -38,7 +39,10 @@ export function expireDue(q: QueueState, now: number): void {
     if (rows.every((row) => q.leases.active.has(row.key))) break;
   }
   const next = q.sql
-    .exec<{ at: number | null }>('SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL', now)
+    .exec<{ at: number | null }>(
+      'SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL',
+      now,
+    )
     .one().at;
   q.nextExpiry = next ?? Number.POSITIVE_INFINITY;
 }

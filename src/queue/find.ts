@@ -3,7 +3,7 @@ import { notFound } from '../job/errors';
 import { decodeId, isUuidV7 } from '../job/ids';
 import type { JobView } from '../job/record';
 import { farResult, findArchived } from './archive';
-import { type ArchivedJob, type JobRow, recordOf, recordOfArchived } from './rows';
+import { type ArchivedJob, type JobRow, recordOf, recordOfArchived, STATE } from './rows';
 import type { QueueState } from './state';
 
 /** Where a job lies. */
@@ -16,7 +16,10 @@ export function rowByKey(q: QueueState, key: number): JobRow | undefined {
 
 function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
   const row = rowByKey(q, key);
-  if (row) return matches({ created: row.created_at, alias: row.alias }) ? { row } : undefined;
+  if (row) {
+    const visible = row.state !== STATE.held && matches({ created: row.created_at, alias: row.alias });
+    return visible ? { row } : undefined;
+  }
   const archived = findArchived(q.sql, key);
   if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
   return undefined;

@@ -101,7 +101,10 @@ export function readPriorities(sql: SqlStorage): Set<number> {
   let below: number | null = 1000;
   while (below !== null) {
     const row: { p: number | null } = sql
-      .exec<{ p: number | null }>('SELECT max(priority) AS p FROM jobs WHERE due_at IS NOT NULL AND priority < ?', below)
+      .exec<{ p: number | null }>(
+        'SELECT max(priority) AS p FROM jobs WHERE due_at IS NOT NULL AND priority < ?',
+        below,
+      )
       .one();
     below = row.p;
     if (below !== null) found.add(below);

@@ -5,10 +5,12 @@ import type { DeadLetterRequest, ListPage, ListRequest } from './api';
 import { archivedBackwards } from './archive';
 import { viewOfArchived, viewOfRow } from './find';
 import { type ArchivedJob, historyOf, type JobRow, STATE, stateOf } from './rows';
-import { stats } from './stats';
 import type { QueueState } from './state';
+import { stats } from './stats';
 
-type Item = { sequence: number; row: JobRow; archived?: never } | { sequence: number; row?: never; archived: ArchivedJob };
+type Item =
+  | { sequence: number; row: JobRow; archived?: never }
+  | { sequence: number; row?: never; archived: ArchivedJob };
 
 /** A page of the jobs that match, and how many match in all. */
 export function list(q: QueueState, request: ListRequest, now: number): ListPage {
@@ -73,7 +75,12 @@ function* liveBackwards(q: QueueState, lane: number, before: number): Generator<
   let bound = lane + before;
   for (;;) {
     const rows = q.sql
-      .exec<JobRow>('SELECT * FROM jobs WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?', lane, bound, PAGE)
+      .exec<JobRow>(
+        `SELECT * FROM jobs WHERE key >= ? AND key < ? AND state <> ${STATE.held} ORDER BY key DESC LIMIT ?`,
+        lane,
+        bound,
+        PAGE,
+      )
       .toArray();
     for (const row of rows) yield { sequence: sequenceOf(row.key), row };
     const last = rows.at(-1);
@@ -90,7 +97,7 @@ function countMatching(q: QueueState, states: Set<JobState>, type: string | unde
   const pattern = type.endsWith('*') ? `${type.slice(0, -1).replace(/[[*?]/g, '[$&]')}*` : type;
   let total = 0;
   const rows = q.sql.exec<Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'>>(
-    'SELECT key, state, due_at, attempt FROM jobs WHERE type GLOB ?',
+    `SELECT key, state, due_at, attempt FROM jobs WHERE type GLOB ? AND state <> ${STATE.held}`,
     pattern,
   );
   for (const row of rows) if (states.has(stateOf(row, q.leases.active.has(row.key), now))) total++;
@@ -106,7 +113,11 @@ function countMatching(q: QueueState, states: Set<JobState>, type: string | unde
 }
 
 /** Dead letters, newest first, and how many match in all. */
-export function deadLetters(q: QueueState, request: DeadLetterRequest, now: number): { jobs: JobView[]; total: number } {
+export function deadLetters(
+  q: QueueState,
+  request: DeadLetterRequest,
+  now: number,
+): { jobs: JobView[]; total: number } {
   const jobs: JobView[] = [];
   let total = 0;
   const matchesType = typeFilter(request.type);

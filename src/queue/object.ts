@@ -10,10 +10,9 @@
 import { DurableObject } from 'cloudflare:workers';
 import { type Config, type Env, readConfig } from '../config';
 import type { StoppedTarget } from '../dispatch/health';
-import { ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
+import { ApiError, notFound, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobView, NewJob } from '../job/record';
-import { ack, nack } from './report';
 import { activate } from './activate';
 import type {
   AckRequest,
@@ -30,6 +29,16 @@ import type {
   QueueStats,
   QueueStatus,
 } from './api';
+import {
+  abortBatch,
+  commitBatch,
+  confirmBatch,
+  decideBatch,
+  decisionOf,
+  dueBatches,
+  nextBatchCheck,
+  prepareBatch,
+} from './batch';
 import { cancel } from './cancel';
 import { claim } from './claim';
 import { Committer } from './commit';
@@ -42,6 +51,7 @@ import { deadLetters, list } from './list';
 import { nextPrune, prune } from './prune';
 import { Pump } from './pump';
 import { deadLetterRow, deleteDeadLetter, type RedriveOptions, redrive } from './redrive';
+import { ack, nack } from './report';
 import { rescueOverdue } from './rescue';
 import { isInitialised, migrate, readMeta, writeMeta } from './schema';
 import { configure, type SettingsChange, setPaused } from './settings';
@@ -82,6 +92,37 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   async enqueue(queue: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>> {
     const { q } = await this.openOrCreate(queue);
     return this.write(q, (now) => enqueue(q, jobs, now));
+  }
+
+  async prepareBatch(
+    queue: string,
+    batch: string,
+    coordinator: string,
+    jobs: NewJob[],
+  ): Promise<Outcome<EnqueueReceipt>> {
+    const { q } = await this.openOrCreate(queue);
+    return this.write(q, (now) => prepareBatch(q, batch, coordinator, jobs, now));
+  }
+
+  async decideBatch(queue: string, batch: string, others: string[]): Promise<Outcome<null>> {
+    return this.inBatch(queue, (q, now) => decideBatch(q, batch, others, now));
+  }
+
+  async commitBatch(queue: string, batch: string): Promise<Outcome<null>> {
+    return this.inBatch(queue, (q, now) => commitBatch(q, batch, now));
+  }
+
+  async abortBatch(queue: string, batch: string): Promise<Outcome<null>> {
+    return this.inBatch(queue, (q) => abortBatch(q, batch));
+  }
+
+  async batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>> {
+    const { q } = await this.openOrCreate(queue);
+    return this.write(q, (now) => decisionOf(q, batch, now));
+  }
+
+  async confirmBatch(queue: string, batch: string, queues: string[]): Promise<Outcome<null>> {
+    return this.inBatch(queue, (q, now) => confirmBatch(q, batch, queues, now));
   }
 
   async get(_queue: string, id: string): Promise<Outcome<JobView>> {
@@ -149,10 +190,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     return outcomeOf(() => stats(q, this.now()));
   }
 
-  async events(
-    _queue: string,
-    request: { types?: string[]; after?: string; limit: number },
-  ): Promise<QueueEvent[]> {
+  async events(_queue: string, request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]> {
     return this.tidied()?.events.read(request) ?? [];
   }
 
@@ -205,6 +243,9 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       if (opened.q.leases.trim()) opened.q.recordSequence(opened.q.nextSequence);
       opened.pump.start();
       this.waiters.notify();
+      this.ctx.waitUntil(
+        this.finishBatches().catch((error) => console.error('tocsin: a batch could not be finished yet', error)),
+      );
     } catch (error) {
       console.error('tocsin: the alarm could not do all its work', error);
       this.clock.forget();
@@ -235,6 +276,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       lease: Number.isFinite(q.leases.earliest) ? q.leases.earliest : undefined,
       expiry: Number.isFinite(q.nextExpiry) ? q.nextExpiry : undefined,
       prune: nextPrune(q),
+      batch: nextBatchCheck(q),
       target: pump.nextTrial(now),
       push: pump.hasWork(now) ? now : undefined,
     });
@@ -323,6 +365,33 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     const value = operation();
     if (q.workArrived && this.opened?.pump.pushes && !q.paused) q.wake(now + STANDBY_MS);
     return value;
+  }
+
+  private async inBatch(queue: string, operation: (q: QueueState, now: number) => void): Promise<Outcome<null>> {
+    const { q } = await this.openOrCreate(queue);
+    return this.write(q, (now) => {
+      operation(q, now);
+      return null;
+    });
+  }
+
+  /** Unfinished batches over several queues: asks who decides, tells who has not heard. */
+  private async finishBatches(): Promise<void> {
+    const opened = this.opened;
+    const checkAt = opened && nextBatchCheck(opened.q);
+    if (!opened || checkAt === undefined || checkAt > this.now()) return;
+    const { q } = opened;
+    const duties = await opened.committer.run((now) => dueBatches(q, now));
+    for (const { batch, coordinator } of duties.ask) {
+      const decided = unwrap(await this.env.QUEUES.getByName(coordinator).batchDecision(coordinator, batch));
+      await opened.committer.run((now) =>
+        decided === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch),
+      );
+    }
+    for (const { batch, queues } of duties.tell) {
+      for (const queue of queues) unwrap(await this.env.QUEUES.getByName(queue).commitBatch(queue, batch));
+      await opened.committer.run((now) => confirmBatch(q, batch, queues, now));
+    }
   }
 
   /** Runs a writing operation on a job that must exist here. */

@@ -44,7 +44,10 @@ export function nextPrune(q: QueueState): number | undefined {
   consider(oldestArchived(q.sql), q.retentionMs('completed'));
   for (const { state, kind } of ENDED) {
     const row = q.sql
-      .exec<{ at: number | null }>('SELECT min(ended_at) AS at FROM jobs WHERE state = ? AND ended_at IS NOT NULL', state)
+      .exec<{ at: number | null }>(
+        'SELECT min(ended_at) AS at FROM jobs WHERE state = ? AND ended_at IS NOT NULL',
+        state,
+      )
       .one();
     consider(row.at ?? undefined, q.retentionMs(kind));
   }

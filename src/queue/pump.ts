@@ -12,7 +12,7 @@
  * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt.
  */
 import type { DeliveryOutcome } from '../dispatch/answer';
-import { ownsQueue, takesFrom, type TargetConfig, targetFor } from '../dispatch/config';
+import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/config';
 import { type Announcement, type Delivery, deliver, fetchAnnouncement, NOT_RUNNING } from '../dispatch/deliver';
 import { type StoppedTarget, TargetHealth } from '../dispatch/health';
 import { renderJob } from '../job/envelope/render';

@@ -6,7 +6,7 @@
  * has recorded moments before. Only one late report counts: the ack of a pushed attempt that timed out, while its job
  * still waits for the next one.
  */
-import { ApiError, conflict } from '../job/errors';
+import { type ApiError, conflict } from '../job/errors';
 import { claimOfDelivery } from '../job/ids';
 import type { JobView } from '../job/record';
 import type { AckRequest, AttemptName, NackRequest } from './api';

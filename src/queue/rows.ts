@@ -3,8 +3,8 @@ import { mintId } from '../job/ids';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord, JobState } from '../job/record';
 import type { Active } from './leases';
 
-/** Values of `jobs.state`. `waiting` covers scheduled, available, retryable and active. */
-export const STATE = { waiting: 0, pending: 1, cancelled: 2, discarded: 3, dead: 4 } as const;
+/** Values of `jobs.state`. `waiting` covers scheduled, available, retryable and active; `held` rows do not exist yet. */
+export const STATE = { waiting: 0, pending: 1, cancelled: 2, discarded: 3, dead: 4, held: 5 } as const;
 
 export type JobRow = {
   key: number;

@@ -108,7 +108,12 @@ export function fail(
   history.errors = keepNewest([...(history.errors ?? []), entry]);
   history.started_at = active.startedAt;
   q.leases.release(active);
-  const data = { job_type: row.type, attempt: active.attempt, duration_ms: now - active.startedAt, error: brief(error) };
+  const data = {
+    job_type: row.type,
+    attempt: active.attempt,
+    duration_ms: now - active.startedAt,
+    error: brief(error),
+  };
   if (retry) {
     if (report.visibility_expired) delete history.retry_delay_ms;
     else history.retry_delay_ms = decision.delay_ms;
@@ -136,14 +141,7 @@ export function fail(
 }
 
 /** Puts a job whose attempt is over back in line for `dueAt`. Two rows written. */
-function requeueAt(
-  q: QueueState,
-  row: JobRow,
-  active: Active,
-  history: JobHistory,
-  dueAt: number,
-  now: number,
-): void {
+function requeueAt(q: QueueState, row: JobRow, active: Active, history: JobHistory, dueAt: number, now: number): void {
   q.sql
     .exec(
       'UPDATE jobs SET attempt = ?, claims = ?, due_at = ?, enqueued_at = ?, history = ? WHERE key = ?',
@@ -237,7 +235,8 @@ function errorOf(report: FailureReport): Pick<JobErrorEntry, 'code' | 'type' | '
 }
 
 function errorClass(details: unknown): string | undefined {
-  const name = typeof details === 'object' && details !== null ? (details as Record<string, unknown>).error_class : null;
+  const name =
+    typeof details === 'object' && details !== null ? (details as Record<string, unknown>).error_class : null;
   return typeof name === 'string' && name !== '' ? name : undefined;
 }
 

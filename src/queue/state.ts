@@ -6,8 +6,8 @@
  */
 import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
-import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { RetryPolicy } from '../job/retry/policy';
+import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { QueueConfig } from './api';
 import { ArchiveBuffer } from './archive';
 import { EventLog } from './events';
@@ -138,6 +138,11 @@ export class QueueState {
     writeMeta(this.sql, 'sequence', this.nextSequence);
   }
 
+  /** Reads the aliases' side of things: an id chosen by a client is taken, even by a job that is held back. */
+  hasAlias(id: string): boolean {
+    return this.sql.exec('SELECT 1 FROM aliases WHERE id = ?', id).toArray().length > 0;
+  }
+
   /** What this queue's handler announced about a job type: its own entry, else that of a catch-all. */
   announcedType(type: string): AnnouncedType | undefined {
     return this.announced.get(type) ?? this.announced.get('*');
@@ -158,8 +163,7 @@ export class QueueState {
 
   /** All layers of a job's retry policy. */
   retryLayers(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryLayers {
-    const own =
-      job.max_attempts === undefined ? job.retry : { ...job.retry, max_attempts: job.max_attempts };
+    const own = job.max_attempts === undefined ? job.retry : { ...job.retry, max_attempts: job.max_attempts };
     return { variables: this.variables, ...this.layersFor(type), ...(own && { job: own }) };
   }
 

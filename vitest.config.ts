@@ -1,0 +1,54 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
+import { buildSync } from 'esbuild';
+import { defineConfig } from 'vitest/config';
+
+/** Handler Workers of the tests, bundled because auxiliary Workers take a script, not a project. */
+function bundle(entry: string): string {
+  const { outputFiles } = buildSync({
+    entryPoints: [entry],
+    bundle: true,
+    format: 'esm',
+    target: 'es2023',
+    external: ['cloudflare:*'],
+    write: false,
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** Vectors published beside the project; its own stand in test/vectors. */
+function sharedRetryVectors(): unknown[] | null {
+  const file = new URL('../shared/retry-vectors.json', import.meta.url);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { vectors: unknown[] }).vectors : null;
+}
+
+const compatibility = { compatibilityDate: '2026-08-15', compatibilityFlags: ['enable_request_signal'] };
+
+export default defineConfig({
+  plugins: [
+    cloudflareTest({
+      wrangler: { configPath: './wrangler.toml' },
+      miniflare: {
+        bindings: {
+          TEST_HOOKS: 'true',
+          HANDLERS: {
+            'work.*': 'WORK',
+            'handled/*': 'WORK',
+            'plain.*': { binding: 'PLAIN', timeout_ms: 1000 },
+            'down.*': 'DOWN',
+          },
+        },
+        serviceBindings: { WORK: 'work', PLAIN: 'plain', DOWN: 'down' },
+        workers: [
+          { name: 'work', modules: true, script: bundle('./test/workers/work.ts'), ...compatibility },
+          { name: 'plain', modules: true, script: bundle('./test/workers/plain.ts'), ...compatibility },
+          { name: 'down', modules: true, script: bundle('./test/workers/down.ts'), ...compatibility },
+        ],
+      },
+    }),
+  ],
+  test: {
+    include: ['test/**/*.test.ts'],
+    provide: { sharedRetryVectors: sharedRetryVectors() },
+  },
+});
