@@ -20,6 +20,8 @@ export interface ReportedFailure {
   at_least_ms?: number;
   /** The handler Worker died without an answer. */
   crash?: boolean;
+  /** The handler Worker has no handler for the type. */
+  no_handler?: boolean;
   /** The target refused the delivery itself (401, 403, 404, 405). */
   target_rejected?: boolean;
 }

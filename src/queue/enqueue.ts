@@ -2,6 +2,7 @@
 import { ApiError, duplicate, invalidRequest } from '../job/errors';
 import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../job/ids';
 import type { JobRecord, NewJob } from '../job/record';
+import type { RetryLayers } from '../job/retry/resolve';
 import { checkRetry } from '../job/retry/validate';
 import type { EnqueueReceipt } from './api';
 import { find, viewOf } from './find';
@@ -18,15 +19,30 @@ const INSERT = `INSERT INTO jobs
  * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
  */
 export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): void {
-  const seen = new Map<string, number>();
+  checkPolicies(jobs, (job) => q.retryLayers(job.type, {}));
+  const seen = new Set<string>();
+  forEachNumbered(jobs, (job) => {
+    if (job.id === undefined) return;
+    if (seen.has(job.id)) throw duplicate(job.id, 'in the same batch');
+    seen.add(job.id);
+    checkId(q, job.id, now);
+  });
+}
+
+/**
+ * Checks the jobs' own retry policies over the layers below them.
+ * @throws {ApiError} 422, with `details.index` when there are several jobs
+ */
+export function checkPolicies(jobs: readonly NewJob[], lower: (job: NewJob) => Omit<RetryLayers, 'job'>): void {
+  forEachNumbered(jobs, (job) => {
+    if (job.retry) checkRetry({ ...lower(job), job: job.retry });
+  });
+}
+
+function forEachNumbered(jobs: readonly NewJob[], check: (job: NewJob) => void): void {
   jobs.forEach((job, index) => {
     try {
-      if (job.retry) checkRetry(q.retryLayers(job.type, { retry: job.retry }));
-      if (job.id !== undefined) {
-        if (seen.has(job.id)) throw duplicate(job.id, 'in the same batch');
-        seen.set(job.id, index);
-        checkId(q, job.id, now);
-      }
+      check(job);
     } catch (error) {
       if (!(error instanceof ApiError) || jobs.length === 1) throw error;
       throw new ApiError({ ...error.data, details: { ...error.data.details, index } });

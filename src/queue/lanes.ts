@@ -55,6 +55,9 @@ export type Verdict =
   /** For this consumer, but not now. */
   | 'hold';
 
+/** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
+const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
+
 /** Rows read at most by one selection, so that held jobs cannot make a claim expensive. */
 const MAX_READ = 4096;
 
@@ -166,25 +169,29 @@ export function selectReady(
 ): JobRow[] {
   const taken: JobRow[] = [];
   let read = 0;
+  let chars = 0;
   const pageSize = () => Math.min(Math.max(limit - taken.length, 1) + 4, 128);
   const visit = (lane: Lane, row: JobRow): void => {
     const verdict = judge(row);
     read++;
     lane.pass(row, verdict);
-    if (verdict === 'take') taken.push(row);
+    if (verdict !== 'take') return;
+    taken.push(row);
+    chars += row.body.length;
   };
+  const full = () => taken.length >= limit || read >= MAX_READ || chars >= MAX_TAKEN_CHARS;
   const priorities = [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
     const due = lanes.priorities.has(priority) ? dueLane(lanes, scan, priority, now) : undefined;
     const line = priority === 0 ? lineLane(lanes, scan) : undefined;
-    while (taken.length < limit && read < MAX_READ) {
+    while (!full()) {
       const fromDue = due?.peek(pageSize());
       const fromLine = line?.peek(pageSize());
       if (fromDue && (!fromLine || comesFirst(fromDue, fromLine))) visit(due as Lane, fromDue);
       else if (fromLine) visit(line as Lane, fromLine);
       else break;
     }
-    if (taken.length >= limit || read >= MAX_READ) break;
+    if (full()) break;
   }
   return taken;
 }

@@ -12,11 +12,15 @@ type Item =
   | { sequence: number; row: JobRow; archived?: never }
   | { sequence: number; row?: never; archived: ArchivedJob };
 
+/** A page ends early beyond this many characters of bodies and results: a message holds 32 MiB. */
+const MAX_PAGE_CHARS = 8 * 1024 * 1024;
+
 /** A page of the jobs that match, and how many match in all. */
 export function list(q: QueueState, request: ListRequest, now: number): ListPage {
   const states = new Set<JobState>(request.states ?? JOB_STATES);
   const matchesType = typeFilter(request.type);
   const jobs: ListPage['jobs'] = [];
+  let chars = 0;
   let more = false;
   for (const item of newestFirst(q, request.before ?? MAX_SEQUENCE, states)) {
     const { row, archived } = item;
@@ -24,12 +28,13 @@ export function list(q: QueueState, request: ListRequest, now: number): ListPage
     if (request.createdUntil !== undefined && createdAt > request.createdUntil) continue;
     if (!matchesType(row ? row.type : archived.t)) continue;
     if (row && !states.has(stateOf(row, q.leases.active.has(row.key), now))) continue;
-    if (jobs.length === request.limit) {
+    if (jobs.length === request.limit || chars > MAX_PAGE_CHARS) {
       more = true;
       break;
     }
     const view = row ? viewOfRow(q, row, now) : viewOfArchived(q, archived);
     jobs.push({ ...view, position: item.sequence });
+    chars += view.record.body.length + (view.record.result?.length ?? 0);
   }
   return { jobs, total: countMatching(q, states, request.type, now), has_more: more };
 }
@@ -119,6 +124,7 @@ export function deadLetters(
   now: number,
 ): { jobs: JobView[]; total: number } {
   const jobs: JobView[] = [];
+  let chars = 0;
   let total = 0;
   const matchesType = typeFilter(request.type);
   const rows = q.sql.exec<JobRow>(
@@ -130,7 +136,10 @@ export function deadLetters(
     if (!matchesType(row.type)) continue;
     if (request.error_type !== undefined && historyOf(row).error?.type !== request.error_type) continue;
     total++;
-    if (jobs.length < request.limit) jobs.push(viewOfRow(q, row, now));
+    if (jobs.length < request.limit && chars <= MAX_PAGE_CHARS) {
+      jobs.push(viewOfRow(q, row, now));
+      chars += row.body.length;
+    }
   }
   return { jobs, total };
 }

@@ -42,7 +42,7 @@ import {
 import { cancel } from './cancel';
 import { claim } from './claim';
 import { Committer } from './commit';
-import { enqueue } from './enqueue';
+import { checkPolicies, enqueue } from './enqueue';
 import { expireDue } from './expire';
 import { ENDED_JOBS_HINT, mustFind, viewOf, viewOfRow } from './find';
 import { heartbeat } from './heartbeat';
@@ -90,6 +90,8 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   // ---- producers ---------------------------------------------------------------------------------------------------
 
   async enqueue(queue: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>> {
+    const refused = this.refusedBeforeCreation(jobs);
+    if (refused) return refused;
     const { q } = await this.openOrCreate(queue);
     return this.write(q, (now) => enqueue(q, jobs, now));
   }
@@ -100,6 +102,8 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     coordinator: string,
     jobs: NewJob[],
   ): Promise<Outcome<EnqueueReceipt>> {
+    const refused = this.refusedBeforeCreation(jobs);
+    if (refused) return refused;
     const { q } = await this.openOrCreate(queue);
     return this.write(q, (now) => prepareBatch(q, batch, coordinator, jobs, now));
   }
@@ -326,6 +330,13 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       console.error('tocsin: invalid configuration', error);
       return { retryVariables: {}, targets: [] };
     }
+  }
+
+  /** A queue that does not exist yet is not created by jobs that are refused anyway. */
+  private refusedBeforeCreation(jobs: readonly NewJob[]): (Outcome<never> & { ok: false }) | undefined {
+    if (this.opened) return undefined;
+    const checked = outcomeOf(() => checkPolicies(jobs, () => ({ variables: this.safeConfig().retryVariables })));
+    return checked.ok ? undefined : checked;
   }
 
   /** Opens the queue, creating it at its first use: registered in the directory first, so that its ids have a route. */

@@ -49,7 +49,7 @@ interface Target {
   announcement?: Announcement;
   /** When the announcement was asked for, epoch ms. */
   askedAt: number;
-  /** Types seen that the announcement does not list, with the time of the newest such job. */
+  /** When a job of a type that the announcement does not list was last seen, epoch ms. */
   unknownSince: number;
 }
 
@@ -348,7 +348,7 @@ export class Pump {
         batch.forEach(({ row }, index) => {
           const { delivery_id } = deliveries[index] as Delivery;
           const outcome = result.outcomes.get(delivery_id);
-          if (outcome) this.settle(row.key, delivery_id, outcome, settledAt);
+          if (outcome) this.settle(row.key, delivery_id, this.withNoHandler(target, outcome), settledAt);
         });
       });
     } catch (error) {
@@ -356,6 +356,14 @@ export class Pump {
       console.error('tocsin: an answer could not be recorded', error);
     }
     this.start();
+  }
+
+  /** A Worker that no longer takes a type it announced was deployed anew: it is asked again, the job has no handler. */
+  private withNoHandler(target: Target, outcome: DeliveryOutcome): DeliveryOutcome {
+    const announced = target.announcement?.types !== null;
+    if (!announced || outcome.kind !== 'failed' || outcome.failure.code !== 'handler_not_found') return outcome;
+    delete target.announcement;
+    return { kind: 'failed', failure: { ...outcome.failure, message: 'no handler registered', no_handler: true } };
   }
 
   private async giveBack(batch: Claimed[]): Promise<void> {

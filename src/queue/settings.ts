@@ -25,6 +25,7 @@ export function configure(q: QueueState, change: SettingsChange): QueueConfig {
   const merged: Record<string, unknown> = { ...q.settings };
   for (const [name, value] of Object.entries(change)) {
     if (value === null) delete merged[name];
+    else if (name === 'retention' || name === 'dead_letter') merged[name] = Object.assign({}, merged[name], value);
     else if (value !== undefined) merged[name] = value;
   }
   q.settings = merged as QueueConfig;
