@@ -151,13 +151,13 @@ export interface QueueApi {
   /** Holds this queue's share of a batch over several queues, see `batch.ts`. */
   prepareBatch(queue: string, batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
   /** Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. */
-  decideBatch(queue: string, batch: string, others: string[]): Promise<Outcome<null>>;
-  commitBatch(queue: string, batch: string): Promise<Outcome<null>>;
-  abortBatch(queue: string, batch: string): Promise<Outcome<null>>;
+  decideBatch(queue: string, batch: string, others: string[]): Promise<Outcome<void>>;
+  commitBatch(queue: string, batch: string): Promise<Outcome<void>>;
+  abortBatch(queue: string, batch: string): Promise<Outcome<void>>;
   /** What this coordinator decided; a batch that is still open is thereby given up. */
   batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>>;
   /** These queues have committed: the coordinator need not tell them. */
-  confirmBatch(queue: string, batch: string, queues: string[]): Promise<Outcome<null>>;
+  confirmBatch(queue: string, batch: string, queues: string[]): Promise<Outcome<void>>;
   get(queue: string, id: string): Promise<Outcome<JobView>>;
   cancel(queue: string, id: string): Promise<Outcome<JobView>>;
   activate(queue: string, id: string): Promise<Outcome<JobView>>;

@@ -40,7 +40,7 @@ export class QueueState {
   pausedChangedAt = 0;
   settings: QueueConfig = {};
   /** No waiting job expires before this: a lower bound. */
-  nextExpiry = Number.NEGATIVE_INFINITY;
+  nextExpiry = Number.POSITIVE_INFINITY;
   /** Waiting jobs in the line; null when it has to be counted. */
   lineLength: number | null = null;
   /** Dead letters; null when they have to be counted. */
@@ -94,9 +94,14 @@ export class QueueState {
     for (const scan of this.scans()) scan.reset(this.leases.head);
     this.lineLength = null;
     this.deadCount = null;
-    this.nextExpiry = Number.NEGATIVE_INFINITY;
+    this.nextExpiry = this.firstExpiry();
     this.wanted = Number.POSITIVE_INFINITY;
     this.workArrived = false;
+  }
+
+  private firstExpiry(): number {
+    const first = 'SELECT min(expires_at) AS at FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL';
+    return this.sql.exec<{ at: number | null }>(first).one().at ?? Number.POSITIVE_INFINITY;
   }
 
   private highestSequence(): number {

@@ -1,0 +1,198 @@
+/**
+ * The engine of one opened queue: transactions, the wake, waiting workers and the pump around the queue's state.
+ *
+ * Time is a comparison: every transaction first treats what is due as due ({@link QueueEngine.write}), so nothing depends
+ * on the alarm being on time. The alarm only makes happen what nobody asks for: it claims, starts deliveries, arms the
+ * next wake and returns, and never throws. An alarm that was lost is armed again whenever the queue is touched.
+ */
+import type { TargetConfig } from '../dispatch/config';
+import type { StoppedTarget } from '../dispatch/health';
+import { ApiError, type Outcome, unwrap } from '../job/errors';
+import type { JobView } from '../job/record';
+import type { ClaimRequest, QueueApi } from './api';
+import { abortBatch, commitBatch, confirmBatch, dueBatches, nextBatchCheck } from './batch';
+import { claim } from './claim';
+import { Committer } from './commit';
+import { expireDue } from './expire';
+import { nextDue } from './lanes';
+import { nextPrune, prune } from './prune';
+import { Pump } from './pump';
+import { rescueOverdue } from './rescue';
+import { migrate, readMeta } from './schema';
+import type { Random } from './settle';
+import { QueueState } from './state';
+import { Waiters } from './waiters';
+import { type AlarmClock, planWake } from './wake';
+
+/** After an enqueue that is pushed at once, the alarm stands by in case the object dies before the push is on record. */
+const STANDBY_MS = 1_000;
+
+/** An armed alarm that is this late has been lost, ms. */
+const LOST_AFTER_MS = 5_000;
+
+/** Pause before the alarm is tried again when its work failed, ms. */
+const RETRY_ALARM_MS = 1_000;
+
+/** What an engine needs of the object around it. */
+export interface EngineHost {
+  readonly storage: DurableObjectStorage;
+  readonly clock: AlarmClock;
+  readonly config: { retryVariables: Record<string, string | undefined>; targets: readonly TargetConfig[] };
+  readonly random: Random;
+  /** Epoch ms. */
+  now(): number;
+  /** Keeps the object alive until the promise settles. */
+  keepAlive(promise: Promise<unknown>): void;
+  /** Another queue's object, to finish batches over several queues. */
+  peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch'>;
+}
+
+export class QueueEngine {
+  readonly q: QueueState;
+  private readonly committer: Committer;
+  private readonly pump: Pump;
+  private readonly waiters = new Waiters();
+
+  /** Opens a queue whose name and route are stored. Brings its schema up to date. */
+  constructor(private readonly host: EngineHost) {
+    const { storage, config, random, clock } = host;
+    migrate(storage);
+    this.q = QueueState.open(storage.sql, config.retryVariables);
+    this.committer = new Committer(storage, clock, this.q, {
+      now: () => host.now(),
+      tidy: (q, now) => {
+        rescueOverdue(q, now, random);
+        expireDue(q, now);
+      },
+      workArrived: () => {
+        this.pump.start();
+        this.waiters.notify();
+      },
+    });
+    this.pump = new Pump(
+      {
+        q: this.q,
+        targets: config.targets,
+        random,
+        now: () => host.now(),
+        write: (operation) => this.committer.run(operation),
+        keepAlive: (promise) => host.keepAlive(promise),
+        wakeAt: (at) => clock.arm(at, host.now()),
+      },
+      (readMeta(storage.sql).get('stopped') as StoppedTarget[] | undefined) ?? [],
+    );
+  }
+
+  /** Runs a writing operation in the next shared transaction. A refusal comes back as data, a defect rejects. */
+  async write<T>(operation: (now: number) => T): Promise<Outcome<T>> {
+    try {
+      return { ok: true, value: await this.committer.run((now) => this.standingBy(now, operation)) };
+    } catch (error) {
+      if (error instanceof ApiError) return { ok: false, error: error.data };
+      throw error;
+    }
+  }
+
+  /** As {@link write}, at once and in a transaction of its own. @throws what the operation throws */
+  writeNow<T>(operation: (now: number) => T): T {
+    return this.committer.runNow((now) => this.standingBy(now, operation));
+  }
+
+  private standingBy<T>(now: number, operation: (now: number) => T): T {
+    const value = operation(now);
+    if (this.q.workArrived && this.pump.pushes && !this.q.paused) this.q.wake(now + STANDBY_MS);
+    return value;
+  }
+
+  /** The state to read from, with everything due treated as due. */
+  tidied(): QueueState {
+    const now = this.host.now();
+    if (now >= this.q.leases.earliest || now >= this.q.nextExpiry) this.committer.runNow(() => undefined);
+    const armed = this.host.clock.armedAt;
+    if (armed !== null && armed + LOST_AFTER_MS < now) this.armNext();
+    return this.q;
+  }
+
+  /** Operations that are still on their way are refused from now on: the queue was emptied. */
+  close(): void {
+    this.committer.close();
+  }
+
+  /**
+   * A claim that may wait (long poll): in memory, costing no rows, until there is work or the time is up.
+   * @param deadline epoch ms
+   */
+  async claim(request: ClaimRequest, deadline: number): Promise<Outcome<JobView[]>> {
+    for (;;) {
+      const outcome = await this.write((now) => claim(this.q, request, now));
+      const now = this.host.now();
+      if (!outcome.ok || outcome.value.length > 0 || now >= deadline) return outcome;
+      const next = Math.min(nextDue(this.q, now) ?? deadline, this.q.leases.earliest, deadline);
+      await this.waiters.wait(Math.max(1, next - now));
+    }
+  }
+
+  /** The alarm has fired. Never throws. */
+  alarm(): void {
+    const { host } = this;
+    try {
+      host.clock.fired(host.now());
+      this.committer.runNow((now) => {
+        prune(this.q, now);
+        if (this.q.leases.trim()) this.q.recordSequence(this.q.nextSequence);
+      });
+      this.pump.start();
+      this.waiters.notify();
+      host.keepAlive(
+        this.finishBatches().catch((error) => console.error('tocsin: a batch could not be finished yet', error)),
+      );
+    } catch (error) {
+      console.error('tocsin: the alarm could not do all its work', error);
+      this.tryAgainSoon();
+    }
+    this.armNext();
+  }
+
+  /** Plans the next wake from all that is stored, and arms the alarm for it. Never throws. */
+  armNext(): void {
+    const { q, pump, host } = this;
+    try {
+      const now = host.now();
+      const next = planWake({
+        job: nextDue(q, now),
+        lease: q.leases.earliest,
+        expiry: q.nextExpiry,
+        prune: nextPrune(q),
+        batch: nextBatchCheck(q),
+        target: pump.nextTrial(now),
+        push: pump.hasWork(now) ? now : undefined,
+      });
+      if (next !== null) host.clock.arm(next, now);
+    } catch (error) {
+      console.error('tocsin: the next wake could not be planned', error);
+      this.tryAgainSoon();
+    }
+  }
+
+  private tryAgainSoon(): void {
+    const now = this.host.now();
+    this.host.clock.forget();
+    this.host.clock.arm(now + RETRY_ALARM_MS, now);
+  }
+
+  /** Unfinished batches over several queues: asks who decides, tells who has not heard. */
+  private async finishBatches(): Promise<void> {
+    const { q, committer, host } = this;
+    const checkAt = nextBatchCheck(q);
+    if (checkAt === undefined || checkAt > host.now()) return;
+    const duties = await committer.run((now) => dueBatches(q, now));
+    for (const { batch, coordinator } of duties.ask) {
+      const decision = unwrap(await host.peer(coordinator).batchDecision(coordinator, batch));
+      await committer.run((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch)));
+    }
+    for (const { batch, queues } of duties.tell) {
+      for (const queue of queues) unwrap(await host.peer(queue).commitBatch(queue, batch));
+      await committer.run((now) => confirmBatch(q, batch, queues, now));
+    }
+  }
+}
