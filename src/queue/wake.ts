@@ -42,8 +42,12 @@ export function alarmTime(at: number, now: number, last: number): number {
 /** An armed alarm that is this late has been lost. */
 const LOST_AFTER_MS = 5_000;
 
+/** An alarm may run this much before its time by the object's own clock, which stands still between events. */
+const EARLY_MS = 1_000;
+
 /** The object's one alarm. Keeps the armed time in memory so that `setAlarm` is called only when it must be. */
 export class AlarmClock {
+  /** The millisecond of the alarm that ran last. */
   private last = 0;
 
   constructor(
@@ -62,20 +66,25 @@ export class AlarmClock {
     const time = alarmTime(at, now, this.last);
     if (this.armed !== null && this.armed <= time && this.armed + LOST_AFTER_MS > now) return;
     this.armed = time;
-    this.last = time;
     // Part of the running transaction if there is one; the output gate holds answers until it is durable.
     void this.storage.setAlarm(time);
   }
 
   /** `alarm()` has been called: nothing is armed any more. */
   fired(now: number): void {
+    const early = this.armed !== null && this.armed <= now + EARLY_MS ? this.armed : now;
+    this.last = Math.max(now, early);
     this.armed = null;
-    this.last = Math.max(this.last, now);
   }
 
-  /** After a rolled-back transaction the stored alarm is unknown: the next `arm` must set it. */
+  /** The stored alarm is unknown: the next `arm` must set it. */
   forget(): void {
     this.armed = null;
+  }
+
+  /** A transaction was rolled back, and with it the alarm: it is armed as before. */
+  restore(armed: number | null): void {
+    this.armed = armed;
   }
 
   /** Clears the alarm. */
