@@ -34,14 +34,21 @@ export default defineConfig({
           HANDLERS: {
             'work.*': 'WORK',
             'handled/*': 'WORK',
-            'plain.*': { binding: 'PLAIN', timeout_ms: 1000 },
+            'plain.*': { binding: 'PLAIN', timeout_ms: 300 },
+            'bare.*': { binding: 'PLAIN', timeout_ms: 300, payload: 'job' },
+            'patient.*': { binding: 'PLAIN', max_concurrency: 2 },
+            'wide.*': { binding: 'PLAIN', max_concurrency: 200 },
+            'raw.*': { binding: 'RAW', batch_size: 20, timeout_ms: 500 },
+            'fickle.*': 'FICKLE',
             'down.*': 'DOWN',
           },
         },
-        serviceBindings: { WORK: 'work', PLAIN: 'plain', DOWN: 'down' },
+        serviceBindings: { WORK: 'work', PLAIN: 'plain', RAW: 'raw', FICKLE: 'fickle', DOWN: 'down' },
         workers: [
           { name: 'work', modules: true, script: bundle('./test/workers/work.ts'), ...compatibility },
           { name: 'plain', modules: true, script: bundle('./test/workers/plain.ts'), ...compatibility },
+          { name: 'raw', modules: true, script: bundle('./test/workers/raw.ts'), ...compatibility },
+          { name: 'fickle', modules: true, script: bundle('./test/workers/fickle.ts'), ...compatibility },
           { name: 'down', modules: true, script: bundle('./test/workers/down.ts'), ...compatibility },
         ],
       },
@@ -49,6 +56,13 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    provide: { sharedRetryVectors: sharedRetryVectors() },
+    provide: {
+      sharedRetryVectors: sharedRetryVectors(),
+      simulation: {
+        runs: Number(process.env.SIMULATION_RUNS ?? 1000),
+        seed: process.env.SIMULATION_SEED ? Number(process.env.SIMULATION_SEED) : null,
+        length: Number(process.env.SIMULATION_STEPS ?? 100),
+      },
+    },
   },
 });

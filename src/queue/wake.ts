@@ -39,15 +39,18 @@ export function alarmTime(at: number, now: number, last: number): number {
   return Math.max(Math.ceil(at), now + 1, last + 1);
 }
 
-/** An armed alarm that is this late has been lost. */
+/** How far the clock that fires alarms and the one read here may be apart, ms. */
+const CLOCK_SKEW_MS = 5;
+
+/** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
 
 /** An alarm may run this much before its time by the object's own clock, which stands still between events. */
-const EARLY_MS = 1_000;
+const EARLY_MS = 5;
 
 /** The object's one alarm. Keeps the armed time in memory so that `setAlarm` is called only when it must be. */
 export class AlarmClock {
-  /** The millisecond of the alarm that ran last. */
+  /** The moment of the alarm that ran last, or runs. */
   private last = 0;
 
   constructor(
@@ -63,8 +66,10 @@ export class AlarmClock {
   /** Something is due at `at`: makes sure that an alarm fires at or before it. */
   arm(at: number, now: number): void {
     if (!Number.isFinite(at)) return;
-    const time = alarmTime(at, now, this.last);
-    if (this.armed !== null && this.armed <= time && this.armed + LOST_AFTER_MS > now) return;
+    const lost = this.armed !== null && this.armed + LOST_AFTER_MS <= now;
+    // What a lost alarm stood for is known only to a new plan, so that one is made at once.
+    const time = alarmTime(lost ? now : at, now, this.last);
+    if (this.armed !== null && !lost && this.armed <= time) return;
     this.armed = time;
     // Part of the running transaction if there is one; the output gate holds answers until it is durable.
     void this.storage.setAlarm(time);

@@ -1,0 +1,101 @@
+/**
+ * The product under virtual time: a real engine over real SQLite, with a clock, an alarm and faults in the hands of the
+ * simulation.
+ */
+import { QueueEngine } from '../../src/queue/engine';
+import { migrate, writeMeta } from '../../src/queue/schema';
+import { AlarmClock } from '../../src/queue/wake';
+
+/** The error of a statement that was made to fail. */
+export class InjectedFault extends Error {
+  override readonly name = 'InjectedFault';
+}
+
+export class World {
+  now = 1_750_000_000_000;
+  /** The stored alarm, as the platform keeps it. */
+  alarm: number | null = null;
+  engine!: QueueEngine;
+  private statementsUntilFault = Number.POSITIVE_INFINITY;
+  private readonly storage: DurableObjectStorage;
+
+  constructor(real: DurableObjectStorage) {
+    this.storage = this.faulty(real);
+    migrate(real);
+    const tables = real.sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
+    for (const { name } of tables) {
+      if (!name.startsWith('_cf_'))
+        real.sql.exec(`DELETE FROM ${name}${name === 'meta' ? " WHERE key <> 'schema'" : ''}`);
+    }
+    writeMeta(real.sql, 'name', 'simulated');
+    writeMeta(real.sql, 'route', 77);
+    writeMeta(real.sql, 'created_at', this.now);
+    this.start();
+  }
+
+  /** The object is constructed: everything in memory is new. */
+  start(): void {
+    const setAlarm = (time: number | Date) => {
+      const at = Number(time);
+      // An alarm set for now or the past would be stored and never fire.
+      if (at <= this.now) throw new Error(`setAlarm(${at}) at ${this.now}: not in the future`);
+      this.alarm = at;
+      return Promise.resolve();
+    };
+    const deleteAlarm = () => {
+      this.alarm = null;
+      return Promise.resolve();
+    };
+    this.engine = new QueueEngine({
+      storage: this.storage,
+      clock: new AlarmClock({ setAlarm, deleteAlarm } as DurableObjectStorage, this.alarm),
+      config: { retryVariables: {}, targets: [] },
+      random: () => 0.5,
+      now: () => this.now,
+      keepAlive: () => undefined,
+      peer: () => {
+        throw new Error('no other queue is part of the simulation');
+      },
+    });
+    this.engine.armNext();
+  }
+
+  /** Lets the alarm handler run, whenever the caller thinks it should. */
+  fire(): void {
+    this.alarm = null;
+    this.engine.alarm();
+  }
+
+  /** The `n`th SQL statement from now throws, once. */
+  failAt(n: number): void {
+    this.statementsUntilFault = n;
+  }
+
+  /** No fault is pending any more. */
+  heal(): void {
+    this.statementsUntilFault = Number.POSITIVE_INFINITY;
+  }
+
+  private faulty(real: DurableObjectStorage): DurableObjectStorage {
+    const exec = (query: string, ...bindings: unknown[]) => {
+      if (this.statementsUntilFault-- === 0) {
+        this.heal();
+        throw new InjectedFault('injected');
+      }
+      return real.sql.exec(query, ...(bindings as never[]));
+    };
+    return {
+      sql: { exec },
+      transactionSync: <T>(closure: () => T): T => {
+        const before = this.alarm;
+        try {
+          return real.transactionSync(closure);
+        } catch (error) {
+          // The platform rolls back `setAlarm` together with the rows.
+          this.alarm = before;
+          throw error;
+        }
+      },
+    } as unknown as DurableObjectStorage;
+  }
+}
