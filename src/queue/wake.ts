@@ -39,9 +39,6 @@ export function alarmTime(at: number, now: number, last: number): number {
   return Math.max(Math.ceil(at), now + 1, last + 1);
 }
 
-/** How far the clock that fires alarms and the one read here may be apart, ms. */
-const CLOCK_SKEW_MS = 5;
-
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
 

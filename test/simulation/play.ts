@@ -111,7 +111,9 @@ export class Play {
         const jobs = step.jobs.map((order) => newJob(order, this.now));
         const receipt = world.engine.writeNow((now) => enqueue(q, jobs, now));
         model.tidy(this.now);
-        receipt.jobs.forEach(({ record }, index) => model.add(record.id, step.jobs[index] as JobOrder, this.now));
+        for (const [index, { record }] of receipt.jobs.entries()) {
+          model.add(record.id, step.jobs[index] as JobOrder, this.now);
+        }
         return;
       }
       case 'claim':
