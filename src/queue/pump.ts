@@ -211,11 +211,12 @@ export class Pump {
   private hasReady(target: Target, now: number): boolean {
     const { q } = this.host;
     const scan = q.pushScan(target.config.name);
-    const found = selectReady(q, scan, now, 1, (row) =>
-      q.leases.active.has(row.key) || targetFor(this.host.targets, q.name, row.type) !== target.config
-        ? 'pass'
-        : 'take',
-    );
+    const found = selectReady(q, scan, now, 1, (row) => {
+      if (q.leases.active.has(row.key)) return 'pass';
+      if (targetFor(this.host.targets, q.name, row.type) === target.config) return 'take';
+      scan.exact = false;
+      return 'pass';
+    });
     // Nothing was claimed: what was looked at must be seen again.
     if (found.length > 0) scan.reset(q.leases.head);
     return found.length > 0;
