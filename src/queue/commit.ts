@@ -30,6 +30,8 @@ interface Waiting {
 export class Committer {
   private waiting: Waiting[] = [];
   private closed = false;
+  /** Memory may differ from storage: it has to be rebuilt before anything else. */
+  private stale = false;
 
   constructor(
     private readonly storage: DurableObjectStorage,
@@ -84,21 +86,30 @@ export class Committer {
       return;
     }
     const settled: (() => void)[] = [];
-    let damaged = false;
+    const armed = this.clock.armedAt;
     try {
       storage.transactionSync(() => {
+        if (this.stale) this.rebuild();
         const now = this.hooks.now();
         this.hooks.tidy(q, now);
         for (const { run, resolve, reject } of batch) {
-          const before = { events: q.events.pendingCount, archived: q.archive.size };
+          const before = {
+            events: q.events.pendingCount,
+            archived: q.archive.size,
+            wanted: q.wanted,
+            workArrived: q.workArrived,
+          };
           try {
             const value = storage.transactionSync(() => run(now));
             settled.push(() => resolve(value));
           } catch (error) {
             q.events.rollback(before.events);
             q.archive.rollback(before.archived);
-            // Rules are checked before anything is written, so only a defect can leave memory out of step.
-            if (!isRefusal(error)) damaged = true;
+            // Rules are checked before anything is written, so only a defect can leave memory out of step. The
+            // operations that follow in this transaction must not build on it.
+            if (!isRefusal(error)) this.rebuild();
+            q.wanted = before.wanted;
+            q.workArrived = before.workArrived;
             settled.push(() => reject(error));
           }
         }
@@ -108,18 +119,32 @@ export class Committer {
     } catch (error) {
       q.events.rollback();
       q.archive.rollback(0);
-      this.clock.forget();
-      q.load();
+      this.clock.restore(armed);
+      this.rebuildIfPossible();
       for (const { reject } of batch) reject(error);
       return;
     }
     q.wanted = Number.POSITIVE_INFINITY;
     const { workArrived } = q;
     q.workArrived = false;
-    if (damaged) q.load();
     q.events.publish();
     for (const settle of settled) settle();
     if (workArrived) this.hooks.workArrived();
+  }
+
+  private rebuild(): void {
+    this.stale = true;
+    this.q.load();
+    this.stale = false;
+  }
+
+  /** Whoever waits for an answer gets it even when storage cannot be read now. */
+  private rebuildIfPossible(): void {
+    try {
+      this.rebuild();
+    } catch (error) {
+      console.error('tocsin: the queue could not be read again yet', error);
+    }
   }
 }
 

@@ -52,6 +52,22 @@ interface LeaseRow {
   e: [number, number, number, number, number, number, 0 | 1, string, string?][];
 }
 
+/** Parses a lease row; undefined when it cannot be read. */
+function readLease(data: string): LeaseRow | undefined {
+  try {
+    const lease = JSON.parse(data) as Partial<LeaseRow> | null;
+    const readable =
+      Number.isSafeInteger(lease?.s) &&
+      Number.isSafeInteger(lease?.h) &&
+      Number.isSafeInteger(lease?.q) &&
+      Array.isArray(lease?.e) &&
+      lease.e.every((entry) => Array.isArray(entry) && entry.slice(0, 6).every(Number.isSafeInteger));
+    return readable ? (lease as LeaseRow) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Free rows kept for reuse; more than twice as many are deleted together. */
 const KEEP_FREE = 64;
 
@@ -77,13 +93,16 @@ export class LeaseTable {
     this.live.clear();
     this.free = [];
     this.earliest = Number.POSITIVE_INFINITY;
+    // What memory says may come from a transaction that was rolled back.
+    this.head = 0;
+    this.recordedSequence = 1;
+    let unreadable = false;
     for (const { id, data } of this.sql.exec<{ id: number; data: string }>('SELECT id, data FROM leases').toArray()) {
       this.nextId = Math.max(this.nextId, id + 1);
-      let lease: LeaseRow;
-      try {
-        lease = JSON.parse(data) as LeaseRow;
-      } catch {
+      const lease = readLease(data);
+      if (!lease) {
         // A row that cannot be read must not stop the queue: its jobs are simply no longer leased.
+        unreadable = true;
         this.free.push(id);
         continue;
       }
@@ -115,6 +134,8 @@ export class LeaseTable {
       if (members.size > 0) this.live.set(id, members);
       else this.free.push(id);
     }
+    // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
+    if (unreadable) this.head = 0;
   }
 
   private claimsOf(keys: number[]): Map<number, number> {

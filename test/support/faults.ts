@@ -1,0 +1,27 @@
+/** Makes storage fail once, at a statement of one's choice. */
+
+/**
+ * The next statement in this storage that matches `pattern` throws instead of running. Call it inside the object.
+ * @param after statements that match and still run before
+ */
+export function failOnce(sql: SqlStorage, pattern: RegExp, after = 0): void {
+  const exec = sql.exec;
+  let left = after;
+  sql.exec = ((query: string, ...bindings: unknown[]) => {
+    if (pattern.test(query) && left-- === 0) {
+      sql.exec = exec;
+      throw new Error(`storage failed at: ${query.trim().slice(0, 60)}`);
+    }
+    return exec.call(sql, query, ...bindings);
+  }) as SqlStorage['exec'];
+}
+
+/** Answers what `run` rejects with. @throws when it does not reject */
+export async function failureOf(run: Promise<unknown>): Promise<Error> {
+  const error = await run.then(
+    () => undefined,
+    (reason: unknown) => reason as Error,
+  );
+  if (!error) throw new Error('expected a failure');
+  return error;
+}
