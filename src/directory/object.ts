@@ -6,12 +6,22 @@ import { DurableObject } from 'cloudflare:workers';
 import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
 import { routeCandidate } from '../job/ids';
-import type { DirectoryApi, KnownQueue } from '../queue/api';
+import type {
+  DirectoryApi,
+  Directive,
+  KnownQueue,
+  QueueEvent,
+  WorkerBeat,
+  WorkerSummary,
+  WorkerView,
+} from '../queue/api';
+import { WorkerRegistry } from './workers';
 
 type Row = { route: number; name: string; created_at: number };
 
 export class DirectoryObject extends DurableObject<Env> implements DirectoryApi {
   private ready = false;
+  private registry: WorkerRegistry | undefined;
 
   /** Registers a queue, once; a later call answers the same. */
   async register(name: string): Promise<KnownQueue> {
@@ -45,6 +55,42 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   async reset(): Promise<void> {
     await this.ctx.storage.deleteAll();
     this.ready = false;
+    this.registry = undefined;
+  }
+
+  // ---- workers that pull -------------------------------------------------------------------------------------------
+
+  async beat(beat: WorkerBeat): Promise<{ directive: Directive; silenced: boolean; silencedChanged: boolean }> {
+    return this.workerRegistry.beat(beat, Date.now());
+  }
+
+  async workers(page: { offset: number; limit: number }): Promise<{ workers: WorkerView[]; summary: WorkerSummary }> {
+    return this.workerRegistry.list(page, Date.now());
+  }
+
+  async worker(id: string): Promise<WorkerView | null> {
+    return this.workerRegistry.get(id, Date.now());
+  }
+
+  async direct(directive: Directive, ids?: string[]): Promise<string[]> {
+    return this.workerRegistry.direct(directive, ids, Date.now());
+  }
+
+  async removeWorker(id: string): Promise<'removed' | 'unknown' | 'alive'> {
+    return this.workerRegistry.remove(id, Date.now());
+  }
+
+  async silencedWorkers(): Promise<string[]> {
+    return this.workerRegistry.silenced();
+  }
+
+  async workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]> {
+    return this.workerRegistry.events.read(request);
+  }
+
+  private get workerRegistry(): WorkerRegistry {
+    this.registry ??= new WorkerRegistry(this.ctx.storage.sql);
+    return this.registry;
   }
 
   private select(where: string, ...bindings: (string | number)[]): KnownQueue[] {

@@ -7,6 +7,7 @@
  */
 import type { Outcome } from '../job/errors';
 import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput } from '../job/record';
+import type { StoredCheckpoint } from './checkpoint-table';
 
 /** What the producer needs to build its envelopes: one entry for each job, in the order given. */
 export interface EnqueueReceipt {
@@ -145,6 +146,47 @@ export interface HeartbeatRequest {
   visibility_timeout_ms?: number;
 }
 
+/** A progress report. */
+export interface ProgressRequest extends AttemptName {
+  job_id: string;
+  /** 0 … 1. */
+  progress: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** JSON text of a `CheckpointContent` to save with it, all or nothing. */
+  checkpoint?: string;
+}
+
+/** What was last reported about a job; members that nobody reported are absent. */
+export interface ProgressReport {
+  job_id: string;
+  state: JobState;
+  /** 0 … 1. */
+  progress?: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** Epoch ms. */
+  at?: number;
+  /** The checkpoint that this report saved. */
+  checkpoint?: { sequence: number; created_at: number };
+}
+
+export interface CheckpointRequest extends AttemptName {
+  job_id: string;
+  /** JSON text of a `CheckpointContent`, at most 1 MiB. */
+  content: string;
+}
+
+/** A job that a worker holds. Times in epoch ms. */
+export interface HeldJob {
+  id: string;
+  type: string;
+  queue: string;
+  attempt: number;
+  started_at: number;
+  lease_expires_at: number;
+}
+
 export interface QueueApi {
   /** All or nothing. Errors carry `details.index` when there is more than one job. */
   enqueue(queue: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
@@ -166,6 +208,23 @@ export interface QueueApi {
   nack(queue: string, request: NackRequest): Promise<Outcome<JobView>>;
   /** Ids whose leases were extended, and a test directive found on a held job. */
   heartbeat(queue: string, request: HeartbeatRequest): Promise<Outcome<{ extended: string[]; directive?: string }>>;
+  /** Records progress and extends the lease; a job that does not run ignores it. */
+  reportProgress(queue: string, request: ProgressRequest): Promise<Outcome<ProgressReport>>;
+  progress(queue: string, id: string): Promise<Outcome<ProgressReport>>;
+  saveCheckpoint(queue: string, request: CheckpointRequest): Promise<Outcome<StoredCheckpoint>>;
+  /** Null when the job has none. */
+  checkpoint(queue: string, id: string): Promise<Outcome<StoredCheckpoint | null>>;
+  deleteCheckpoint(queue: string, request: AttemptName & { job_id: string }): Promise<Outcome<{ job_id: string }>>;
+  /** The job, after waiting up to `waitMs` (0 … 60000) for its end. 410 when it ended and nothing of it is kept. */
+  awaitEnd(queue: string, id: string, waitMs: number): Promise<Outcome<JobView>>;
+  /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */
+  getMany(queue: string, ids: string[]): Promise<{ jobs: JobView[]; omitted: string[] }>;
+  /** The jobs that this worker holds. */
+  heldBy(queue: string, workerId: string): Promise<HeldJob[]>;
+  /** Gives the jobs of a worker that is gone to others. @returns their ids */
+  releaseHeld(queue: string, workerId: string): Promise<Outcome<string[]>>;
+  /** These workers are to get no jobs from now on, or may again. */
+  silence(queue: string, workerIds: string[], silenced: boolean): Promise<void>;
   list(queue: string, request: ListRequest): Promise<Outcome<ListPage>>;
   deadLetters(queue: string, request: DeadLetterRequest): Promise<Outcome<{ jobs: JobView[]; total: number }>>;
   deadLetter(queue: string, id: string): Promise<Outcome<JobView>>;
@@ -195,17 +254,49 @@ export interface KnownQueue {
   created_at: number;
 }
 
-export interface WorkerBeat {
-  worker_id: string;
-  state?: string;
-  shutdown?: boolean;
+/** What a worker says about itself; absent members keep what it said before. */
+export interface WorkerFacts {
   hostname?: string;
   pid?: number;
   queues?: string[];
   concurrency?: number;
   labels?: unknown;
   version?: string;
+}
+
+/** How a worker describes what it is doing. */
+export type ReportedState = 'running' | 'quiet' | 'draining' | 'shutting_down';
+
+/** What an operator wants a worker to do. */
+export type Directive = 'running' | 'quiet' | 'terminate';
+
+/** A heartbeat, as far as it is about the worker and not about its jobs. `stopped`: its last one. */
+export interface WorkerBeat {
+  worker_id: string;
+  state: ReportedState | 'stopped';
+  facts: WorkerFacts;
+  /** How many jobs it runs, when it says so. */
   active_jobs?: number;
+}
+
+/** A worker that pulls, as operators see it. Times in epoch ms. */
+export interface WorkerView extends WorkerFacts {
+  id: string;
+  /** `stale`: silent for longer than 60 s. Else what it does or has been told to do, whichever is stronger. */
+  state: Directive | 'stale';
+  reported_state: ReportedState;
+  directive: Directive;
+  active_jobs: number;
+  started_at: number;
+  last_heartbeat_at: number;
+}
+
+export interface WorkerSummary {
+  total: number;
+  running: number;
+  quiet: number;
+  terminate: number;
+  stale: number;
 }
 
 export interface DirectoryApi {
@@ -213,5 +304,20 @@ export interface DirectoryApi {
   register(name: string): Promise<KnownQueue>;
   list(): Promise<KnownQueue[]>;
   resolve(route: number): Promise<KnownQueue | null>;
+  /**
+   * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
+   */
+  beat(beat: WorkerBeat): Promise<{ directive: Directive; silenced: boolean; silencedChanged: boolean }>;
+  /** Workers by id, a page of them. */
+  workers(page: { offset: number; limit: number }): Promise<{ workers: WorkerView[]; summary: WorkerSummary }>;
+  worker(id: string): Promise<WorkerView | null>;
+  /** Tells these workers, or all, what to do. @returns the ids of those that are known */
+  direct(directive: Directive, ids?: string[]): Promise<string[]>;
+  /** Forgets a worker that is stale; `alive` when it is not. */
+  removeWorker(id: string): Promise<'removed' | 'unknown' | 'alive'>;
+  /** Ids of the workers that are to get no jobs. */
+  silencedWorkers(): Promise<string[]>;
+  /** What happened to workers lately, from memory. */
+  workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
   reset(): Promise<void>;
 }

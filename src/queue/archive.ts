@@ -154,6 +154,11 @@ export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): nu
     if (far.length > 0) {
       sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
     }
+    const checkpointed = jobs.filter((job) => job.cp).map((job) => job.k);
+    if (checkpointed.length > 0) {
+      const keys = JSON.stringify(checkpointed);
+      sql.exec('DELETE FROM checkpoints WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
+    }
     const aliases = jobs.flatMap((job) => (job.a === undefined ? [] : [job.a]));
     if (aliases.length > 0) {
       sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();

@@ -5,7 +5,7 @@
 import type { JobBody, JobView } from '../job/record';
 import type { ClaimRequest } from './api';
 import { expire } from './expire';
-import { viewOfRow } from './find';
+import { viewForRunner } from './find';
 import { selectReady } from './lanes';
 import type { Active } from './leases';
 import { idOf, type JobRow, readableBody } from './rows';
@@ -86,13 +86,21 @@ export function passOver(q: QueueState, row: JobRow, now: number, expired: JobRo
   return true;
 }
 
+/** Characters of checkpoints in one answer at most, unless a single one is larger. */
+const MAX_CHECKPOINT_CHARS = 8 * 1024 * 1024;
+
 /** A claim by a worker that pulls: the next jobs, in order. A paused queue gives none. */
 export function claim(q: QueueState, request: ClaimRequest, now: number): JobView[] {
   if (q.paused) return [];
   const expired: JobRow[] = [];
-  const rows = selectReady(q, q.pullScan, now, request.count, (row) =>
-    passOver(q, row, now, expired) ? 'pass' : 'take',
-  );
+  let carried = 0;
+  const rows = selectReady(q, q.pullScan, now, request.count, (row) => {
+    if (passOver(q, row, now, expired)) return 'pass';
+    const size = q.checkpoints.sizeOf(row.key);
+    if (carried > 0 && carried + size > MAX_CHECKPOINT_CHARS) return 'hold';
+    carried += size;
+    return 'take';
+  });
   for (const row of expired) expire(q, row, now);
   const terms: Terms = {
     ...(request.worker_id !== undefined && { workerId: request.worker_id }),
@@ -103,5 +111,5 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): JobVie
       q.settings.visibility_timeout_ms ??
       DEFAULTS.visibilityMs,
   };
-  return grant(q, rows, terms, now).map(({ row }) => viewOfRow(q, row, now));
+  return grant(q, rows, terms, now).map(({ row }) => viewForRunner(q, row, now));
 }

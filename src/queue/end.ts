@@ -59,6 +59,8 @@ function capDeadLetters(q: QueueState): void {
 export function removeEnded(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'state' | 'created_at'>): void {
   q.recordSequence(row.key);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
+  q.progress.remove(row.key);
+  q.checkpoints.remove(row.key);
   if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
   if (row.state === STATE.dead && q.deadCount !== null) q.deadCount--;
 }

@@ -121,15 +121,22 @@ export class QueueEngine {
   /**
    * A claim that may wait (long poll): in memory, costing no rows, until there is work or the time is up.
    * @param deadline epoch ms
+   * @param unwanted asked before each try: is this worker to get no jobs any more?
    */
-  async claim(request: ClaimRequest, deadline: number): Promise<Outcome<JobView[]>> {
+  async claim(request: ClaimRequest, deadline: number, unwanted = () => false): Promise<Outcome<JobView[]>> {
     for (;;) {
+      if (unwanted()) return { ok: true, value: [] };
       const outcome = await this.write((now) => claim(this.q, request, now));
       const now = this.host.now();
       if (!outcome.ok || outcome.value.length > 0 || now >= deadline) return outcome;
       const next = Math.min(nextDue(this.q, now) ?? deadline, this.q.leases.earliest, deadline);
       await this.waiters.wait(Math.max(1, next - now));
     }
+  }
+
+  /** Lets waiting workers look again. */
+  callWaiters(): void {
+    this.waiters.notify();
   }
 
   /** The alarm has fired. Never throws. */

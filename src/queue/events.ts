@@ -16,6 +16,7 @@ interface Stored {
 export class EventLog {
   private ring: Stored[] = [];
   private pending: Stored[] = [];
+  private readonly listeners = new Set<(event: { type: string; subject: string }) => void>();
   private number = 0;
 
   constructor(
@@ -35,9 +36,17 @@ export class EventLog {
   /** The transaction is committed. */
   publish(): void {
     if (this.pending.length === 0) return;
-    for (const event of this.pending) this.ring.push(event);
+    const published = this.pending;
+    for (const event of published) this.ring.push(event);
     this.pending = [];
     if (this.ring.length > 2 * KEPT_EVENTS) this.ring = this.ring.slice(-KEPT_EVENTS);
+    for (const listener of [...this.listeners]) for (const event of published) listener(event);
+  }
+
+  /** Calls `listener` with every event once it is published. @returns a function that ends this */
+  listen(listener: (event: { type: string; subject: string }) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
   /** The operation, or the whole transaction, was rolled back. */

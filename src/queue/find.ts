@@ -3,6 +3,7 @@ import { notFound } from '../job/errors';
 import { decodeId, isUuidV7 } from '../job/ids';
 import type { JobView } from '../job/record';
 import { farResult, findArchived } from './archive';
+import type { CheckpointContent } from './checkpoint-table';
 import { type ArchivedJob, type JobRow, recordOf, recordOfArchived, STATE } from './rows';
 import type { QueueState } from './state';
 
@@ -50,7 +51,21 @@ export function mustFind(q: QueueState, id: string): Found {
 /** A row as the outside sees it. */
 export function viewOfRow(q: QueueState, row: JobRow, now: number): JobView {
   const record = recordOf(row, q.leases.active.get(row.key), { queue: q.name, route: q.route, now });
+  const reported = q.progress.read(row.key)?.reported;
+  if (reported) record.progress = reported.progress;
+  if (reported?.data) record.progress_data = reported.data;
   return { record, layers: q.layersFor(row.type) };
+}
+
+/** A row as whoever runs it sees it: with the checkpoint to go on from. */
+export function viewForRunner(q: QueueState, row: JobRow, now: number): JobView {
+  const view = viewOfRow(q, row, now);
+  const checkpoint = q.checkpoints.read(row.key);
+  if (checkpoint) {
+    const { state } = JSON.parse(checkpoint.content) as CheckpointContent;
+    view.record.checkpoint = { state, sequence: checkpoint.sequence };
+  }
+  return view;
 }
 
 /** A completed job as the outside sees it. */

@@ -1,8 +1,8 @@
 /** Heartbeats: a worker that is alive keeps its leases. Costs one row for each lease extended. */
 import type { HeartbeatRequest } from './api';
 import { find } from './find';
+import { leasesOf } from './held';
 import type { Active } from './leases';
-import { idOf } from './rows';
 import type { QueueState } from './state';
 
 /**
@@ -14,7 +14,7 @@ export function heartbeat(
   request: HeartbeatRequest,
   now: number,
 ): { extended: string[]; directive?: string } {
-  const held: { id: string; active: Active }[] = [];
+  let held: { id: string; active: Active }[] = [];
   if (request.job_ids) {
     for (const id of new Set(request.job_ids)) {
       const row = find(q, id)?.row;
@@ -22,18 +22,7 @@ export function heartbeat(
       if (active && (active.workerId === undefined || active.workerId === request.worker_id)) held.push({ id, active });
     }
   } else {
-    for (const active of q.leases.active.values()) {
-      if (active.workerId === request.worker_id) held.push({ id: '', active });
-    }
-    const keys = JSON.stringify(held.map(({ active }) => active.key));
-    const rows = q.sql
-      .exec<{ key: number; alias: string | null; created_at: number }>(
-        'SELECT key, alias, created_at FROM jobs WHERE key IN (SELECT value FROM json_each(?))',
-        keys,
-      )
-      .toArray();
-    const ids = new Map(rows.map((row) => [row.key, idOf(q.route, row)]));
-    for (const entry of held) entry.id = ids.get(entry.active.key) ?? '';
+    held = leasesOf(q, request.worker_id);
   }
   q.leases.extend(
     held.map(({ active }) => active),

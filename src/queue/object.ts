@@ -12,15 +12,21 @@ import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobView, NewJob } from '../job/record';
 import { activate } from './activate';
+import { awaitEnd } from './await-end';
 import type {
   AckRequest,
+  AttemptName,
+  CheckpointRequest,
   ClaimRequest,
   DeadLetterRequest,
   EnqueueReceipt,
   HeartbeatRequest,
+  HeldJob,
   ListPage,
   ListRequest,
   NackRequest,
+  ProgressReport,
+  ProgressRequest,
   QueueApi,
   QueueConfig,
   QueueEvent,
@@ -29,15 +35,21 @@ import type {
 } from './api';
 import { abortBatch, commitBatch, confirmBatch, decideBatch, decisionOf, prepareBatch } from './batch';
 import { cancel } from './cancel';
+import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './checkpoint';
+import type { StoredCheckpoint } from './checkpoint-table';
 import { QueueEngine } from './engine';
 import { checkPolicies, enqueue } from './enqueue';
 import { ENDED_JOBS_HINT, mustFind, viewOf, viewOfRow } from './find';
+import { getMany } from './get-many';
 import { heartbeat } from './heartbeat';
+import { heldBy, releaseHeld } from './held';
 import { deadLetters, list } from './list';
+import { progressOf, reportProgress } from './progress';
 import { deadLetterRow, deleteDeadLetter, type RedriveOptions, redrive } from './redrive';
 import { ack, nack } from './report';
 import { isInitialised, migrate, writeMeta } from './schema';
 import { configure, type SettingsChange, setPaused } from './settings';
+import { SilencedWorkers } from './silenced';
 import type { QueueState } from './state';
 import { emptyStats, stats } from './stats';
 import { AlarmClock } from './wake';
@@ -48,6 +60,10 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   private engine: QueueEngine | undefined;
   private opening: Promise<QueueEngine> | undefined;
   private clock!: AlarmClock;
+  private readonly silenced = new SilencedWorkers(
+    () => this.env.DIRECTORY.getByName('directory').silencedWorkers(),
+    () => Date.now(),
+  );
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -110,9 +126,12 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
 
   async claim(_queue: string, request: ClaimRequest): Promise<Outcome<JobView[]>> {
     const deadline = Date.now() + (request.wait_ms ?? 0);
+    const { worker_id } = request;
+    if (worker_id !== undefined && this.engine && (await this.silenced.has(worker_id))) return { ok: true, value: [] };
     // A queue that does not exist may be created by the time the wait is over.
     while (!this.engine && Date.now() < deadline) await scheduler.wait(Math.min(250, deadline - Date.now()));
-    return this.engine?.claim(request, deadline) ?? { ok: true, value: [] };
+    const unwanted = () => worker_id !== undefined && this.silenced.hasNow(worker_id);
+    return this.engine?.claim(request, deadline, unwanted) ?? { ok: true, value: [] };
   }
 
   async ack(_queue: string, request: AckRequest): Promise<Outcome<JobView>> {
@@ -132,7 +151,56 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     return engine.write((now) => heartbeat(engine.q, request, now));
   }
 
+  async reportProgress(_queue: string, request: ProgressRequest): Promise<Outcome<ProgressReport>> {
+    return this.change(request.job_id, (q, now) => reportProgress(q, request, now));
+  }
+
+  async progress(_queue: string, id: string): Promise<Outcome<ProgressReport>> {
+    return this.read(id, (q, now) => progressOf(q, id, now));
+  }
+
+  async saveCheckpoint(_queue: string, request: CheckpointRequest): Promise<Outcome<StoredCheckpoint>> {
+    return this.change(request.job_id, (q, now) => saveCheckpoint(q, request, now));
+  }
+
+  async checkpoint(_queue: string, id: string): Promise<Outcome<StoredCheckpoint | null>> {
+    return this.read(id, (q) => checkpointOf(q, id));
+  }
+
+  async deleteCheckpoint(
+    _queue: string,
+    request: AttemptName & { job_id: string },
+  ): Promise<Outcome<{ job_id: string }>> {
+    return this.change(request.job_id, (q, now) => deleteCheckpoint(q, request, now));
+  }
+
+  async heldBy(_queue: string, workerId: string): Promise<HeldJob[]> {
+    const q = this.engine?.tidied();
+    return q ? heldBy(q, workerId) : [];
+  }
+
+  async releaseHeld(_queue: string, workerId: string): Promise<Outcome<string[]>> {
+    const { engine } = this;
+    return engine?.write((now) => releaseHeld(engine.q, workerId, now, Math.random)) ?? { ok: true, value: [] };
+  }
+
+  async silence(_queue: string, workerIds: string[], silenced: boolean): Promise<void> {
+    this.silenced.change(workerIds, silenced);
+    this.engine?.callWaiters();
+  }
+
   // ---- reading -----------------------------------------------------------------------------------------------------
+
+  async awaitEnd(_queue: string, id: string, waitMs: number): Promise<Outcome<JobView>> {
+    const read = () => this.read(id, (q, now) => viewOf(q, mustFind(q, id), now));
+    if (!this.engine) return read();
+    return awaitEnd(this.engine.q.events, id, Date.now() + waitMs, () => Date.now(), read);
+  }
+
+  async getMany(_queue: string, ids: string[]): Promise<{ jobs: JobView[]; omitted: string[] }> {
+    const q = this.engine?.tidied();
+    return q ? getMany(q, ids, Date.now()) : { jobs: [], omitted: [] };
+  }
 
   async list(_queue: string, request: ListRequest): Promise<Outcome<ListPage>> {
     const q = this.engine?.tidied();

@@ -20,7 +20,7 @@ import type { AnnouncedType } from '../job/record';
 import { CallBudget } from './budget';
 import { type Claimed, grant, passOver } from './claim';
 import { expire } from './expire';
-import { rowByKey, viewOfRow } from './find';
+import { rowByKey, viewForRunner } from './find';
 import { selectReady } from './lanes';
 import { LEASE_BEYOND_TIMEOUT_MS } from './rescue';
 import { historyOf, type JobRow } from './rows';
@@ -320,13 +320,14 @@ export class Pump {
         batches.push([job]);
         continue;
       }
-      if (open.length === size || (open.length > 0 && chars + job.row.body.length > MAX_CALL_CHARS)) {
+      const weight = job.row.body.length + this.host.q.checkpoints.sizeOf(job.row.key);
+      if (open.length === size || (open.length > 0 && chars + weight > MAX_CALL_CHARS)) {
         batches.push(open);
         open = [];
         chars = 0;
       }
       open.push(job);
-      chars += job.row.body.length;
+      chars += weight;
     }
     if (open.length > 0) batches.push(open);
     return batches;
@@ -338,7 +339,7 @@ export class Pump {
       const now = this.host.now();
       const deliveries: Delivery[] = batch.map(({ row, active }) => ({
         delivery_id: deliveryOf(q, row, active),
-        job: renderJob(viewOfRow(q, row, now), q.variables),
+        job: renderJob(viewForRunner(q, row, now), q.variables),
         timeoutMs: active.timeoutAt - active.startedAt,
       }));
       const payload = target.announcement?.payload ?? 'envelope';

@@ -22,7 +22,8 @@ function names(id: string, name: AttemptName, attempt: number, claim: number): b
   return name.delivery_id === undefined || claimOfDelivery(id, name.delivery_id) === claim;
 }
 
-const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
+/** Does a report say which attempt it is about? */
+export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
 
 function notActive(jobId: string, state: string): ApiError {
   return conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
@@ -33,7 +34,7 @@ function notActive(jobId: string, state: string): ApiError {
 }
 
 /** Checks that a report is about the attempt that runs. @throws {ApiError} 409 */
-function fence(q: QueueState, row: JobRow, active: Active, name: AttemptName): void {
+export function fence(q: QueueState, row: JobRow, active: Active, name: AttemptName): void {
   const id = idOf(q.route, row);
   if (!names(id, name, active.attempt, active.claim)) {
     throw conflict(`The report names another attempt of job ${id}: attempt ${active.attempt} is running.`, {

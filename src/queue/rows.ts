@@ -2,6 +2,7 @@
 import { mintId } from '../job/ids';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord, JobState } from '../job/record';
 import type { Active } from './leases';
+import type { ReportedProgress } from './progress-table';
 
 /** Values of `jobs.state`. `waiting` covers scheduled, available, retryable and active; `held` rows do not exist yet. */
 export const STATE = { waiting: 0, pending: 1, cancelled: 2, discarded: 3, dead: 4, held: 5 } as const;
@@ -44,6 +45,10 @@ export interface ArchivedJob {
   far?: 1;
   /** Execution limit of the pushed attempt that completed it, ms. */
   push?: number;
+  /** The last progress report. */
+  pg?: ReportedProgress;
+  /** There may be a checkpoint. */
+  cp?: 1;
 }
 
 /** Parses the history column. One that cannot be read counts as empty: a damaged record must not stop its queue. */
@@ -130,5 +135,6 @@ export function recordOfArchived(
     body: JSON.stringify(job.b),
     history: { started_at, completed_at, ...(job.e && { errors: job.e }) },
     ...(result !== undefined && { result }),
+    ...(job.pg && { progress: 1, ...(job.pg.data && { progress_data: job.pg.data }) }),
   };
 }

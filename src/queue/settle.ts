@@ -46,7 +46,11 @@ export function complete(
   if (active) q.leases.release(active);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
   q.recordSequence(row.key);
+  const progress = q.progress.read(row.key)?.reported;
+  if (progress) q.progress.remove(row.key);
+  const checkpointed = q.checkpoints.sizeOf(row.key) > 0;
   const retention = q.retentionMs('completed');
+  if (retention <= 0) q.checkpoints.remove(row.key);
   if (retention > 0) {
     q.archive.add(
       {
@@ -60,6 +64,8 @@ export function complete(
         b: bodyOf(row),
         ...(history.errors && { e: history.errors }),
         ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
+        ...(progress && { pg: progress }),
+        ...(checkpointed && { cp: 1 as const }),
       },
       result,
     );

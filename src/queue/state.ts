@@ -10,9 +10,11 @@ import type { RetryPolicy } from '../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { QueueConfig } from './api';
 import { ArchiveBuffer } from './archive';
+import { CheckpointTable } from './checkpoint-table';
 import { EventLog } from './events';
 import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
+import { ProgressTable } from './progress-table';
 import { readMeta, writeMeta } from './schema';
 
 const DAY = 86_400_000;
@@ -30,6 +32,8 @@ export class QueueState {
   readonly leases: LeaseTable;
   readonly archive: ArchiveBuffer;
   readonly events: EventLog;
+  readonly progress: ProgressTable;
+  readonly checkpoints: CheckpointTable;
   /** How far workers that pull have read. */
   readonly pullScan = new Scan();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -63,6 +67,8 @@ export class QueueState {
     this.leases = new LeaseTable(sql);
     this.archive = new ArchiveBuffer(sql);
     this.events = new EventLog(name, route);
+    this.progress = new ProgressTable(sql);
+    this.checkpoints = new CheckpointTable(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -88,6 +94,9 @@ export class QueueState {
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
     this.leases.load();
+    this.progress.load();
+    this.progress.extendLeases(this.leases);
+    this.checkpoints.load();
     this.leases.recordedSequence = Math.max(this.leases.recordedSequence, (meta.get('sequence') as number) ?? 1);
     this.nextSequence = Math.max(this.leases.recordedSequence, this.highestSequence() + 1);
     this.priorities = readPriorities(this.sql);

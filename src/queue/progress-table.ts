@@ -1,0 +1,82 @@
+/**
+ * The rows of `progress`: the last report of each job that has not completed. One row written for each report, none for
+ * jobs that report nothing.
+ *
+ * A report also moves the end of the lease. That does not write the lease row: the progress row carries the new end, and
+ * {@link ProgressTable.extendLeases} puts the two together when memory is rebuilt.
+ */
+import type { LeaseTable } from './leases';
+
+/** What a job's runner last said. */
+export interface ReportedProgress {
+  /** 0 … 1. */
+  progress: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** Epoch ms. */
+  at: number;
+}
+
+type Row = { key: number; claim: number; expires_at: number; data: string };
+
+export class ProgressTable {
+  /** May there be rows? Where nobody reports progress, nobody pays for looking. */
+  private used = false;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Looks whether anything is stored. */
+  load(): void {
+    this.used = this.sql.exec('SELECT 1 FROM progress LIMIT 1').toArray().length > 0;
+  }
+
+  /** What was last reported about a job, and by which of its claims. */
+  read(key: number): { claim: number; reported: ReportedProgress } | undefined {
+    if (!this.used) return undefined;
+    const row = this.sql.exec<Row>('SELECT * FROM progress WHERE key = ?', key).toArray()[0];
+    const reported = row && readable(row.data);
+    return row && reported && { claim: row.claim, reported };
+  }
+
+  /** Stores a report and how far it moved the lease (epoch ms). One row written. */
+  write(key: number, claim: number, expiresAt: number, reported: ReportedProgress): void {
+    this.sql
+      .exec(
+        'INSERT OR REPLACE INTO progress (key, claim, expires_at, data) VALUES (?, ?, ?, ?)',
+        key,
+        claim,
+        expiresAt,
+        JSON.stringify(reported),
+      )
+      .toArray();
+    this.used = true;
+  }
+
+  /** Forgets what was reported about a job. Writes nothing when there is nothing. */
+  remove(key: number): void {
+    if (this.used) this.sql.exec('DELETE FROM progress WHERE key = ?', key).toArray();
+  }
+
+  /** Moves leases just read from storage to where the reports of the same claims had moved them. */
+  extendLeases(leases: Pick<LeaseTable, 'active'>): void {
+    if (!this.used || leases.active.size === 0) return;
+    const rows = this.sql.exec<Omit<Row, 'data'>>(
+      'SELECT key, claim, expires_at FROM progress WHERE key IN (SELECT value FROM json_each(?))',
+      JSON.stringify([...leases.active.keys()]),
+    );
+    for (const { key, claim, expires_at } of rows) {
+      const active = leases.active.get(key);
+      if (active?.claim === claim) active.expiresAt = Math.max(active.expiresAt, expires_at);
+    }
+  }
+}
+
+/** A row that cannot be read counts as none: a damaged report must not stop its job. */
+function readable(data: string): ReportedProgress | undefined {
+  try {
+    const value = JSON.parse(data) as ReportedProgress | null;
+    return typeof value?.progress === 'number' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
