@@ -7,8 +7,8 @@ import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
 import { routeCandidate } from '../job/ids';
 import type {
-  DirectoryApi,
   Directive,
+  DirectoryApi,
   KnownQueue,
   QueueEvent,
   WorkerBeat,
