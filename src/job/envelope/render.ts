@@ -111,6 +111,8 @@ function historyMembers({ state, history, ...record }: JobRecord): Envelope {
     completed_at: instant(history.completed_at),
     cancelled_at: instant(history.cancelled_at),
     discarded_at: instant(history.discarded_at),
+    discard_reason: state === 'discarded' ? history.reason : undefined,
+    dead_letter: state === 'discarded' ? history.dead_letter : undefined,
     error: history.error && state !== 'completed' ? renderError(history.error) : undefined,
     errors: history.errors && history.errors.length > 0 ? history.errors.map(renderError) : undefined,
     result: record.result === undefined ? undefined : JSON.parse(record.result),
