@@ -79,3 +79,10 @@ CREATE TABLE batches (
   check_at INTEGER NOT NULL,
   PRIMARY KEY (batch, role)
 ) STRICT, WITHOUT ROWID;
+
+-- Who may stand in the way of a unique job: fingerprint and key of every unique job that exists, newest of its kind.
+CREATE TABLE unique_keys (
+  fingerprint TEXT NOT NULL,
+  key INTEGER NOT NULL,
+  PRIMARY KEY (fingerprint, key)
+) STRICT, WITHOUT ROWID;

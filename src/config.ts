@@ -13,6 +13,7 @@ import type { DirectoryObject } from './directory/object';
 import { readTargets, type TargetConfig } from './dispatch/config';
 import { invalidConfiguration } from './job/errors';
 import type { QueueObject } from './queue/object';
+import type { UniqueLockObject } from './unique/object';
 
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.1.0';
@@ -20,6 +21,7 @@ export const VERSION = '0.1.0';
 export interface Env {
   QUEUES: DurableObjectNamespace<QueueObject>;
   DIRECTORY: DurableObjectNamespace<DirectoryObject>;
+  UNIQUE_LOCKS: DurableObjectNamespace<UniqueLockObject>;
   API_KEYS?: string;
   HANDLERS?: unknown;
   TEST_HOOKS?: unknown;

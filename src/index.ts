@@ -4,6 +4,7 @@ import { createApp } from './http/app';
 
 export { DirectoryObject } from './directory/object';
 export { QueueObject } from './queue/object';
+export { UniqueLockObject } from './unique/object';
 
 const app = createApp();
 

@@ -3,10 +3,16 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { duplicate, type ErrorData, type Outcome, unwrap } from '../job/errors';
-import type { JobView, NewJob } from '../job/record';
-import type { EnqueueReceipt } from '../queue/api';
+import type { NewJob } from '../job/record';
+import type { EnqueuedJob, EnqueueReceipt } from '../queue/api';
 import { findElsewhere } from './locate';
 import { inParallel, queueObject } from './objects';
+
+/** A job on its way, and the queue it goes to. */
+export interface Entry {
+  queue: string;
+  job: NewJob;
+}
 
 /** The jobs of a batch that go to one queue, with their places in the batch. */
 export interface BatchGroup {
@@ -15,10 +21,15 @@ export interface BatchGroup {
   indexes: number[];
 }
 
-/** Sorts the entries of a batch by queue; the order within a queue stays. */
-export function groupByQueue(entries: readonly { queue: string; job: NewJob }[]): BatchGroup[] {
+/**
+ * Sorts the entries of a batch by queue; the order within a queue stays.
+ * @param entries what is not given is left out; the others keep their places
+ */
+export function groupByQueue(entries: readonly (Entry | undefined)[]): BatchGroup[] {
   const groups = new Map<string, BatchGroup>();
-  for (const [index, { queue, job }] of entries.entries()) {
+  for (const [index, entry] of entries.entries()) {
+    if (!entry) continue;
+    const { queue, job } = entry;
     let group = groups.get(queue);
     if (group === undefined) {
       group = { queue, jobs: [], indexes: [] };
@@ -36,11 +47,7 @@ export function groupByQueue(entries: readonly { queue: string; job: NewJob }[])
  * @param numbered name the entry's place in the error
  * @throws {ApiError} 409 `duplicate`
  */
-export async function refuseTakenIds(
-  env: Env,
-  entries: readonly { queue: string; job: NewJob }[],
-  numbered: boolean,
-): Promise<void> {
+export async function refuseTakenIds(env: Env, entries: readonly Entry[], numbered: boolean): Promise<void> {
   const named = entries.flatMap(({ queue, job }, index) =>
     job.id === undefined ? [] : [{ queue, id: job.id, index }],
   );
@@ -56,19 +63,31 @@ export async function refuseTakenIds(
   }
 }
 
+/** An enqueue that fingerprints are reserved for. */
+export interface Reserved {
+  /** Id of the batch, and what a direct enqueue stands under. */
+  ticket: string;
+  /** Runs when every queue has agreed and before the decision; then the enqueue always goes by prepare and decide. */
+  beforeDeciding?: () => Promise<void>;
+}
+
 /**
  * Enqueues every group, or none, and gives the jobs back in the order of the batch. One queue takes its jobs in one
  * transaction; several go through prepare, decide, commit (`src/queue/batch.ts`). An error names the entry's place in
  * the batch.
  */
-export async function enqueueAcross(env: Env, groups: readonly BatchGroup[]): Promise<Outcome<JobView[]>> {
+export async function enqueueAcross(
+  env: Env,
+  groups: readonly BatchGroup[],
+  reserved?: Reserved,
+): Promise<Outcome<EnqueuedJob[]>> {
   const [only, ...rest] = groups;
   if (!only) return { ok: true, value: [] };
   const receipts =
-    rest.length === 0
-      ? [await queueObject(env, only.queue).enqueue(only.queue, only.jobs)]
-      : await enqueueAtomically(env, groups);
-  const views: JobView[] = [];
+    rest.length === 0 && !reserved?.beforeDeciding
+      ? [await queueObject(env, only.queue).enqueue(only.queue, only.jobs, reserved?.ticket)]
+      : await enqueueAtomically(env, groups, reserved);
+  const views: EnqueuedJob[] = [];
   for (const [at, receipt] of receipts.entries()) {
     const { indexes } = groups[at] as BatchGroup;
     if (!receipt.ok) return { ok: false, error: inBatch(receipt.error, indexes) };
@@ -78,8 +97,12 @@ export async function enqueueAcross(env: Env, groups: readonly BatchGroup[]): Pr
 }
 
 /** All or nothing over several queues. Answers one receipt for each group; if one is an error, nothing was enqueued. */
-async function enqueueAtomically(env: Env, groups: readonly BatchGroup[]): Promise<Outcome<EnqueueReceipt>[]> {
-  const batch = uuidv7();
+async function enqueueAtomically(
+  env: Env,
+  groups: readonly BatchGroup[],
+  reserved: Reserved | undefined,
+): Promise<Outcome<EnqueueReceipt>[]> {
+  const batch = reserved?.ticket ?? uuidv7();
   const coordinator = (groups[0] as BatchGroup).queue;
   const others = groups.slice(1).map(({ queue }) => queue);
   const giveUp = async () => {
@@ -99,6 +122,12 @@ async function enqueueAtomically(env: Env, groups: readonly BatchGroup[]): Promi
   if (receipts.some((receipt) => !receipt.ok)) {
     await giveUp();
     return receipts;
+  }
+  try {
+    await reserved?.beforeDeciding?.();
+  } catch (error) {
+    await giveUp();
+    throw error;
   }
   unwrap(await queueObject(env, coordinator).decideBatch(coordinator, batch, others));
   // From here on the batch is accepted. Whoever is not reached now is told by the coordinator.

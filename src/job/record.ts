@@ -48,7 +48,10 @@ export interface JobBody {
   scheduled_at?: number;
   /** Epoch ms; the job must not start at or after it. */
   expires_at?: number;
+  /** The unique policy, as written. */
   unique?: unknown;
+  /** Fingerprint of the unique policy; kept with the job, never shown. */
+  fingerprint?: string;
   rate_limit?: unknown;
   tags?: string[];
   schema?: unknown;
@@ -57,6 +60,19 @@ export interface JobBody {
   metadata?: Record<string, unknown>;
   /** Unknown top-level members (`x_*`, `ext_*`, …), echoed in every envelope. */
   extra?: Record<string, unknown>;
+}
+
+/** What makes a job unique, as a queue object applies it. Read by `job/unique`. */
+export interface UniquePolicy {
+  /** 64 hexadecimal digits. Jobs with the same one are the same job. */
+  fingerprint: string;
+  /** `queue`: the fingerprint names its queue, which judges alone. `global`: jobs in all queues count. */
+  scope: 'queue' | 'global';
+  /** States in which an existing job stands in the way. */
+  states: JobState[];
+  /** Only so long after the existing job's creation, ms. */
+  period_ms?: number;
+  on_conflict: 'reject' | 'ignore' | 'replace' | 'replace_except_schedule';
 }
 
 /** A validated job on its way into a queue object. */
@@ -74,6 +90,9 @@ export interface NewJob {
   pending?: boolean;
   /** The job layer of the retry policy including `max_attempts`, to be checked over the queue's own layers. */
   retry?: RetryInput;
+  unique?: UniquePolicy;
+  /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
+  superseded?: boolean;
   /** JSON of a {@link JobBody}. */
   body: string;
 }

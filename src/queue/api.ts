@@ -6,13 +6,37 @@
  * never writes; a write is answered only when it is durable (the runtime's output gate).
  */
 import type { Outcome } from '../job/errors';
-import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput } from '../job/record';
+import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput, UniquePolicy } from '../job/record';
 import type { StoredCheckpoint } from './checkpoint-table';
 
 /** What the producer needs to build its envelopes: one entry for each job, in the order given. */
 export interface EnqueueReceipt {
-  jobs: { record: JobRecord; layers: LowerLayers }[];
+  jobs: EnqueuedJob[];
 }
+
+/** The job that an entry of an enqueue has led to. */
+export interface EnqueuedJob {
+  record: JobRecord;
+  layers: LowerLayers;
+  /** It existed already, and the unique policy of the entry said to leave it at that. */
+  deduplicated?: true;
+}
+
+/** Asks about a fingerprint on behalf of a newcomer to another queue. */
+export type UniqueQuestion = Pick<UniquePolicy, 'fingerprint' | 'states' | 'period_ms'>;
+
+/** What one queue knows of a fingerprint. */
+export interface UniqueRivals {
+  /** Is there any job with it, in whatever state? */
+  known: boolean;
+  /** A batch that is not decided yet has one that may stand in the way. */
+  undecided: boolean;
+  /** Those in the way, newest first. */
+  blocking: JobView[];
+}
+
+/** A ticket is honoured for so long after it was made, ms. */
+export const MAX_TICKET_AGE_MS = 60_000;
 
 /** Names the attempt that a report is about; absent members are not checked. */
 export interface AttemptName {
@@ -188,15 +212,22 @@ export interface HeldJob {
 }
 
 export interface QueueApi {
-  /** All or nothing. Errors carry `details.index` when there is more than one job. */
-  enqueue(queue: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
+  /**
+   * All or nothing. Errors carry `details.index` when there is more than one job.
+   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up
+   */
+  enqueue(queue: string, jobs: NewJob[], ticket?: string): Promise<Outcome<EnqueueReceipt>>;
+  /** Who has these fingerprints here, and stands in the way by these criteria? One answer for each question. */
+  uniqueRivals(queue: string, questions: UniqueQuestion[]): Promise<UniqueRivals[]>;
+  /** Which of these fingerprints have a job here? */
+  knownFingerprints(queue: string, fingerprints: string[]): Promise<string[]>;
   /** Holds this queue's share of a batch over several queues, see `batch.ts`. */
   prepareBatch(queue: string, batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
   /** Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. */
   decideBatch(queue: string, batch: string, others: string[]): Promise<Outcome<void>>;
   commitBatch(queue: string, batch: string): Promise<Outcome<void>>;
   abortBatch(queue: string, batch: string): Promise<Outcome<void>>;
-  /** What this coordinator decided; a batch that is still open is thereby given up. */
+  /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */
   batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>>;
   /** These queues have committed: the coordinator need not tell them. */
   confirmBatch(queue: string, batch: string, queues: string[]): Promise<Outcome<void>>;

@@ -7,6 +7,7 @@
  */
 import { sequenceOf } from '../job/ids';
 import type { ArchivedJob } from './rows';
+import { forgetCompleted } from './unique-keys';
 
 /** Sequence numbers inside a chunk lie less than this apart. */
 export const SPAN = 1024;
@@ -44,6 +45,13 @@ export class ArchiveBuffer {
       }
     }
     this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], json: JSON.stringify(entry) });
+  }
+
+  /** A job that was added and is not written yet. */
+  find(key: number): ArchivedJob | undefined {
+    const sequence = sequenceOf(key);
+    const entry = this.waiting.find((waiting) => waiting.sequence === sequence);
+    return entry && (JSON.parse(entry.json) as ArchivedJob);
   }
 
   /** Writes what was added, in as few rows as span and size allow. Call once, at the end of the transaction. */
@@ -163,6 +171,7 @@ export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): nu
     if (aliases.length > 0) {
       sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();
     }
+    forgetCompleted(sql, jobs);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
     gone++;
   }

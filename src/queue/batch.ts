@@ -9,11 +9,14 @@
  * and an undecided batch is then decided against; the coordinator tells the others of its decision until each has heard.
  */
 import { unavailable } from '../job/errors';
+import { decodeId, isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
-import type { EnqueueReceipt } from './api';
-import { announce, checkJobs, dueAtOf, entersDueIndex, writeRow } from './enqueue';
+import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from './api';
+import { announce, dueAtOf, entersDueIndex, planJobs, writeRow } from './enqueue';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
+import { cancelKey, existingJob } from './unique';
+import { forgetRow, remember } from './unique-keys';
 
 /** A batch that nobody has finished is looked into after this long, ms. */
 export const CHECK_AFTER_MS = 10_000;
@@ -21,10 +24,20 @@ export const CHECK_AFTER_MS = 10_000;
 /** A decision against a batch is remembered this long, so that a driver that comes late is refused; ms. */
 const REMEMBER_ABORT_MS = 24 * 3_600_000;
 
+interface Fate {
+  key: number;
+  dueAt: number;
+  pending: boolean;
+  /** Jobs that this one replaces. They are cancelled when it becomes real, not before. */
+  replaces?: number[];
+  /** It is replaced itself, by a later entry in another queue. */
+  superseded?: boolean;
+}
+
 interface Held {
   coordinator: string;
   /** Keys of the rows, and what becomes of each. */
-  jobs: { key: number; dueAt: number; pending: boolean }[];
+  jobs: Fate[];
 }
 
 interface Decision {
@@ -67,23 +80,56 @@ export function prepareBatch(
   jobs: readonly NewJob[],
   now: number,
 ): EnqueueReceipt {
-  checkJobs(q, jobs, now);
+  refuseGivenUp(q, batch, now);
+  const plan = planJobs(q, jobs, now);
   const held: Held = { coordinator, jobs: [] };
-  const receipt: EnqueueReceipt = {
-    jobs: jobs.map((job) => {
-      const row = writeRow(q, job, { line: false, state: STATE.held, dueAt: null }, now);
-      const dueAt = dueAtOf(job, now);
-      const pending = job.pending === true;
-      held.jobs.push({ key: row.key, dueAt, pending });
-      const real = realRow(row, { dueAt, pending });
-      return {
-        record: recordOf(real, undefined, { queue: q.name, route: q.route, now }),
-        layers: q.layersFor(job.type),
-      };
-    }),
-  };
+  const receipt: EnqueuedJob[] = [];
+  const keys: number[] = [];
+  plan.placements.forEach((placement, index) => {
+    if ('existing' in placement) {
+      receipt[index] = { ...existingJob(q, placement.existing, receipt, now), deduplicated: true };
+      return;
+    }
+    const { job, replaces } = placement;
+    const row = writeRow(q, job, { line: false, state: STATE.held, dueAt: null }, now);
+    keys[index] = row.key;
+    if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
+    const fate: Fate = { key: row.key, dueAt: dueAtOf(job, now), pending: job.pending === true };
+    if (replaces.length > 0) {
+      fate.replaces = replaces.map((rival) => ('index' in rival ? (keys[rival.index] as number) : rival.key));
+    }
+    if (job.superseded) fate.superseded = true;
+    held.jobs.push(fate);
+    const record = recordOf(realRow(row, fate), undefined, { queue: q.name, route: q.route, now });
+    receipt[index] = { record, layers: q.layersFor(job.type) };
+    for (const rival of replaces) if ('index' in rival) showCancelled(receipt[rival.index], now);
+    if (job.superseded) showCancelled(receipt[index], now);
+  });
+  if (keys.length > 0) plan.tidy();
   writeBatch(q, batch, 'participant', held, now + CHECK_AFTER_MS);
-  return receipt;
+  return { jobs: receipt };
+}
+
+/** The receipt of a job that will be cancelled as soon as it is real. */
+function showCancelled(job: EnqueuedJob | undefined, now: number): void {
+  if (!job) return;
+  job.record.state = 'cancelled';
+  job.record.history.cancelled_at = now;
+  delete job.record.due_at;
+}
+
+/**
+ * An enqueue that stands under a ticket is refused once the ticket was given up (somebody waited for it in vain, asked
+ * for the decision, and went on), and when it is so old that nobody remembers it.
+ * @throws {ApiError} 503
+ */
+export function refuseGivenUp(q: QueueState, ticket: string, now: number): void {
+  const tooOld = isUuidV7(ticket) && now - decodeId(ticket).time > MAX_TICKET_AGE_MS;
+  if (tooOld || readBatch<Decision>(q, ticket, 'coordinator')?.committed === false) throw tookTooLong();
+}
+
+function tookTooLong(): Error {
+  return unavailable('The enqueue took too long and was given up; nothing was enqueued.');
 }
 
 function realRow(row: JobRow, fate: { dueAt: number; pending: boolean }): JobRow {
@@ -101,9 +147,8 @@ function realRow(row: JobRow, fate: { dueAt: number; pending: boolean }): JobRow
 export function decideBatch(q: QueueState, batch: string, others: readonly string[], now: number): void {
   const decision = readBatch<Decision>(q, batch, 'coordinator');
   if (decision?.committed) return;
-  if (decision || !readBatch<Held>(q, batch, 'participant')) {
-    throw unavailable('The batch took too long and was given up; nothing was enqueued.');
-  }
+  refuseGivenUp(q, batch, now);
+  if (!readBatch<Held>(q, batch, 'participant')) throw tookTooLong();
   writeBatch(q, batch, 'coordinator', { committed: true, untold: [...others] }, now + CHECK_AFTER_MS);
   commitBatch(q, batch, now);
 }
@@ -127,6 +172,7 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
       q.wake(real.expires_at);
     }
     announce(q, recordOf(real, undefined, { queue: q.name, route: q.route, now }), now);
+    for (const key of [...(fate.replaces ?? []), ...(fate.superseded ? [fate.key] : [])]) cancelKey(q, key, now);
   }
   forget(q, batch, 'participant');
 }
@@ -137,12 +183,16 @@ export function abortBatch(q: QueueState, batch: string): void {
   if (!held) return;
   for (const { key } of held.jobs) {
     const row = q.sql
-      .exec<{ alias: string | null }>(`SELECT alias FROM jobs WHERE key = ? AND state = ${STATE.held}`, key)
+      .exec<{ alias: string | null; body: string }>(
+        `SELECT alias, body FROM jobs WHERE key = ? AND state = ${STATE.held}`,
+        key,
+      )
       .toArray()[0];
     if (!row) continue;
     q.recordSequence(key);
     q.sql.exec('DELETE FROM jobs WHERE key = ?', key).toArray();
     if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
+    forgetRow(q.sql, { key, body: row.body });
   }
   forget(q, batch, 'participant');
 }

@@ -2,6 +2,7 @@
 import type { JobHistory } from '../job/record';
 import { type JobRow, STATE } from './rows';
 import { DEFAULTS, type QueueState } from './state';
+import { forgetRow } from './unique-keys';
 
 type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead;
 
@@ -56,11 +57,12 @@ function capDeadLetters(q: QueueState): void {
 }
 
 /** Deletes a row that has ended, for good. */
-export function removeEnded(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'state' | 'created_at'>): void {
+export function removeEnded(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'state' | 'body'>): void {
   q.recordSequence(row.key);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
   q.progress.remove(row.key);
   q.checkpoints.remove(row.key);
   if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
+  forgetRow(q.sql, row);
   if (row.state === STATE.dead && q.deadCount !== null) q.deadCount--;
 }

@@ -4,10 +4,12 @@ import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../job/ids';
 import type { JobRecord, NewJob } from '../job/record';
 import type { RetryLayers } from '../job/retry/resolve';
 import { checkRetry } from '../job/retry/validate';
-import type { EnqueueReceipt } from './api';
+import type { EnqueuedJob, EnqueueReceipt } from './api';
 import { find, viewOf } from './find';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
+import { cancelKey, existingJob, type Placement, UniquePlanner } from './unique';
+import { remember } from './unique-keys';
 
 const INSERT = `INSERT INTO jobs
   (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body)
@@ -61,16 +63,49 @@ function checkId(q: QueueState, id: string, now: number): void {
   }
 }
 
-/** Inserts jobs that passed {@link checkJobs}. */
-function insertJobs(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
-  return {
-    jobs: jobs.map((job) => {
-      const row = insert(q, job, now);
-      const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
-      announce(q, record, now);
-      return { record, layers: q.layersFor(job.type) };
-    }),
-  };
+/** What becomes of each job, and what may be tidied up when that is done. */
+export interface Plan {
+  placements: Placement[];
+  tidy(): void;
+}
+
+/**
+ * Checks jobs and applies their unique policies. Writes nothing.
+ * @throws {ApiError} as {@link checkJobs}, and for a duplicate that is to be refused 409, in doubt 503
+ */
+export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): Plan {
+  checkJobs(q, jobs, now);
+  const planner = new UniquePlanner(q, now);
+  const placements: Placement[] = [];
+  forEachNumbered(jobs, (job) => placements.push(planner.place(job)));
+  return { placements, tidy: () => planner.tidy() };
+}
+
+/** Carries out a plan. */
+function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
+  const jobs: EnqueuedJob[] = [];
+  const keys: number[] = [];
+  plan.placements.forEach((placement, index) => {
+    if ('existing' in placement) {
+      jobs[index] = { ...existingJob(q, placement.existing, jobs, now), deduplicated: true };
+      return;
+    }
+    const { job, replaces } = placement;
+    for (const rival of replaces) {
+      const key = 'index' in rival ? keys[rival.index] : rival.key;
+      const cancelled = key === undefined ? undefined : cancelKey(q, key, now);
+      if (cancelled && 'index' in rival) jobs[rival.index] = cancelled;
+    }
+    const row = insert(q, job, now);
+    keys[index] = row.key;
+    const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
+    announce(q, record, now);
+    if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
+    const superseded = job.superseded ? cancelKey(q, row.key, now) : undefined;
+    jobs[index] = superseded ?? { record, layers: q.layersFor(job.type) };
+  });
+  if (keys.length > 0) plan.tidy();
+  return { jobs };
 }
 
 /** Notes the event of a job's arrival. */
@@ -82,10 +117,9 @@ export function announce(q: QueueState, record: JobRecord, now: number): void {
   });
 }
 
-/** Checks and inserts. @throws {ApiError} as {@link checkJobs}; then nothing was written */
+/** Checks and inserts. @throws {ApiError} as {@link planJobs}; then nothing was written */
 export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
-  checkJobs(q, jobs, now);
-  return insertJobs(q, jobs, now);
+  return insertJobs(q, planJobs(q, jobs, now), now);
 }
 
 /** The moment at which a new job becomes available, epoch ms. */

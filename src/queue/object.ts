@@ -12,7 +12,6 @@ import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobView, NewJob } from '../job/record';
 import { activate } from './activate';
-import { awaitEnd } from './await-end';
 import type {
   AckRequest,
   AttemptName,
@@ -32,8 +31,11 @@ import type {
   QueueEvent,
   QueueStats,
   QueueStatus,
+  UniqueQuestion,
+  UniqueRivals,
 } from './api';
-import { abortBatch, commitBatch, confirmBatch, decideBatch, decisionOf, prepareBatch } from './batch';
+import { awaitEnd } from './await-end';
+import { abortBatch, commitBatch, confirmBatch, decideBatch, decisionOf, prepareBatch, refuseGivenUp } from './batch';
 import { cancel } from './cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './checkpoint';
 import type { StoredCheckpoint } from './checkpoint-table';
@@ -52,6 +54,8 @@ import { configure, type SettingsChange, setPaused } from './settings';
 import { SilencedWorkers } from './silenced';
 import type { QueueState } from './state';
 import { emptyStats, stats } from './stats';
+import { rivalsHere } from './unique';
+import { knownFingerprints } from './unique-keys';
 import { AlarmClock } from './wake';
 
 type Operation<T> = (q: QueueState, now: number) => T;
@@ -77,8 +81,24 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
 
   // ---- producers ---------------------------------------------------------------------------------------------------
 
-  async enqueue(queue: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>> {
-    return this.refusal(jobs) ?? this.write(queue, (q, now) => enqueue(q, jobs, now));
+  async enqueue(queue: string, jobs: NewJob[], ticket?: string): Promise<Outcome<EnqueueReceipt>> {
+    return (
+      this.refusal(jobs) ??
+      this.write(queue, (q, now) => {
+        if (ticket !== undefined) refuseGivenUp(q, ticket, now);
+        return enqueue(q, jobs, now);
+      })
+    );
+  }
+
+  async uniqueRivals(_queue: string, questions: UniqueQuestion[]): Promise<UniqueRivals[]> {
+    const q = this.engine?.tidied();
+    if (!q) return questions.map(() => ({ known: false, undecided: false, blocking: [] }));
+    return questions.map((question) => rivalsHere(q, question, Date.now()));
+  }
+
+  async knownFingerprints(_queue: string, fingerprints: string[]): Promise<string[]> {
+    return this.engine ? knownFingerprints(this.engine.q.sql, fingerprints) : [];
   }
 
   async prepareBatch(

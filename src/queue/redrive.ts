@@ -7,6 +7,7 @@ import { entersDueIndex } from './enqueue';
 import { find, mustFind, viewOfRow } from './find';
 import { bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from './rows';
 import type { QueueState } from './state';
+import { fingerprintIn, remember } from './unique-keys';
 
 export interface RedriveOptions {
   /** Answer 404 unless the job is a dead letter. */
@@ -71,6 +72,9 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
     )
     .toArray();
   if (row.state === STATE.dead && q.deadCount !== null) q.deadCount--;
+  // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
+  const fingerprint = fingerprintIn(row);
+  if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
   entersDueIndex(q, after);
   q.workArrived = true;
   q.events.add('job.enqueued', idOf(q.route, row), now, { job_type: row.type, attempt: 0, redrive: true });

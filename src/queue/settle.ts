@@ -13,6 +13,7 @@ import { entersDueIndex } from './enqueue';
 import type { Active } from './leases';
 import { bodyOf, historyOf, idOf, type JobRow, STATE } from './rows';
 import type { QueueState } from './state';
+import { forgetRow } from './unique-keys';
 
 /** What is known of a failure: what the handler said, and how the attempt ended where it said nothing. */
 export interface FailureReport extends ReportedError {
@@ -70,8 +71,9 @@ export function complete(
       result,
     );
     q.wake(now + retention);
-  } else if (row.alias !== null) {
-    q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
+  } else {
+    if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
+    forgetRow(q.sql, row);
   }
   q.events.add('job.completed', idOf(q.route, row), now, {
     job_type: row.type,

@@ -5,6 +5,7 @@ import { renderJob } from '../../job/envelope/render';
 import { notFound, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { previewRetry } from '../../job/retry/preview';
+import { resetLocks } from '../../unique/reservation';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { forgetRoutes, withJob } from '../locate';
@@ -29,6 +30,7 @@ export function adminRoutes(): Hono<AppEnv> {
     if (!readConfig(c.env).testHooks) throw notFound('route', c.req.path, 'TEST_HOOKS is not "true" here.');
     const queues = await knownQueues(c.env);
     await inParallel(queues, (name) => queueObject(c.env, name).reset(name));
+    await resetLocks(c.env);
     await directoryObject(c.env).reset();
     forgetRoutes();
     return json(c, { reset: true, queues: queues.length });

@@ -3,20 +3,22 @@ import { Hono } from 'hono';
 import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
-import { atIndex, type ParsedJob, parseJob } from '../../job/envelope/parse';
-import { flatten, renderJob } from '../../job/envelope/render';
+import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
 import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import { JOB_STATES, type JobView } from '../../job/record';
 import { variablesLayer } from '../../job/retry/variables';
-import { enqueueAcross, groupByQueue, refuseTakenIds } from '../batch';
+import type { EnqueuedJob } from '../../queue/api';
+import { refuseTakenIds } from '../batch';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { listJobs } from '../job-list';
 import { withJob } from '../locate';
-import { knownQueues, queueObject } from '../objects';
+import { knownQueues } from '../objects';
 import { pagination, readPaging } from '../pagination';
 import { listParam, oneOf, queueParam, textParam } from '../query';
 import { json } from '../respond';
+import { enqueueEntries } from '../unique';
 
 /** Routes below `/ojs/v1`. */
 export function jobRoutes(): Hono<AppEnv> {
@@ -24,22 +26,27 @@ export function jobRoutes(): Hono<AppEnv> {
 
   routes.post('/jobs', async (c) => {
     const variables = usableVariables(c);
-    const parsed = parseJob(await readBody(c), { now: Date.now() });
-    const { queue, job, body } = parsed;
-    if (job.id !== undefined) await refuseTakenIds(c.env, [parsed], false);
-    const [view] = unwrap(await queueObject(c.env, queue).enqueue(queue, [job])).jobs;
-    if (view === undefined) throw new Error(`Queue ${queue} gave no receipt for a job it accepted.`);
-    const envelope = renderJob(view, variables, body);
+    const parsed = await withFingerprint(parseJob(await readBody(c), { now: Date.now() }));
+    if (parsed.job.id !== undefined) await refuseTakenIds(c.env, [parsed], false);
+    const [view] = unwrap(await enqueueEntries(c.env, [parsed], false));
+    if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
+    const envelope = renderEnqueued(view, parsed, variables);
+    if (view.deduplicated) return json(c, { job: envelope, ...flatten(envelope), deduplicated: true });
     return json(c, { job: envelope, ...flatten(envelope) }, 201, { Location: `/ojs/v1/jobs/${view.record.id}` });
   });
 
   routes.post('/jobs/batch', async (c) => {
     const variables = usableVariables(c);
-    const parsed = parseBatch(await readBody(c, MAX_BATCH_BYTES));
+    const parsed = await Promise.all(parseBatch(await readBody(c, MAX_BATCH_BYTES)).map(withFingerprint));
     await refuseTakenIds(c.env, parsed, true);
-    const views = unwrap(await enqueueAcross(c.env, groupByQueue(parsed)));
-    const jobs = views.map((view, index) => renderJob(view, variables, parsed[index]?.body));
-    return json(c, { jobs, enqueued: jobs.length, failed: 0 }, 201);
+    const views = unwrap(await enqueueEntries(c.env, parsed, true));
+    const jobs = views.map((view, index) => ({
+      ...renderEnqueued(view, parsed[index], variables),
+      ...(view.deduplicated && { deduplicated: true }),
+    }));
+    const deduplicated = views.filter((view) => view.deduplicated).length;
+    const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
+    return json(c, { jobs, ...counts }, 201);
   });
 
   routes.get('/jobs', async (c) => {
@@ -80,6 +87,16 @@ async function cancel(c: AppContext, id: string): Promise<Response> {
 function answerJob(c: AppContext, view: JobView): Response {
   const envelope = renderJob(view, readConfig(c.env).retryVariables);
   return json(c, { job: envelope, ...flatten(envelope) });
+}
+
+/** The envelope of an entry's job, which is that of another job when the entry was a duplicate. */
+function renderEnqueued(
+  view: EnqueuedJob,
+  entry: ParsedJob | undefined,
+  variables: Parameters<typeof renderJob>[1],
+): Envelope {
+  const asWritten = entry !== undefined && entry.job.body === view.record.body;
+  return renderJob(view, variables, asWritten ? entry.body : undefined);
 }
 
 /** The retry variables, found usable before anything is written: a job must not be accepted under no policy at all. */

@@ -30,7 +30,7 @@ const MANIFEST = {
     pause: true,
     cron: false,
     workflows: false,
-    unique_jobs: false,
+    unique_jobs: true,
     rate_limiting: false,
   },
   limits: {

@@ -8,6 +8,7 @@ import { isUuidV7 } from '../ids';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { checkRetryLayer } from '../retry/validate';
 import { parseInstant } from '../time';
+import { fingerprintOf, readUnique, type UniqueRequest } from '../unique';
 import {
   isObject,
   type Reader,
@@ -41,6 +42,8 @@ const SERVER_MANAGED = [
   'result',
   'retry_delay_ms',
   'next_attempt_at',
+  'discard_reason',
+  'dead_letter',
   'retry_effective',
   'worker_id',
   'progress',
@@ -83,7 +86,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /** Features that change what an accepted job does, and are therefore refused rather than ignored. */
-const NOT_OFFERED: readonly OptionName[] = ['unique', 'rate_limit'];
+const NOT_OFFERED: readonly OptionName[] = ['rate_limit'];
 
 const readPriority = readInteger(-100, 100);
 const readTags = readList(50, readName(128));
@@ -112,6 +115,8 @@ export interface ParsedJob {
   queue: string;
   job: NewJob;
   body: JobBody;
+  /** The unique policy, until {@link withFingerprint} has turned it into `job.unique`. */
+  unique?: UniqueRequest;
 }
 
 /** The members of one job by name, with the path the client wrote them at. */
@@ -175,16 +180,25 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   const expiresAt = members.option('expires_at', instantReader(ctx.now));
   const { retry, maxAttempts } = readRetry(members);
 
+  const args = readArgs(input.args, members.at('args'));
+  const meta = members.option('meta', readMeta) ?? {};
+  let unique: UniqueRequest | undefined;
+  const policyAsWritten = members.option('unique', (value, field) => {
+    unique = readUnique(value, field, { type, queue, args, meta });
+    return value;
+  });
+
   const body: JobBody = {
     type,
-    args: readArgs(input.args, members.at('args')),
-    meta: members.option('meta', readMeta) ?? {},
+    args,
+    meta,
     ...given('timeout_ms', members.option('timeout_ms', readMilliseconds)),
     ...given('visibility_timeout_ms', members.option('visibility_timeout_ms', readMilliseconds)),
     ...given('retry', retry),
     ...given('max_attempts', maxAttempts),
     ...given('scheduled_at', scheduledAt),
     ...given('expires_at', expiresAt),
+    ...given('unique', policyAsWritten),
     ...given('tags', members.option('tags', readTags)),
     ...given('schema', members.top('schema', readSchema)),
     ...given('version', members.top('version', readVersion)),
@@ -206,7 +220,17 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     ...given('retry', layer),
     body: text,
   };
-  return { queue, job, body };
+  return { queue, job, body, ...given('unique', unique) };
+}
+
+/** Puts the fingerprint of a job's unique policy in its place. Apart from {@link parseJob} because hashing is asynchronous. */
+export async function withFingerprint(parsed: ParsedJob): Promise<ParsedJob> {
+  const { unique, ...rest } = parsed;
+  if (unique === undefined) return parsed;
+  const fingerprint = await fingerprintOf(unique.dimensions);
+  const body: JobBody = { ...parsed.body, fingerprint };
+  const job: NewJob = { ...parsed.job, unique: { fingerprint, ...unique.policy }, body: JSON.stringify(body) };
+  return { ...rest, job, body };
 }
 
 /** `{[name]: value}`, or nothing when there is no value: absent members stay absent. */

@@ -155,7 +155,6 @@ const REFUSED: [string, Record<string, unknown>, number, string, string][] = [
   ['numbers that grow beyond 1 MiB', { type: 'a', args: Array(60_000).fill(1e20) }, 413, 'payload_too_large', 'body'],
   ['another major version', { ...minimal, specversion: '2.0' }, 422, 'unsupported', 'specversion'],
   ['a version that is none', { ...minimal, specversion: 'one' }, 400, 'invalid_request', 'specversion'],
-  ['uniqueness', { ...minimal, options: { unique: { keys: ['type'] } } }, 422, 'unsupported', 'options.unique'],
   ['a rate limit', { ...minimal, rate_limit: { key: 'k' } }, 422, 'unsupported', 'rate_limit'],
   [
     'max_attempts twice',
