@@ -54,20 +54,30 @@ export interface ArchivedJob {
 /** Parses the history column. One that cannot be read counts as empty: a damaged record must not stop its queue. */
 export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
   if (row.history === null) return {};
+  const history = readObject(row.history) as JobHistory | undefined;
+  if (!history) return {};
+  if (history.errors !== undefined && !(Array.isArray(history.errors) && history.errors.every(isObject))) {
+    delete history.errors;
+  }
+  if (history.error !== undefined && !isObject(history.error)) delete history.error;
+  return history;
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function readObject(json: string): object | undefined {
   try {
-    return JSON.parse(row.history) as JobHistory;
+    const value: unknown = JSON.parse(json);
+    return isObject(value) ? value : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 
 /** Parses the body column; undefined when it cannot be read. */
 export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
-  try {
-    return JSON.parse(row.body) as JobBody;
-  } catch {
-    return undefined;
-  }
+  return readObject(row.body) as JobBody | undefined;
 }
 
 /** Parses the body column. One that cannot be read counts as a job without arguments. */
