@@ -91,6 +91,16 @@ export class ArchiveBuffer {
   }
 }
 
+/** The jobs of a chunk. One that cannot be read counts as empty, so that it hides no others and is pruned in time. */
+function jobsIn(data: string): ArchivedJob[] {
+  try {
+    const jobs: unknown = JSON.parse(data);
+    return Array.isArray(jobs) ? jobs : [];
+  } catch {
+    return [];
+  }
+}
+
 /** Finds a completed job by its key. */
 export function findArchived(sql: SqlStorage, key: number): ArchivedJob | undefined {
   const sequence = sequenceOf(key);
@@ -101,7 +111,7 @@ export function findArchived(sql: SqlStorage, key: number): ArchivedJob | undefi
     sequence,
   );
   for (const { data } of chunks) {
-    const found = (JSON.parse(data) as ArchivedJob[]).find((job) => job.k === key);
+    const found = jobsIn(data).find((job) => job.k === key);
     if (found) return found;
   }
   return undefined;
@@ -135,7 +145,7 @@ export function* archivedBackwards(sql: SqlStorage, before: number): Generator<A
       )
       .toArray();
     const jobs = chunks
-      .flatMap(({ data }) => JSON.parse(data) as ArchivedJob[])
+      .flatMap(({ data }) => jobsIn(data))
       .filter((job) => sequenceOf(job.k) >= first.lo && sequenceOf(job.k) <= top)
       .sort((a, b) => sequenceOf(b.k) - sequenceOf(a.k));
     yield* jobs;
@@ -148,16 +158,15 @@ export function* archivedBackwards(sql: SqlStorage, before: number): Generator<A
  * @returns how many rows went
  */
 export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): number {
-  const chunks = sql
-    .exec<{ chunk: number; ended_at: number; data: string }>(
-      'SELECT chunk, ended_at, data FROM archive ORDER BY chunk LIMIT ?',
-      limit,
-    )
-    .toArray();
-  let gone = 0;
-  for (const { chunk, ended_at, data } of chunks) {
-    if (ended_at > cutoff) break;
-    const jobs = JSON.parse(data) as ArchivedJob[];
+  const due: number[] = [];
+  const chunks = sql.exec<{ chunk: number; ended_at: number }>('SELECT chunk, ended_at FROM archive ORDER BY chunk');
+  for (const { chunk, ended_at } of chunks) {
+    if (ended_at > cutoff || due.length === limit) break;
+    due.push(chunk);
+  }
+  for (const chunk of due) {
+    const { data } = sql.exec<{ data: string }>('SELECT data FROM archive WHERE chunk = ?', chunk).one();
+    const jobs = jobsIn(data);
     const far = jobs.filter((job) => job.far).map((job) => job.k);
     if (far.length > 0) {
       sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
@@ -173,9 +182,8 @@ export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): nu
     }
     forgetCompleted(sql, jobs);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
-    gone++;
   }
-  return gone;
+  return due.length;
 }
 
 /** End time of the oldest chunk, or undefined when the archive is empty. */

@@ -1,5 +1,6 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
 import { end } from './end';
+import { rowByKey } from './find';
 import { historyOf, idOf, type JobRow, STATE } from './rows';
 import type { QueueState } from './state';
 
@@ -11,7 +12,7 @@ export function expire(q: QueueState, row: JobRow, now: number): void {
   q.events.add('job.expired', idOf(q.route, row), now, { job_type: row.type, attempt: row.attempt, reason: 'expired' });
 }
 
-/** Rows looked at in one go; what is left is found on the next call. */
+/** Rows looked at in one go. */
 const STEP = 500;
 
 /**
@@ -20,23 +21,26 @@ const STEP = 500;
  */
 export function expireDue(q: QueueState, now: number): void {
   if (now < q.nextExpiry) return;
-  let after = Number.MIN_SAFE_INTEGER;
+  let after = { at: Number.MIN_SAFE_INTEGER, key: 0 };
   for (;;) {
     const rows = q.sql
-      .exec<JobRow>(
-        `SELECT * FROM jobs WHERE expires_at <= ? AND expires_at > ? AND ended_at IS NULL AND state <> ${STATE.held}
-         ORDER BY expires_at LIMIT ?`,
+      .exec<{ key: number; at: number }>(
+        `SELECT key, expires_at AS at FROM jobs
+         WHERE expires_at <= ? AND (expires_at, key) > (?, ?) AND ended_at IS NULL AND state <> ${STATE.held}
+         ORDER BY expires_at, key LIMIT ?`,
         now,
-        after,
+        after.at,
+        after.key,
         STEP,
       )
       .toArray();
-    for (const row of rows) if (!q.leases.active.has(row.key)) expire(q, row, now);
+    for (const { key } of rows) {
+      const row = q.leases.active.has(key) ? undefined : rowByKey(q, key);
+      if (row) expire(q, row, now);
+    }
     const last = rows.at(-1);
     if (rows.length < STEP || !last) break;
-    // Rows of the same moment may straddle two steps: running ones are read again, expired ones are gone.
-    after = (last.expires_at as number) - 1;
-    if (rows.every((row) => q.leases.active.has(row.key))) break;
+    after = last;
   }
   const next = q.sql
     .exec<{ at: number | null }>(

@@ -202,6 +202,11 @@ export class LeaseTable {
     return due.sort((a, b) => Math.min(a.expiresAt, a.timeoutAt) - Math.min(b.expiresAt, b.timeoutAt));
   }
 
+  /** Leases that are over could not be ended: they are looked at again at `at` (epoch ms). */
+  lookAgain(at: number): void {
+    this.earliest = Math.min(this.earliest, at);
+  }
+
   /** Deletes surplus free rows, which only a burst of single claims leaves behind. Answers whether any went. */
   trim(): boolean {
     if (this.free.length <= 2 * KEEP_FREE) return false;

@@ -1,7 +1,8 @@
 /** Removing what ended long ago, in bounded steps from the oldest. */
 import { oldestArchived, pruneArchive } from './archive';
 import { removeEnded } from './end';
-import { type JobRow, STATE } from './rows';
+import { rowByKey } from './find';
+import { STATE } from './rows';
 import type { QueueState } from './state';
 
 /** Rows removed in one go; what is left waits for the next wake, a moment later. */
@@ -18,14 +19,18 @@ export function prune(q: QueueState, now: number): void {
   pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
   for (const { state, kind } of ENDED) {
     const rows = q.sql
-      .exec<JobRow>(
-        'SELECT * FROM jobs WHERE state = ? AND ended_at <= ? ORDER BY ended_at LIMIT ?',
+      .exec<{ key: number }>(
+        'SELECT key FROM jobs WHERE state = ? AND ended_at <= ? ORDER BY ended_at LIMIT ?',
         state,
         now - q.retentionMs(kind),
         STEP,
       )
       .toArray();
-    for (const row of rows) removeEnded(q, row);
+    // One at a time: with their bodies they could be more than this object has memory for.
+    for (const { key } of rows) {
+      const row = rowByKey(q, key);
+      if (row) removeEnded(q, row);
+    }
   }
 }
 

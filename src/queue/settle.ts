@@ -27,7 +27,7 @@ export interface FailureReport extends ReportedError {
 
 /** Entries of the error history that are kept, and their size in all. A row holds 2 MB with its body. */
 const MAX_ERRORS = 1000;
-const MAX_HISTORY = 512 * 1024;
+const MAX_HISTORY = 256 * 1024;
 const MAX_MESSAGE = 8 * 1024;
 const MAX_DETAILS = 16 * 1024;
 

@@ -1,0 +1,168 @@
+/** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { until } from '../support/http';
+import { setTime, steady, T0, TestQueue } from './support';
+
+beforeEach(() => setTime(T0));
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const DAY = 86_400_000;
+const BROKEN = ['{"type":', '', 'null', '5', '"text"', '[]'];
+
+async function damage(queue: TestQueue, column: 'body' | 'history', id: string, value: string): Promise<void> {
+  await queue.inside(({ sql }) => {
+    const key = Number(BigInt(`0x${id.slice(24)}`) & ((1n << 42n) - 1n));
+    const { rowsWritten } = sql.exec(`UPDATE jobs SET ${column} = ? WHERE key = ?`, value, key);
+    expect(rowsWritten).toBeGreaterThan(0);
+  });
+}
+
+describe.each(BROKEN)('a body that reads %j', (body) => {
+  it('makes its job a dead letter with a reason when its turn comes, and the rest goes on', async () => {
+    const queue = new TestQueue();
+    const [bad, delayed, good] = (await queue.enqueue({}, { priority: 9 }, {})).map(({ id }) => id) as [
+      string,
+      string,
+      string,
+    ];
+    await damage(queue, 'body', bad, body);
+    await damage(queue, 'body', delayed, body);
+    expect(await queue.claimAll()).toEqual([good]);
+    for (const id of [bad, delayed]) {
+      const { state, history } = await queue.get(id);
+      expect({ state, dead: history.dead_letter }).toEqual({ state: 'discarded', dead: true });
+      expect(history.errors).toMatchObject([{ code: 'unreadable_record' }]);
+    }
+    expect(await queue.counts()).toEqual({ active: 1, discarded: 2 });
+    expect(await queue.stats()).toMatchObject({ dead: 2 });
+  });
+
+  it('can still be listed, cancelled, or completed when it broke while the job ran', async () => {
+    const queue = new TestQueue();
+    const [first, second] = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
+    await queue.claim();
+    for (const id of [first, second]) await damage(queue, 'body', id, body);
+    expect((await queue.listAll()).map(({ id }) => id)).toEqual([second, first]);
+    expect(await queue.cancel(second)).toMatchObject({ state: 'cancelled' });
+    expect(await queue.ack(first)).toMatchObject({ state: 'completed' });
+    expect(await queue.counts()).toEqual({ completed: 1, cancelled: 1 });
+  });
+});
+
+describe.each([...BROKEN, '{"errors":5}', '{"errors":[null]}', '{"error":7}'])('a history that reads %j', (history) => {
+  it('counts as empty: the job is claimed, fails and is retried like any other', async () => {
+    const queue = new TestQueue();
+    const id = await queue.add({ retry: steady(3) });
+    await damage(queue, 'history', id, history);
+    expect(await queue.claim()).toMatchObject([{ id, attempt: 1 }]);
+    await damage(queue, 'history', id, history);
+    expect(await queue.nack(id)).toMatchObject({ state: 'retryable', history: { errors: [{ attempt: 1 }] } });
+  });
+
+  it('does not keep the lease of its job, or of another, from running out', async () => {
+    const queue = new TestQueue();
+    const ids = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
+    await queue.claim({ count: 2, visibility_timeout_ms: 1000 });
+    await damage(queue, 'history', ids[0], history);
+    setTime(T0 + 1000);
+    expect(await queue.counts()).toEqual({ available: 2 });
+    expect(await queue.claimAll()).toEqual(ids);
+  });
+});
+
+describe('an attempt that cannot be ended', () => {
+  it('becomes a dead letter, and the leases beside it run out as they should', async () => {
+    const queue = new TestQueue();
+    const ids = (await queue.enqueue({}, {}, {})).map(({ id }) => id) as [string, string, string];
+    await queue.claim({ count: 3, visibility_timeout_ms: 1000 });
+    await queue.inside(({ q }) => {
+      vi.spyOn(q, 'policyFor').mockImplementationOnce(() => {
+        throw new TypeError('a defect that this job brings out');
+      });
+    });
+    setTime(T0 + 1000);
+    const states = await Promise.all(ids.map((id) => queue.state(id)));
+    expect(states.sort()).toEqual(['available', 'available', 'discarded']);
+    expect(await queue.stats()).toMatchObject({ dead: 1, counts: { available: 2, discarded: 1 } });
+    await queue.evict();
+    expect(await queue.stats()).toMatchObject({ dead: 1, counts: { available: 2, discarded: 1 } });
+  });
+});
+
+describe('a lease that cannot be read', () => {
+  it.each(['{', 'null', '7', '{}', '{"s":1,"h":2,"q":3,"e":5}', '{"s":1,"h":2,"q":3,"e":[7]}'])(
+    'as %j gives its jobs back, even those the line was taken past, and spares the other leases',
+    async (data) => {
+      const queue = new TestQueue();
+      const ids = (await queue.enqueue({}, {}, {}, {})).map(({ id }) => id) as [string, string, string, string];
+      await queue.claim({ count: 2, worker_id: 'w1' });
+      await queue.claim({ worker_id: 'w2' });
+      await queue.inside(({ sql }) => void sql.exec('UPDATE leases SET data = ? WHERE id = 1', data));
+      await queue.evict();
+      expect(await queue.get(ids[2])).toMatchObject({ state: 'active', worker_id: 'w2' });
+      expect(await queue.counts()).toEqual({ available: 3, active: 1 });
+      expect(await queue.claimAll()).toEqual([ids[0], ids[1], ids[3]]);
+    },
+  );
+});
+
+describe('a chunk of the archive that cannot be read', () => {
+  it('hides no other completed job, and is pruned when its time has come', async () => {
+    const queue = new TestQueue();
+    const ids = (await queue.enqueue({}, {}, {})).map(({ id }) => id) as [string, string, string];
+    await queue.claim({ count: 3 });
+    for (const id of ids) await queue.ack(id);
+    await queue.inside(({ sql }) => void sql.exec("UPDATE archive SET data = '[{' WHERE chunk = 2"));
+    expect(await queue.state(ids[0])).toBe('completed');
+    expect(await queue.state(ids[1])).toBe('404');
+    expect((await queue.listAll()).map(({ id }) => id)).toEqual([ids[2], ids[0]]);
+    setTime(T0 + 8 * DAY);
+    await queue.alarm();
+    expect(await queue.rows('SELECT chunk FROM archive')).toEqual([]);
+  });
+});
+
+describe('the alarm', () => {
+  it('does its other duties when one of them fails, does not throw, and comes again', async () => {
+    const queue = new TestQueue();
+    const id = await queue.add({ type: 'work.do', scheduledAt: T0 + 1000 });
+    await queue.inside(({ sql }) => {
+      const { exec } = sql;
+      sql.exec = ((query: string, ...bindings: unknown[]) => {
+        if (/FROM archive ORDER BY chunk$/.test(query)) throw new Error('the archive is damaged');
+        return exec.call(sql, query, ...bindings);
+      }) as SqlStorage['exec'];
+    });
+    setTime(T0 + 1000);
+    expect(await queue.alarm()).toBe(true);
+    await until(async () => (await queue.state(id)) === 'completed', 'the push');
+    expect(await queue.armedAt()).toBeLessThanOrEqual(T0 + 2000);
+  });
+
+  it('runs with a broken row in every place, and the jobs beside them go on', async () => {
+    const queue = new TestQueue();
+    const [bad, good] = (
+      await queue.enqueue({ type: 'work.do', scheduledAt: T0 + 1 }, { type: 'work.do', scheduledAt: T0 + 1 })
+    ).map(({ id }) => id) as [string, string];
+    await damage(queue, 'body', bad, '{');
+    await damage(queue, 'history', bad, '7');
+    setTime(T0 + 1);
+    await queue.alarm();
+    await until(async () => (await queue.state(good)) === 'completed', 'the good job');
+    expect(await queue.state(bad)).toBe('discarded');
+  });
+});
+
+describe('jobs that expire', () => {
+  it('are all discarded, however many that still run have expired before them', async () => {
+    const queue = new TestQueue();
+    for (let n = 0; n < 6; n++) await queue.enqueue(...Array(100).fill({ expiresAt: T0 + 1000 }));
+    await queue.claimAll();
+    await queue.enqueue(...Array(700).fill({ expiresAt: T0 + 2000 }));
+    setTime(T0 + 3000);
+    expect(await queue.counts()).toEqual({ active: 600, discarded: 700 });
+    expect(await queue.claim()).toEqual([]);
+  });
+});
