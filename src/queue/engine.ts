@@ -85,6 +85,7 @@ export class QueueEngine {
 
   /** Runs a writing operation in the next shared transaction. A refusal comes back as data, a defect rejects. */
   async write<T>(operation: (now: number) => T): Promise<Outcome<T>> {
+    this.watch();
     try {
       return { ok: true, value: await this.committer.run((now) => this.standingBy(now, operation)) };
     } catch (error) {
@@ -108,9 +109,14 @@ export class QueueEngine {
   tidied(): QueueState {
     const now = this.host.now();
     if (now >= this.q.leases.earliest || now >= this.q.nextExpiry) this.committer.runNow(() => undefined);
-    const armed = this.host.clock.armedAt;
-    if (armed !== null && armed + LOST_AFTER_MS < now) this.armNext();
+    this.watch();
     return this.q;
+  }
+
+  /** An alarm that should have fired long ago has been lost: plans and arms the next one. */
+  private watch(): void {
+    const armed = this.host.clock.armedAt;
+    if (armed !== null && armed + LOST_AFTER_MS < this.host.now()) this.armNext();
   }
 
   /** Operations that are still on their way are refused from now on: the queue was emptied. */
@@ -142,22 +148,29 @@ export class QueueEngine {
   /** The alarm has fired. Never throws. */
   alarm(): void {
     const { host } = this;
-    try {
-      host.clock.fired(host.now());
+    host.clock.fired(host.now());
+    this.duty(() =>
       this.committer.runNow((now) => {
         prune(this.q, now);
         if (this.q.leases.trim()) this.q.recordSequence(this.q.nextSequence);
-      });
-      this.pump.start();
-      this.waiters.notify();
-      host.keepAlive(
-        this.finishBatches().catch((error) => console.error('tocsin: a batch could not be finished yet', error)),
-      );
+      }),
+    );
+    this.duty(() => this.pump.start());
+    this.duty(() => this.waiters.notify());
+    host.keepAlive(
+      this.finishBatches().catch((error) => console.error('tocsin: batches could not be looked into', error)),
+    );
+    this.armNext();
+  }
+
+  /** One duty of the alarm. One that fails keeps none of the others from being done, and is tried again soon. */
+  private duty(run: () => void): void {
+    try {
+      run();
     } catch (error) {
       console.error('tocsin: the alarm could not do all its work', error);
       this.tryAgainSoon();
     }
-    this.armNext();
   }
 
   /** Plans the next wake from all that is stored, and arms the alarm for it. Never throws. */
@@ -172,7 +185,7 @@ export class QueueEngine {
         prune: nextPrune(q),
         batch: nextBatchCheck(q),
         target: pump.nextTrial(now),
-        push: pump.hasWork(now) ? now : undefined,
+        push: pump.nextPush(now),
       });
       if (next !== null) host.clock.arm(next, now);
     } catch (error) {
@@ -192,14 +205,24 @@ export class QueueEngine {
     const { q, committer, host } = this;
     const checkAt = nextBatchCheck(q);
     if (checkAt === undefined || checkAt > host.now()) return;
-    const duties = await committer.run((now) => dueBatches(q, now));
+    const duties = committer.runNow((now) => dueBatches(q, now));
+    const finish = async (run: () => Promise<unknown>): Promise<void> => {
+      // A queue that cannot be reached now holds up no other batch; this one is looked into again later.
+      await run().catch((error) => console.error('tocsin: a batch could not be finished yet', error));
+    };
     for (const { batch, coordinator } of duties.ask) {
-      const decision = unwrap(await host.peer(coordinator).batchDecision(coordinator, batch));
-      await committer.run((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch)));
+      await finish(async () => {
+        const decision = unwrap(await host.peer(coordinator).batchDecision(coordinator, batch));
+        await committer.run((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch)));
+      });
     }
     for (const { batch, queues } of duties.tell) {
-      for (const queue of queues) unwrap(await host.peer(queue).commitBatch(queue, batch));
-      await committer.run((now) => confirmBatch(q, batch, queues, now));
+      for (const queue of queues) {
+        await finish(async () => {
+          unwrap(await host.peer(queue).commitBatch(queue, batch));
+          await committer.run((now) => confirmBatch(q, batch, [queue], now));
+        });
+      }
     }
   }
 }
