@@ -62,6 +62,9 @@ interface Selection {
   starved: boolean;
 }
 
+/** A running selection is looked after by the alarm this much later, ms. */
+const STANDBY_MS = 1_000;
+
 /** Jobs whose last attempt took its whole batch down are delivered alone. */
 const SUSPECT_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash', 'timeout', 'tocsin.visibility_timeout']);
 
@@ -107,10 +110,21 @@ export class Pump {
     return times.length > 0 ? Math.min(...times) : undefined;
   }
 
-  /** Is there a job that could be pushed right now? */
-  hasWork(now: number): boolean {
-    if (this.host.q.paused) return false;
-    return this.targets.some((target) => target.health.allows(now) && this.hasReady(target, now));
+  /**
+   * When the alarm has to look after jobs that could be pushed now, or undefined when there are none: what waits for
+   * capacity is pushed when a running job ends.
+   */
+  nextPush(now: number): number | undefined {
+    const { q } = this.host;
+    if (q.paused) return undefined;
+    const capacity = (q.settings.concurrency ?? DEFAULTS.concurrency) - this.runningJobs();
+    const hasWork = this.targets.some((target) => {
+      const room = Math.min(capacity, (target.config.maxConcurrency ?? capacity) - this.runningJobs(target));
+      return room > 0 && target.health.allows(now) && this.hasReady(target, now);
+    });
+    if (!hasWork) return undefined;
+    // A selection under way is about to push it, or waits for a target that has been asked what it takes.
+    return this.running ? now + STANDBY_MS : now;
   }
 
   private async run(): Promise<void> {
@@ -200,9 +214,8 @@ export class Pump {
         }
         return 'hold';
       }
-      const running = perType.get(row.type) ?? 0;
-      if (announced?.concurrency !== undefined && running >= announced.concurrency) return 'hold';
-      perType.set(row.type, running + 1);
+      if (this.isFull(target, row.type, perType)) return 'hold';
+      perType.set(row.type, (perType.get(row.type) ?? 0) + 1);
       return 'take';
     });
   }
@@ -211,11 +224,14 @@ export class Pump {
   private hasReady(target: Target, now: number): boolean {
     const { q } = this.host;
     const scan = q.pushScan(target.config.name);
+    const perType = this.runningByType(target);
     const found = selectReady(q, scan, now, 1, (row) => {
       if (q.leases.active.has(row.key)) return 'pass';
-      if (targetFor(this.host.targets, q.name, row.type) === target.config) return 'take';
-      scan.exact = false;
-      return 'pass';
+      if (targetFor(this.host.targets, q.name, row.type) !== target.config) {
+        scan.exact = false;
+        return 'pass';
+      }
+      return this.isFull(target, row.type, perType) ? 'hold' : 'take';
     });
     // Nothing was claimed: what was looked at must be seen again.
     if (found.length > 0) scan.reset(q.leases.head);
@@ -290,6 +306,13 @@ export class Pump {
       },
       now,
     );
+  }
+
+  /** Do as many jobs of this type run as its handler takes at once? */
+  private isFull(target: Target, type: string, running: ReadonlyMap<string, number>): boolean {
+    const announced = this.announcedBy(target, type);
+    if (announced === undefined || announced === 'unknown' || announced.concurrency === undefined) return false;
+    return (running.get(type) ?? 0) >= announced.concurrency;
   }
 
   private announcedTimeout(target: Target, type: string): number | undefined {
