@@ -16,13 +16,16 @@ import { MAX_RESULT_BYTES, utf8Bytes } from '../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import { parseTimestamp } from '../job/time';
-import type { AckRequest, AttemptName, HeartbeatRequest, NackRequest, ReportedError } from '../queue/api';
+import type { AckRequest, AttemptName, HeartbeatRequest, NackRequest, ReportedError, WorkerBeat } from '../queue/api';
 import type { JsonObject } from './body';
 
 const MAX_NAME = 255;
 const MAX_ATTEMPT = 2_147_483_647;
 /** Most jobs one heartbeat may name. */
 const MAX_HELD = 10_000;
+
+/** Header that names the attempt a report is about. */
+export const DELIVERY_HEADER = 'X-OJS-Delivery-ID';
 
 /** The worker's name for itself. */
 export const readWorkerId = readName(MAX_NAME);
@@ -31,7 +34,7 @@ export const readWorkerId = readName(MAX_NAME);
 const DEFAULT_ERROR_CODE = 'handler_error';
 
 /** Which attempt a report is about, when it says so. `deliveryHeader` stands in for a missing `delivery_id`. */
-function readAttempt(body: JsonObject, deliveryHeader: string | undefined): AttemptName {
+export function readAttempt(body: JsonObject, deliveryHeader: string | undefined): AttemptName {
   const attempt = optional(body, 'attempt', readInteger(1, MAX_ATTEMPT));
   const delivery = optional(body, 'delivery_id', readName(MAX_NAME)) ?? deliveryHeader;
   const worker = optional(body, 'worker_id', readWorkerId);
@@ -118,6 +121,8 @@ const readRunAt: Reader<unknown> = (value, field) => {
 /** A heartbeat: who, what it holds, and which queues it works on. */
 export interface Heartbeat {
   worker_id: string;
+  /** What the worker says about itself. */
+  beat: WorkerBeat;
   /** The jobs to extend; absent: whatever the worker holds. */
   job_ids?: string[];
   visibility_timeout_ms?: number;
@@ -135,10 +140,72 @@ export function readHeartbeat(body: JsonObject, readQueues: Reader<string[]>): H
     Array.isArray(active) || ids ? [...new Set([...(Array.isArray(active) ? active : []), ...(ids ?? [])])] : undefined;
   return {
     worker_id,
+    beat: readBeat(body, worker_id, queues, typeof active === 'number' ? active : named?.length),
     // A worker that counts zero jobs holds none, the same as an empty list.
     ...((named ?? (active === 0 ? [] : undefined)) && { job_ids: named ?? [] }),
     ...(visibility !== undefined && { visibility_timeout_ms: visibility }),
     ...(queues !== undefined && { queues }),
+  };
+}
+
+/** Words that workers use for what they are doing, and what each means here. */
+const STATES: Readonly<Record<string, WorkerBeat['state']>> = {
+  running: 'running',
+  active: 'running',
+  idle: 'running',
+  busy: 'running',
+  quiet: 'quiet',
+  drain: 'draining',
+  draining: 'draining',
+  terminate: 'shutting_down',
+  terminating: 'shutting_down',
+  shutting_down: 'shutting_down',
+  terminated: 'stopped',
+  stopped: 'stopped',
+};
+
+const readState: Reader<WorkerBeat['state']> = (value, field) => {
+  const known = typeof value === 'string' && Object.hasOwn(STATES, value) ? STATES[value] : undefined;
+  if (known !== undefined) return known;
+  throw invalidRequest(field, `${field} must be one of ${Object.keys(STATES).join(', ')}.`);
+};
+
+const MAX_CONCURRENCY = 1_000_000;
+const MAX_LABEL_BYTES = 4096;
+
+const readLabels: Reader<unknown> = (value, field) => {
+  if (!Array.isArray(value) && !isObject(value)) throw invalidRequest(field, `${field} must be an array or an object.`);
+  const bytes = utf8Bytes(JSON.stringify(value), MAX_LABEL_BYTES);
+  if (bytes > MAX_LABEL_BYTES) throw payloadTooLarge(field, bytes, MAX_LABEL_BYTES);
+  return value;
+};
+
+function readBeat(
+  body: JsonObject,
+  worker_id: string,
+  queues: string[] | undefined,
+  activeJobs: number | undefined,
+): WorkerBeat {
+  const said = optional(body, 'state', readState) ?? 'running';
+  const leaves = optional(body, 'shutdown', readBoolean) === true && said !== 'stopped';
+  const hostname = optional(body, 'hostname', readName(MAX_NAME));
+  const pid = optional(body, 'pid', readInteger(0, Number.MAX_SAFE_INTEGER));
+  const concurrency = optional(body, 'concurrency', readInteger(0, MAX_CONCURRENCY));
+  const labels = optional(body, 'labels', readLabels);
+  const version = optional(body, 'version', readName(MAX_NAME));
+  return {
+    worker_id,
+    state: leaves ? 'shutting_down' : said,
+    facts: {
+      ...(hostname !== undefined && { hostname }),
+      // Where there is no process id, clients send 0.
+      ...(pid !== undefined && pid > 0 && { pid }),
+      ...(queues !== undefined && { queues }),
+      ...(concurrency !== undefined && { concurrency }),
+      ...(labels !== undefined && { labels }),
+      ...(version !== undefined && { version }),
+    },
+    ...(activeJobs !== undefined && { active_jobs: activeJobs }),
   };
 }
 

@@ -10,6 +10,7 @@ const EXPOSED = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  'X-OJS-Progress',
 ].join(', ');
 
 const DEFAULT_ALLOWED_HEADERS =

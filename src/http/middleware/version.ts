@@ -8,7 +8,7 @@ export function protocolVersion(): Middleware {
   return async (c, next) => {
     c.header('OJS-Version', OJS_VERSION);
     const asked = c.req.header('OJS-Version');
-    if (asked !== undefined && !/^1(\.\d+)*$/.test(asked.trim())) {
+    if (asked !== undefined && !/^1(\.\d+)*(-[0-9a-z.-]+)?$/i.test(asked.trim())) {
       throw unsupported(`OJS version ${asked} is not supported; this server speaks ${OJS_VERSION}.`, {
         header: 'OJS-Version',
         supported: [OJS_VERSION],

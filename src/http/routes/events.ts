@@ -5,7 +5,7 @@ import { isUuidV7 } from '../../job/ids';
 import { formatInstant } from '../../job/time';
 import type { QueueEvent } from '../../queue/api';
 import type { AppContext, AppEnv } from '../context';
-import { inParallel, knownQueues, queueObject } from '../objects';
+import { directoryObject, inParallel, knownQueues, queueObject } from '../objects';
 import { pagination, readPaging } from '../pagination';
 import { listParam, oneOf, queueParam, textParam, timeParam } from '../query';
 import { json } from '../respond';
@@ -38,13 +38,15 @@ async function listEvents(c: AppContext): Promise<Response> {
   const types = oneOf(listParam(c, 'types', 'type'), EVENT_TYPES, 'types');
   const after = readAfter(textParam(c, 'after') ?? paging.cursor);
   const since = timeParam(c, 'since');
-  const queues = queueParam(c, 'queues', 'queue') ?? (await knownQueues(c.env));
+  const only = queueParam(c, 'queues', 'queue');
+  const queues = only ?? (await knownQueues(c.env));
   const byPage = paging.page !== undefined;
   // Only paging by number and filtering by time need the whole memory; a follower needs one page more than it shows.
   const limit = byPage || since !== undefined ? KEPT : Math.min(paging.offset + paging.limit + 1, KEPT);
-  const answers = await inParallel(queues, (queue) =>
-    queueObject(c.env, queue).events(queue, { limit, ...(types && { types }), ...(after && { after }) }),
-  );
+  const request = { limit, ...(types && { types }), ...(after && { after }) };
+  const answers = await inParallel(queues, (queue) => queueObject(c.env, queue).events(queue, request));
+  // Workers belong to no queue.
+  if (only === undefined) answers.push(await directoryObject(c.env).workerEvents(request));
   const events = answers.flat().filter(({ time }) => since === undefined || time >= since);
   events.sort((a, b) => (a.id < b.id ? -1 : 1) * (byPage ? -1 : 1));
   const page = events.slice(paging.offset, paging.offset + paging.limit);
@@ -71,13 +73,13 @@ function renderEvent(event: QueueEvent): Record<string, unknown> {
     specversion: '1.0',
     id: event.id,
     type: event.type,
-    source: `ojs://tocsin/queues/${event.queue}`,
+    source: event.queue === '' ? `ojs://tocsin/workers/${event.subject}` : `ojs://tocsin/queues/${event.queue}`,
     subject: event.subject,
     time,
     timestamp: time,
     data: {
       ...(event.type.startsWith('job.') && { job_id: event.subject }),
-      queue: event.queue,
+      ...(event.queue === '' ? { worker_id: event.subject } : { queue: event.queue }),
       ...withWrittenTimes(event.data),
     },
   };

@@ -20,7 +20,7 @@ const MANIFEST = {
   protocols: ['http'],
   backend: 'durable-objects',
   implementation: { name: 'tocsin', version: VERSION, language: 'typescript' },
-  extensions: ['dead-letter', 'retry-preview'],
+  extensions: ['dead-letter', 'retry-preview', 'progress', 'results', 'durable', 'shutdown'],
   capabilities: {
     retries: true,
     dead_letter: true,
@@ -28,6 +28,11 @@ const MANIFEST = {
     priorities: true,
     batch_enqueue: true,
     pause: true,
+    heartbeat: true,
+    worker_registry: true,
+    progress: true,
+    results: true,
+    checkpoints: true,
     cron: false,
     workflows: false,
     unique_jobs: true,
@@ -59,13 +64,16 @@ async function health(c: AppContext): Promise<Response> {
   startedAt ??= now;
   const common = { version: VERSION, uptime_seconds: Math.floor((now - startedAt) / 1000) };
   try {
-    const queues = await countQueues(c.env, now);
+    const [queues, { summary }] = await Promise.all([
+      countQueues(c.env, now),
+      directoryObject(c.env).workers({ offset: 0, limit: 0 }),
+    ]);
     return json(c, {
       status: 'ok',
       ...common,
       backend: { type: 'durable-objects', status: 'ok' },
       queues,
-      workers: { total: 0, active: 0, stale: 0 },
+      workers: { total: summary.total, active: summary.total - summary.stale, stale: summary.stale },
     });
   } catch (error) {
     console.error(`${c.get('requestId')} health check failed:`, error);

@@ -1,25 +1,24 @@
-/** Routes of workers that pull: fetch, ack, nack, heartbeat. */
+/** Routes of workers that pull: fetch, ack, nack, heartbeat, health. */
 import { Hono } from 'hono';
 import { readConfig } from '../../config';
 import { optional, type Reader, readList, readMilliseconds, readQueueName } from '../../job/envelope/fields';
 import { type Envelope, renderJob } from '../../job/envelope/render';
-import { invalidRequest, unsupported, unwrap } from '../../job/errors';
-import { isUuidV7 } from '../../job/ids';
+import { invalidRequest, notFound, unsupported, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { formatInstant } from '../../job/time';
-import type { ClaimRequest } from '../../queue/api';
+import type { ClaimRequest, WorkerView } from '../../queue/api';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { queueOfRoute, withJob } from '../locate';
-import { inParallel, knownQueues, queueObject } from '../objects';
+import { groupByHome } from '../job-groups';
+import { withJob } from '../locate';
+import { directoryObject, inParallel, knownQueues, queueObject } from '../objects';
 import { pagination, readPaging } from '../pagination';
-import { forQueue, type Heartbeat, readAck, readHeartbeat, readNack, readWorkerId } from '../reports';
+import { DELIVERY_HEADER, forQueue, type Heartbeat, readAck, readHeartbeat, readNack, readWorkerId } from '../reports';
 import { json } from '../respond';
 
 const MAX_QUEUES = 100;
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
-const DELIVERY_HEADER = 'X-OJS-Delivery-ID';
 
 const readQueues: Reader<string[]> = (value, field) => [...new Set(readList(MAX_QUEUES, readQueueName)(value, field))];
 
@@ -28,6 +27,7 @@ export function workerRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
   for (const path of ['/workers/fetch', '/jobs/fetch']) routes.post(path, fetchJobs);
   for (const path of ['/workers/heartbeat', '/workers/beat']) routes.post(path, heartbeat);
+  routes.get('/workers/:id/health', workerHealth);
   routes.post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES), undefined));
   routes.post('/workers/nack', async (c) => nack(c, await readBody(c), undefined));
   routes.post('/jobs/:id/ack', async (c) => {
@@ -37,14 +37,30 @@ export function workerRoutes(): Hono<AppEnv> {
   return routes;
 }
 
-/** Workers known to the server. Heartbeats are not registered yet, so there are none to show. */
-export function listWorkers(c: AppContext): Response {
-  return json(c, {
-    items: [],
-    workers: [],
-    summary: { total: 0, running: 0, quiet: 0, stale: 0 },
-    pagination: pagination(readPaging(c), 0, false, null),
-  });
+/** Workers known from their heartbeats. */
+export async function listWorkers(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const { workers, summary } = await directoryObject(c.env).workers(paging);
+  const items = workers.map(renderWorker);
+  const more = paging.offset + items.length < summary.total;
+  return json(c, { items, workers: items, summary, pagination: pagination(paging, summary.total, more, null) });
+}
+
+/** A worker as operators see it. */
+export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker }: WorkerView) {
+  const seen = formatInstant(last_heartbeat_at);
+  return {
+    hostname: null,
+    pid: null,
+    queues: [],
+    concurrency: null,
+    version: null,
+    ...worker,
+    started_at: formatInstant(started_at),
+    last_heartbeat_at: seen,
+    last_heartbeat: seen,
+    metadata: labels === undefined ? {} : { labels },
+  };
 }
 
 async function fetchJobs(c: AppContext): Promise<Response> {
@@ -122,13 +138,14 @@ function pick(envelope: Envelope, names: readonly string[]): Envelope {
   return Object.fromEntries(names.flatMap((name) => (envelope[name] === undefined ? [] : [[name, envelope[name]]])));
 }
 
+/**
+ * Extends the worker's leases and registers it. Its jobs come first: when the directory cannot be reached, the worker is
+ * told to go on, and its leases are extended all the same.
+ */
 async function heartbeat(c: AppContext): Promise<Response> {
-  const beat = readHeartbeat(await readBody(c), readQueues);
-  const held = await jobsByQueue(c, beat);
-  const answers = await inParallel([...held], async ([queue, ids]) =>
-    unwrap(await queueObject(c.env, queue).heartbeat(queue, forQueue(beat, ids))),
-  );
-  const directives = readConfig(c.env).testHooks ? answers.map(({ directive }) => directive) : [];
+  const heard = readHeartbeat(await readBody(c), readQueues);
+  const [answers, told] = await Promise.all([extendLeases(c, heard), register(c, heard)]);
+  const directives: (string | undefined)[] = [told, ...answers.map(({ directive }) => directive)];
   return json(c, {
     acknowledged: true,
     state: ['terminate', 'quiet'].find((state) => directives.includes(state)) ?? 'running',
@@ -137,24 +154,43 @@ async function heartbeat(c: AppContext): Promise<Response> {
   });
 }
 
-/** Which queues to ask, and for which jobs each; no list means every job the worker holds there. */
-async function jobsByQueue(c: AppContext, beat: Heartbeat): Promise<Map<string, string[] | undefined>> {
-  if (beat.job_ids === undefined) {
-    return new Map((beat.queues ?? (await knownQueues(c.env))).map((queue) => [queue, undefined]));
+async function extendLeases(c: AppContext, heard: Heartbeat): Promise<{ extended: string[]; directive?: string }[]> {
+  const held: Map<string, string[] | undefined> =
+    heard.job_ids === undefined
+      ? new Map((heard.queues ?? (await knownQueues(c.env))).map((queue) => [queue, undefined]))
+      : await groupByHome(c.env, heard.job_ids, heard.queues);
+  const { testHooks } = readConfig(c.env);
+  return inParallel([...held], async ([queue, ids]) => {
+    const { extended, directive } = unwrap(await queueObject(c.env, queue).heartbeat(queue, forQueue(heard, ids)));
+    return { extended, ...(testHooks && directive !== undefined && { directive }) };
+  });
+}
+
+async function register(c: AppContext, heard: Heartbeat): Promise<string> {
+  try {
+    const { directive, silenced, silencedChanged } = await directoryObject(c.env).beat(heard.beat);
+    if (silencedChanged) await tellQueues(c, [heard.worker_id], silenced, heard.queues);
+    return directive;
+  } catch (error) {
+    console.error(`${c.get('requestId')} worker ${heard.worker_id} could not be registered:`, error);
+    return 'running';
   }
-  const byQueue = new Map<string, string[]>();
-  const add = (queue: string, ids: string[]) => byQueue.set(queue, [...(byQueue.get(queue) ?? []), ...ids]);
-  const ids = beat.job_ids.filter(isUuidV7);
-  const homes = await inParallel(ids, (id) => queueOfRoute(c.env, id));
-  for (const home of new Set(homes)) {
-    if (home !== undefined)
-      add(
-        home,
-        ids.filter((_, index) => homes[index] === home),
-      );
-  }
-  const homeless = ids.filter((_, index) => homes[index] === undefined);
-  // Ids chosen by clients carry no route; each queue extends those it holds.
-  if (homeless.length > 0) for (const queue of beat.queues ?? (await knownQueues(c.env))) add(queue, homeless);
-  return byQueue;
+}
+
+/** Lets queues know at once whether these workers may get jobs; what is missed here they find out within a minute. */
+export async function tellQueues(c: AppContext, ids: string[], silenced: boolean, queues?: string[]): Promise<void> {
+  const names = queues ?? (await knownQueues(c.env));
+  await inParallel(names, (name) => queueObject(c.env, name).silence(name, ids, silenced));
+}
+
+/** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */
+async function workerHealth(c: AppContext): Promise<Response> {
+  const id = c.req.param('id') ?? '';
+  const worker = await directoryObject(c.env).worker(id);
+  if (worker === null) throw notFound('worker', id, 'Workers are known from their first heartbeat on.');
+  const leaving = worker.reported_state === 'draining' || worker.reported_state === 'shutting_down';
+  const state = leaving && worker.state !== 'stale' ? worker.reported_state : worker.state;
+  const healthy = state === 'running' || state === 'quiet';
+  const { id: worker_id, ...rest } = renderWorker(worker);
+  return json(c, { worker_id, ...rest, state, healthy }, healthy ? 200 : 503, healthy ? {} : { 'Retry-After': '5' });
 }
