@@ -1,0 +1,73 @@
+/** Ending a process together with whatever it started, and noticing the end of the one that started us. */
+import { execFileSync } from 'node:child_process';
+
+/** How long a process may take to end by itself, in ms. */
+const GRACE_MS = 5_000;
+
+/** How often to look whether npm is still there, in ms. */
+const PARENT_CHECK_MS = 500;
+
+/**
+ * Asks a child process to end and waits until it has. One that does not is killed with all of its descendants.
+ *
+ * @param {import('node:child_process').ChildProcess} child
+ */
+export async function endProcess(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  // Once the child is gone its descendants have another parent, so they are looked up while it is there.
+  const family = descendantsOf(child.pid);
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), GRACE_MS);
+  await ended;
+  clearTimeout(timer);
+  for (const pid of family) kill(pid);
+}
+
+/**
+ * Calls `listener` when the npm that runs this script is gone: a killed npm passes nothing on.
+ *
+ * @param {() => void} listener
+ */
+export function onceWithoutNpm(listener) {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const npm = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(timer);
+    listener();
+  }, PARENT_CHECK_MS);
+  timer.unref();
+}
+
+/** The processes below `root`, as far as the system tells. */
+function descendantsOf(root) {
+  let table;
+  try {
+    table = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
+  } catch {
+    return [];
+  }
+  const children = new Map();
+  for (const line of table.trim().split('\n')) {
+    const [pid, parent] = line.trim().split(/\s+/).map(Number);
+    children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
+  const found = [];
+  for (
+    let level = children.get(root) ?? [];
+    level.length > 0;
+    level = level.flatMap((pid) => children.get(pid) ?? [])
+  ) {
+    found.push(...level);
+  }
+  return found;
+}
+
+function kill(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself, as it should.
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * `npm start`: the queue with the example handlers. Arguments go to wrangler: `npm start -- --port 8799`.
+ *
+ * Jobs are kept in `.wrangler/state` of the project, so that they survive a restart; `--persist-to` says otherwise.
+ * Variables in `.dev.vars` of the project apply; `--env-file` says otherwise.
+ */
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { onceWithoutNpm } from './processes.mjs';
+import { root, startDevelopment } from './wrangler.mjs';
+
+const EXAMPLE = '{"type":"document.digest","args":[{"path":"hello.md","markdown":"# Hello\\n\\nIt works."}]}';
+
+const given = process.argv.slice(2);
+const names = (option) => given.some((arg) => arg === option || arg.startsWith(`${option}=`));
+const defaults = names('--persist-to') ? [] : ['--persist-to', join(root, '.wrangler/state')];
+const variables = join(root, '.dev.vars');
+if (existsSync(variables) && !names('--env-file')) defaults.push('--env-file', variables);
+
+const development = startDevelopment([...defaults, ...given], (chunk) => process.stdout.write(chunk), {
+  ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
+});
+
+let stopping = false;
+async function stop(exitCode) {
+  if (stopping) return;
+  stopping = true;
+  await development.stop();
+  process.exit(exitCode);
+}
+// Ctrl-C is how one leaves; the other signals are somebody else's wish and reported as such.
+process.on('SIGINT', () => stop(0));
+for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => stop(128 + constants.signals[signal]));
+onceWithoutNpm(() => stop(1));
+development.ended.then((code) => {
+  if (!stopping) process.exitCode = code;
+});
+
+try {
+  const url = await development.ready;
+  console.log(`
+Tocsin is ready at ${url} and keeps going until Ctrl-C.
+
+  Enqueue a job:           curl -s ${url}/ojs/v1/jobs -H 'Content-Type: application/json' \\
+                             -d '${EXAMPLE}'
+  See what became of it:   curl -s ${url}/ojs/v1/jobs/<id>
+  See its queue:           curl -s ${url}/ojs/v1/queues/default/stats
+
+  Jobs document.render, document.digest and link.check run in examples/documents; all others wait for workers that pull.
+`);
+} catch (error) {
+  if (!stopping) console.error(error.message);
+}
