@@ -1,0 +1,152 @@
+/**
+ * `npm run demo`: starts the queue and its example handlers, gives them every Markdown document of this project, and
+ * shows what became of it. Everything is kept in a folder of its own that is gone afterwards.
+ *
+ * Exit code: 0 when every job ended as it should, 1 otherwise, 130 and 143 after a signal.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { onceWithoutNpm } from '../dev/processes.mjs';
+import { root, startDevelopment } from '../dev/wrangler.mjs';
+import { importTypeScript } from './modules.mjs';
+import { freePort, servePages } from './pages.mjs';
+import { outcomeOf, pathOf, planJobs, QUEUE, STORY, surpriseIn } from './plan.mjs';
+import { endedOf, progressLine, progressWriter } from './progress.mjs';
+import { readProject } from './project.mjs';
+import { findings, outcomeTable, story, totalsTable } from './report.mjs';
+
+/** When the demo gives up waiting for jobs to end, in ms. */
+const PATIENCE_MS = 60_000;
+const LOOK_INTERVAL_MS = 100;
+/** Jobs in one enqueue, so that a large project stays below the size of a request. */
+const BATCH = 100;
+
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-demo-'));
+let printed = '';
+let development;
+let pages;
+let ending;
+
+/** Stops everything that was started; safe to call again. */
+function stop() {
+  ending ??= (async () => {
+    pages?.close();
+    await development?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  })();
+  return ending;
+}
+
+async function leave(exitCode) {
+  await stop();
+  process.exit(exitCode);
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => leave(128 + constants.signals[signal]));
+}
+onceWithoutNpm(() => leave(1));
+
+async function demo() {
+  const began = Date.now();
+  const port = await freePort();
+  development = startDevelopment(
+    ['--ip', '127.0.0.1', '--port', String(port), '--persist-to', join(folder, 'state')],
+    (chunk) => {
+      printed += chunk;
+    },
+    { WRANGLER_REGISTRY_PATH: join(folder, 'registry') },
+  );
+  const [url, library] = await Promise.all([development.ready, importTypeScript('examples/demo/library.ts')]);
+  pages = await servePages();
+  const { TocsinClient, anchorsOf } = library;
+  const client = new TocsinClient({ url, safeRetries: true });
+  const project = readProject(root, anchorsOf);
+  const jobs = planJobs(project, pages.url);
+  console.log(`Ready at ${url} after ${seconds(Date.now() - began)}.`);
+  console.log(`${project.documents.length} documents, ${jobs.length} jobs.\n`);
+
+  const ids = await enqueue(client, jobs);
+  await watch(url, ids.length);
+  const deadLetters = await deadLettersIn(url);
+  const ended = await Promise.all(
+    ids.map(async (id) => {
+      const job = await client.get(id);
+      return { ...job, outcome: outcomeOf(job, deadLetters) };
+    }),
+  );
+
+  console.log(`\n${outcomeTable(ended)}\n\n${totalsTable(ended)}`);
+  const told = ended.find((job) => job.type === STORY.type && pathOf(job) === STORY.path);
+  if (told) console.log(`\nOne job in full, as GET /ojs/v1/jobs/${told.id} has it:\n\n${story(told)}`);
+  const broken = findings(ended);
+  if (broken) console.log(`\nLinks that lead nowhere:\n${broken}`);
+  return surprisesIn(ended);
+}
+
+async function enqueue(client, jobs) {
+  const ids = [];
+  for (let start = 0; start < jobs.length; start += BATCH) {
+    const enqueued = await client.enqueueMany(jobs.slice(start, start + BATCH));
+    ids.push(...enqueued.map(({ id }) => id));
+  }
+  return ids;
+}
+
+/** Shows progress until all jobs have ended, or patience has. */
+async function watch(url, total) {
+  const writer = progressWriter(process.stdout);
+  const began = Date.now();
+  for (;;) {
+    const response = await fetch(`${url}/ojs/v1/queues/${QUEUE}/stats`);
+    const { stats } = await response.json();
+    const elapsed = Date.now() - began;
+    const line = progressLine(stats, total, elapsed);
+    if (endedOf(stats, total) === total || elapsed > PATIENCE_MS) {
+      writer.end(line);
+      return;
+    }
+    writer.show(line, elapsed);
+    await wait(LOOK_INTERVAL_MS);
+  }
+}
+
+/** Ids of the jobs kept for a human. */
+async function deadLettersIn(url) {
+  const response = await fetch(`${url}/ojs/v1/dead-letter?queue=${QUEUE}&limit=200`);
+  const { jobs } = await response.json();
+  return new Set(jobs.map(({ id }) => id));
+}
+
+function surprisesIn(jobs) {
+  return jobs.flatMap((job) => {
+    const surprise = surpriseIn(job);
+    return surprise === undefined ? [] : [`${job.type} ${pathOf(job)}: ${surprise}`];
+  });
+}
+
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+const began = Date.now();
+try {
+  const surprises = await demo();
+  await stop();
+  if (surprises.length > 0) {
+    console.error(`\nNot as expected:\n${surprises.join('\n')}`);
+    process.exitCode = 1;
+  } else {
+    console.log(`\nEvery job ended as it should. ${seconds(Date.now() - began)} in all.`);
+  }
+} catch (error) {
+  const interrupted = ending !== undefined;
+  await stop();
+  if (!interrupted) {
+    console.error(error);
+    console.error(`\nThe development server printed:\n${printed}`);
+  }
+  process.exitCode = 1;
+}
