@@ -1,0 +1,144 @@
+/** Runs `wrangler` the way a reader of the documents does, each in a process group that can be ended as a whole. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** The project's root. */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** How long a `wrangler dev` may take until it serves, and how long it may take to end, in ms. */
+const START_MS = 60_000;
+const END_MS = 10_000;
+/** Pause between two looks at something that is waited for, in ms. */
+const LOOK_MS = 100;
+
+const CLI = join(root, 'node_modules/wrangler/bin/wrangler.js');
+
+/** Every process group that has not been seen to end. */
+const running = new Set();
+process.on('exit', () => {
+  for (const group of running) signal(group, 'SIGKILL');
+});
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => process.exit(1));
+
+/**
+ * Starts wrangler.
+ * @param {string[]} args
+ * @param {Record<string, string>} [environment]
+ */
+function start(args, environment = {}) {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    cwd: root,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      CI: 'true',
+      CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+      FORCE_COLOR: '0',
+      WRANGLER_SEND_METRICS: 'false',
+      X_LOCAL_OBSERVABILITY: 'false',
+      ...environment,
+    },
+  });
+  running.add(child.pid);
+  const run = { pid: child.pid, output: '', exited: once(child, 'exit').then(([code]) => code) };
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      run.output += text;
+    });
+  }
+  return run;
+}
+
+/**
+ * Runs wrangler to its end.
+ * @param {string[]} args
+ * @returns {Promise<{ code: number, output: string }>}
+ */
+export async function wrangler(...args) {
+  const run = start(args);
+  const code = await Promise.race([run.exited, delay(START_MS, undefined, { ref: false })]);
+  await end(run);
+  return { code: code ?? 1, output: run.output };
+}
+
+/**
+ * Starts `wrangler dev` for these configurations and waits until it serves.
+ * @param {string[]} configs the first is the one that listens at the port
+ * @param {{ state: string, registry: string }} places folders of this run: nothing is shared with other runs
+ * @returns {Promise<{ url: string, output: () => string, stop: () => Promise<void> }>}
+ */
+export async function dev(configs, { state, registry }) {
+  const port = String(await freePort());
+  const run = start(
+    ['dev', ...configs.flatMap((config) => ['-c', config]), '--port', port, '--ip', '127.0.0.1', '--persist-to', state],
+    { WRANGLER_REGISTRY_PATH: registry },
+  );
+  let ended = false;
+  run.exited.then(() => {
+    ended = true;
+  });
+  try {
+    await until(`wrangler dev of ${configs.join(' and ')}`, START_MS, () => {
+      if (ended) throw new Error(`wrangler ended before it was ready:\n${run.output}`);
+      return run.output.includes('Ready on');
+    });
+  } catch (error) {
+    await end(run);
+    throw new Error(`${error.message}\n${run.output}`);
+  }
+  return { url: `http://127.0.0.1:${port}`, output: () => run.output, stop: () => end(run) };
+}
+
+/** Ends a process group, and waits until it has. */
+async function end(run) {
+  signal(run.pid, 'SIGTERM');
+  const inTime = await Promise.race([run.exited.then(() => true), delay(END_MS, false, { ref: false })]);
+  if (!inTime) {
+    signal(run.pid, 'SIGKILL');
+    await run.exited;
+  }
+  // The runtime is a child of wrangler's and in its group; one that outlives it would keep the port.
+  signal(run.pid, 'SIGKILL');
+  running.delete(run.pid);
+}
+
+function signal(group, name) {
+  try {
+    process.kill(-group, name);
+  } catch {
+    // It has ended.
+  }
+}
+
+/**
+ * Looks again and again until `look` answers something true, and answers that.
+ * @template T
+ * @param {string} what named in the error when the time is up
+ * @param {number} limitMs
+ * @param {() => T | Promise<T>} look
+ * @returns {Promise<T>}
+ */
+export async function until(what, limitMs, look) {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${limitMs} ms`);
+    await delay(LOOK_MS);
+  }
+}
+
+/** A port that nobody listens at. */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
