@@ -1,0 +1,110 @@
+// The demo as a user runs it. It must end by itself, with every job where it belongs and nothing left behind.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { makeFolder, npmRun } from './processes.mjs';
+
+const SAMPLES = 'examples/documents/samples';
+
+describe('npm run demo', { timeout: 120_000 }, () => {
+  const folder = makeFolder();
+  let run;
+  let exitCode;
+  let output;
+  let remaining;
+
+  before(async () => {
+    run = npmRun('demo', [], folder.temporary);
+    exitCode = await run.exit;
+    remaining = run.remaining();
+    output = run.output();
+  });
+  after(() => {
+    run?.kill();
+    folder.remove();
+  });
+
+  /** The row of a job: outcome, attempts, reason. */
+  const rowOf = (type, path) => {
+    const line = output.split('\n').find((row) => row.startsWith(type) && row.includes(` ${path} `));
+    assert.ok(line, `there is no row for ${type} of ${path} in:\n${output}`);
+    const [, , outcome, attempts, , reason = ''] = line.split(/ {2,}/);
+    return [outcome, Number(attempts), reason];
+  };
+
+  it('ends with exit code 0', () => {
+    assert.equal(exitCode, 0, output);
+  });
+
+  it('says how far it is while it runs, and at last that all jobs have ended', () => {
+    const bars = Array.from(output.matchAll(/^[█░]{30} (\d+)\/(\d+) /gm), ([, ended, total]) => [+ended, +total]);
+    assert.ok(bars.length >= 2, output);
+    const [ended, total] = bars.at(-1);
+    assert.equal(ended, total);
+    assert.ok(total >= 27);
+  });
+
+  for (const [type, file, ...row] of [
+    ['document.render', 'tidy.md', 'completed', 1, ''],
+    ['document.digest', 'tidy.md', 'completed', 1, ''],
+    ['link.check', 'tidy.md', 'completed', 1, ''],
+    ['document.render', 'empty.md', 'completed', 1, ''],
+    ['document.digest', 'empty.md', 'discarded', 1, 'discard_code'],
+    ['link.check', 'broken-links.md', 'dead letter', 1, 'unrecoverable'],
+    ['link.check', 'missing-page.md', 'dead letter', 1, 'unrecoverable'],
+    ['link.check', 'dead-page.md', 'discarded', 4, 'retries_exhausted'],
+    ['link.check', 'flaky-page.md', 'completed', 2, ''],
+    ['link.check', 'slow-page.md', 'completed', 2, ''],
+    ['link.check', 'flaky-and-slow.md', 'completed', 3, ''],
+  ]) {
+    it(`shows ${type} of ${file} as ${row[0]} after ${row[1]}`, () => {
+      assert.deepEqual(rowOf(type, `${SAMPLES}/${file}`), row);
+    });
+  }
+
+  it('gives every other document of the project its three jobs, too', () => {
+    const documents = new Set(Array.from(output.matchAll(/^document\.render {2}(\S+\.md) /gm), ([, path]) => path));
+    assert.ok(documents.has('README.md'));
+    for (const path of documents) {
+      if (path.startsWith(SAMPLES)) continue;
+      assert.equal(rowOf('document.digest', path)[0], 'completed');
+      // A broken link in a document is for its author to mend; that it is found is right.
+      assert.match(rowOf('link.check', path)[0], /^(completed|dead letter)$/);
+    }
+  });
+
+  it('adds the jobs up', () => {
+    const [, jobs, completed, discarded, dead] = /^all +(\d+) +(\d+) +(\d+) +(\d+)/m.exec(output) ?? [];
+    assert.equal(Number(completed) + Number(discarded) + Number(dead), Number(jobs));
+    assert.equal(Number(discarded), 2);
+    assert.ok(Number(dead) >= 2);
+  });
+
+  it('tells the story of one job: each attempt, its error and the next run', () => {
+    const story = output.slice(output.indexOf('One job in full'));
+    const milestones = [
+      /^attempt 1 .* failed after \d+ ms$/m,
+      /^ +PageUnavailable: http:\/\/pages\.example\/flaky\/bad-day answered 503$/m,
+      /^ +next run at [\d:.]+, after 500 ms$/m,
+      /^attempt 2 .* failed after \d+ ms$/m,
+      /^ +timeout: /m,
+      /^ +next run at [\d:.]+, after 1000 ms$/m,
+      /^attempt 3 .* started$/m,
+      /^completed .*"visited":2/m,
+    ].map((pattern) => story.search(pattern));
+    assert.ok(!milestones.includes(-1), story);
+    assert.deepEqual(
+      milestones,
+      milestones.toSorted((a, b) => a - b),
+    );
+  });
+
+  it('leaves no process and no file behind', () => {
+    assert.deepEqual(remaining, []);
+    // Node's own cache of compiled modules is meant to stay.
+    assert.deepEqual(
+      readdirSync(folder.temporary).filter((name) => name !== 'node-compile-cache'),
+      [],
+    );
+  });
+});
