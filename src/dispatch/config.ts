@@ -29,6 +29,8 @@ export interface TargetPattern {
 
 /** One handler Worker and what it is given. */
 export interface TargetConfig {
+  /** Tells targets of the same binding with different options apart: the binding's name, from the second on numbered. */
+  id: string;
   /** The binding's name: names the target in errors, events and worker ids. */
   name: string;
   binding: Binding;
@@ -66,12 +68,17 @@ export function readTargets(handlers: unknown, env: Record<string, unknown>): Ta
     }
     const target = readTarget(key, options as Record<string, unknown>, env);
     const identity = JSON.stringify({ ...target, binding: undefined });
-    const known = targets.get(identity) ?? target;
+    const known = targets.get(identity) ?? { ...target, id: newId(target.name, targets.values()) };
     const { queue, type } = match.groups as { queue?: string; type: string };
     known.patterns.push({ type, ...(queue !== undefined && { queue }) });
     targets.set(identity, known);
   }
   return [...targets.values()];
+}
+
+function newId(name: string, known: Iterable<TargetConfig>): string {
+  const namesakes = [...known].filter((target) => target.name === name).length;
+  return namesakes === 0 ? name : `${name}#${namesakes + 1}`;
 }
 
 function asTable(handlers: unknown): Record<string, unknown> {
@@ -110,6 +117,7 @@ function readTarget(key: string, options: Record<string, unknown>, env: Record<s
     throw wrong(`"${key}": ${option} must be an integer from 1 to ${max}`, { key, option });
   };
   return {
+    id: name,
     name,
     binding: binding as Binding,
     patterns: [],

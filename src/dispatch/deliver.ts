@@ -17,6 +17,8 @@ export interface Announcement {
   payload: Payload;
   /** Types it takes; null when it does not say, so it is given whatever is mapped to it. */
   types: AnnouncedType[] | null;
+  /** The Worker failed when asked, so this is only what can be done without knowing. */
+  provisional: boolean;
 }
 
 /** A call that never reached a handler. */
@@ -24,7 +26,7 @@ export const NOT_RUNNING = 'not_running';
 
 const ORIGIN = 'https://handler.tocsin';
 /** How long an announcement may take, ms. */
-const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
+export const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
 /** Beyond the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
 const BATCH_GRACE_MS = 1_000;
 /** Answers are read up to this many characters: results of a full batch of 100 × 1 MiB do not fit in memory. */
@@ -50,7 +52,7 @@ async function call(target: TargetConfig, request: Request): Promise<Answer> {
 
 /**
  * Asks a handler Worker what it takes. A Worker that does not answer the question is a plain one: it is given single
- * envelopes of whatever is mapped to it.
+ * envelopes of whatever is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
  */
 export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
   let answer: Answer;
@@ -58,7 +60,7 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
     const signal = AbortSignal.timeout(ANNOUNCEMENT_TIMEOUT_MS);
     answer = await call(target, new Request(`${ORIGIN}/.well-known/tocsin`, { signal }));
   } catch {
-    return { payload: target.payload ?? 'envelope', types: null };
+    return { payload: target.payload ?? 'envelope', types: null, provisional: true };
   }
   if (isNotRunning(answer)) return NOT_RUNNING;
   return readAnnouncement(answer, target);
@@ -66,7 +68,11 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
 
 /** What an answer to the announcement request says; anything unexpected means a plain Worker. */
 export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'payload'>): Announcement {
-  const plain: Announcement = { payload: target.payload ?? 'envelope', types: null };
+  const plain: Announcement = {
+    payload: target.payload ?? 'envelope',
+    types: null,
+    provisional: answer.status >= 500 || answer.status === 429,
+  };
   if (answer.status !== 200) return plain;
   let value: unknown;
   try {
@@ -77,7 +83,7 @@ export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'pay
   if (typeof value !== 'object' || value === null || !Array.isArray((value as { types?: unknown }).types)) return plain;
   const { types, payload } = value as { types: unknown[]; payload?: unknown };
   const announced = payload === 'batch' || payload === 'job' || payload === 'envelope' ? payload : 'envelope';
-  return { payload: target.payload ?? announced, types: types.flatMap(readAnnouncedType) };
+  return { payload: target.payload ?? announced, types: types.flatMap(readAnnouncedType), provisional: false };
 }
 
 function readAnnouncedType(entry: unknown): AnnouncedType[] {
@@ -131,7 +137,8 @@ export async function deliver(
       }),
     ]);
   } catch (error) {
-    return { outcomes: all(failureOfThrow(error, timeout, deliveries.length)), deliveryError: false };
+    const failure = aborter.signal.aborted ? timedOut(timeout) : failureOfThrow(error, deliveries.length);
+    return { outcomes: all(failure), deliveryError: false };
   } finally {
     clearTimeout(timer);
   }
@@ -143,21 +150,20 @@ export async function deliver(
   return { outcomes, deliveryError };
 }
 
-function failureOfThrow(error: unknown, timeoutMs: number, jobs: number): DeliveryOutcome {
+function timedOut(timeoutMs: number): DeliveryOutcome {
+  const message = `No answer within ${timeoutMs} ms.`;
+  return { kind: 'failed', failure: { code: 'timeout', type: 'timeout', message, retryable: true } };
+}
+
+function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof Error && error.name === 'TimeoutError') {
-    return {
-      kind: 'failed',
-      failure: { code: 'timeout', type: 'timeout', message: `No answer within ${timeoutMs} ms.`, retryable: true },
-    };
-  }
   const text = `The handler Worker died without an answer: ${message}`;
   if (jobs === 1) return { kind: 'failed', failure: { code: 'handler_error', message: text, crash: true } };
   // One of several jobs killed the Worker and nobody can tell which: none is called a crash. Each is delivered alone the
   // next time, where a crash is that job's own.
   return {
     kind: 'failed',
-    failure: { code: 'handler_error', type: 'tocsin.batch_crash', message: text, retryable: true },
+    failure: { code: 'delivery_error', type: 'tocsin.batch_crash', message: text, retryable: true },
   };
 }
 
@@ -181,5 +187,6 @@ function requestFor(payload: Payload, workerId: string, deliveries: readonly Del
       headers.set('traceparent', traceparent);
     }
   }
-  return new Request(ORIGIN, { method: 'POST', headers, body: JSON.stringify(body), signal });
+  // A redirect is an answer of the handler; followed, it would reach another path without the job.
+  return new Request(ORIGIN, { method: 'POST', headers, body: JSON.stringify(body), signal, redirect: 'manual' });
 }

@@ -49,6 +49,11 @@ export class TargetHealth {
     if (this.stopped) this.trialRunning = true;
   }
 
+  /** The trial is over, whether or not anyone learned how it went. */
+  trialEnded(): void {
+    this.trialRunning = false;
+  }
+
   /** The target took the call. Answers true when this ends a stop. */
   succeeded(): boolean {
     const resumed = this.stopped;

@@ -65,7 +65,7 @@ export class QueueEngine {
         expireDue(q, now);
       },
       workArrived: () => {
-        this.pump.start();
+        void this.pump.start();
         this.waiters.notify();
       },
     });
@@ -86,8 +86,11 @@ export class QueueEngine {
   /** Runs a writing operation in the next shared transaction. A refusal comes back as data, a defect rejects. */
   async write<T>(operation: (now: number) => T): Promise<Outcome<T>> {
     this.watch();
+    this.pump.beginEvent();
     try {
-      return { ok: true, value: await this.committer.run((now) => this.standingBy(now, operation)) };
+      const value = await this.committer.run((now) => this.standingBy(now, operation));
+      this.pump.capacityFreed();
+      return { ok: true, value };
     } catch (error) {
       if (error instanceof ApiError) return { ok: false, error: error.data };
       throw error;
@@ -149,13 +152,14 @@ export class QueueEngine {
   alarm(): void {
     const { host } = this;
     host.clock.fired(host.now());
+    this.pump.beginEvent();
     this.duty(() =>
       this.committer.runNow((now) => {
         prune(this.q, now);
         if (this.q.leases.trim()) this.q.recordSequence(this.q.nextSequence);
       }),
     );
-    this.duty(() => this.pump.start());
+    this.duty(() => void this.pump.start());
     this.duty(() => this.waiters.notify());
     host.keepAlive(
       this.finishBatches().catch((error) => console.error('tocsin: batches could not be looked into', error)),

@@ -96,5 +96,6 @@ export default defineHandlers(
       return new Response('no such page', { status: 404 });
     },
     path: '/',
+    log: () => undefined,
   },
 );

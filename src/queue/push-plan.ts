@@ -1,0 +1,68 @@
+/**
+ * Which jobs share a call. A call answers as a whole, so what shares it must be able to wait for each other: only jobs with
+ * the same execution limit do. And a call can die as a whole: a job whose last attempt took its call down, and a job that
+ * has no attempt left to lose, travel alone.
+ */
+
+/** Characters of job bodies in one call at most, unless a single job is larger. */
+const MAX_CALL_CHARS = 4 * 1024 * 1024;
+
+/** What the plan needs to know of a job. */
+export interface Passenger {
+  key: number;
+  /** Size of its body. */
+  chars: number;
+  /** Execution limit, ms. */
+  timeoutMs: number;
+  alone: boolean;
+}
+
+interface Call {
+  keys: number[];
+  chars: number;
+}
+
+export class CallPlan {
+  private readonly planned: Call[] = [];
+  /** The call of each execution limit that still has seats. */
+  private readonly open = new Map<number, Call>();
+  private refused = false;
+
+  /**
+   * @param maxCalls calls that may be made
+   * @param batchSize jobs in a call at most
+   */
+  constructor(
+    private readonly maxCalls: number,
+    private readonly batchSize: number,
+  ) {}
+
+  /** Keys of the jobs in each call. */
+  get calls(): readonly (readonly number[])[] {
+    return this.planned.map(({ keys }) => keys);
+  }
+
+  /** A job was refused: none that comes after it is taken, so that the order holds. */
+  get isClosed(): boolean {
+    return this.refused;
+  }
+
+  /** Seats a job. Answers false when that would need one call too many. */
+  add(job: Passenger): boolean {
+    if (this.refused) return false;
+    const shared = job.alone || this.batchSize === 1 ? undefined : this.open.get(job.timeoutMs);
+    if (shared && shared.keys.length < this.batchSize && shared.chars + job.chars <= MAX_CALL_CHARS) {
+      shared.keys.push(job.key);
+      shared.chars += job.chars;
+      return true;
+    }
+    if (this.planned.length >= this.maxCalls) {
+      this.refused = true;
+      return false;
+    }
+    const call: Call = { keys: [job.key], chars: job.chars };
+    this.planned.push(call);
+    if (!job.alone) this.open.set(job.timeoutMs, call);
+    return true;
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * Choosing what to push: which jobs, to which target, in which calls. Everything here runs inside a transaction and
+ * decides by the moment it is given.
+ */
+import { ownsQueue, type TargetConfig, targetFor } from '../dispatch/config';
+import { type Claimed, grant, passOver } from './claim';
+import { expire } from './expire';
+import { rowByKey } from './find';
+import { Scan, selectReady, type Verdict } from './lanes';
+import { CallPlan } from './push-plan';
+import type { PushTarget } from './push-target';
+import { LEASE_BEYOND_TIMEOUT_MS } from './rescue';
+import { bodyOf, historyOf, type JobRow } from './rows';
+import { fail, type Random } from './settle';
+import type { QueueState } from './state';
+
+/** What one selection found. */
+export interface Selection {
+  calls: { target: PushTarget; jobs: Claimed[] }[];
+  /** Targets to be asked (again) what they take. */
+  ask: Set<PushTarget>;
+  /** Work was left because calls ran out. */
+  starved: boolean;
+  /** Work was left because too many jobs run. */
+  full: boolean;
+  expired: JobRow[];
+  orphans: JobRow[];
+}
+
+/** Errors after which a job may have been what took its call down. */
+const SUSPECT_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash', 'timeout', 'tocsin.visibility_timeout']);
+
+export class PushSelector {
+  /**
+   * @param configs every target of the deployment
+   * @param targets those that this queue can push to
+   */
+  constructor(
+    private readonly q: QueueState,
+    private readonly configs: readonly TargetConfig[],
+    private readonly targets: readonly PushTarget[],
+    private readonly random: Random,
+  ) {}
+
+  /** Is there a job that the next selection would take, ask about, or find to be nobody's? */
+  hasTakeable(now: number): boolean {
+    const { q } = this;
+    const owned = ownsQueue(this.configs, q.name);
+    const able = new Map(
+      this.targets
+        .filter((target) => target.health.allows(now) && target.room(q) > 0)
+        .map((target) => [target.config, { target, running: target.runningByEntry(q) }]),
+    );
+    return this.hasReady(now, (row) => {
+      const config = targetFor(this.configs, q.name, row.type);
+      if (!config) return owned;
+      const found = able.get(config);
+      return found?.target.takes(row.type, found.running) === true;
+    });
+  }
+
+  /** Chooses and claims what may be pushed now. Runs inside a transaction. */
+  select(now: number, budget: number): Selection {
+    const { q } = this;
+    const selection: Selection = {
+      calls: [],
+      ask: new Set(),
+      starved: false,
+      full: false,
+      expired: [],
+      orphans: [],
+    };
+    if (q.paused) return selection;
+    let calls = budget;
+    for (const target of this.targets) {
+      if (!target.health.allows(now)) continue;
+      if (target.shouldAsk(now) && this.hasReadyFor(target, now)) selection.ask.add(target);
+      if (!target.isKnown) continue;
+      calls -= this.selectFor(target, calls, now, selection);
+    }
+    if (ownsQueue(this.configs, q.name)) this.findOrphans(now, selection);
+    for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
+    for (const row of selection.orphans) this.orphan(row, now);
+    return selection;
+  }
+
+  /** Claims what may be pushed to one target. Answers how many calls that needs. */
+  private selectFor(target: PushTarget, callsLeft: number, now: number, selection: Selection): number {
+    const { q } = this;
+    const room = target.room(q);
+    if (room <= 0) {
+      selection.full = true;
+      return 0;
+    }
+    const isTrial = target.health.isStopped;
+    if (callsLeft <= 0) {
+      selection.starved ||= this.hasReadyFor(target, now);
+      return 0;
+    }
+    // A stopped target gets a single trial; the rest follows when it answers.
+    const calls = isTrial ? 1 : callsLeft;
+    const plan = new CallPlan(calls, target.batchSize);
+    const limit = Math.min(room, calls * target.batchSize);
+    const running = target.runningByEntry(q);
+    const scan = q.pushScan(target.id);
+    const rows = selectReady(q, scan, now, limit, (row) =>
+      this.judgeRow(row, target, scan, plan, running, now, selection),
+    );
+    if (rows.length === room) selection.full = true;
+    // Every call was used: whether more waits is for the next event to see.
+    if (!isTrial && (plan.isClosed || rows.length === calls * target.batchSize)) selection.starved = true;
+    if (rows.length === 0) return 0;
+    const claimed = new Map(this.claimFor(target, rows, now).map((job) => [job.row.key, job]));
+    for (const keys of plan.calls) {
+      const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
+      if (jobs.length > 0) selection.calls.push({ target, jobs });
+    }
+    return plan.calls.length;
+  }
+
+  private judgeRow(
+    row: JobRow,
+    target: PushTarget,
+    scan: Scan,
+    plan: CallPlan,
+    running: Map<string, number>,
+    now: number,
+    selection: Selection,
+  ): Verdict {
+    const { q } = this;
+    if (passOver(q, row, now, selection.expired)) return 'pass';
+    if (targetFor(this.configs, q.name, row.type) !== target.config) {
+      scan.exact = false;
+      return 'pass';
+    }
+    const announced = target.announced(row.type);
+    if (announced === 'unknown') {
+      // Only an announcement younger than the job can say that nobody takes it.
+      if (target.wasAskedSince(Math.max(row.enqueued_at, row.due_at ?? 0))) selection.orphans.push(row);
+      else if (target.mayAsk(now)) selection.ask.add(target);
+      return 'hold';
+    }
+    if (!target.takes(row.type, running)) {
+      selection.full = true;
+      return 'hold';
+    }
+    if (plan.isClosed) return 'hold';
+    const body = bodyOf(row);
+    const alone = target.batchSize > 1 && this.travelsAlone(row, body);
+    const chars = row.body.length + q.checkpoints.sizeOf(row.key);
+    const seated = plan.add({ key: row.key, chars, timeoutMs: target.timeoutFor(q, body), alone });
+    if (!seated) return 'hold';
+    target.count(row.type, running);
+    return 'take';
+  }
+
+  /** A call that dies costs all its jobs an attempt: who may be the cause, or has none to lose, does not share one. */
+  private travelsAlone(row: JobRow, body: ReturnType<typeof bodyOf>): boolean {
+    if (row.attempt > 0 && SUSPECT_TYPES.has(historyOf(row).error?.type ?? '')) return true;
+    return row.attempt + 1 >= this.q.policyFor(row.type, body).max_attempts;
+  }
+
+  private hasReadyFor(target: PushTarget, now: number): boolean {
+    const { q } = this;
+    return this.hasReady(now, (row) => targetFor(this.configs, q.name, row.type) === target.config);
+  }
+
+  /** Is there a job ready that is `wanted`? Claims nothing and moves no cursor. */
+  private hasReady(now: number, wanted: (row: JobRow) => boolean): boolean {
+    const { q } = this;
+    const scan = new Scan();
+    scan.reset(q.leases.head);
+    const found = selectReady(q, scan, now, 1, (row) =>
+      !q.leases.active.has(row.key) && wanted(row) ? 'take' : 'pass',
+    );
+    return found.length > 0;
+  }
+
+  /** In a queue that belongs to handlers, a job that no pattern takes has no handler. */
+  private findOrphans(now: number, selection: Selection): void {
+    const { q } = this;
+    const scan = q.pushScan('');
+    const found = selectReady(q, scan, now, 500, (row) => {
+      if (passOver(q, row, now, selection.expired) || targetFor(this.configs, q.name, row.type)) {
+        scan.exact = false;
+        return 'pass';
+      }
+      return 'take';
+    });
+    selection.orphans.push(...found);
+  }
+
+  /** No handler is registered: one attempt is counted, and the job becomes a dead letter. */
+  private orphan(row: JobRow, now: number): void {
+    const { q } = this;
+    const [claimed] = grant(q, [row], { timeoutMs: () => 1_000, visibilityMs: () => 1_000 }, now);
+    if (claimed) fail(q, row, claimed.active, { no_handler: true }, now, this.random);
+  }
+
+  private claimFor(target: PushTarget, rows: JobRow[], now: number): Claimed[] {
+    const { q } = this;
+    // The dispatcher's own timer ends an attempt. Were the server to do so as punctually, jobs that are done, and whose
+    // answer waits for that of a sibling in the same call, would be called timed out.
+    const leaseMs = (body: ReturnType<typeof bodyOf>) => target.timeoutFor(q, body) + LEASE_BEYOND_TIMEOUT_MS;
+    return grant(
+      q,
+      rows,
+      { workerId: target.workerId, target: target.id, timeoutMs: leaseMs, visibilityMs: leaseMs },
+      now,
+    );
+  }
+}

@@ -1,0 +1,47 @@
+/** Writing what became of a delivery. Each runs inside a transaction. */
+import type { DeliveryOutcome } from '../dispatch/answer';
+import { rowByKey } from './find';
+import { LEASE_BEYOND_TIMEOUT_MS } from './rescue';
+import { historyOf, type JobRow } from './rows';
+import { complete, fail, namesClaim, type Random, undoClaim } from './settle';
+import type { QueueState } from './state';
+
+/** Writes the outcome of one delivery, unless its attempt has been ended by someone else. */
+export function settleDelivery(
+  q: QueueState,
+  key: number,
+  delivery: string,
+  outcome: DeliveryOutcome,
+  now: number,
+  random: Random,
+): void {
+  const row = rowByKey(q, key);
+  if (!row) return;
+  const active = q.leases.active.get(key);
+  if (!active || !namesClaim(q, row, delivery, active.claim)) {
+    settleLate(q, row, delivery, outcome, now);
+    return;
+  }
+  if (outcome.kind === 'completed') {
+    const attempt = {
+      startedAt: active.startedAt,
+      number: active.attempt,
+      claim: active.claim,
+      pushedTimeoutMs: active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS,
+    };
+    complete(q, row, attempt, outcome.result, now);
+  } else if (outcome.kind === 'failed') {
+    fail(q, row, active, outcome.failure, now, random);
+  } else {
+    undoClaim(q, row, active, now);
+  }
+}
+
+/** A success that arrives after its attempt was called timed out still counts while the job waits. */
+function settleLate(q: QueueState, row: JobRow, delivery: string, outcome: DeliveryOutcome, now: number): void {
+  if (outcome.kind !== 'completed' || row.state !== 0 || row.due_at === null || row.due_at <= now) return;
+  const history = historyOf(row);
+  if (!namesClaim(q, row, delivery, row.claims) || history.error?.code !== 'timeout') return;
+  const attempt = { startedAt: history.started_at ?? now, number: row.attempt, claim: row.claims };
+  complete(q, row, attempt, outcome.result, now);
+}

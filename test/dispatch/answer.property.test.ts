@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Answer,
+  type DeliveryOutcome,
+  failureOfStatus,
+  MAX_RESULT_BYTES,
+  readBatchAnswer,
+  readError,
+  readSingleAnswer,
+} from '../../src/dispatch/answer';
+import { decideFailure } from '../../src/job/retry/decide';
+import { resolveRetry } from '../../src/job/retry/resolve';
+
+const NOW = 1_700_000_000_000;
+
+const member = fc.constantFrom(
+  ...['status', 'result', 'error', 'results', 'delivery_id', 'code', 'type', 'message', 'retryable', 'details'],
+  ...['classes', 'kill', 'retry_in', 'retry_at', '__proto__', 'constructor', 'toString'],
+);
+const word = fc.constantFrom(
+  'completed',
+  'failed',
+  'DISCARD',
+  'retry',
+  'PT1S',
+  '2020-01-01T00:00:00Z',
+  'del_1',
+  '',
+  '-1',
+);
+/** JSON that looks like an answer often enough to reach every branch. */
+const value: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.jsonValue(),
+    word,
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(member, tie('value'), { maxKeys: 5 }),
+  ),
+})).value;
+const body = fc.oneof(
+  value.map((json) => JSON.stringify(json) ?? ''),
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+);
+const answer: fc.Arbitrary<Answer> = fc.record({
+  status: fc.oneof(fc.integer({ min: 200, max: 599 }), fc.constantFrom(200, 429, 503, 404)),
+  retryAfter: fc.option(fc.oneof(fc.string(), word, fc.integer().map(String), fc.constant('1e400'))),
+  body,
+});
+const ids = fc.uniqueArray(fc.constantFrom('del_1', 'del_2', 'del_3', '__proto__', ''), { minLength: 1 });
+
+function expectOutcome(outcome: DeliveryOutcome | undefined): void {
+  if (outcome?.kind === 'completed') {
+    if (outcome.result !== undefined) expect(() => JSON.parse(outcome.result as string)).not.toThrow();
+    return;
+  }
+  expect(outcome?.kind).toBe('failed');
+  if (outcome?.kind !== 'failed') return;
+  const { failure } = outcome;
+  for (const name of ['code', 'type', 'message'] as const) {
+    expect(['string', 'undefined']).toContain(typeof failure[name]);
+  }
+  expect(['boolean', 'undefined']).toContain(typeof failure.retryable);
+  if (failure.at_least_ms !== undefined) expect(failure.at_least_ms).toBeGreaterThanOrEqual(0);
+  // What an answer leads to can always be decided.
+  const decision = decideFailure(resolveRetry({}), failure, 1, { now: NOW, random: () => 0.5, jobId: 'x' });
+  if (decision.outcome === 'retry') expect(Number.isSafeInteger(decision.run_at)).toBe(true);
+}
+
+describe('any answer', () => {
+  it('to a single delivery has exactly one outcome', () => {
+    fc.assert(fc.property(answer, (given) => expectOutcome(readSingleAnswer(given, NOW))));
+  });
+
+  it('to a batch gives every delivery, and nobody else, exactly one outcome', () => {
+    fc.assert(
+      fc.property(answer, ids, (given, deliveries) => {
+        const outcomes = readBatchAnswer(given, deliveries, NOW);
+        expect([...outcomes.keys()].sort()).toEqual([...deliveries].sort());
+        for (const outcome of outcomes.values()) expectOutcome(outcome);
+      }),
+    );
+  });
+
+  it('with well-formed results gives each delivery its own', () => {
+    const result = fc.oneof(
+      fc.record({ status: fc.constant('completed'), result: fc.jsonValue() }),
+      fc.record({ status: fc.constant('failed'), error: fc.record({ code: fc.string(), message: fc.string() }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(result, { maxLength: 20 }), fc.array(value), (results, noise) => {
+        const entries = results.map((entry, n) => ({ delivery_id: `d${n}`, ...entry }));
+        const given = { status: 200, retryAfter: null, body: JSON.stringify({ results: [...noise, ...entries] }) };
+        const outcomes = readBatchAnswer(given, [...entries.map(({ delivery_id }) => delivery_id), 'left out'], NOW);
+        for (const entry of entries) {
+          const outcome = outcomes.get(entry.delivery_id);
+          expect(outcome?.kind).toBe(entry.status);
+          if (outcome?.kind === 'failed' && 'error' in entry) expect(outcome.failure).toMatchObject(entry.error);
+        }
+        expect(outcomes.get('left out')).toMatchObject({ kind: 'failed', failure: { code: 'invalid_response' } });
+      }),
+    );
+  });
+});
+
+describe('the status of an answer', () => {
+  it('outside 2xx is never a success, whatever the body says', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 300, max: 599 }), body, (status, text) => {
+        expect(readSingleAnswer({ status, retryAfter: null, body: text }, NOW).kind).toBe('failed');
+      }),
+    );
+  });
+
+  it('decides about retrying unless the body does', () => {
+    const retried = [408, 425, 429, 500, 501, 599];
+    const refused = [401, 403, 404, 405];
+    for (let status = 300; status < 600; status++) {
+      const failure = failureOfStatus({ status, retryAfter: null, body: '' }, NOW);
+      expect([status, failure.retryable]).toEqual([status, retried.includes(status) || status >= 500]);
+      expect([status, failure.target_rejected === true]).toEqual([status, refused.includes(status)]);
+    }
+  });
+});
+
+describe('a result', () => {
+  const read = (result: string) =>
+    readSingleAnswer({ status: 200, retryAfter: null, body: JSON.stringify({ status: 'completed', result }) }, NOW);
+
+  it('is kept up to 1 MiB of JSON, counted in bytes', () => {
+    expect(read('x'.repeat(MAX_RESULT_BYTES - 2)).kind).toBe('completed');
+    for (const large of ['x'.repeat(MAX_RESULT_BYTES - 1), 'ü'.repeat(MAX_RESULT_BYTES / 2)]) {
+      expect(read(large)).toMatchObject({ kind: 'failed', failure: { code: 'result_too_large', retryable: false } });
+    }
+  });
+});
+
+describe('an error', () => {
+  it('keeps what is usable and drops the rest', () => {
+    expect(readError('gone')).toEqual({ code: 'handler_error', message: 'gone' });
+    expect(readError(null)).toEqual({ code: 'handler_error', message: '' });
+    expect(readError({ code: 1, type: 't', classes: ['A', 2, 'B'], kill: 'yes', retryable: 0 })).toEqual({
+      type: 't',
+      classes: ['A', 'B'],
+    });
+  });
+});

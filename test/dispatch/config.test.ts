@@ -1,0 +1,151 @@
+import { env } from 'cloudflare:workers';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Env, readConfig } from '../../src/config';
+import { ownsQueue, readTargets, takesFrom, targetFor } from '../../src/dispatch/config';
+import { ApiError } from '../../src/job/errors';
+import { call, sendWith } from '../http/client';
+
+const bindings = { A: { fetch: async () => new Response() }, B: { fetch: async () => new Response() }, TEXT: 'text' };
+const read = (handlers: unknown) => readTargets(handlers, bindings);
+
+/** The details of the configuration error that `handlers` is. */
+function mistake(handlers: unknown): Record<string, unknown> {
+  try {
+    read(handlers);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    expect(error.data).toMatchObject({ code: 'invalid_configuration', details: { variable: 'HANDLERS' } });
+    return { message: error.data.message, ...(error.data.details as Record<string, unknown>) };
+  }
+  throw new Error(`accepted: ${JSON.stringify(handlers)}`);
+}
+
+describe('HANDLERS', () => {
+  it('may be absent, a table, or its text', () => {
+    for (const nothing of [undefined, null, '', '{}', {}]) expect(read(nothing)).toEqual([]);
+    expect(read({ 'a.*': 'A' })).toEqual(read('{"a.*":"A"}'));
+  });
+
+  it('gives each binding its defaults', () => {
+    expect(read({ 'a.*': 'A' })).toMatchObject([
+      { id: 'A', name: 'A', patterns: [{ type: 'a.*' }], batchSize: 10, timeoutMs: 30_000 },
+    ]);
+  });
+
+  it('joins patterns of one binding with the same options, and tells others apart', () => {
+    const targets = read({ 'a.*': 'A', 'b.*': { binding: 'A' }, c: { binding: 'A', batch_size: 5 }, d: 'B' });
+    expect(targets.map(({ id, name, patterns }) => [id, name, patterns.map(({ type }) => type)])).toEqual([
+      ['A', 'A', ['a.*', 'b.*']],
+      ['A#2', 'A', ['c']],
+      ['B', 'B', ['d']],
+    ]);
+  });
+
+  it('names the binding that does not exist, or is no service', () => {
+    expect(mistake({ 'a.*': 'GONE' })).toMatchObject({ key: 'a.*', missing: ['GONE'] });
+    expect(mistake({ 'a.*': { binding: 'TEXT' } })).toMatchObject({ missing: ['TEXT'] });
+    expect(mistake({ 'a.*': 'GONE' }).message).toContain('GONE');
+  });
+
+  it.each([
+    '',
+    '*.a',
+    'a.*.b',
+    'a*',
+    'A.b',
+    'queue/',
+    '/a',
+    'q/q/a',
+    'Q/a',
+    '-q/a',
+    'a..b',
+    'a.',
+    `${'q'.repeat(129)}/*`,
+  ])('refuses the pattern %j', (key) => {
+    expect(mistake({ [key]: 'A' })).toMatchObject({ key });
+  });
+
+  it('refuses unknown options, and values out of range, by name', () => {
+    expect(mistake({ a: { binding: 'A', bach_size: 3 } })).toMatchObject({ key: 'a', option: 'bach_size' });
+    for (const [option, values] of Object.entries({
+      batch_size: [0, 101, 1.5, '10', null, -1],
+      timeout_ms: [0, 900_001, '1s'],
+      max_concurrency: [0, 10_001, Number.NaN],
+      payload: ['jobs', 1],
+    })) {
+      for (const value of values) {
+        if (value === null) continue;
+        expect([value, mistake({ a: { binding: 'A', [option]: value } }).option]).toEqual([value, option]);
+      }
+    }
+  });
+
+  it.each([['["a"]'], ['{'], ['7'], [[]], [7]])('refuses %j as a whole', (handlers) => {
+    mistake(handlers);
+  });
+
+  it.each([[7], [null], [[]], [{}], [{ binding: 7 }], [''], [{ binding: '' }]])('refuses %j as a target', (value) => {
+    expect(mistake({ a: value })).toMatchObject({ key: 'a' });
+  });
+
+  it('makes an error of the configuration of anything else', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (handlers) => {
+        try {
+          read(handlers);
+        } catch (error) {
+          expect(error).toBeInstanceOf(ApiError);
+        }
+      }),
+    );
+  });
+});
+
+describe('the target of a job', () => {
+  const targets = read({ '*': 'A', 'a.*': 'B', 'a.b': 'A', 'q/*': { binding: 'B', batch_size: 2 }, 'q/a.b.c': 'A' });
+  const named = (queue: string, type: string) => targetFor(targets, queue, type)?.id;
+
+  it('is the one of the most specific pattern', () => {
+    expect(named('x', 'z')).toBe('A');
+    expect(named('x', 'a.z')).toBe('B');
+    expect(named('x', 'a.b')).toBe('A');
+    expect(named('x', 'a.b.c')).toBe('B');
+    expect(named('x', 'a')).toBe('A');
+    expect(named('q', 'a.b')).toBe('B#2');
+    expect(named('q', 'a.b.c')).toBe('A');
+  });
+
+  it('is none where no pattern fits', () => {
+    const some = read({ 'mail/a.*': 'A', 'b.*': 'B' });
+    expect(targetFor(some, 'other', 'a.x')).toBeUndefined();
+    expect(targetFor(some, 'mail', 'ab')).toBeUndefined();
+    expect(ownsQueue(some, 'mail')).toBe(true);
+    expect(ownsQueue(some, 'other')).toBe(false);
+    expect(some.map((target) => takesFrom(target, 'other'))).toEqual([false, true]);
+  });
+});
+
+describe('a deployment whose HANDLERS are wrong', () => {
+  const variables = { HANDLERS: { 'a.*': 'GONE' } };
+
+  it('cannot be read', () => {
+    expect(() => readConfig({ ...env, ...variables } as unknown as Env)).toThrow(/GONE/);
+  });
+
+  it('answers every request but the probes with what is missing, and enqueues nothing', async () => {
+    const send = sendWith(variables);
+    for (const [method, path, body] of [
+      ['POST', '/ojs/v1/jobs', { type: 'a.b', args: [], options: { queue: 'misconfigured' } }],
+      ['GET', '/ojs/v1/queues', undefined],
+      ['POST', '/ojs/v1/workers/fetch', { queues: ['misconfigured'] }],
+    ] as const) {
+      expect(await call(method, path, body, { send })).toMatchObject({
+        status: 500,
+        body: { error: { code: 'invalid_configuration', retryable: false, details: { missing: ['GONE'] } } },
+      });
+    }
+    expect(await call('GET', '/health', undefined, { send })).toMatchObject({ status: 200 });
+    expect((await call('GET', '/ojs/v1/queues/misconfigured/stats')).body).toMatchObject({ available: 0 });
+  });
+});
