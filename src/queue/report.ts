@@ -125,7 +125,7 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
   const { row } = found;
   const active = q.leases.active.get(row.key);
   if (!active) {
-    if (failedByThis(q, row, request)) return viewOf(q, found, now);
+    if (endedByThis(q, row, request)) return viewOf(q, found, now);
     throw notActive(request.job_id, stateOf(row, false, now));
   }
   fence(q, row, active, request);
@@ -137,10 +137,12 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
   return viewOfRow(q, rowByKey(q, row.key) as JobRow, now);
 }
 
-/** Is this the repeated report of the failure that the job's history ends with? */
-function failedByThis(q: QueueState, row: JobRow, name: AttemptName): boolean {
-  if (!isNamed(name) || row.state === STATE.cancelled) return false;
+/** Is this the repeated report of the attempt that ended last? */
+function endedByThis(q: QueueState, row: JobRow, request: NackRequest): boolean {
+  if (!isNamed(request) || row.attempt === 0 || row.state === STATE.cancelled) return false;
+  if (!names(idOf(q.route, row), request, row.attempt, row.claims)) return false;
   const last = historyOf(row).error;
-  if (!last || last.attempt !== row.attempt || last.code === 'visibility_timeout') return false;
-  return names(idOf(q.route, row), name, row.attempt, row.claims);
+  // An attempt that left no error was given back.
+  if (last?.attempt !== row.attempt) return request.requeue === true && row.state === STATE.waiting;
+  return last.code !== 'visibility_timeout';
 }
