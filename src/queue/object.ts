@@ -278,6 +278,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     this.engine?.close();
     this.engine = undefined;
     this.opening = undefined;
+    this.silenced.forget();
     await this.clock.clear();
     await this.ctx.storage.deleteAll();
     this.clock = new AlarmClock(this.ctx.storage, null);

@@ -43,6 +43,12 @@ export class SilencedWorkers {
     }
   }
 
+  /** Everything was emptied, the directory too. */
+  forget(): void {
+    this.changes++;
+    this.known = undefined;
+  }
+
   private async refresh(): Promise<void> {
     for (;;) {
       const before = this.changes;
