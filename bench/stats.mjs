@@ -1,0 +1,34 @@
+/** Numbers about samples. */
+
+/** The value below which the share `q` (0 … 1) of the samples lies (nearest rank); NaN without samples. */
+export function quantile(samples, q) {
+  if (samples.length === 0) return Number.NaN;
+  const sorted = Float64Array.from(samples).sort();
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))];
+}
+
+/** p50, p99 and maximum, rounded to microseconds when the samples are ms. */
+export function summary(samples) {
+  return {
+    p50: round(quantile(samples, 0.5), 3),
+    p99: round(quantile(samples, 0.99), 3),
+    max: round(quantile(samples, 1), 3),
+  };
+}
+
+/** Rounds to so many decimals. */
+export function round(value, decimals = 0) {
+  const factor = 10 ** decimals;
+  return Math.round(value * factor) / factor;
+}
+
+/** Events per second. */
+export function rate(count, ms) {
+  return round((count * 1000) / ms);
+}
+
+/** CPU time per item in µs, from what `clock` (ms) said before and says now; undefined when it cannot say. */
+export function cpuPer(clock, before, items) {
+  const now = clock?.();
+  return now === undefined || before === undefined ? undefined : round(((now - before) * 1000) / items, 1);
+}
