@@ -37,6 +37,8 @@ export interface ModelJob {
   completedBy?: number;
   /** Attempt that the last failure ended, when a report ended it. */
   failedBy?: number;
+  /** Attempt that was given back last. */
+  requeuedBy?: number;
 }
 
 const MINUTE = 60_000;
@@ -111,6 +113,7 @@ export class Model {
   fail(job: ModelJob, now: number, how: { delay: number; final?: boolean }): void {
     job.failures++;
     job.failedBy = job.attempt;
+    delete job.requeuedBy;
     delete job.lease;
     const exhausted = job.attempt >= Math.max(1, job.order.maxAttempts);
     if (!exhausted && !how.final) {
@@ -128,6 +131,7 @@ export class Model {
     job.state = 'waiting';
     job.availableAt = now;
     delete job.failedBy;
+    job.requeuedBy = job.attempt;
   }
 
   cancel(job: ModelJob, now: number): void {
@@ -144,6 +148,7 @@ export class Model {
     });
     delete job.reason;
     delete job.failedBy;
+    delete job.requeuedBy;
   }
 
   /** What ended long enough ago is gone. Only the alarm removes. */

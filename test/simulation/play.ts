@@ -295,9 +295,9 @@ export class Play {
           delay: step.how === 'retry-in' ? 777 : job.order.backoff,
           final: step.how === 'final',
         });
-    } else if (['waiting', 'discarded'].includes(job.state) && named !== undefined && named === job.failedBy) {
+    } else if (named !== undefined && repeats(job, named, step.how === 'requeue')) {
       // The repeated report of the attempt that it ended is told the outcome.
-      status = job.reason === 'expired' ? ('status' in outcome ? outcome.status : 200) : 200;
+      status = 200;
     }
     expect('status' in outcome ? outcome.status : 200, `nack of ${job.id} in ${job.state}`).toBe(status);
   }
@@ -377,6 +377,12 @@ export class Play {
       ...(job.state === 'completed' && { result: JSON.stringify({ of: job.id }) }),
     });
   }
+}
+
+/** Is this the repeated report of the attempt that ended last? */
+function repeats(job: ModelJob, named: number, requeue: boolean): boolean {
+  if (job.state !== 'waiting' && job.state !== 'discarded') return false;
+  return named === job.failedBy || (requeue && job.state === 'waiting' && named === job.requeuedBy);
 }
 
 function fits(named: number | undefined, attempt: number): boolean {
