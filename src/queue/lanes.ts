@@ -61,6 +61,12 @@ const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
 /** Rows read at most by one selection, so that held jobs cannot make a claim expensive. */
 const MAX_READ = 4096;
 
+/** Rows of a lane in order, and whether nothing follows them. */
+interface Page {
+  rows: JobRow[];
+  last: boolean;
+}
+
 /** One lane being read in order, a page at a time. */
 class Lane {
   private page: JobRow[] = [];
@@ -69,7 +75,7 @@ class Lane {
   private held = false;
 
   constructor(
-    private readonly read: (after: Position, limit: number) => JobRow[],
+    private readonly read: (after: Position, limit: number) => Page,
     private after: Position,
     private readonly positionOf: (row: JobRow) => Position,
     private readonly moveCursor: (position: Position) => void,
@@ -77,9 +83,10 @@ class Lane {
 
   peek(pageSize: number): JobRow | undefined {
     if (this.next === this.page.length && !this.exhausted) {
-      this.page = this.read(this.after, pageSize);
+      const { rows, last } = this.read(this.after, pageSize);
+      this.page = rows;
       this.next = 0;
-      this.exhausted = this.page.length < pageSize;
+      this.exhausted = last;
     }
     return this.page[this.next];
   }
@@ -115,17 +122,30 @@ export function readPriorities(sql: SqlStorage): Set<number> {
   return found;
 }
 
+/** Reads rows by one seek after the other until there are `limit`, or more of their bodies than one claim may take. */
+function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindings: number[] }[]): Page {
+  const rows: JobRow[] = [];
+  let chars = 0;
+  for (const { where, bindings } of seeks) {
+    for (const row of sql.exec<JobRow>(`SELECT * FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit - rows.length)) {
+      rows.push(row);
+      chars += row.body.length;
+      if (chars >= MAX_TAKEN_CHARS) return { rows, last: false };
+    }
+    if (rows.length === limit) return { rows, last: false };
+  }
+  return { rows, last: true };
+}
+
 function lineLane(lanes: Lanes, scan: Scan): Lane {
   return new Lane(
     (after, limit) =>
-      lanes.sql
-        .exec<JobRow>(
-          `SELECT * FROM jobs WHERE key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL
-           ORDER BY key LIMIT ?`,
-          after.key,
-          limit,
-        )
-        .toArray(),
+      readPage(lanes.sql, limit, [
+        {
+          where: `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`,
+          bindings: [after.key],
+        },
+      ]),
     { ...START, key: scan.line },
     (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
     (position) => {
@@ -136,19 +156,26 @@ function lineLane(lanes: Lanes, scan: Scan): Lane {
 
 function dueLane(lanes: Lanes, scan: Scan, priority: number, now: number): Lane {
   return new Lane(
-    (after, limit) =>
-      lanes.sql
-        .exec<JobRow>(
-          `SELECT * FROM jobs WHERE priority = ? AND due_at <= ? AND (due_at, attempt, key) > (?, ?, ?)
-           ORDER BY due_at, attempt, key LIMIT ?`,
-          priority,
-          now,
-          after.at,
-          after.attempt,
-          after.key,
-          limit,
-        )
-        .toArray(),
+    (after, limit) => {
+      // One comparison of the whole position would read all jobs of its millisecond again: there may be very many.
+      const sameMoment = [
+        {
+          where: 'priority = ? AND due_at = ? AND attempt = ? AND key > ? ORDER BY key',
+          bindings: [priority, after.at, after.attempt, after.key],
+        },
+        {
+          where: 'priority = ? AND due_at = ? AND attempt > ? ORDER BY attempt, key',
+          bindings: [priority, after.at, after.attempt],
+        },
+      ];
+      return readPage(lanes.sql, limit, [
+        ...(after.at > START.at && after.at <= now ? sameMoment : []),
+        {
+          where: 'priority = ? AND due_at > ? AND due_at <= ? ORDER BY due_at, attempt, key',
+          bindings: [priority, after.at, now],
+        },
+      ]);
+    },
     scan.due.get(priority) ?? START,
     (row) => ({ at: row.due_at as number, attempt: row.attempt, key: row.key }),
     (position) => scan.due.set(priority, position),

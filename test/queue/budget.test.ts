@@ -1,0 +1,231 @@
+/** Invariant "cost": rows written per job, and rows read per claim, as SQLite's cursors count them. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { countRows, type RowCount, startCounting } from '../support/rows';
+import { type JobChange, setTime, steady, T0, TestQueue } from './support';
+
+beforeEach(() => setTime(T0));
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const DAY = 86_400_000;
+const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);
+
+/** A queue that exists, has its alarm standing by, and counts its rows from now on. */
+async function countedQueue(): Promise<TestQueue> {
+  const queue = new TestQueue();
+  await queue.add({ pending: true });
+  await queue.add({ scheduledAt: T0 + 1 });
+  setTime(T0 + 1);
+  await queue.ack((await queue.claim())[0]?.id as string);
+  await queue.inside(({ storage }) => startCounting(storage));
+  return queue;
+}
+
+const take = (queue: TestQueue): Promise<RowCount> => queue.inside(({ storage }) => countRows(storage));
+
+async function written(queue: TestQueue, run: () => Promise<unknown>): Promise<number> {
+  await take(queue);
+  await run();
+  return (await take(queue)).written;
+}
+
+/** Enqueues, claims, completes in batches of `size`, keeps for a week and prunes; rows written per job. */
+async function life(queue: TestQueue, jobs: number, size: number, change: JobChange): Promise<number> {
+  await take(queue);
+  for (let n = 0; n < jobs; n += size) await queue.enqueue(...many(size, change));
+  if (change.scheduledAt !== undefined) setTime(change.scheduledAt);
+  for (let n = 0; n < jobs; n += size) {
+    const claimed = await queue.claim({ count: size });
+    expect(claimed).toHaveLength(size);
+    await queue.inside(({ instance }) =>
+      Promise.all(claimed.map(({ id }) => instance.ack(queue.name, { job_id: id, attempt: 1, result: '1' }))),
+    );
+  }
+  setTime(T0 + 9 * DAY);
+  // Pruning goes in steps; each alarm arms the next one until nothing is left.
+  for (let alarms = 0; alarms < 5; alarms++) await queue.alarm();
+  const count = await take(queue);
+  expect(await queue.rows('SELECT chunk FROM archive')).toEqual([]);
+  expect(await queue.counts()).toEqual({ pending: 1 });
+  expect(count.alarms).toBeLessThan(9);
+  return (count.written - count.alarms) / jobs;
+}
+
+describe('rows written', () => {
+  it('are one for each immediate job of a batch', async () => {
+    const queue = await countedQueue();
+    expect(await written(queue, () => queue.enqueue(...many(100)))).toBeLessThanOrEqual(101);
+    expect(await written(queue, () => queue.enqueue(...many(100)))).toBe(100);
+    expect(await written(queue, () => queue.add())).toBe(1);
+  });
+
+  it.each<[string, number, number, JobChange, number]>([
+    ['an immediate job in batches of 100', 400, 100, {}, 2.1],
+    ['an immediate job one by one', 40, 1, {}, 6],
+    ['a delayed job in batches of 100', 400, 100, { scheduledAt: T0 + 1000 }, 3.1],
+    ['a prioritised job in batches of 100', 400, 100, { priority: 5 }, 3.1],
+  ])('over the whole life of %s stay inside the budget', async (_, jobs, size, change, budget) => {
+    // A row or two are paid once, not for each job.
+    expect(await life(await countedQueue(), jobs, size, change)).toBeLessThanOrEqual(budget + 2 / jobs);
+  });
+
+  it('are at most three for each retry: the failure and the next claim', async () => {
+    const queue = await countedQueue();
+    await queue.enqueue(...many(100, { retry: steady(25, 1000) }));
+    let now = T0 + 1;
+    const claimed = await queue.claim({ count: 100 });
+    const count = await written(queue, async () => {
+      for (let round = 0; round < 3; round++) {
+        await queue.inside(({ instance }) =>
+          Promise.all(claimed.map(({ id }) => instance.nack(queue.name, { job_id: id, error: { message: 'failed' } }))),
+        );
+        now += 1000;
+        setTime(now);
+        expect(await queue.claim({ count: 100 })).toHaveLength(100);
+      }
+    });
+    expect(count / 300).toBeLessThanOrEqual(3);
+    const [first] = claimed;
+    const alone = await written(queue, async () => {
+      await queue.nack(first?.id as string);
+      setTime(now + 1000);
+      await queue.claim();
+    });
+    // Alone, a retry pays for a whole lease row and for moving the alarm.
+    expect(alone).toBeLessThanOrEqual(4);
+  });
+
+  it('are none for reads, an idle alarm, empty claims and refusals', async () => {
+    const queue = await countedQueue();
+    const id = await queue.add();
+    await queue.claim({ worker_id: 'w1' });
+    const count = await written(queue, async () => {
+      await queue.stats();
+      await queue.listAll();
+      await queue.get(id);
+      await queue.claim();
+      await queue.api.events(queue.name, { limit: 10 });
+      await queue.api.deadLetters(queue.name, { limit: 10 });
+      await queue.api.config(queue.name);
+      await queue.api.ack(queue.name, { job_id: id, attempt: 7 });
+      await queue.api.activate(queue.name, id);
+      await queue.api.heartbeat(queue.name, { worker_id: 'somebody-else' });
+      await queue.api.resume(queue.name);
+    });
+    expect(count).toBe(0);
+  });
+
+  it('are none for an object that wakes up and has its alarm', async () => {
+    const queue = new TestQueue();
+    await queue.enqueue({}, { scheduledAt: T0 + 50_000 });
+    await queue.claim({ visibility_timeout_ms: 9000 });
+    await queue.alarm();
+    await queue.evict();
+    const changes = async () => {
+      await queue.stats();
+      const [row] = await queue.rows<{ n: number }>('SELECT total_changes() AS n');
+      return row?.n;
+    };
+    expect(await changes()).toBe(0);
+  });
+
+  it('are one for each lease that a heartbeat extends, however many jobs it holds', async () => {
+    const queue = await countedQueue();
+    await queue.enqueue(...many(50));
+    await queue.claim({ count: 25, worker_id: 'w1' });
+    await queue.claim({ count: 25, worker_id: 'w1' });
+    setTime(T0 + 1000);
+    expect(await written(queue, () => queue.api.heartbeat(queue.name, { worker_id: 'w1' }))).toBe(2);
+  });
+
+  it('do not grow with the workers that came and went: free lease rows are reused and trimmed', async () => {
+    const queue = await countedQueue();
+    for (let round = 0; round < 3; round++) {
+      await queue.enqueue(...many(30));
+      const ids: string[] = [];
+      for (let n = 0; n < 30; n++) ids.push((await queue.claim())[0]?.id as string);
+      for (const id of ids) await queue.ack(id);
+    }
+    expect((await queue.rows('SELECT id FROM leases')).length).toBeLessThanOrEqual(31);
+  });
+});
+
+describe('rows read by a claim', () => {
+  /** Fills the table directly: this is about reading. */
+  async function fill(queue: TestQueue, n: number, due: { priority: number; at: number } | null): Promise<void> {
+    await queue.inside(({ sql, q }) => {
+      sql.exec(
+        `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?1)
+         INSERT INTO jobs (key, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, body)
+         SELECT ?2 + i, 0, 'test.job', ?3, ?4 + i, 0, 0, ?5, ?5, '{"type":"test.job","args":[],"meta":{}}' FROM n`,
+        n,
+        q.nextSequence + (due ? 2 ** 41 : 0),
+        due?.priority ?? 0,
+        due?.at ?? null,
+        T0,
+      );
+      q.load();
+    });
+  }
+
+  async function readPerClaim(queue: TestQueue, claims: number): Promise<number> {
+    await queue.claim();
+    await take(queue);
+    for (let n = 0; n < claims; n++) expect(await queue.claim()).toHaveLength(1);
+    return (await take(queue)).read / claims;
+  }
+
+  it.each([
+    ['in the line', null],
+    ['by priority', { priority: 3, at: T0 - 1e6 }],
+  ])('do not grow with the backlog of jobs that wait %s', async (_, due) => {
+    const read: number[] = [];
+    for (const backlog of [100, 10_000, 100_000]) {
+      const queue = await countedQueue();
+      await fill(queue, backlog, due);
+      read.push(await readPerClaim(queue, 20));
+    }
+    expect(Math.max(...read)).toBeLessThan(40);
+    expect(Math.max(...read) - Math.min(...read)).toBeLessThanOrEqual(5);
+  });
+
+  it('do not grow with the jobs that became available in the same millisecond', async () => {
+    const queue = await countedQueue();
+    for (let n = 0; n < 8; n++) await queue.enqueue(...many(250, { scheduledAt: T0 + 1000 }));
+    setTime(T0 + 1000);
+    for (let n = 0; n < 10; n++) await queue.claim({ count: 100 });
+    expect(await readPerClaim(queue, 20)).toBeLessThan(40);
+  });
+
+  it('do not grow with jobs that are scheduled for later, at any priority', async () => {
+    const queue = await countedQueue();
+    await queue.enqueue(...many(30));
+    for (const priority of [9, 0, -9]) await fill(queue, 10_000, { priority, at: T0 + DAY });
+    expect(await readPerClaim(queue, 20)).toBeLessThan(60);
+  });
+
+  it.each([
+    ['the line', {}],
+    ['the due index', { priority: 2 }],
+  ])('do not grow with the jobs that run, taken from %s', async (_, change) => {
+    const queue = await countedQueue();
+    for (let n = 0; n < 5; n++) await queue.enqueue(...many(200, change));
+    for (let n = 0; n < 9; n++) await queue.claim({ count: 100 });
+    expect(await readPerClaim(queue, 20)).toBeLessThan(40);
+  });
+
+  it('are few for an alarm of a queue with a large archive and nothing to prune', async () => {
+    const queue = await countedQueue();
+    await queue.inside(({ sql }) => {
+      sql.exec(
+        `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+         INSERT INTO archive (lo, hi, jobs, ended_at, data) SELECT 100000 + i, 100000 + i, 1, ?, '[]' FROM n`,
+        T0,
+      );
+    });
+    await take(queue);
+    await queue.inside(({ instance }) => instance.alarm());
+    expect((await take(queue)).read).toBeLessThan(60);
+  });
+});
