@@ -40,7 +40,7 @@ export function isNotRunning(answer: Answer): boolean {
   return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));
 }
 
-async function call(target: TargetConfig, request: Request): Promise<Answer> {
+async function fetchAnswer(target: TargetConfig, request: Request): Promise<Answer> {
   const response = await target.binding.fetch(request);
   const body = await response.text();
   return {
@@ -50,6 +50,33 @@ async function call(target: TargetConfig, request: Request): Promise<Answer> {
   };
 }
 
+/** Thrown by {@link call} when there was no answer in time. */
+class NoAnswer extends Error {}
+
+/**
+ * Makes one call and waits for its answer, at most this long. The handler's signal is aborted then.
+ * @throws {NoAnswer} when the time was up; anything else was thrown by the handler Worker
+ */
+async function call(target: TargetConfig, request: Request, timeoutMs: number): Promise<Answer> {
+  const aborter = new AbortController();
+  // The race is what ends the wait: a handler that hangs need not react to the signal.
+  let expire: (reason: NoAnswer) => void = () => undefined;
+  const expired = new Promise<never>((_, reject) => {
+    expire = reject;
+  });
+  const timer = setTimeout(() => {
+    const reason = new NoAnswer(`No answer within ${timeoutMs} ms.`);
+    expire(reason);
+    aborter.abort(reason);
+  }, timeoutMs);
+  try {
+    return await Promise.race([fetchAnswer(target, new Request(request, { signal: aborter.signal })), expired]);
+  } finally {
+    // A pending timer would keep the whole object awake.
+    clearTimeout(timer);
+  }
+}
+
 /**
  * Asks a handler Worker what it takes. A Worker that does not answer the question is a plain one: it is given single
  * envelopes of whatever is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
@@ -57,8 +84,8 @@ async function call(target: TargetConfig, request: Request): Promise<Answer> {
 export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
   let answer: Answer;
   try {
-    const signal = AbortSignal.timeout(ANNOUNCEMENT_TIMEOUT_MS);
-    answer = await call(target, new Request(`${ORIGIN}/.well-known/tocsin`, { signal }));
+    const request = new Request(`${ORIGIN}/.well-known/tocsin`, { redirect: 'manual' });
+    answer = await call(target, request, ANNOUNCEMENT_TIMEOUT_MS);
   } catch {
     return { payload: target.payload ?? 'envelope', types: null, provisional: true };
   }
@@ -125,22 +152,11 @@ export async function deliver(
   const timeout = payload === 'batch' ? limit + BATCH_GRACE_MS : limit;
   const ids = deliveries.map((delivery) => delivery.delivery_id);
   const all = (outcome: DeliveryOutcome) => new Map(ids.map((id) => [id, outcome]));
-  const aborter = new AbortController();
-  const timer = setTimeout(() => aborter.abort(new DOMException('The delivery timed out.', 'TimeoutError')), timeout);
   let answer: Answer;
   try {
-    // The race is what ends the wait: a handler that hangs need not react to the signal.
-    answer = await Promise.race([
-      call(target, requestFor(payload, workerId, deliveries, aborter.signal)),
-      new Promise<never>((_, reject) => {
-        aborter.signal.addEventListener('abort', () => reject(aborter.signal.reason));
-      }),
-    ]);
+    answer = await call(target, requestFor(payload, workerId, deliveries), timeout);
   } catch (error) {
-    const failure = aborter.signal.aborted ? timedOut(timeout) : failureOfThrow(error, deliveries.length);
-    return { outcomes: all(failure), deliveryError: false };
-  } finally {
-    clearTimeout(timer);
+    return { outcomes: all(failureOfThrow(error, deliveries.length)), deliveryError: false };
   }
   if (isNotRunning(answer)) return { outcomes: all({ kind: 'not_running' }), deliveryError: true };
   const first = ids[0] as string;
@@ -150,13 +166,11 @@ export async function deliver(
   return { outcomes, deliveryError };
 }
 
-function timedOut(timeoutMs: number): DeliveryOutcome {
-  const message = `No answer within ${timeoutMs} ms.`;
-  return { kind: 'failed', failure: { code: 'timeout', type: 'timeout', message, retryable: true } };
-}
-
 function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
   const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof NoAnswer) {
+    return { kind: 'failed', failure: { code: 'timeout', type: 'timeout', message, retryable: true } };
+  }
   const text = `The handler Worker died without an answer: ${message}`;
   if (jobs === 1) return { kind: 'failed', failure: { code: 'handler_error', message: text, crash: true } };
   // One of several jobs killed the Worker and nobody can tell which: none is called a crash. Each is delivered alone the
@@ -167,7 +181,7 @@ function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
   };
 }
 
-function requestFor(payload: Payload, workerId: string, deliveries: readonly Delivery[], signal: AbortSignal): Request {
+function requestFor(payload: Payload, workerId: string, deliveries: readonly Delivery[]): Request {
   const first = deliveries[0] as Delivery;
   const body =
     payload === 'batch'
@@ -188,5 +202,5 @@ function requestFor(payload: Payload, workerId: string, deliveries: readonly Del
     }
   }
   // A redirect is an answer of the handler; followed, it would reach another path without the job.
-  return new Request(ORIGIN, { method: 'POST', headers, body: JSON.stringify(body), signal, redirect: 'manual' });
+  return new Request(ORIGIN, { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual' });
 }
