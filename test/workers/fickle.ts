@@ -1,4 +1,7 @@
-/** A handler Worker whose announcement a test replaces, as a deploy would: `/announce?status=…` with the new body. */
+/**
+ * A handler Worker whose announcement a test replaces, as a deploy would: `/announce?status=…` with the new body. Status 0
+ * throws when asked, 1 does not answer.
+ */
 let announcement = '{"types":[]}';
 let status = 200;
 let asked = 0;
@@ -19,6 +22,7 @@ export default {
     if (pathname === '/.well-known/tocsin') {
       asked++;
       if (status === 0) throw new Error('the module does not load');
+      if (status === 1) await scheduler.wait(60_000);
       return new Response(announcement, { status });
     }
     const { deliveries, job } = (await request.json()) as { deliveries?: Delivery[]; job?: { type: string } };
