@@ -1,5 +1,6 @@
 /** What workers say about an attempt: ack, nack and heartbeat bodies, read into what a queue object takes. */
 
+import { MAX_DURATION_MS } from '../job/duration';
 import {
   isObject,
   optional,
@@ -112,10 +113,15 @@ function checked(reader: Reader<unknown>): Reader<unknown> {
   };
 }
 
+/** A moment to run again at. One in the past means now; one that no duration reaches comes from a broken clock. */
 const readRunAt: Reader<unknown> = (value, field) => {
   const isEpoch = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 8.64e15;
-  if (isEpoch || parseTimestamp(value) !== undefined) return value;
-  throw invalidRequest(field, `${field} must be an RFC 3339 time with a zone, or epoch milliseconds.`);
+  const at = isEpoch ? (value as number) : parseTimestamp(value);
+  if (at === undefined) {
+    throw invalidRequest(field, `${field} must be an RFC 3339 time with a zone, or epoch milliseconds.`);
+  }
+  if (at - Date.now() > MAX_DURATION_MS) throw invalidRequest(field, `${field} must be within 36500 days from now.`);
+  return value;
 };
 
 /** A heartbeat: who, what it holds, and which queues it works on. */
