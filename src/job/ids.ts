@@ -83,8 +83,8 @@ export function deliveryId(jobId: string, claim: number): string {
 export function claimOfDelivery(jobId: string, delivery: string): number | undefined {
   const prefix = `del_${jobId}_`;
   if (!delivery.startsWith(prefix)) return undefined;
-  const claim = Number.parseInt(delivery.slice(prefix.length), 36);
-  return Number.isSafeInteger(claim) ? claim : undefined;
+  const digits = delivery.slice(prefix.length);
+  return /^[0-9a-z]{1,10}$/.test(digits) ? Number.parseInt(digits, 36) : undefined;
 }
 
 /**
