@@ -1,6 +1,6 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { until } from '../support/http';
+import { okApi, until } from '../support/http';
 import { setTime, steady, T0, TestQueue } from './support';
 
 beforeEach(() => setTime(T0));
@@ -45,6 +45,11 @@ describe.each(BROKEN)('a body that reads %j', (body) => {
     await queue.claim();
     for (const id of [first, second]) await damage(queue, 'body', id, body);
     expect((await queue.listAll()).map(({ id }) => id)).toEqual([second, first]);
+    const page = await okApi('GET', `/ojs/v1/jobs?queue=${queue.name}`);
+    expect(page.jobs).toMatchObject([
+      { id: second, type: 'test.job', args: [] },
+      { id: first, state: 'active' },
+    ]);
     expect(await queue.cancel(second)).toMatchObject({ state: 'cancelled' });
     expect(await queue.ack(first)).toMatchObject({ state: 'completed' });
     expect(await queue.counts()).toEqual({ completed: 1, cancelled: 1 });

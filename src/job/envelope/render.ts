@@ -19,7 +19,7 @@ type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variables']>;
  */
 export function renderJob(view: JobView, variables: Variables, body?: JobBody): Envelope {
   const { record, layers } = view;
-  const written = body ?? (JSON.parse(record.body) as JobBody);
+  const written = body ?? writtenBody(record);
   const policy = resolveRetry({ variables, ...layers, job: jobLayer(written) });
   const envelope = withoutAbsent({
     specversion: '1.0',
@@ -50,6 +50,18 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
   });
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
   return written.extra === undefined ? envelope : { ...envelope, ...written.extra, ...envelope };
+}
+
+/** The stored body. One that cannot be read shows as a job without arguments, so that it hides no other in a list. */
+function writtenBody(record: JobRecord): JobBody {
+  let body: unknown;
+  try {
+    body = JSON.parse(record.body);
+  } catch {
+    body = null;
+  }
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as JobBody;
+  return { type: record.type, args: [], meta: {} };
 }
 
 /** The members shown beside `job` for clients that read a flat answer. */
