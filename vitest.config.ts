@@ -56,6 +56,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
+    // Longer than tests wait for what they observe, whose own error says what did not happen.
+    testTimeout: 20_000,
     provide: {
       sharedRetryVectors: sharedRetryVectors(),
       simulation: {

@@ -122,8 +122,8 @@ describe('an event', () => {
 
   it('makes 30 calls to handlers, and the alarm continues in events of its own', async () => {
     const gate = new Gate('PLAIN');
-    await configure('many-calls', { concurrency: 200 });
     stopAlarms();
+    await configure('many-calls', { concurrency: 200 });
     const ids = await many(100, 'wide.gate', 'many-calls', gate.args);
     // One of the 30 calls asked the Worker what it takes.
     for (const running of [29, 59, 89, 100]) {
@@ -136,8 +136,8 @@ describe('an event', () => {
   });
 
   it('counts the calls that follow from its answers', async () => {
-    await configure('chained-calls', { concurrency: 5 });
     stopAlarms();
+    await configure('chained-calls', { concurrency: 5 });
     await many(100, 'wide.order', 'chained-calls', [{}]);
     for (const completed of [29, 59, 89, 100]) {
       await until(
@@ -173,7 +173,7 @@ describe('workers that pull beside pushes', () => {
   });
 
   it('share a backlog without running any job twice', async () => {
-    const ids = await many(60, 'wide.order', 'shared-backlog', [{}]);
+    const ids = await many(40, 'wide.order', 'shared-backlog', [{}]);
     const held: string[] = [];
     for (let n = 0; n < 5; n++) {
       const { jobs } = await okApi('POST', '/ojs/v1/workers/fetch', { queues: ['shared-backlog'], count: 5 });
