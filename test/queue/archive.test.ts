@@ -209,6 +209,29 @@ describe('a discarded job', () => {
   });
 });
 
+describe('many jobs that end their retention together', () => {
+  it('are removed in bounded steps, one alarm after the other, until the queue sleeps', async () => {
+    const queue = new TestQueue();
+    await queue.cancel(await queue.add());
+    await queue.inside(({ sql }) => {
+      sql.exec(
+        `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+         INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, ended_at, body)
+         SELECT i, 2, 't', 0, 0, 0, ?1, ?1, ?1, '{}' FROM n`,
+        T0,
+      );
+    });
+    setTime(T0 + 8 * DAY);
+    const left: number[] = [];
+    for (let alarms = 0; alarms < 6 && (await queue.alarm()); alarms++) {
+      left.push((await queue.rows('SELECT key FROM jobs')).length);
+    }
+    expect(left[0]).toBeGreaterThan(0);
+    expect(left.at(-1)).toBe(0);
+    expect(await queue.armedAt()).toBeNull();
+  });
+});
+
 describe('dead letters', () => {
   it('are bounded: the oldest go first', async () => {
     const queue = new TestQueue();

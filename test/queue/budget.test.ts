@@ -48,6 +48,8 @@ async function life(queue: TestQueue, jobs: number, size: number, change: JobCha
   const count = await take(queue);
   expect(await queue.rows('SELECT chunk FROM archive')).toEqual([]);
   expect(await queue.counts()).toEqual({ pending: 1 });
+  // Nothing is left to do: the queue sleeps.
+  expect(await queue.armedAt()).toBeNull();
   expect(count.alarms).toBeLessThan(9);
   return (count.written - count.alarms) / jobs;
 }
