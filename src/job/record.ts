@@ -129,6 +129,8 @@ export interface JobHistory {
   retry_delay_ms?: number;
   /** Why the job was discarded. */
   reason?: string;
+  /** Until then (epoch ms) an unnamed nack is taken for the repeated report of the pushed attempt that failed last. */
+  told_until?: number;
   /** True when a human should look: the job is in the dead letter list. */
   dead_letter?: boolean;
 }

@@ -37,6 +37,14 @@ export interface Active {
   directive?: string;
 }
 
+/** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
+export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
+
+/** The execution limit of a pushed attempt in ms; undefined when it was pulled. */
+export function pushedTimeoutMs(active: Active): number | undefined {
+  return active.target === undefined ? undefined : active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS;
+}
+
 interface LeaseRow {
   /** Holder. */
   w?: string;

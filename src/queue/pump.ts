@@ -21,10 +21,10 @@ import type { AnnouncedType } from '../job/record';
 import { CallBudget } from './budget';
 import type { Claimed } from './claim';
 import { viewForRunner } from './find';
+import { pushedTimeoutMs } from './leases';
 import { PushSelector } from './push-select';
 import { settleDelivery } from './push-settle';
 import { PushTarget } from './push-target';
-import { LEASE_BEYOND_TIMEOUT_MS } from './rescue';
 import { writeMeta } from './schema';
 import { deliveryOf, type Random } from './settle';
 import type { QueueState } from './state';
@@ -147,7 +147,7 @@ export class Pump {
       const { q } = this.host;
       const now = this.host.now();
       const deliveries: Delivery[] = batch.map(({ row, active }) => {
-        const timeoutMs = active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS;
+        const timeoutMs = pushedTimeoutMs(active) ?? 0;
         // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
         const job = { ...renderJob(viewForRunner(q, row, now), q.variables), timeout_ms: timeoutMs };
         return { delivery_id: deliveryOf(q, row, active), job, timeoutMs };

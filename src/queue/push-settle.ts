@@ -1,9 +1,8 @@
 /** Writing what became of a delivery. Each runs inside a transaction. */
 import type { DeliveryOutcome } from '../dispatch/answer';
 import { rowByKey } from './find';
-import { LEASE_BEYOND_TIMEOUT_MS } from './rescue';
 import { historyOf, type JobRow } from './rows';
-import { complete, fail, namesClaim, type Random, undoClaim } from './settle';
+import { complete, fail, namesClaim, type Random, runningAttempt, undoClaim } from './settle';
 import type { QueueState } from './state';
 
 /** Writes the outcome of one delivery, unless its attempt has been ended by someone else. */
@@ -23,13 +22,7 @@ export function settleDelivery(
     return;
   }
   if (outcome.kind === 'completed') {
-    const attempt = {
-      startedAt: active.startedAt,
-      number: active.attempt,
-      claim: active.claim,
-      pushedTimeoutMs: active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS,
-    };
-    complete(q, row, attempt, outcome.result, now);
+    complete(q, row, runningAttempt(active), outcome.result, now);
   } else if (outcome.kind === 'failed') {
     fail(q, row, active, outcome.failure, now, random);
   } else {

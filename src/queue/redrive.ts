@@ -45,6 +45,7 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
     'dead_letter',
     'retry_delay_ms',
     'started_at',
+    'told_until',
   ] as const) {
     delete history[gone];
   }

@@ -13,7 +13,7 @@ import type { AckRequest, AttemptName, NackRequest } from './api';
 import { mustFind, rowByKey, viewOf, viewOfArchived, viewOfRow } from './find';
 import type { Active } from './leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from './rows';
-import { complete, fail, type Random, requeue } from './settle';
+import { complete, type EndedAttempt, fail, type Random, requeue, runningAttempt } from './settle';
 import type { QueueState } from './state';
 
 /** Does a report that names its attempt mean this one? Absent names match. */
@@ -59,19 +59,7 @@ export function ack(q: QueueState, request: AckRequest, now: number): JobView {
   const active = q.leases.active.get(row.key);
   if (active) {
     fence(q, row, active, request);
-    const pushed = active.target === undefined ? undefined : active.timeoutAt - active.startedAt;
-    return completed(
-      q,
-      row,
-      {
-        startedAt: active.startedAt,
-        number: active.attempt,
-        claim: active.claim,
-        ...(pushed !== undefined && { pushedTimeoutMs: pushed }),
-      },
-      request.result,
-      now,
-    );
+    return completed(q, row, runningAttempt(active), request.result, now);
   }
   const late = lateSuccess(q, row, request, now);
   if (late) return completed(q, row, late, request.result, now);
@@ -82,7 +70,7 @@ export function ack(q: QueueState, request: AckRequest, now: number): JobView {
 function completed(
   q: QueueState,
   row: JobRow,
-  attempt: { startedAt: number; number: number; claim: number; pushedTimeoutMs?: number },
+  attempt: EndedAttempt,
   result: string | undefined,
   now: number,
 ): JobView {
@@ -125,7 +113,7 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
   const { row } = found;
   const active = q.leases.active.get(row.key);
   if (!active) {
-    if (endedByThis(q, row, request)) return viewOf(q, found, now);
+    if (endedByThis(q, row, request, now)) return viewOf(q, found, now);
     throw notActive(request.job_id, stateOf(row, false, now));
   }
   fence(q, row, active, request);
@@ -138,10 +126,13 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
 }
 
 /** Is this the repeated report of the attempt that ended last? */
-function endedByThis(q: QueueState, row: JobRow, request: NackRequest): boolean {
-  if (!isNamed(request) || row.attempt === 0 || row.state === STATE.cancelled) return false;
+function endedByThis(q: QueueState, row: JobRow, request: NackRequest, now: number): boolean {
+  if (row.attempt === 0 || row.state === STATE.cancelled) return false;
+  const history = historyOf(row);
+  // A handler that reports by itself what the dispatcher has just recorded names nothing.
+  if (!isNamed(request) && !(history.told_until !== undefined && now <= history.told_until)) return false;
   if (!names(idOf(q.route, row), request, row.attempt, row.claims)) return false;
-  const last = historyOf(row).error;
+  const last = history.error;
   // An attempt that left no error was given back.
   if (last?.attempt !== row.attempt) return request.requeue === true && row.state === STATE.waiting;
   return last.code !== 'visibility_timeout';

@@ -6,9 +6,6 @@ import type { JobRow } from './rows';
 import { fail, quarantine, type Random } from './settle';
 import type { QueueState } from './state';
 
-/** Grace after which the server itself calls a pushed attempt timed out; before, the dispatcher's own timer does. */
-export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
-
 /** While the deployment's settings contradict each other nothing can be decided; this long until the next look, ms. */
 const LOOK_AGAIN_MS = 10_000;
 

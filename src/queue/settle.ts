@@ -10,7 +10,7 @@ import { decideFailure, type Failure } from '../job/retry/decide';
 import type { ReportedError } from './api';
 import { end } from './end';
 import { entersDueIndex } from './enqueue';
-import type { Active } from './leases';
+import { type Active, pushedTimeoutMs } from './leases';
 import { bodyOf, historyOf, idOf, type JobRow, STATE } from './rows';
 import type { QueueState } from './state';
 import { forgetRow } from './unique-keys';
@@ -34,11 +34,33 @@ const MAX_DETAILS = 16 * 1024;
 /** Injected randomness: one number in [0, 1). */
 export type Random = () => number;
 
+/** The attempt that a completion is about. */
+export interface EndedAttempt {
+  /** Epoch ms. */
+  startedAt: number;
+  /** Attempt number, from 1. */
+  number: number;
+  claim: number;
+  /** Execution limit in ms, when it was pushed. */
+  pushedTimeoutMs?: number;
+}
+
+/** The attempt that runs, as {@link complete} takes it. */
+export function runningAttempt(active: Active): EndedAttempt {
+  const pushed = pushedTimeoutMs(active);
+  return {
+    startedAt: active.startedAt,
+    number: active.attempt,
+    claim: active.claim,
+    ...(pushed !== undefined && { pushedTimeoutMs: pushed }),
+  };
+}
+
 /** The attempt succeeded. `result` is JSON text. */
 export function complete(
   q: QueueState,
   row: JobRow,
-  attempt: { startedAt: number; number: number; claim: number; pushedTimeoutMs?: number },
+  attempt: EndedAttempt,
   result: string | undefined,
   now: number,
 ): void {
@@ -115,6 +137,9 @@ export function fail(
   history.error = entry;
   history.errors = keepNewest([...(history.errors ?? []), entry]);
   history.started_at = active.startedAt;
+  const pushed = pushedTimeoutMs(active);
+  if (pushed === undefined) delete history.told_until;
+  else history.told_until = now + 2 * pushed;
   q.leases.release(active);
   const data = {
     job_type: row.type,

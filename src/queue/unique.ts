@@ -97,8 +97,12 @@ export function rivalsHere(q: QueueState, question: UniqueQuestion, now: number)
 
 /** 503: whether the job is a duplicate depends on a batch that is being decided. Nothing was written. */
 export function undecided(): ApiError {
-  return unavailable('A batch that is being enqueued has a job with the same unique fingerprint; try again.');
+  const { data } = unavailable('A batch that is being enqueued has a job with the same unique fingerprint; try again.');
+  return new ApiError({ ...data, details: { reason: UNDECIDED } });
 }
+
+/** `details.reason` of {@link undecided}. */
+export const UNDECIDED = 'undecided_batch';
 
 /** Decides what becomes of the jobs of one enqueue, in their order. Reads only. */
 export class UniquePlanner {

@@ -51,6 +51,16 @@ describe('a handler that reports its job itself', () => {
     expect(await api('POST', `/ojs/v1/jobs/${id}/ack`, stranger)).toMatchObject({ status: 409 });
   });
 
+  it('after the dispatcher recorded its failure is told the outcome, named or not', async () => {
+    const id = await enqueue('plain.order', [{ status: 500 }], { queue: 'reverse', retry: LATER });
+    await jobIn(id, 'retryable');
+    const delivery_id = await deliveryOf(id);
+    for (const body of [{}, { error: 'mine' }, { delivery_id }, { attempt: 1 }]) {
+      expect(await api('POST', `/ojs/v1/jobs/${id}/nack`, body)).toMatchObject({ status: 200 });
+    }
+    expect((await job(id)).errors).toHaveLength(1);
+  });
+
   it('names its delivery in a header as well', async () => {
     const id = await enqueue('plain.order', [{}], { queue: 'reverse' });
     await jobIn(id, 'completed');
