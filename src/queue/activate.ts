@@ -30,7 +30,7 @@ export function activate(q: QueueState, id: string, now: number): JobView {
     )
     .toArray();
   entersDueIndex(q, after);
-  if (dueAt <= now) q.workArrived = true;
+  if (dueAt <= now) q.arrived(now, row.type);
   else q.wake(dueAt);
   q.events.add('job.enqueued', idOf(q.route, row), now, { job_type: row.type, attempt: 0 });
   return viewOfRow(q, after, now);

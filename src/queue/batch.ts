@@ -164,7 +164,7 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
     q.sql.exec('UPDATE jobs SET state = ?, due_at = ? WHERE key = ?', real.state, real.due_at, real.key).toArray();
     if (real.due_at !== null) {
       entersDueIndex(q, real);
-      if (real.due_at <= now) q.workArrived = true;
+      if (real.due_at <= now) q.arrived(now, real.type);
       else q.wake(real.due_at);
     }
     if (real.expires_at !== null) {

@@ -5,7 +5,7 @@
  * on the alarm being on time. The alarm only makes happen what nobody asks for: it claims, starts deliveries, arms the
  * next wake and returns, and never throws. An alarm that was lost is armed again whenever the queue is touched.
  */
-import type { TargetConfig } from '../dispatch/config';
+import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/config';
 import type { StoppedTarget } from '../dispatch/health';
 import { ApiError, type Outcome, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
@@ -23,9 +23,6 @@ import type { Random } from './settle';
 import { QueueState } from './state';
 import { Waiters } from './waiters';
 import { type AlarmClock, planWake } from './wake';
-
-/** After an enqueue that is pushed at once, the alarm stands by in case the object dies before the push is on record. */
-const STANDBY_MS = 1_000;
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
@@ -58,6 +55,9 @@ export class QueueEngine {
     const { storage, config, random, clock } = host;
     migrate(storage);
     this.q = QueueState.open(storage.sql, config.retryVariables);
+    this.q.isPushed = (type) =>
+      targetFor(config.targets, this.q.name, type) !== undefined || ownsQueue(config.targets, this.q.name);
+    this.q.pushesAny = config.targets.some((target) => takesFrom(target, this.q.name));
     this.committer = new Committer(storage, clock, this.q, {
       now: () => host.now(),
       tidy: (q, now) => {
@@ -88,7 +88,7 @@ export class QueueEngine {
     this.watch();
     this.pump.beginEvent();
     try {
-      const value = await this.committer.run((now) => this.standingBy(now, operation));
+      const value = await this.committer.run(operation);
       this.pump.capacityFreed();
       return { ok: true, value };
     } catch (error) {
@@ -99,13 +99,7 @@ export class QueueEngine {
 
   /** As {@link write}, at once and in a transaction of its own. @throws what the operation throws */
   writeNow<T>(operation: (now: number) => T): T {
-    return this.committer.runNow((now) => this.standingBy(now, operation));
-  }
-
-  private standingBy<T>(now: number, operation: (now: number) => T): T {
-    const value = operation(now);
-    if (this.q.workArrived && this.pump.pushes && !this.q.paused) this.q.wake(now + STANDBY_MS);
-    return value;
+    return this.committer.runNow(operation);
   }
 
   /** The state to read from, with everything due treated as due. */

@@ -142,10 +142,10 @@ function insert(q: QueueState, job: NewJob, now: number): JobRow {
   );
   if (immediate) {
     if (q.lineLength !== null) q.lineLength++;
-    q.workArrived = true;
+    q.arrived(now, row.type);
   } else if (row.due_at !== null) {
     entersDueIndex(q, row);
-    if (row.due_at <= now) q.workArrived = true;
+    if (row.due_at <= now) q.arrived(now, row.type);
     else q.wake(row.due_at);
   }
   return row;

@@ -77,7 +77,7 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
   const fingerprint = fingerprintIn(row);
   if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
   entersDueIndex(q, after);
-  q.workArrived = true;
+  q.arrived(now, row.type);
   q.events.add('job.enqueued', idOf(q.route, row), now, { job_type: row.type, attempt: 0, redrive: true });
   return viewOfRow(q, after, now);
 }

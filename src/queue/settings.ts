@@ -11,7 +11,7 @@ export function setPaused(q: QueueState, paused: boolean, now: number): QueueSta
     q.pausedChangedAt = now;
     writeMeta(q.sql, 'paused', { paused, at: now });
     q.events.add(paused ? 'queue.paused' : 'queue.resumed', q.name, now, {});
-    if (!paused) q.workArrived = true;
+    if (!paused) q.arrived(now);
   }
   return { name: q.name, paused, changed_at: q.pausedChangedAt };
 }

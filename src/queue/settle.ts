@@ -195,7 +195,7 @@ function backInLine(q: QueueState, row: JobRow, now: number): void {
     q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
     q.wake(row.expires_at);
   }
-  if ((row.due_at as number) <= now) q.workArrived = true;
+  if ((row.due_at as number) <= now) q.arrived(now, row.type);
   else q.wake(row.due_at as number);
 }
 

@@ -11,6 +11,7 @@ import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { QueueConfig } from './api';
 import { ArchiveBuffer } from './archive';
 import { CheckpointTable } from './checkpoint-table';
+import { CronTable } from './cron-table';
 import { EventLog } from './events';
 import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
@@ -18,6 +19,9 @@ import { ProgressTable } from './progress-table';
 import { readMeta, writeMeta } from './schema';
 
 const DAY = 86_400_000;
+
+/** How long after a job became available the wake for its push stands by, ms. */
+const STANDBY_MS = 1_000;
 
 /** Defaults of a queue, in ms where they are times. */
 export const DEFAULTS = {
@@ -34,6 +38,7 @@ export class QueueState {
   readonly events: EventLog;
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
+  readonly crons: CronTable;
   /** How far workers that pull have read. */
   readonly pullScan = new Scan();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -56,6 +61,10 @@ export class QueueState {
   wanted = Number.POSITIVE_INFINITY;
   /** Did the running transaction make a job available? */
   workArrived = false;
+  /** Is a job of this type pushed? Jobs that workers pull need no wake once they are available. */
+  isPushed: (type: string) => boolean = () => false;
+  /** Is any job of this queue pushed? */
+  pushesAny = false;
 
   private constructor(
     readonly sql: SqlStorage,
@@ -69,6 +78,7 @@ export class QueueState {
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
+    this.crons = new CronTable(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -97,6 +107,7 @@ export class QueueState {
     this.progress.load();
     this.progress.extendLeases(this.leases);
     this.checkpoints.load();
+    this.crons.load();
     this.leases.recordedSequence = Math.max(this.leases.recordedSequence, (meta.get('sequence') as number) ?? 1);
     this.nextSequence = Math.max(this.leases.recordedSequence, this.highestSequence() + 1);
     this.priorities = readPriorities(this.sql);
@@ -138,6 +149,16 @@ export class QueueState {
   /** How far the line of immediate jobs is taken, as far as the cursors know. */
   head(): number {
     return this.scans().reduce((head, scan) => (scan.exact ? Math.max(head, scan.line) : head), this.leases.head);
+  }
+
+  /**
+   * A job of this type is available now. One that is pushed is pushed at once; the wake stands by in case this object
+   * dies before the push is on record.
+   * @param type absent: of any type
+   */
+  arrived(now: number, type?: string): void {
+    this.workArrived = true;
+    if (!this.paused && (type === undefined ? this.pushesAny : this.isPushed(type))) this.wake(now + STANDBY_MS);
   }
 
   /** Something this transaction wrote becomes due at `at` (epoch ms). */
