@@ -1,9 +1,10 @@
 /** Applies the numbered schema files of `migrations/` in one transaction, each once. */
 import schema0001 from '../../migrations/0001_queue.sql';
 import schema0002 from '../../migrations/0002_pull.sql';
+import schema0003 from '../../migrations/0003_cron.sql';
 
 /** In order; never edited once released. */
-const MIGRATIONS: readonly string[] = [schema0001, schema0002];
+const MIGRATIONS: readonly string[] = [schema0001, schema0002, schema0003];
 
 /** The version of a database that has none of the tables yet. */
 function versionOf(sql: SqlStorage): number {

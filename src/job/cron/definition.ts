@@ -1,0 +1,276 @@
+/**
+ * A cron entry as its owner wrote it: when it fires, what it enqueues, and what happens when fires overlap or were missed.
+ * {@link parseCron} is the only judge of what a valid one is; {@link jobOf} makes the job of one fire.
+ *
+ * | member | value | default |
+ * |---|---|---|
+ * | `name` | lower-case letters, digits, `.`, `-`; at most 255 characters | required |
+ * | `expression` (`cron`, `schedule`) | see `expression.ts` | required |
+ * | `timezone` | IANA name | `UTC` |
+ * | `overlap_policy` | `skip`, `allow`, `cancel_previous`, `enqueue` | `skip` |
+ * | `missed_policy` | `skip`, `fire_once`, `fire_all` | `fire_once` |
+ * | `max_catchup` | how many `fire_all` makes up for, 1 … 1000 | 100 |
+ * | `start_at`, `end_at` | times; both still fire | none |
+ * | `limit` | fires in all | none |
+ * | `enabled` | boolean | true |
+ * | `description` | at most 1000 characters | none |
+ * | `job_template` | `type`, `args`, `meta`, `options`: as in an enqueue, without `id`; or the same at the top level | required |
+ */
+import { isObject, optional, type Reader, readBoolean, readInteger, readName } from '../envelope/fields';
+import { MAX_ENVELOPE_BYTES, MAX_META_BYTES, utf8Bytes } from '../envelope/names';
+import { type ParsedJob, parseJob } from '../envelope/parse';
+import { invalidRequest, payloadTooLarge } from '../errors';
+import type { JobBody, NewJob } from '../record';
+import { formatInstant, parseInstant } from '../time';
+import { fingerprintOf } from '../unique';
+import { parseExpression } from './expression';
+import { MISSED_POLICIES, type MissedPolicy } from './missed';
+import { nextFire, type Schedule } from './schedule';
+import { readTemplate } from './template';
+import { isZone } from './zone';
+
+/**
+ * What happens to a fire while the job of the fire before has not ended: it is skipped, fires all the same, fires after
+ * cancelling that job, or fires when that job has ended.
+ */
+export const OVERLAP_POLICIES = ['skip', 'allow', 'cancel_previous', 'enqueue'] as const;
+export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
+
+/** A validated entry. Times in epoch ms. */
+export interface CronDefinition {
+  name: string;
+  /** As written. */
+  expression: string;
+  timezone: string;
+  overlap_policy: OverlapPolicy;
+  missed_policy: MissedPolicy;
+  max_catchup: number;
+  start_at?: number;
+  end_at?: number;
+  limit?: number;
+  enabled: boolean;
+  description?: string;
+  /** The group that declares it. */
+  group?: string;
+  /** The queue its jobs go to, which owns the entry. */
+  queue: string;
+  /** What each fire enqueues, as an enqueue would be written. */
+  template: Record<string, unknown>;
+  /** Fingerprint of the template's unique policy. */
+  fingerprint?: string;
+}
+
+const NAME = /^[a-z0-9][a-z0-9.-]*$/;
+const MAX_NAME_LENGTH = 255;
+
+/** Is this the name of an entry, or of a group? */
+export function isCronName(text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && NAME.test(text);
+}
+
+export const CRON_NAME_RULE = `must be lower-case letters, digits, "." and "-", starting with a letter or digit, at most ${MAX_NAME_LENGTH} characters`;
+
+export const readCronName: Reader<string> = (value, field) => {
+  if (typeof value === 'string' && isCronName(value)) return value;
+  throw invalidRequest(field, `${field} ${CRON_NAME_RULE}.`);
+};
+
+/** Where, when and over what an entry is read. */
+export interface CronContext {
+  /** Epoch ms. */
+  now: number;
+  /** The entry's path in the request, e.g. `entries[3]`. */
+  path?: string;
+  /** The entry that the request changes; what it leaves out stays. */
+  base?: CronDefinition;
+  /** The name in the path of the request; the body may repeat it. */
+  name?: string;
+}
+
+const EXPRESSION_NAMES = ['expression', 'cron', 'schedule'] as const;
+
+/**
+ * Reads an entry.
+ * @throws {ApiError} 400 naming the field, 413, 422 (a retry policy that is none)
+ */
+export async function parseCron(input: Record<string, unknown>, ctx: CronContext): Promise<CronDefinition> {
+  const prefix = ctx.path === undefined ? '' : `${ctx.path}.`;
+  const { base, now } = ctx;
+  const read = <T>(name: string, reader: Reader<T>): T | undefined => optional(input, name, reader, prefix);
+  /** A member that a change may take away by `null`. */
+  const kept = <T>(name: string, reader: Reader<T>, before: T | undefined): T | undefined =>
+    name in input ? read(name, reader) : before;
+
+  const name = readOwnName(input, ctx, prefix);
+  const expression = readExpression(input, base?.expression, prefix);
+  const instant: Reader<number> = (value, field) => readTime(value, field, now);
+  const missed = readMissed(input, prefix);
+  const start = kept('start_at', instant, base?.start_at);
+  const end = kept('end_at', instant, base?.end_at);
+  const limit = kept('limit', readInteger(1, 1_000_000_000), base?.limit);
+  const description = kept('description', readDescription, base?.description);
+  if (start !== undefined && end !== undefined && end < start) {
+    throw invalidRequest(`${prefix}end_at`, `${prefix}end_at must not be before ${prefix}start_at.`);
+  }
+  const { template, path } = readTemplate(input, base?.template, prefix);
+  const parsed = parseJob(template, { now, ...(path !== '' && { path }) });
+  const fingerprint = parsed.unique && (await fingerprintOf(parsed.unique.dimensions));
+  const definition: CronDefinition = {
+    name,
+    expression: expression.text,
+    timezone: read('timezone', readZone) ?? base?.timezone ?? 'UTC',
+    overlap_policy: read('overlap_policy', readWord(OVERLAP_POLICIES)) ?? base?.overlap_policy ?? 'skip',
+    missed_policy: missed.policy ?? base?.missed_policy ?? 'fire_once',
+    max_catchup: missed.max ?? base?.max_catchup ?? 100,
+    ...(start !== undefined && { start_at: start }),
+    ...(end !== undefined && { end_at: end }),
+    ...(limit !== undefined && { limit }),
+    enabled: readEnabled(read) ?? base?.enabled ?? true,
+    ...(description !== undefined && { description }),
+    ...(base?.group !== undefined && { group: base.group }),
+    queue: parsed.queue,
+    template,
+    ...(fingerprint !== undefined && { fingerprint }),
+  };
+  const { end: _, ...open } = scheduleOf(definition, now);
+  if (nextFire(open, now) === undefined) {
+    throw invalidRequest(expression.field, `${expression.field} "${expression.text}" never fires.`);
+  }
+  checkSize(definition, now, path);
+  return definition;
+}
+
+/** The schedule of an entry. @param anchor where intervals count from unless it has a start, epoch ms */
+export function scheduleOf(definition: CronDefinition, anchor: number): Schedule {
+  return {
+    expression: parseExpression(definition.expression, 'expression'),
+    zone: definition.timezone,
+    anchor: definition.start_at ?? anchor,
+    start: definition.start_at,
+    end: definition.end_at,
+  };
+}
+
+/** Do two entries fire at the same times? */
+export function sameSchedule(a: CronDefinition, b: CronDefinition): boolean {
+  return (
+    a.expression === b.expression && a.timezone === b.timezone && a.start_at === b.start_at && a.end_at === b.end_at
+  );
+}
+
+/** One fire. Times in epoch ms. */
+export interface Fire {
+  /** When it happens. */
+  now: number;
+  /** The time in the schedule that it stands for; absent when somebody triggered it. */
+  tick?: number;
+  /** The job's id, when it must be known beforehand. */
+  id?: string;
+}
+
+/** The job of one fire: the template, with relative times counted from the fire, and a note of where it comes from. */
+export function jobOf(definition: CronDefinition, fire: Fire): NewJob {
+  const parsed: ParsedJob = parseJob(definition.template, { now: fire.now });
+  const body: JobBody = {
+    ...parsed.body,
+    meta: {
+      ...parsed.body.meta,
+      cron_name: definition.name,
+      cron_triggered_at: formatInstant(fire.now),
+      ...(fire.tick !== undefined && { cron_scheduled_at: formatInstant(fire.tick) }),
+    },
+    ...(definition.fingerprint !== undefined && { fingerprint: definition.fingerprint }),
+  };
+  return {
+    ...parsed.job,
+    ...(fire.id !== undefined && { id: fire.id }),
+    ...(parsed.unique &&
+      definition.fingerprint !== undefined && {
+        unique: { fingerprint: definition.fingerprint, ...parsed.unique.policy },
+      }),
+    body: JSON.stringify(body),
+  };
+}
+
+/** What a fire adds to the job must still fit. */
+function checkSize(definition: CronDefinition, now: number, path: string): void {
+  const { body } = jobOf(definition, { now, tick: now });
+  const meta = utf8Bytes(JSON.stringify((JSON.parse(body) as JobBody).meta), MAX_META_BYTES);
+  const field = path === '' ? 'meta' : `${path}.meta`;
+  if (meta > MAX_META_BYTES) throw payloadTooLarge(field, meta, MAX_META_BYTES);
+  const bytes = utf8Bytes(body, MAX_ENVELOPE_BYTES);
+  if (bytes > MAX_ENVELOPE_BYTES) throw payloadTooLarge(path === '' ? 'body' : path, bytes, MAX_ENVELOPE_BYTES);
+}
+
+function readOwnName(input: Record<string, unknown>, { name, base }: CronContext, prefix: string): string {
+  const known = name ?? base?.name;
+  const written = optional(input, 'name', readCronName, prefix);
+  if (known === undefined && written === undefined) throw invalidRequest(`${prefix}name`, `${prefix}name is required.`);
+  if (known !== undefined && written !== undefined && written !== known) {
+    throw invalidRequest(`${prefix}name`, `${prefix}name cannot be changed; this entry is "${known}".`);
+  }
+  return written ?? (known as string);
+}
+
+/** The expression under any of its names. A client may send back all three and have changed one of them. */
+function readExpression(
+  input: Record<string, unknown>,
+  before: string | undefined,
+  prefix: string,
+): { text: string; field: string } {
+  const given = EXPRESSION_NAMES.filter((name) => (input[name] ?? null) !== null);
+  const name = given.find((other) => before !== undefined && input[other] !== before) ?? given[0];
+  if (name === undefined) {
+    if (before !== undefined) return { text: before, field: `${prefix}expression` };
+    throw invalidRequest(`${prefix}expression`, `${prefix}expression is required.`);
+  }
+  const field = prefix + name;
+  parseExpression(input[name], field);
+  return { text: input[name] as string, field };
+}
+
+/** `missed_policy` with `max_catchup`, or both in `missed_fires`. */
+function readMissed(input: Record<string, unknown>, prefix: string): { policy?: MissedPolicy; max?: number } {
+  const whole = input.missed_fires ?? undefined;
+  const nested = isObject(whole);
+  const members = nested
+    ? { missed_policy: whole.policy ?? whole.kind, max_catchup: whole.max_catchup }
+    : { missed_policy: input.missed_policy ?? whole, max_catchup: input.max_catchup };
+  const path = nested ? `${prefix}missed_fires.` : prefix;
+  const policy = optional(members, 'missed_policy', readMissedPolicy, path);
+  const max = optional(members, 'max_catchup', readInteger(1, 1000), path);
+  return { ...(policy !== undefined && { policy }), ...(max !== undefined && { max }) };
+}
+
+const readMissedPolicy: Reader<MissedPolicy> = (value, field) =>
+  readWord(MISSED_POLICIES)(typeof value === 'string' ? value.replaceAll('-', '_') : value, field);
+
+function readEnabled(read: <T>(name: string, reader: Reader<T>) => T | undefined): boolean | undefined {
+  const paused = read('paused', readBoolean);
+  return read('enabled', readBoolean) ?? (paused === undefined ? undefined : !paused);
+}
+
+const readZone: Reader<string> = (value, field) => {
+  if (typeof value === 'string' && isZone(value)) return value;
+  const example = 'such as "America/New_York" or "UTC"; offsets and abbreviations do not know of daylight saving';
+  throw invalidRequest(field, `${field} ${JSON.stringify(value)} is not the name of an IANA time zone, ${example}.`);
+};
+
+const readDescription: Reader<string> = (value, field) => (value === '' ? '' : readName(1000)(value, field));
+
+function readTime(value: unknown, field: string, now: number): number {
+  const time = parseInstant(value, now);
+  if (time !== undefined) return time;
+  throw invalidRequest(
+    field,
+    `${field} must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S".`,
+  );
+}
+
+function readWord<T extends string>(words: readonly T[]): Reader<T> {
+  return (value, field) => {
+    const word = words.find((known) => known === value);
+    if (word !== undefined) return word;
+    throw invalidRequest(field, `${field} must be one of ${words.join(', ')}.`);
+  };
+}

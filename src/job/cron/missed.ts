@@ -1,0 +1,50 @@
+/**
+ * What becomes of fires whose time has come: of the one that is on time, and of those that were missed because nobody was
+ * there to see them (the platform was down, or an alarm came late).
+ */
+import { firesBetween, lastFire, nextFire, type Schedule } from './schedule';
+
+/**
+ * `skip`: those missed are dropped. `fire_once`: the last one stands for all. `fire_all`: each is made up for, from the oldest
+ * on, up to a bound.
+ */
+export const MISSED_POLICIES = ['skip', 'fire_once', 'fire_all'] as const;
+export type MissedPolicy = (typeof MISSED_POLICIES)[number];
+
+/** A fire that is later than this has been missed, ms. Alarms may be late by as much when the platform moves an object. */
+export const ON_TIME_MS = 60_000;
+
+/** What is to be done. Times in epoch ms. */
+export interface DueFires {
+  /** To be fired now, in order. */
+  fires: number[];
+  /** The first and the last of those that are dropped. */
+  dropped?: { from: number; until: number };
+  /** The next fire after all of these. */
+  next: number | undefined;
+}
+
+/**
+ * Decides about the fires from `due` to `now`.
+ * @param due the first fire that has not been seen to, not after `now`
+ * @param maxCatchup how many `fire_all` makes up for at most, at least 1
+ */
+export function dueFires(
+  schedule: Schedule,
+  due: number,
+  now: number,
+  policy: MissedPolicy,
+  maxCatchup: number,
+): DueFires {
+  const last = lastFire(schedule, due, now);
+  const next = nextFire(schedule, last);
+  if (policy === 'fire_all') {
+    const fires = [due, ...firesBetween(schedule, due, now, maxCatchup - 1)];
+    const after = nextFire(schedule, fires.at(-1) ?? due);
+    const dropped = after !== undefined && after <= now ? { dropped: { from: after, until: last } } : {};
+    return { fires, ...dropped, next };
+  }
+  if (policy === 'skip' && now - last > ON_TIME_MS) return { fires: [], dropped: { from: due, until: last }, next };
+  if (due === last) return { fires: [last], next };
+  return { fires: [last], dropped: { from: due, until: lastFire(schedule, due, last - 1) }, next };
+}

@@ -1,0 +1,132 @@
+/**
+ * When a schedule fires: pure functions from an instant to the fires after it.
+ *
+ * The cron library finds matching local times, on a calendar without time zones; which instants they stand for is decided here:
+ *
+ *  - a local time that the clock skips fires once, the moment the clock has jumped, together with all others it skipped;
+ *  - a local time that comes twice fires the first time. But an expression that matches every hour says how often rather than
+ *    at which time of the day, and goes on firing: nothing stops for an hour because clocks go back.
+ *
+ * Fires lie on whole seconds, those of `@every` at whole intervals from their anchor.
+ */
+import { Cron } from 'croner';
+import type { Expression } from './expression';
+import { offsetAt, resolveLocal } from './zone';
+
+const SECOND = 1000;
+
+/** Beyond this, nothing is looked for (the year 9000), epoch ms. */
+const END_OF_TIME = 221_845_392_000_000;
+
+export interface Schedule {
+  expression: Expression;
+  /** IANA name. */
+  zone: string;
+  /** Intervals count from here, epoch ms. */
+  anchor: number;
+  /** No fire before this, epoch ms. */
+  start?: number | undefined;
+  /** No fire after this, epoch ms. */
+  end?: number | undefined;
+}
+
+/** The first fire strictly after an instant; undefined when there is none any more. Epoch ms. */
+export function nextFire(schedule: Schedule, after: number): number | undefined {
+  const { expression, start, end } = schedule;
+  const from = start === undefined ? after : Math.max(after, start - 1);
+  const next =
+    expression.kind === 'every'
+      ? nextInterval(expression.ms, schedule.anchor, from)
+      : nextMatch(expression.pattern, expression.everyHour, schedule.zone, from);
+  return next === undefined || next > (end ?? END_OF_TIME) ? undefined : next;
+}
+
+/** Up to `limit` fires strictly after `after`, at most `until`, in order. */
+export function firesBetween(schedule: Schedule, after: number, until: number, limit: number): number[] {
+  const fires: number[] = [];
+  for (let at = nextFire(schedule, after); at !== undefined && at <= until; at = nextFire(schedule, at)) {
+    if (fires.length === limit) break;
+    fires.push(at);
+  }
+  return fires;
+}
+
+/**
+ * The last of the fires from `from` to `until`.
+ * @param from a fire, not after `until`
+ */
+export function lastFire(schedule: Schedule, from: number, until: number): number {
+  const second = nextFire(schedule, from);
+  if (second === undefined || second > until) return from;
+  // There is a fire in (low, until] and none in (high, until]: halving finds the last one however many there are.
+  let low = Math.floor((second - 1) / SECOND);
+  let high = Math.floor(until / SECOND);
+  let last = second;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    const next = nextFire(schedule, middle * SECOND);
+    if (next !== undefined && next <= until) {
+      low = middle;
+      last = next;
+    } else high = middle;
+  }
+  const beyond = nextFire(schedule, last);
+  return beyond !== undefined && beyond <= until ? beyond : last;
+}
+
+function nextInterval(ms: number, anchor: number, after: number): number {
+  if (after < anchor) return anchor;
+  return anchor + (Math.floor((after - anchor) / ms) + 1) * ms;
+}
+
+function nextMatch(pattern: string, everyHour: boolean, zone: string, after: number): number | undefined {
+  const from = Math.floor(after / SECOND) * SECOND;
+  const local = from + offsetAt(zone, from);
+  const here = resolveLocal(zone, local);
+  const again = everyHour && here.kind === 'twice' ? secondPass(pattern, zone, local, here, from) : undefined;
+  const next = firstPass(pattern, zone, local, from);
+  return again !== undefined && (next === undefined || again < next) ? again : next;
+}
+
+/** The next match, local times that come twice counted the first time only. */
+function firstPass(pattern: string, zone: string, local: number, from: number): number | undefined {
+  for (let match = nextLocal(pattern, local); match !== undefined; ) {
+    const found = resolveLocal(zone, match);
+    const at = found.kind === 'once' ? found.at : found.kind === 'skipped' ? found.change : found.first;
+    if (at > from) return at;
+    // What comes twice is over until the clock has passed it again; what was skipped lies behind.
+    const resume = found.kind === 'twice' ? found.change + (match - found.first) - SECOND : match;
+    match = nextLocal(pattern, Math.max(resume, match));
+  }
+  return undefined;
+}
+
+/** The next match while the clock goes over its local times again. */
+function secondPass(
+  pattern: string,
+  zone: string,
+  local: number,
+  here: { first: number; second: number; change: number },
+  from: number,
+): number | undefined {
+  // During the first pass: from the local time on that the clock is set back to.
+  const setBackTo = here.change + (local - here.second);
+  const match = nextLocal(pattern, from < here.change ? setBackTo - SECOND : local);
+  const found = match === undefined ? undefined : resolveLocal(zone, match);
+  return found?.kind === 'twice' && found.second > from ? found.second : undefined;
+}
+
+const patterns = new Map<string, Cron>();
+const MAX_PATTERNS = 1000;
+
+/** The first matching local time strictly after a local time. */
+function nextLocal(pattern: string, local: number): number | undefined {
+  let cron = patterns.get(pattern);
+  if (!cron) {
+    if (patterns.size >= MAX_PATTERNS) patterns.clear();
+    // A fixed offset of none: the library must not apply rules of its own to gaps and overlaps.
+    cron = new Cron(pattern, { mode: '6-part', utcOffset: 0, paused: true });
+    patterns.set(pattern, cron);
+  }
+  return cron.nextRun(new Date(local))?.getTime();
+}

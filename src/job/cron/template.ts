@@ -1,0 +1,63 @@
+/** What the fires of an entry enqueue, as it stands in the request: in `job_template`, or beside the entry's own members. */
+import { optional, readDuration, readMilliseconds, readObject } from '../envelope/fields';
+import { invalidRequest } from '../errors';
+
+/** Members of a job that may stand beside those of the entry. Times are not among them: they belong into `options`. */
+const FLAT_OPTIONS = [
+  'queue',
+  'priority',
+  'timeout_ms',
+  'visibility_timeout_ms',
+  'retry',
+  'max_attempts',
+  'unique',
+  'rate_limit',
+  'tags',
+  'meta',
+] as const;
+
+/**
+ * Reads a template without judging the job in it.
+ * @param before the template to change; one given whole replaces it
+ * @param prefix path of the entry, with a dot at its end, or empty
+ * @returns the template, and the path under which its members stand in the request
+ */
+export function readTemplate(
+  input: Record<string, unknown>,
+  before: Record<string, unknown> | undefined,
+  prefix: string,
+): { template: Record<string, unknown>; path: string } {
+  const given = optional(input, 'job_template', readObject, prefix);
+  const path = given ? `${prefix}job_template` : prefix.slice(0, -1);
+  const source = given ?? input;
+  const inherited = given ? undefined : before;
+  if (given && (given.id ?? null) !== null) {
+    throw invalidRequest(`${path}.id`, `${path}.id cannot be chosen: each fire makes a job of its own.`);
+  }
+  const names = given ? Object.keys(given) : ['type', 'args', 'schema', 'version'];
+  const template: Record<string, unknown> = { ...inherited };
+  for (const name of names) if ((source[name] ?? null) !== null && name !== 'options') template[name] = source[name];
+  if (source.type === null) template.type = null;
+  template.args ??= [];
+  const at = path === '' ? '' : `${path}.`;
+  const own = optional(source, 'options', readObject, at);
+  const flat = given
+    ? {}
+    : Object.fromEntries(FLAT_OPTIONS.flatMap((name) => (name in input ? [[name, input[name]]] : [])));
+  template.options = withTimeout(
+    { ...flat, ...(own ?? (inherited?.options as object | undefined)), ...(!own && flat) },
+    `${at}options`,
+  );
+  return { template, path };
+}
+
+/** `timeout` in seconds, as cron entries of the Open Job Spec have it, becomes `timeout_ms`. */
+function withTimeout(options: Record<string, unknown>, path: string): Record<string, unknown> {
+  const { timeout, ...rest } = options;
+  if (timeout === undefined || timeout === null) return rest;
+  if ((rest.timeout_ms ?? null) !== null) {
+    throw invalidRequest(`${path}.timeout`, `${path}.timeout cannot stand beside ${path}.timeout_ms.`);
+  }
+  const ms = typeof timeout === 'number' ? timeout * 1000 : readDuration(timeout, `${path}.timeout`);
+  return { ...rest, timeout_ms: readMilliseconds(ms, `${path}.timeout`) };
+}

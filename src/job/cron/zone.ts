@@ -1,0 +1,95 @@
+/**
+ * Time zones: which instant a local time stands for. Local times are written as the epoch ms they would be in UTC.
+ *
+ * When clocks go forward, local times are missing; when they go back, some come twice. {@link resolveLocal} tells the three
+ * cases apart, and leaves it to the schedule what to make of them.
+ */
+
+const SECOND = 1000;
+const DAY = 86_400_000;
+
+/** Names of the zone that has no rules. */
+const UTC_NAMES: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GMT']);
+
+const IANA_NAME = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+){1,2}$/;
+
+/**
+ * Is this the name of a zone in the IANA database? Only `Area/Location` and `UTC`, `GMT` count: an abbreviation such as `EST`,
+ * or an offset such as `+05:00`, is something that date libraries accept as well, but it does not know of daylight saving.
+ */
+export function isZone(name: string): boolean {
+  if (UTC_NAMES.has(name)) return true;
+  if (!IANA_NAME.test(name)) return false;
+  try {
+    formatter(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+function formatter(zone: string): Intl.DateTimeFormat {
+  let known = formatters.get(zone);
+  if (!known) {
+    known = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    formatters.set(zone, known);
+  }
+  return known;
+}
+
+/** How far a zone is ahead of UTC at an instant, ms. */
+export function offsetAt(zone: string, instant: number): number {
+  if (UTC_NAMES.has(zone)) return 0;
+  const whole = Math.floor(instant / SECOND) * SECOND;
+  const part: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
+  for (const { type, value } of formatter(zone).formatToParts(whole)) part[type] = Number(value);
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
+  return Date.UTC(year, month - 1, day, hour, minute, second) - whole;
+}
+
+/** What a local time stands for, epoch ms. */
+export type Resolved =
+  | { kind: 'once'; at: number }
+  /** The clock goes back over it. `change`: the instant at which it does; `first < change <= second`. */
+  | { kind: 'twice'; first: number; second: number; change: number }
+  /** The clock goes forward over it, at `change`. */
+  | { kind: 'skipped'; change: number };
+
+/** Finds the instant of a local time. Whole seconds. */
+export function resolveLocal(zone: string, local: number): Resolved {
+  // No offset is larger than a day, so these two lie before and after every instant the local time may stand for.
+  const before = offsetAt(zone, local - DAY);
+  const after = offsetAt(zone, local + DAY);
+  if (before === after) return { kind: 'once', at: local - before };
+  const early = local - Math.max(before, after);
+  const late = local - Math.min(before, after);
+  const isEarly = early + offsetAt(zone, early) === local;
+  const isLate = late + offsetAt(zone, late) === local;
+  if (isEarly && isLate) return { kind: 'twice', first: early, second: late, change: changeBetween(zone, early, late) };
+  if (isEarly || isLate) return { kind: 'once', at: isEarly ? early : late };
+  return { kind: 'skipped', change: changeBetween(zone, early, late) };
+}
+
+/** The first whole second after `from` whose offset is not that of `from`; at most `to`, where it is another one. */
+function changeBetween(zone: string, from: number, to: number): number {
+  const offset = offsetAt(zone, from);
+  let same = from / SECOND;
+  let other = to / SECOND;
+  while (other - same > 1) {
+    const middle = Math.floor((same + other) / 2);
+    if (offsetAt(zone, middle * SECOND) === offset) same = middle;
+    else other = middle;
+  }
+  return other * SECOND;
+}
