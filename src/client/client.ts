@@ -88,7 +88,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /**
    * Enqueues a job. When it resolves, the job is stored durably.
    *
-   * @returns the job; with a unique policy that ignores duplicates possibly the one that existed
+   * @returns the job; with a unique policy that ignores duplicates possibly the one that existed, `deduplicated: true`
    * @throws {InvalidJobError} {@link DuplicateJobError} {@link QueueFullError} {@link UnavailableError} and others
    * @example
    * await tocsin.enqueue('image.resize', [{ key: 'a.png', width: 800 }], { queue: 'images', maxAttempts: 5 });
@@ -147,7 +147,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     return await withRetries(this.#retrier, repeatable, async ({ mayHaveHappened }) => {
       try {
         if (asBatch) return await this.#postBatch(jobs);
-        return [jobOf(await this.#send('POST', '/jobs', jobs[0]?.json ?? ''))];
+        return [enqueuedJobOf(await this.#send('POST', '/jobs', jobs[0]?.json ?? ''))];
       } catch (error) {
         const ours = error instanceof DuplicateJobError && jobs.some((job) => job.id === error.existingJobId);
         if (ours && mayHaveHappened) return await this.#existing(jobs, error);
@@ -188,6 +188,12 @@ function pathOf(id: string): string {
 
 function jobOf(answer: unknown): JobEnvelope {
   return asJob(member(answer, 'job'));
+}
+
+/** A batch says of each job that it existed already; the answer to a single one says so beside the job. */
+function enqueuedJobOf(answer: unknown): JobEnvelope {
+  const job = jobOf(answer);
+  return member(answer, 'deduplicated') === true ? { ...job, deduplicated: true } : job;
 }
 
 function asJob(value: unknown): JobEnvelope {

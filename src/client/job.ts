@@ -1,4 +1,5 @@
 /** A job as a producer writes it, and its JSON. */
+import type { JobState } from '../job/record';
 import type { Duration, RetryPolicy } from '../job/wire';
 import { InvalidJobError } from './errors';
 
@@ -7,16 +8,22 @@ export type Moment = Date | number | string;
 
 /** Avoids a second job that does the same. */
 export interface UniqueOptions {
-  /** What makes two jobs the same; `type` always does. Default `["type"]`. */
+  /** What makes two jobs the same; `type` always does. Without `queue`, jobs of all queues count. Default `["type"]`. */
   keys?: ('type' | 'queue' | 'args' | 'meta')[];
+  /** Your own key in place of arguments; 1 … 255 characters. */
+  key?: string;
+  /** Members of the objects in `args` that count; the others may differ. */
   args_keys?: string[];
+  /** Members of `meta` that count. */
   meta_keys?: string[];
-  /** For how long, from the existing job's creation. */
+  /** For how long, from the existing job's creation. Default: as long as its state counts. */
   period?: Duration;
   /** States in which an existing job counts. Default: the non-terminal ones. */
-  states?: string[];
-  /** Default `reject`: {@link DuplicateJobError}. */
-  on_conflict?: 'reject' | 'replace' | 'replace_except_schedule' | 'ignore';
+  states?: JobState[];
+  /** In place of `states`: not yet running; not yet ended; until it is removed. */
+  unique_while?: 'queued' | 'active' | 'exists';
+  /** Default `reject`: {@link DuplicateJobError}. With `ignore` the existing job is returned, `deduplicated`. */
+  on_conflict?: 'reject' | 'ignore' | 'ignore_new' | 'replace' | 'cancel_existing' | 'replace_except_schedule';
 }
 
 /** What may be said about a job beside its type and arguments. All optional. */

@@ -8,15 +8,19 @@ import type { Env } from '../config';
 import { ApiError, duplicate, type Outcome, unwrap } from '../job/errors';
 import { type JobState, type JobView, TERMINAL_STATES, type UniquePolicy } from '../job/record';
 import { blocks, initialState, keepSchedule } from '../job/unique';
-import type { EnqueuedJob, UniqueRivals } from '../queue/api';
-import { duplicateOfEntry, undecided } from '../queue/unique';
+import type { EnqueuedJob, UniqueQuestion, UniqueRivals } from '../queue/api';
+import { duplicateOfEntry, UNDECIDED, undecided } from '../queue/unique';
 import type { Wanted } from '../unique/api';
 import { Reservations } from '../unique/reservation';
 import { type BatchGroup, type Entry, enqueueAcross, groupByQueue } from './batch';
 import { inParallel, queueObject } from './objects';
 
+/** How often an enqueue is tried again that depends on a batch under way, and how long it waits at first, ms. */
+const TRIES = 6;
+const PAUSE_MS = 20;
+
 /**
- * Enqueues all entries, or none.
+ * Enqueues all entries, or none. A batch under way that decides about them is over in a moment, as a rule, and waited for.
  * @param numbered name the entry's place in errors
  * @returns one job for each entry, in order
  */
@@ -25,12 +29,21 @@ export async function enqueueEntries(
   entries: readonly Entry[],
   numbered: boolean,
 ): Promise<Outcome<EnqueuedJob[]>> {
-  const outcome = entries.some((entry) => globalPolicy(entry) !== undefined)
-    ? await enqueueReserved(env, entries)
-    : await enqueueAcross(env, groupByQueue(entries));
+  let outcome = await enqueueOnce(env, entries);
+  for (let tries = 1; tries < TRIES && !outcome.ok && outcome.error.details?.reason === UNDECIDED; tries++) {
+    // At random, so that two batches that met do not meet again.
+    await scheduler.wait(PAUSE_MS * 2 ** tries * Math.random());
+    outcome = await enqueueOnce(env, entries);
+  }
   if (outcome.ok || numbered) return outcome;
   const { index: _, ...details } = outcome.error.details ?? {};
   return { ok: false, error: { ...outcome.error, details } };
+}
+
+async function enqueueOnce(env: Env, entries: readonly Entry[]): Promise<Outcome<EnqueuedJob[]>> {
+  return entries.some((entry) => globalPolicy(entry) !== undefined)
+    ? enqueueReserved(env, entries)
+    : enqueueAcross(env, groupByQueue(entries));
 }
 
 function globalPolicy({ job }: Entry): UniquePolicy | undefined {
@@ -47,7 +60,20 @@ async function enqueueReserved(env: Env, entries: readonly Entry[]): Promise<Out
       const policy = globalPolicy(entry);
       return policy ? [{ fingerprint: policy.fingerprint, queue: entry.queue }] : [];
     });
-    const plan = new Plan(entries, await askHolders(env, entries, wanted, reservations), Date.now());
+    let existing: EnqueuedJob | undefined;
+    const policy = entries.length === 1 ? globalPolicy(entries[0] as Entry) : undefined;
+    const mayPeek = policy?.on_conflict === 'reject' || policy?.on_conflict === 'ignore';
+    const holders = await reservations.reserve(
+      wanted,
+      mayPeek
+        ? async (seen) => {
+            existing = await jobInTheWay(env, policy, seen);
+            return existing !== undefined;
+          }
+        : undefined,
+    );
+    if (!holders) return { ok: true, value: existing ? [existing] : [] };
+    const plan = new Plan(entries, await askHolders(env, entries, wanted, holders, reservations), Date.now());
     const groups = coordinatedBy(coordinator, groupByQueue(plan.entries));
     settled = groups.length === 0;
     const outcome = await enqueueAcross(env, groups, {
@@ -74,15 +100,16 @@ function coordinatedBy(coordinator: string, groups: BatchGroup[]): BatchGroup[] 
 /** Answers of other queues, by entry. */
 type Rivals = Map<number, UniqueRivals[]>;
 
-/** Reserves, then asks every queue that may hold a fingerprint, except the one its entry goes to. */
+/** Asks every queue that may hold a fingerprint, except the one its entry goes to. */
 async function askHolders(
   env: Env,
   entries: readonly Entry[],
-  wanted: Wanted[],
+  wanted: readonly Wanted[],
+  holders: readonly Wanted[],
   reservations: Reservations,
 ): Promise<Rivals> {
   const queuesOf = new Map<string, Set<string>>();
-  for (const { fingerprint, queue } of await reservations.reserve(wanted)) {
+  for (const { fingerprint, queue } of holders) {
     queuesOf.set(fingerprint, (queuesOf.get(fingerprint) ?? new Set()).add(queue));
   }
   const questions = new Map<string, { index: number; policy: UniquePolicy }[]>();
@@ -99,11 +126,7 @@ async function askHolders(
   await inParallel([...questions], async ([queue, asked]) => {
     const answers = await queueObject(env, queue).uniqueRivals(
       queue,
-      asked.map(({ policy: { fingerprint, states, period_ms } }) => ({
-        fingerprint,
-        states,
-        ...(period_ms !== undefined && { period_ms }),
-      })),
+      asked.map(({ policy }) => questionOf(policy)),
     );
     for (const [at, { index, policy }] of asked.entries()) {
       const answer = answers[at] as UniqueRivals;
@@ -114,6 +137,27 @@ async function askHolders(
   });
   reservations.foundVacant(vacant);
   return rivals;
+}
+
+function questionOf({ fingerprint, states, period_ms }: UniquePolicy): UniqueQuestion {
+  return { fingerprint, states, ...(period_ms !== undefined && { period_ms }) };
+}
+
+/**
+ * Looks into the queues without a reservation, while others have it. A job that is seen in the way was in the way at that
+ * moment, which is all that refusing or ignoring a duplicate takes.
+ */
+async function jobInTheWay(
+  env: Env,
+  policy: UniquePolicy,
+  holders: readonly Wanted[],
+): Promise<EnqueuedJob | undefined> {
+  const answers = await inParallel(holders, ({ queue }) =>
+    queueObject(env, queue).uniqueRivals(queue, [questionOf(policy)]),
+  );
+  const [seen] = answers.flat().flatMap(({ blocking }) => blocking);
+  if (seen && policy.on_conflict === 'reject') throw duplicate(seen.record.id, seen.record.state);
+  return seen && { ...seen, deduplicated: true };
 }
 
 /** Cancels jobs that are replaced. One that has ended by now is out of the way as well. */

@@ -90,6 +90,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   expires_at?: string;
   tags?: string[];
   unique?: unknown;
+  /** Only in answers to an enqueue: the job existed already, and the unique policy said to leave it at that. */
+  deduplicated?: boolean;
   rate_limit?: unknown;
   schema?: unknown;
   version?: number | string;

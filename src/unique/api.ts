@@ -17,6 +17,8 @@ export interface ReserveRequest {
   ttl_ms: number;
   /** Give up waiting after so long, ms. */
   wait_ms: number;
+  /** If it has to wait, be told when the one before is done, without a reservation: its job may settle the matter. */
+  peek: boolean;
 }
 
 /** An enqueue of which nobody knows whether it is still on its way to `queue`. */
@@ -26,6 +28,8 @@ export interface Doubt extends Wanted {
 }
 
 export interface Reservation {
+  /** False after a peek: nothing is reserved. */
+  granted: boolean;
   /** Queues that may have a job with one of the fingerprints already. */
   holders: Wanted[];
   /** To be decided (`batchDecision` of the coordinator) before anything is concluded from what the queues hold. */

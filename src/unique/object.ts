@@ -75,7 +75,9 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
       if (this.reserved.get(fingerprint)?.ticket === ticket) this.remove(fingerprint, queue);
     }
     for (const [fingerprint, holder] of this.reserved) {
-      if (holder.ticket === ticket) this.reserved.delete(fingerprint);
+      if (holder.ticket !== ticket) continue;
+      this.reserved.delete(fingerprint);
+      this.letPeek(fingerprint);
     }
     this.grantAll();
   }
@@ -134,6 +136,20 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     this.watchForExpiry(now);
   }
 
+  /**
+   * Lets all who wait for this fingerprint look at what has come of the reservation that just ended. Where many send the
+   * same job at once, all but the first are duplicates and need not stand in line to hear it.
+   */
+  private letPeek(fingerprint: string): void {
+    this.waiting = this.waiting.filter(({ request, resolve, timer }) => {
+      if (!request.peek || !request.wanted.some((want) => want.fingerprint === fingerprint)) return true;
+      clearTimeout(timer);
+      const holders = this.rowsOf(fingerprint).map(({ queue }) => ({ fingerprint, queue }));
+      resolve({ ok: true, value: { granted: false, holders, doubts: [] } });
+      return false;
+    });
+  }
+
   /** Somebody waits: looks again when the first reservation ends by itself. */
   private watchForExpiry(now: number): void {
     if (this.expiry !== undefined) clearTimeout(this.expiry);
@@ -156,7 +172,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   private grant(request: ReserveRequest, now: number): Reservation {
     const { ticket, coordinator, wanted } = request;
-    const reservation: Reservation = { holders: [], doubts: [] };
+    const reservation: Reservation = { granted: true, holders: [], doubts: [] };
     const ttl = Math.min(request.ttl_ms, MAX_RESERVATION_MS);
     this.ctx.storage.transactionSync(() => {
       for (const fingerprint of new Set(wanted.map((want) => want.fingerprint))) {

@@ -41,10 +41,16 @@ export class Reservations {
 
   /**
    * Reserves fingerprints, each for the queue its job goes to.
-   * @returns the queues that may have a job with one of them
+   * @param settles for one fingerprint: asked, each time another enqueue of it has ended, whether a reservation is still
+   * needed, given the queues that may have a job with it
+   * @returns the queues that may have a job with one of them; undefined when no reservation is needed
    * @throws {ApiError} 503 when others keep them for too long
    */
-  async reserve(wanted: readonly Wanted[]): Promise<Wanted[]> {
+  async reserve(
+    wanted: readonly Wanted[],
+    settles?: (holders: readonly Wanted[]) => Promise<boolean>,
+  ): Promise<Wanted[] | undefined> {
+    const deadline = Date.now() + WAIT_MS;
     const shards = new Map<string, Wanted[]>();
     for (const want of wanted) {
       const shard = shardOf(want.fingerprint);
@@ -54,15 +60,25 @@ export class Reservations {
     for (const name of [...shards.keys()].sort()) {
       // Noted before the call: an answer that is lost may have been a yes.
       this.held.push(name);
-      const reservation = unwrap(
-        await lockObject(this.env, name).reserve(name, {
-          ticket: this.ticket,
-          coordinator: this.coordinator,
-          wanted: shards.get(name) ?? [],
-          ttl_ms: wanted.length === 1 ? TTL_MS.job : TTL_MS.batch,
-          wait_ms: WAIT_MS,
-        }),
-      );
+      const ask = async () =>
+        unwrap(
+          await lockObject(this.env, name).reserve(name, {
+            ticket: this.ticket,
+            coordinator: this.coordinator,
+            wanted: shards.get(name) ?? [],
+            ttl_ms: wanted.length === 1 ? TTL_MS.job : TTL_MS.batch,
+            wait_ms: Math.max(1, deadline - Date.now()),
+            peek: settles !== undefined,
+          }),
+        );
+      let reservation = await ask();
+      while (!reservation.granted) {
+        if (await settles?.(reservation.holders)) {
+          this.held.pop();
+          return undefined;
+        }
+        reservation = await ask();
+      }
       for (const doubt of reservation.doubts) await this.decide(doubt);
       holders.push(...reservation.holders);
     }

@@ -48,6 +48,22 @@ describe('an enqueue', () => {
     });
   });
 
+  it('tells a job that existed already from a new one, alone and in a batch', async () => {
+    const job = { id: 'id-7', type: 'a', state: 'active' };
+    const { client } = fakeQueue(({ path }) =>
+      path === '/jobs'
+        ? Response.json({ job, deduplicated: true })
+        : Response.json({ jobs: [{ ...job, deduplicated: true }, job], enqueued: 1, deduplicated: 1 }, { status: 201 }),
+    );
+    const options = { unique: { key: 'one', on_conflict: 'ignore' } } as const;
+    expect(await client.enqueue('a', [], options)).toEqual({ ...job, deduplicated: true });
+    const both = await client.enqueueMany([
+      { type: 'a', args: [], options },
+      { type: 'a', args: [] },
+    ]);
+    expect(both).toEqual([{ ...job, deduplicated: true }, job]);
+  });
+
   it.each([
     [1500, '+PT1.500S'],
     ['250', '+PT0.250S'],

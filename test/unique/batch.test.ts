@@ -85,6 +85,15 @@ it('a batch that was refused leaves no fingerprint behind', async () => {
   await enqueued('a', one);
 });
 
+it('batches that meet in the queues they hold are decided one after the other', async () => {
+  const unique = { keys: ['type', 'queue'], on_conflict: 'ignore' };
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, (_, n) => postBatch(...(n % 2 ? ['a', 'b'] : ['b', 'a']).map((q) => entry(q, unique)))),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(201));
+  for (const queue of ['a', 'b']) expect(await counts(queue)).toMatchObject({ available: 1 });
+});
+
 it('two batches that cross each other do not wait for ever: every fingerprint ends up with one job', async () => {
   const ignore = (key: string) => ({ key, on_conflict: 'ignore' });
   const batches = Array.from({ length: 10 }, (_, n) => {
