@@ -15,6 +15,8 @@ import type {
   WorkerSummary,
   WorkerView,
 } from '../queue/api';
+import type { CronPlace } from '../queue/cron-api';
+import { CronPlaces } from './crons';
 import { WorkerRegistry } from './workers';
 
 type Row = { route: number; name: string; created_at: number };
@@ -22,6 +24,7 @@ type Row = { route: number; name: string; created_at: number };
 export class DirectoryObject extends DurableObject<Env> implements DirectoryApi {
   private ready = false;
   private registry: WorkerRegistry | undefined;
+  private places: CronPlaces | undefined;
 
   /** Registers a queue, once; a later call answers the same. */
   async register(name: string): Promise<KnownQueue> {
@@ -56,6 +59,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     await this.ctx.storage.deleteAll();
     this.ready = false;
     this.registry = undefined;
+    this.places = undefined;
   }
 
   // ---- workers that pull -------------------------------------------------------------------------------------------
@@ -86,6 +90,33 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   async workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]> {
     return this.workerRegistry.events.read(request);
+  }
+
+  // ---- cron entries -----------------------------------------------------------------------------------------------
+
+  async placeCron(name: string, queue: string): Promise<CronPlace> {
+    return this.cronPlaces.place(name, queue, Date.now());
+  }
+
+  async cronPlace(name: string): Promise<CronPlace | null> {
+    return this.cronPlaces.find(name);
+  }
+
+  async settleCron(name: string, version: number): Promise<void> {
+    this.cronPlaces.settle(name, version);
+  }
+
+  async dropCron(name: string, version: number): Promise<void> {
+    this.cronPlaces.drop(name, version);
+  }
+
+  async cronQueues(): Promise<string[]> {
+    return this.cronPlaces.queues();
+  }
+
+  private get cronPlaces(): CronPlaces {
+    this.places ??= new CronPlaces(this.ctx.storage);
+    return this.places;
   }
 
   private get workerRegistry(): WorkerRegistry {

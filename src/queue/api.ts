@@ -8,6 +8,7 @@
 import type { Outcome } from '../job/errors';
 import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput, UniquePolicy } from '../job/record';
 import type { StoredCheckpoint } from './checkpoint-table';
+import type { CronDirectoryApi, CronQueueApi } from './cron-api';
 
 /** What the producer needs to build its envelopes: one entry for each job, in the order given. */
 export interface EnqueueReceipt {
@@ -211,7 +212,7 @@ export interface HeldJob {
   lease_expires_at: number;
 }
 
-export interface QueueApi {
+export interface QueueApi extends CronQueueApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up
@@ -330,7 +331,7 @@ export interface WorkerSummary {
   stale: number;
 }
 
-export interface DirectoryApi {
+export interface DirectoryApi extends CronDirectoryApi {
   /** Registers a queue once; answers its route. */
   register(name: string): Promise<KnownQueue>;
   list(): Promise<KnownQueue[]>;

@@ -17,8 +17,21 @@ export interface CommitHooks {
   now: Now;
   /** Runs first in every transaction: what is due is treated as due. */
   tidy: (q: QueueState, now: number) => void;
+  /**
+   * What the queue itself has to do, before the operations of a transaction and after them. Each chore is undone alone when
+   * it fails, and reports its failure itself.
+   */
+  chores: (q: QueueState, now: number, when: 'before' | 'after') => Chore[];
   /** Runs after a commit that made jobs available. */
   workArrived: () => void;
+  /** Runs after every commit. */
+  committed: () => void;
+}
+
+/** Something that a queue does of itself. */
+export interface Chore {
+  run: (now: number) => void;
+  failed: (error: unknown) => void;
 }
 
 interface Waiting {
@@ -92,27 +105,13 @@ export class Committer {
         if (this.stale) this.rebuild();
         const now = this.hooks.now();
         this.hooks.tidy(q, now);
+        this.doChores('before', now);
         for (const { run, resolve, reject } of batch) {
-          const before = {
-            events: q.events.pendingCount,
-            archived: q.archive.size,
-            wanted: q.wanted,
-            workArrived: q.workArrived,
-          };
-          try {
-            const value = storage.transactionSync(() => run(now));
-            settled.push(() => resolve(value));
-          } catch (error) {
-            q.events.rollback(before.events);
-            q.archive.rollback(before.archived);
-            // Rules are checked before anything is written, so only a defect can leave memory out of step. The
-            // operations that follow in this transaction must not build on it.
-            if (!isRefusal(error)) this.rebuild();
-            q.wanted = before.wanted;
-            q.workArrived = before.workArrived;
-            settled.push(() => reject(error));
-          }
+          // Rules are checked before anything is written, so only a defect can leave memory out of step.
+          const outcome = this.attempt(run, now, isRefusal);
+          settled.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
         }
+        this.doChores('after', now);
         q.archive.flush();
         if (Number.isFinite(q.wanted)) this.clock.arm(q.wanted, now);
       });
@@ -130,6 +129,43 @@ export class Committer {
     q.events.publish();
     for (const settle of settled) settle();
     if (workArrived) this.hooks.workArrived();
+    this.hooks.committed();
+  }
+
+  private doChores(when: 'before' | 'after', now: number): void {
+    for (const { run, failed } of this.hooks.chores(this.q, now, when)) {
+      const outcome = this.attempt(run, now, () => false);
+      if ('error' in outcome) failed(outcome.error);
+    }
+  }
+
+  /**
+   * Runs something in a savepoint. What fails leaves nothing behind, in storage or in memory: what follows in this
+   * transaction must not build on it.
+   * @param wroteNothing errors of which it is known that memory is as it was
+   */
+  private attempt(
+    run: (now: number) => unknown,
+    now: number,
+    wroteNothing: (error: unknown) => boolean,
+  ): { value: unknown } | { error: unknown } {
+    const { q, storage } = this;
+    const before = {
+      events: q.events.pendingCount,
+      archived: q.archive.size,
+      wanted: q.wanted,
+      workArrived: q.workArrived,
+    };
+    try {
+      return { value: storage.transactionSync(() => run(now)) };
+    } catch (error) {
+      q.events.rollback(before.events);
+      q.archive.rollback(before.archived);
+      if (!wroteNothing(error)) this.rebuild();
+      q.wanted = before.wanted;
+      q.workArrived = before.workArrived;
+      return { error };
+    }
   }
 
   private rebuild(): void {

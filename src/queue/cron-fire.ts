@@ -32,14 +32,6 @@ export function dueCrons(q: QueueState, now: number): string[] {
   return q.crons.due(now, ENTRIES_PER_TURN);
 }
 
-/** The entries of which a fire waited for a job that has ended. */
-export function freedCrons(q: QueueState, now: number): string[] {
-  return q.crons.waiting(now).filter((name) => {
-    const entry = q.crons.read(name);
-    return entry !== undefined && runningJob(q, entry.run, now) === undefined;
-  });
-}
-
 /** Fires an entry whose time has come. One row written, besides the job's. @throws {ApiError} 503: try again later */
 export function fireCron(q: QueueState, name: string, now: number): void {
   const entry = q.crons.read(name);
@@ -56,14 +48,16 @@ export function fireCron(q: QueueState, name: string, now: number): void {
   q.crons.writeRun(name, run);
 }
 
-/** Fires what waited for the entry's last job, which has ended. */
+/** Fires what waited for the entry's last job, if that has ended. One row written when it has. */
 export function fireWaiting(q: QueueState, name: string, now: number): void {
   const entry = q.crons.read(name);
   if (!entry) return;
   const { run } = entry;
-  while (run.waiting.length > 0 && runningJob(q, run, now) === undefined)
+  const before = run.waiting.length;
+  while (run.waiting.length > 0 && runningJob(q, run, now) === undefined) {
     fire(q, entry, run.waiting.shift() as number, now);
-  q.crons.writeRun(name, run);
+  }
+  if (run.waiting.length < before) q.crons.writeRun(name, run);
 }
 
 /** The next fire of an entry, unless its fires are used up. The caller writes the run. */

@@ -192,3 +192,8 @@ function changedMeanwhile(name: string) {
     resource_id: name,
   });
 }
+
+/** The entry with this name, also while it is on its way to another queue. @throws {ApiError} 404 */
+export function readCron(q: QueueState, name: string): CronView {
+  return q.crons.readLeaving(name) ?? mustReadCron(q, name);
+}

@@ -9,23 +9,23 @@ const LIVE = 0;
 const LEAVING = 1;
 const GONE = 2;
 
+/** Bits of `open`. */
+const WAITS = 1;
+const ACROSS = 2;
+
 /** A deleted entry is remembered this long, so that no change under way brings it back; ms. */
 const REMEMBER_GONE_MS = 30 * 86_400_000;
 
 /** An entry on its way to another queue: what that queue is to take over. */
 export type Leaving = CronView;
 
-/** What memory knows of an entry. */
-interface Known {
-  nextAt: number | undefined;
-  waits: boolean;
-  across: boolean;
-}
-
 type Row = { version: number; status: number; data: string };
 
 export class CronTable {
-  private known = new Map<string, Known>();
+  /** When each entry fires next. */
+  private known = new Map<string, number | undefined>();
+  private readonly waitingNames = new Set<string>();
+  private readonly acrossNames = new Set<string>();
   private earliest: number | undefined;
   /** Entries that could not be fired are left alone until then, epoch ms. In memory only: not part of any transaction. */
   private readonly postponed = new Map<string, number>();
@@ -35,18 +35,15 @@ export class CronTable {
 
   /** Rebuilds memory from storage. */
   load(): void {
+    this.known.clear();
+    this.waitingNames.clear();
+    this.acrossNames.clear();
     const rows = this.sql.exec<{ name: string; next_at: number | null; open: number }>(
       'SELECT name, next_at, open FROM cron_runs',
     );
-    this.known = new Map(
-      rows
-        .toArray()
-        .map(({ name, next_at, open }) => [
-          name,
-          { nextAt: next_at ?? undefined, waits: (open & 1) !== 0, across: (open & 2) !== 0 },
-        ]),
-    );
-    this.earliest = undefined;
+    for (const { name, next_at, open } of rows) {
+      this.note(name, next_at ?? undefined, (open & WAITS) !== 0, (open & ACROSS) !== 0);
+    }
     this.leavingNames = new Set(
       this.sql
         .exec<{ name: string }>(`SELECT name FROM crons WHERE status = ${LEAVING}`)
@@ -59,7 +56,7 @@ export class CronTable {
   get nextAt(): number {
     if (this.earliest === undefined) {
       this.earliest = Number.POSITIVE_INFINITY;
-      for (const [name, { nextAt }] of this.known) {
+      for (const [name, nextAt] of this.known) {
         if (nextAt !== undefined)
           this.earliest = Math.min(this.earliest, Math.max(nextAt, this.postponed.get(name) ?? 0));
       }
@@ -71,7 +68,7 @@ export class CronTable {
   due(now: number, limit: number): string[] {
     if (now < this.nextAt) return [];
     const due: { name: string; at: number }[] = [];
-    for (const [name, { nextAt }] of this.known) {
+    for (const [name, nextAt] of this.known) {
       if (nextAt !== undefined && nextAt <= now && (this.postponed.get(name) ?? 0) <= now)
         due.push({ name, at: nextAt });
     }
@@ -81,12 +78,12 @@ export class CronTable {
 
   /** Entries with fires that wait for a job to end. */
   waiting(now: number): string[] {
-    return [...this.known].flatMap(([name, { waits }]) => (waits && !this.isPostponed(name, now) ? [name] : []));
+    return [...this.waitingNames].filter((name) => (this.postponed.get(name) ?? 0) <= now);
   }
 
   /** Entries with fires that other queues have to be asked about. */
   across(): string[] {
-    return [...this.known].flatMap(([name, { across }]) => (across ? [name] : []));
+    return [...this.acrossNames];
   }
 
   /** Entries on their way to other queues. */
@@ -98,10 +95,6 @@ export class CronTable {
   postpone(name: string, until: number): void {
     this.postponed.set(name, until);
     this.earliest = undefined;
-  }
-
-  private isPostponed(name: string, now: number): boolean {
-    return (this.postponed.get(name) ?? 0) > now;
   }
 
   /** An entry of this queue. */
@@ -164,12 +157,23 @@ export class CronTable {
         'INSERT OR REPLACE INTO cron_runs (name, next_at, open, data) VALUES (?, ?, ?, ?)',
         name,
         run.next_at ?? null,
-        (waits ? 1 : 0) + (across ? 2 : 0),
+        (waits ? WAITS : 0) + (across ? ACROSS : 0),
         JSON.stringify(run),
       )
       .toArray();
-    this.known.set(name, { nextAt: run.next_at, waits, across });
+    this.note(name, run.next_at, waits, across);
     this.postponed.delete(name);
+  }
+
+  private note(name: string, nextAt: number | undefined, waits: boolean, across: boolean): void {
+    this.known.set(name, nextAt);
+    for (const [names, isOne] of [
+      [this.waitingNames, waits],
+      [this.acrossNames, across],
+    ] as const) {
+      if (isOne) names.add(name);
+      else names.delete(name);
+    }
     this.earliest = undefined;
   }
 
@@ -203,6 +207,8 @@ export class CronTable {
 
   private forgetRun(name: string): void {
     if (this.known.delete(name)) this.sql.exec('DELETE FROM cron_runs WHERE name = ?', name).toArray();
+    this.waitingNames.delete(name);
+    this.acrossNames.delete(name);
     this.postponed.delete(name);
     this.earliest = undefined;
   }

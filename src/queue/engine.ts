@@ -8,11 +8,12 @@
 import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/config';
 import type { StoppedTarget } from '../dispatch/health';
 import { ApiError, type Outcome, unwrap } from '../job/errors';
-import type { JobView } from '../job/record';
-import type { ClaimRequest, QueueApi } from './api';
+import type { JobView, NewJob } from '../job/record';
+import type { ClaimRequest, EnqueuedJob, QueueApi } from './api';
 import { abortBatch, commitBatch, confirmBatch, dueBatches, nextBatchCheck } from './batch';
 import { claim } from './claim';
 import { Committer } from './commit';
+import { CronDuties } from './cron-duties';
 import { expireDue } from './expire';
 import { nextDue } from './lanes';
 import { nextPrune, prune } from './prune';
@@ -40,8 +41,10 @@ export interface EngineHost {
   now(): number;
   /** Keeps the object alive until the promise settles. */
   keepAlive(promise: Promise<unknown>): void;
-  /** Another queue's object, to finish batches over several queues. */
-  peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch'>;
+  /** Another queue's object, to finish what concerns several queues. */
+  peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch' | 'putCron'>;
+  /** Enqueues a job into this queue whose unique policy looks across queues. */
+  enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
 }
 
 export class QueueEngine {
@@ -49,6 +52,7 @@ export class QueueEngine {
   private readonly committer: Committer;
   private readonly pump: Pump;
   private readonly waiters = new Waiters();
+  private readonly crons: CronDuties;
 
   /** Opens a queue whose name and route are stored. Brings its schema up to date. */
   constructor(private readonly host: EngineHost) {
@@ -64,10 +68,21 @@ export class QueueEngine {
         rescueOverdue(q, now, random);
         expireDue(q, now);
       },
+      chores: (q, now, when) => this.crons.chores(q, now, when),
       workArrived: () => {
         void this.pump.start();
         this.waiters.notify();
       },
+      committed: () => this.crons.askOthers(),
+    });
+    this.crons = new CronDuties({
+      q: this.q,
+      now: () => host.now(),
+      keepAlive: (promise) => host.keepAlive(promise),
+      write: (operation) => this.committer.run(operation),
+      wakeAt: (at) => clock.arm(at, host.now()),
+      enqueueAcross: (job) => host.enqueueAcross(job),
+      peer: (queue) => host.peer(queue),
     });
     this.pump = new Pump(
       {
@@ -105,7 +120,8 @@ export class QueueEngine {
   /** The state to read from, with everything due treated as due. */
   tidied(): QueueState {
     const now = this.host.now();
-    if (now >= this.q.leases.earliest || now >= this.q.nextExpiry) this.committer.runNow(() => undefined);
+    const { leases, nextExpiry, crons } = this.q;
+    if (now >= Math.min(leases.earliest, nextExpiry, crons.nextAt)) this.committer.runNow(() => undefined);
     this.watch();
     return this.q;
   }
@@ -132,7 +148,7 @@ export class QueueEngine {
       const outcome = await this.write((now) => claim(this.q, request, now));
       const now = this.host.now();
       if (!outcome.ok || outcome.value.length > 0 || now >= deadline) return outcome;
-      const next = Math.min(nextDue(this.q, now) ?? deadline, this.q.leases.earliest, deadline);
+      const next = Math.min(nextDue(this.q, now) ?? deadline, this.q.leases.earliest, this.q.crons.nextAt, deadline);
       await this.waiters.wait(Math.max(1, next - now));
     }
   }
@@ -155,6 +171,8 @@ export class QueueEngine {
     );
     this.duty(() => void this.pump.start());
     this.duty(() => this.waiters.notify());
+    this.duty(() => this.crons.askOthers());
+    this.duty(() => this.crons.offerMoved());
     host.keepAlive(
       this.finishBatches().catch((error) => console.error('tocsin: batches could not be looked into', error)),
     );
@@ -182,6 +200,7 @@ export class QueueEngine {
         expiry: q.nextExpiry,
         prune: nextPrune(q),
         batch: nextBatchCheck(q),
+        cron: this.crons.nextMoment(now),
         target: pump.nextTrial(now),
         push: pump.nextPush(now),
       });

@@ -6,8 +6,8 @@
  * matters is in SQLite, and what is in memory can be rebuilt ({@link QueueEngine}). An object that was never written to
  * has no tables, no alarm and no name; the first job registers it in the directory and creates them.
  */
-import { DurableObject } from 'cloudflare:workers';
 import { type Config, type Env, readConfig } from '../config';
+import { enqueueEntries } from '../http/unique';
 import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobView, NewJob } from '../job/record';
@@ -18,6 +18,7 @@ import type {
   CheckpointRequest,
   ClaimRequest,
   DeadLetterRequest,
+  EnqueuedJob,
   EnqueueReceipt,
   HeartbeatRequest,
   HeldJob,
@@ -39,6 +40,7 @@ import { abortBatch, commitBatch, confirmBatch, decideBatch, decisionOf, prepare
 import { cancel } from './cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './checkpoint';
 import type { StoredCheckpoint } from './checkpoint-table';
+import { CronObject } from './cron-object';
 import { QueueEngine } from './engine';
 import { checkPolicies, enqueue } from './enqueue';
 import { ENDED_JOBS_HINT, mustFind, viewOf, viewOfRow } from './find';
@@ -60,7 +62,7 @@ import { AlarmClock } from './wake';
 
 type Operation<T> = (q: QueueState, now: number) => T;
 
-export class QueueObject extends DurableObject<Env> implements QueueApi {
+export class QueueObject extends CronObject implements QueueApi {
   private engine: QueueEngine | undefined;
   private opening: Promise<QueueEngine> | undefined;
   private clock!: AlarmClock;
@@ -299,7 +301,8 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       random: Math.random,
       now: () => Date.now(),
       keepAlive: (promise) => this.ctx.waitUntil(promise),
-      peer: (queue) => this.env.QUEUES.getByName(queue),
+      peer: (queue) => this.env.QUEUES.getByName(queue) as unknown as QueueApi,
+      enqueueAcross: (job) => this.enqueueAcross(this.engine?.q.name ?? '', job),
     });
   }
 
@@ -346,9 +349,24 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   // ---- transactions ------------------------------------------------------------------------------------------------
 
   /** Runs a writing operation, creating the queue if need be. */
-  private async write<T>(queue: string, operation: Operation<T>): Promise<Outcome<T>> {
+  protected async write<T>(queue: string, operation: Operation<T>): Promise<Outcome<T>> {
     const engine = await this.openOrCreate(queue);
     return engine.write((now) => operation(engine.q, now));
+  }
+
+  protected writeIfExists<T>(operation: Operation<T>): Promise<Outcome<T>> | undefined {
+    const { engine } = this;
+    return engine?.write((now) => operation(engine.q, now));
+  }
+
+  protected present(): QueueState | undefined {
+    return this.engine?.tidied();
+  }
+
+  /** Through the front door, because other queues and the lock objects have a say in it. */
+  protected async enqueueAcross(queue: string, job: NewJob): Promise<Outcome<EnqueuedJob>> {
+    const outcome = await enqueueEntries(this.env, [{ queue, job }], false);
+    return outcome.ok ? { ok: true, value: outcome.value[0] as EnqueuedJob } : outcome;
   }
 
   /** Runs a writing operation on a job that must exist here. */

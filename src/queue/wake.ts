@@ -23,6 +23,8 @@ export interface DueMoments {
   target?: number | undefined;
   /** An undecided batch over several queues must be asked about. */
   batch?: number | undefined;
+  /** The first cron entry to fire. */
+  cron?: number | undefined;
   /** Work that could be pushed right now but was not. */
   push?: number | undefined;
 }

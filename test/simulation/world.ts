@@ -56,6 +56,9 @@ export class World {
       peer: () => {
         throw new Error('no other queue is part of the simulation');
       },
+      enqueueAcross: () => {
+        throw new Error('no other queue is part of the simulation');
+      },
     });
     this.engine.armNext();
   }

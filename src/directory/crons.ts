@@ -1,0 +1,91 @@
+/**
+ * Which queue has the cron entry with a name: names belong to the deployment, entries to the queues that own their jobs.
+ *
+ * Nothing fires from here. A change is noted before it is made, together with every queue that may have the entry, and gets a
+ * number by which the queues know changes that come too late. So wherever a change is cut off, the next one finds all there
+ * is, and until then reading finds the entry in one of the queues noted.
+ */
+import schema from '../../migrations/0003_directory_cron.sql';
+import type { CronPlace } from '../queue/cron-api';
+
+type Row = { queue: string; others: string; version: number };
+
+export class CronPlaces {
+  private ready = false;
+
+  constructor(private readonly storage: DurableObjectStorage) {}
+
+  /** Notes that `queue` will have the entry. @param now epoch ms; numbers say when they were given out */
+  place(name: string, queue: string, now: number): CronPlace {
+    this.prepare();
+    return this.storage.transactionSync(() => {
+      const before = this.find(name);
+      const others = new Set([...(before?.others ?? []), ...(before ? [before.queue] : [])]);
+      others.delete(queue);
+      const place: CronPlace = { queue, others: [...others], version: this.nextVersion(now) };
+      this.storage.sql
+        .exec(
+          'INSERT OR REPLACE INTO cron_places (name, queue, others, version) VALUES (?, ?, ?, ?)',
+          name,
+          queue,
+          JSON.stringify(place.others),
+          place.version,
+        )
+        .toArray();
+      return place;
+    });
+  }
+
+  find(name: string): CronPlace | null {
+    if (!this.exists()) return null;
+    const row = this.storage.sql
+      .exec<Row>('SELECT queue, others, version FROM cron_places WHERE name = ?', name)
+      .toArray()[0];
+    return row ? { ...row, others: JSON.parse(row.others) as string[] } : null;
+  }
+
+  /** The change with this number was carried through. */
+  settle(name: string, version: number): void {
+    if (!this.exists()) return;
+    this.storage.sql
+      .exec("UPDATE cron_places SET others = '[]' WHERE name = ? AND version = ? AND others <> '[]'", name, version)
+      .toArray();
+  }
+
+  /** Forgets a name that nobody has, unless it was changed since. */
+  drop(name: string, version: number): void {
+    if (!this.exists()) return;
+    this.storage.sql.exec('DELETE FROM cron_places WHERE name = ? AND version = ?', name, version).toArray();
+  }
+
+  /** Every queue that may have entries. */
+  queues(): string[] {
+    if (!this.exists()) return [];
+    const rows = this.storage.sql
+      .exec<{ queue: string }>(
+        'SELECT queue FROM cron_places UNION SELECT value FROM cron_places, json_each(cron_places.others)',
+      )
+      .toArray();
+    return rows.map(({ queue }) => queue);
+  }
+
+  private nextVersion(now: number): number {
+    const last = this.storage.sql.exec<{ version: number }>('SELECT version FROM cron_version').toArray()[0]?.version;
+    const version = Math.max(now, (last ?? 0) + 1);
+    this.storage.sql.exec('INSERT OR REPLACE INTO cron_version (id, version) VALUES (1, ?)', version).toArray();
+    return version;
+  }
+
+  private exists(): boolean {
+    this.ready ||=
+      this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cron_places'").toArray()
+        .length > 0;
+    return this.ready;
+  }
+
+  private prepare(): void {
+    if (this.exists()) return;
+    this.storage.transactionSync(() => this.storage.sql.exec(schema).toArray());
+    this.ready = true;
+  }
+}
