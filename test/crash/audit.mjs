@@ -53,7 +53,11 @@ function essence(job) {
     ...{ id: job.id, token: job.args?.[0]?.token, queue: job.queue, state: job.state, attempt: job.attempt },
     errors: (job.errors ?? []).map(({ attempt, code, message, reason }) => ({ attempt, code, message, reason })),
     ...(job.result !== undefined && { result: { ...result, ...(padding && { padding: padding.length }) } }),
-    ...{ scheduledAt: instant(job.scheduled_at), startedAt: instant(job.started_at) },
+    ...{
+      createdAt: instant(job.created_at),
+      scheduledAt: instant(job.scheduled_at),
+      startedAt: instant(job.started_at),
+    },
     endedAt: instant(job.completed_at ?? job.discarded_at ?? job.cancelled_at),
   };
 }

@@ -119,9 +119,7 @@ function checkJob(facts, job, seen, fail) {
     if (seen.state !== 'pending' && !changed('activate', 'unknown'))
       bad('state', `should be pending, is ${seen.state}`);
   } else if (!TERMINAL.has(seen.state)) bad('state', `should have ended, is ${seen.state}`);
-  const delay = job.notBefore === undefined || seen.scheduledAt === undefined ? 0 : seen.scheduledAt - job.notBefore;
-  if (job.notBefore !== undefined && seen.scheduledAt === undefined) bad('schedule', 'lost its scheduled_at');
-  if (Math.abs(delay) > 15_000) bad('schedule', `scheduled ${delay} ms from the time asked for`);
+  checkSchedule(job, seen, bad);
 
   if (seen.attempt > job.maxAttempts) bad('attempts', `attempt ${seen.attempt} of at most ${job.maxAttempts}`);
   if (runs.length > seen.attempt) bad('attempts', `ran ${runs.length} times, but counts ${seen.attempt} attempts`);
@@ -148,6 +146,16 @@ function checkJob(facts, job, seen, fail) {
   if (seen.state === 'completed') checkCompleted(job, seen, runs, reports, bad);
   if (seen.state === 'discarded') checkDiscarded(job, seen, runs, bad);
   checkHistory(seen, reports, bad);
+}
+
+/** A time asked for is kept, unless it had passed when the job arrived: that means now. */
+function checkSchedule({ notBefore, relative }, { scheduledAt, createdAt }, bad) {
+  if (notBefore === undefined) return;
+  if (scheduledAt === undefined) {
+    if (createdAt < notBefore) bad('schedule', 'lost its scheduled_at');
+  } else if (relative ? scheduledAt < notBefore - SLACK_MS : scheduledAt !== notBefore) {
+    bad('schedule', `is scheduled ${scheduledAt - notBefore} ms from the time asked for`);
+  }
 }
 
 function checkCompleted(job, seen, runs, reports, bad) {

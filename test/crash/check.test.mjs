@@ -242,6 +242,17 @@ test('a job for later that ran is found, and so is one that is not waiting any m
   assert.ok(rules(other).includes('schedule'));
 });
 
+test('a job that forgot its time, or has another, is found; a time already past on arrival means now', () => {
+  const seen = (change) => {
+    const ledger = sound();
+    show(ledger, alter('c', change));
+    return rules(ledger);
+  };
+  assert.deepEqual(seen({ scheduledAt: undefined, createdAt: 1_000 }), ['schedule']);
+  assert.deepEqual(seen({ scheduledAt: 90_001 }), ['schedule']);
+  assert.deepEqual(seen({ scheduledAt: undefined, createdAt: 90_001 }), []);
+});
+
 test('a job that never ended is found', () => {
   const ledger = sound();
   show(ledger, alter('e', { state: 'active', result: undefined }));

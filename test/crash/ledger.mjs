@@ -4,7 +4,7 @@
  */
 
 export class Ledger {
-  /** token → { token, queue, type, plan, maxAttempts, onExhaustion, notBefore?, parked, pending, chosenId? } */
+  /** token → { token, queue, type, plan, maxAttempts, onExhaustion, notBefore?, relative?, parked, pending, chosenId? } */
   jobs = new Map();
   /** { tokens, outcome: 'accepted' | 'unknown' | 'refused' | 'unsent', ids? } */
   enqueues = [];

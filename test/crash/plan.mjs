@@ -36,7 +36,7 @@ export class Planner {
     this.#ledger.addJob({
       ...{ token, queue, type, plan, maxAttempts, onExhaustion },
       ...{ parked: timing === 'parked', pending: timing === 'pending' },
-      ...(at !== undefined && { notBefore: at }),
+      ...(at !== undefined && { notBefore: at, relative }),
       ...(want.id !== undefined && { chosenId: want.id }),
     });
     return {
