@@ -11,6 +11,8 @@ import { protocolVersion } from './middleware/version';
 import { adminRoutes } from './routes/admin';
 import { adminWorkerRoutes } from './routes/admin-workers';
 import { checkpointRoutes, sdkCheckpointRoutes } from './routes/checkpoints';
+import { cronRoutes } from './routes/cron';
+import { cronGroupRoutes } from './routes/cron-groups';
 import { deadLetterRoutes } from './routes/dead-letter';
 import { eventRoutes } from './routes/events';
 import { jobRoutes } from './routes/jobs';
@@ -37,6 +39,8 @@ export function createApp(): App {
   app.route(PREFIX, queueRoutes());
   app.route(PREFIX, deadLetterRoutes());
   app.route(PREFIX, eventRoutes());
+  app.route(PREFIX, cronRoutes());
+  app.route(PREFIX, cronGroupRoutes());
   app.route(`${PREFIX}/admin`, adminRoutes());
   app.route(`${PREFIX}/admin`, adminWorkerRoutes());
   app.onError((error, c) => answerError(error, c));

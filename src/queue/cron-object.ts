@@ -27,17 +27,21 @@ export abstract class CronObject extends DurableObject<Env> implements CronQueue
   protected abstract write<T>(queue: string, operation: Operation<T>): Promise<Outcome<T>>;
   /** Runs a writing operation unless the queue does not exist. */
   protected abstract writeIfExists<T>(operation: Operation<T>): Promise<Outcome<T>> | undefined;
+  /** The refusal of jobs that a queue which does not exist yet would not take. */
+  protected abstract refusal(jobs: readonly NewJob[]): (Outcome<never> & { ok: false }) | undefined;
   /** The state to read from; undefined when the queue does not exist. */
   protected abstract present(): QueueState | undefined;
   /** Enqueues a job whose unique policy looks across queues. */
   protected abstract enqueueAcross(queue: string, job: NewJob): Promise<Outcome<EnqueuedJob>>;
 
   async putCron(queue: string, request: PutCron): Promise<Outcome<CronView & { created: boolean }>> {
-    return this.write(queue, (q, now) => putCron(q, request, now));
+    const refused = request.run ? undefined : this.refusal([jobOf(request.definition, { now: Date.now() })]);
+    return refused ?? this.write(queue, (q, now) => putCron(q, request, now));
   }
 
-  async checkCron(queue: string, definition: CronDefinition): Promise<Outcome<void>> {
-    return this.write(queue, (q, now) => checkCron(q, definition, now));
+  async checkCron(_queue: string, definition: CronDefinition): Promise<Outcome<void>> {
+    const refused = this.refusal([jobOf(definition, { now: Date.now() })]);
+    return refused ?? this.writeIfExists((q, now) => checkCron(q, definition, now)) ?? { ok: true, value: undefined };
   }
 
   async cron(_queue: string, name: string): Promise<Outcome<CronView>> {

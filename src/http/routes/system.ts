@@ -20,7 +20,7 @@ const MANIFEST = {
   protocols: ['http'],
   backend: 'durable-objects',
   implementation: { name: 'tocsin', version: VERSION, language: 'typescript' },
-  extensions: ['dead-letter', 'retry-preview', 'progress', 'results', 'durable', 'shutdown'],
+  extensions: ['dead-letter', 'retry-preview', 'progress', 'results', 'durable', 'shutdown', 'cron-groups'],
   capabilities: {
     retries: true,
     dead_letter: true,
@@ -33,7 +33,7 @@ const MANIFEST = {
     progress: true,
     results: true,
     checkpoints: true,
-    cron: false,
+    cron: true,
     workflows: false,
     unique_jobs: true,
     rate_limiting: false,

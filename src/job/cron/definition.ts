@@ -85,6 +85,10 @@ export interface CronContext {
   base?: CronDefinition;
   /** The name in the path of the request; the body may repeat it. */
   name?: string;
+  /** The group that declares the entry. */
+  group?: string | undefined;
+  /** When the request does not say: whether it fires, and by which clock. */
+  defaults?: { enabled?: boolean | undefined; timezone?: string | undefined };
 }
 
 const EXPRESSION_NAMES = ['expression', 'cron', 'schedule'] as const;
@@ -96,6 +100,7 @@ const EXPRESSION_NAMES = ['expression', 'cron', 'schedule'] as const;
 export async function parseCron(input: Record<string, unknown>, ctx: CronContext): Promise<CronDefinition> {
   const prefix = ctx.path === undefined ? '' : `${ctx.path}.`;
   const { base, now } = ctx;
+  const group = ctx.group ?? base?.group;
   const read = <T>(name: string, reader: Reader<T>): T | undefined => optional(input, name, reader, prefix);
   /** A member that a change may take away by `null`. */
   const kept = <T>(name: string, reader: Reader<T>, before: T | undefined): T | undefined =>
@@ -118,16 +123,16 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   const definition: CronDefinition = {
     name,
     expression: expression.text,
-    timezone: read('timezone', readZone) ?? base?.timezone ?? 'UTC',
+    timezone: read('timezone', readZone) ?? base?.timezone ?? ctx.defaults?.timezone ?? 'UTC',
     overlap_policy: read('overlap_policy', readWord(OVERLAP_POLICIES)) ?? base?.overlap_policy ?? 'skip',
     missed_policy: missed.policy ?? base?.missed_policy ?? 'fire_once',
     max_catchup: missed.max ?? base?.max_catchup ?? 100,
     ...(start !== undefined && { start_at: start }),
     ...(end !== undefined && { end_at: end }),
     ...(limit !== undefined && { limit }),
-    enabled: readEnabled(read) ?? base?.enabled ?? true,
+    enabled: readEnabled(read) ?? base?.enabled ?? ctx.defaults?.enabled ?? true,
     ...(description !== undefined && { description }),
-    ...(base?.group !== undefined && { group: base.group }),
+    ...(group !== undefined && { group }),
     queue: parsed.queue,
     template,
     ...(fingerprint !== undefined && { fingerprint }),
@@ -250,7 +255,8 @@ function readEnabled(read: <T>(name: string, reader: Reader<T>) => T | undefined
   return read('enabled', readBoolean) ?? (paused === undefined ? undefined : !paused);
 }
 
-const readZone: Reader<string> = (value, field) => {
+/** The name of an IANA time zone. */
+export const readZone: Reader<string> = (value, field) => {
   if (typeof value === 'string' && isZone(value)) return value;
   const example = 'such as "America/New_York" or "UTC"; offsets and abbreviations do not know of daylight saving';
   throw invalidRequest(field, `${field} ${JSON.stringify(value)} is not the name of an IANA time zone, ${example}.`);

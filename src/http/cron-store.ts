@@ -1,0 +1,144 @@
+/**
+ * Cron entries wherever they are. A name belongs to the deployment; the queue that owns the jobs owns the entry, and the directory
+ * knows which one that is. Every change is noted in the directory first (see `src/directory/crons.ts`), then made, then noted as
+ * carried through; whatever is cut off in between is found and finished by the next change.
+ */
+import type { Env } from '../config';
+import type { CronDefinition } from '../job/cron/definition';
+import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
+import type { QueueApi } from '../queue/api';
+import type { CronPlace, CronSummary, CronView } from '../queue/cron-api';
+import { directoryObject, inParallel, queueObject } from './objects';
+
+/** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
+const FORGET_AFTER_MS = 120_000;
+
+/** 404 for a name that no entry has. */
+export function noCron(name: string): ApiError {
+  return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
+}
+
+/**
+ * Runs `call` on the queue that has the entry.
+ * @throws {ApiError} 404
+ */
+export async function withCron<T>(
+  env: Env,
+  name: string,
+  call: (queue: QueueApi, queueName: string) => Promise<Outcome<T>>,
+): Promise<T> {
+  const place = await directoryObject(env).cronPlace(name);
+  if (!place) throw noCron(name);
+  for (const queue of [place.queue, ...place.others]) {
+    const outcome = await call(queueObject(env, queue), queue);
+    if (outcome.ok || outcome.error.code !== 'not_found') return unwrap(outcome);
+  }
+  if (Date.now() - place.version > FORGET_AFTER_MS) await directoryObject(env).dropCron(name, place.version);
+  throw noCron(name);
+}
+
+/** The entry with this name. @throws {ApiError} 404 */
+export async function readCron(env: Env, name: string): Promise<CronView> {
+  return withCron(env, name, (queue, queueName) => queue.cron(queueName, name));
+}
+
+/** The entry with this name, if there is one. */
+export async function findCron(env: Env, name: string): Promise<CronView | undefined> {
+  try {
+    return await readCron(env, name);
+  } catch (error) {
+    if (error instanceof ApiError && error.data.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Creates or replaces an entry.
+ * @param before the entry as it was read, if there is one; one that says the same is left alone, at no cost
+ * @param exact refuse (409) when the entry is no longer what `before` says
+ */
+export async function saveCron(
+  env: Env,
+  definition: CronDefinition,
+  before: CronView | undefined,
+  exact = false,
+): Promise<CronView & { created: boolean }> {
+  if (before && JSON.stringify(before.definition) === JSON.stringify(definition)) return { ...before, created: false };
+  const { name, queue } = definition;
+  const target = queueObject(env, queue);
+  // Before the other queue lets go of it, it must be certain that this one takes it.
+  if (before && before.definition.queue !== queue) unwrap(await target.checkCron(queue, definition));
+  const directory = directoryObject(env);
+  const { version, others } = await directory.placeCron(name, queue);
+  const left = await leave(env, definition, others, version);
+  const saved = unwrap(
+    await target.putCron(queue, {
+      definition,
+      version,
+      ...(left && { run: left.view.run }),
+      ...(exact && before && !left && { basedOn: before.version }),
+    }),
+  );
+  if (left) unwrap(await queueObject(env, left.queue).confirmCron(left.queue, name, version));
+  await directory.settleCron(name, version);
+  return saved;
+}
+
+/** Lets every queue that may have the entry hand it over. */
+async function leave(
+  env: Env,
+  definition: CronDefinition,
+  queues: readonly string[],
+  version: number,
+): Promise<{ queue: string; view: CronView } | undefined> {
+  let left: { queue: string; view: CronView } | undefined;
+  for (const queue of queues) {
+    const view = unwrap(await queueObject(env, queue).handOffCron(queue, definition, version));
+    if (view) left = { queue, view };
+  }
+  return left;
+}
+
+/** Deletes an entry. @returns what it was. @throws {ApiError} 404 */
+export async function deleteCron(env: Env, name: string): Promise<CronView> {
+  const directory = directoryObject(env);
+  const place = await directory.cronPlace(name);
+  if (!place) throw noCron(name);
+  const { queue, others, version }: CronPlace = await directory.placeCron(name, place.queue);
+  let deleted: CronView | undefined;
+  for (const owner of [queue, ...others]) {
+    deleted = unwrap(await queueObject(env, owner).removeCron(owner, name, version)) ?? deleted;
+  }
+  await directory.dropCron(name, version);
+  if (!deleted) throw noCron(name);
+  return deleted;
+}
+
+/** An entry and the queue that has it. */
+export interface Located extends CronSummary {
+  queue: string;
+}
+
+/** Every entry there is, by name. */
+export async function listCrons(env: Env): Promise<Located[]> {
+  const queues = await directoryObject(env).cronQueues();
+  const lists = await inParallel(queues, async (queue) =>
+    (await queueObject(env, queue).cronSummaries(queue)).map((summary) => ({ ...summary, queue })),
+  );
+  return lists.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** These entries in full, in the order given; those that are gone by now are left out. */
+export async function readCrons(env: Env, located: readonly Located[]): Promise<CronView[]> {
+  const byQueue = new Map<string, string[]>();
+  for (const { name, queue } of located) byQueue.set(queue, [...(byQueue.get(queue) ?? []), name]);
+  const found = new Map<string, CronView>();
+  await inParallel([...byQueue], async ([queue, names]) => {
+    for (let wanted = names; wanted.length > 0; ) {
+      const { crons, omitted } = await queueObject(env, queue).cronsNamed(queue, wanted);
+      for (const view of crons) found.set(view.definition.name, view);
+      wanted = omitted;
+    }
+  });
+  return located.flatMap(({ name }) => found.get(name) ?? []);
+}
