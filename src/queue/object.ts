@@ -40,14 +40,17 @@ import { abortBatch, commitBatch, confirmBatch, decideBatch, decisionOf, prepare
 import { cancel } from './cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './checkpoint';
 import type { StoredCheckpoint } from './checkpoint-table';
-import { CronObject } from './cron-object';
 import { QueueEngine } from './engine';
 import { checkPolicies, enqueue } from './enqueue';
 import { ENDED_JOBS_HINT, mustFind, viewOf, viewOfRow } from './find';
 import { getMany } from './get-many';
 import { heartbeat } from './heartbeat';
 import { heldBy, releaseHeld } from './held';
+import { once } from './idempotency';
 import { deadLetters, list } from './list';
+import type { OperationDuties } from './operation-duties';
+import type { IdempotencyKey } from './operations-api';
+import { OperationsObject } from './operations-object';
 import { progressOf, reportProgress } from './progress';
 import { deadLetterRow, deleteDeadLetter, type RedriveOptions, redrive } from './redrive';
 import { ack, nack } from './report';
@@ -62,7 +65,7 @@ import { AlarmClock } from './wake';
 
 type Operation<T> = (q: QueueState, now: number) => T;
 
-export class QueueObject extends CronObject implements QueueApi {
+export class QueueObject extends OperationsObject implements QueueApi {
   private engine: QueueEngine | undefined;
   private opening: Promise<QueueEngine> | undefined;
   private clock!: AlarmClock;
@@ -83,12 +86,17 @@ export class QueueObject extends CronObject implements QueueApi {
 
   // ---- producers ---------------------------------------------------------------------------------------------------
 
-  async enqueue(queue: string, jobs: NewJob[], ticket?: string): Promise<Outcome<EnqueueReceipt>> {
+  async enqueue(
+    queue: string,
+    jobs: NewJob[],
+    ticket?: string,
+    idempotency?: IdempotencyKey,
+  ): Promise<Outcome<EnqueueReceipt>> {
     return (
       this.refusal(jobs) ??
       this.write(queue, (q, now) => {
         if (ticket !== undefined) refuseGivenUp(q, ticket, now);
-        return enqueue(q, jobs, now);
+        return once(q, idempotency, now, () => enqueue(q, jobs, now));
       })
     );
   }
@@ -286,6 +294,13 @@ export class QueueObject extends CronObject implements QueueApi {
     this.clock = new AlarmClock(this.ctx.storage, null);
   }
 
+  /** The last step of a deletion. Nothing else happens here meanwhile. */
+  private async destroy(at: number): Promise<void> {
+    const name = this.engine?.q.name ?? '';
+    await this.env.DIRECTORY.getByName('directory').unregister(name, at);
+    await this.ctx.blockConcurrencyWhile(() => this.reset(name));
+  }
+
   override async alarm(): Promise<void> {
     if (this.engine) this.engine.alarm();
     else this.clock.fired(Date.now());
@@ -302,6 +317,7 @@ export class QueueObject extends CronObject implements QueueApi {
       now: () => Date.now(),
       keepAlive: (promise) => this.ctx.waitUntil(promise),
       peer: (queue) => this.env.QUEUES.getByName(queue) as unknown as QueueApi,
+      destroy: (at) => this.destroy(at),
       enqueueAcross: (job) => this.enqueueAcross(this.engine?.q.name ?? '', job),
     });
   }
@@ -339,7 +355,7 @@ export class QueueObject extends CronObject implements QueueApi {
   }
 
   /** A queue that does not exist yet is not created by jobs that are refused anyway. */
-  private refusal(jobs: readonly NewJob[]): (Outcome<never> & { ok: false }) | undefined {
+  protected refusal(jobs: readonly NewJob[]): (Outcome<never> & { ok: false }) | undefined {
     if (this.engine) return undefined;
     const { retryVariables } = this.usableConfig();
     const checked = outcomeOf(() => checkPolicies(jobs, () => ({ variables: retryVariables })));
@@ -357,6 +373,10 @@ export class QueueObject extends CronObject implements QueueApi {
   protected writeIfExists<T>(operation: Operation<T>): Promise<Outcome<T>> | undefined {
     const { engine } = this;
     return engine?.write((now) => operation(engine.q, now));
+  }
+
+  protected operations(): OperationDuties | undefined {
+    return this.engine?.operations;
   }
 
   protected present(): QueueState | undefined {
