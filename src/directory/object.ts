@@ -54,6 +54,12 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     return this.exists() ? (this.select('route = ?', route)[0] ?? null) : null;
   }
 
+  /** Forgets a queue that is being deleted; not one of the same name that was created afterwards. */
+  async unregister(name: string, until: number): Promise<void> {
+    if (!this.exists()) return;
+    this.ctx.storage.sql.exec('DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until).toArray();
+  }
+
   /** Forgets everything. */
   async reset(): Promise<void> {
     await this.ctx.storage.deleteAll();

@@ -9,6 +9,8 @@ import type { Outcome } from '../job/errors';
 import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput, UniquePolicy } from '../job/record';
 import type { StoredCheckpoint } from './checkpoint-table';
 import type { CronDirectoryApi, CronQueueApi } from './cron-api';
+import type { JobFilter } from './filter';
+import type { IdempotencyKey, OperationsApi } from './operations-api';
 
 /** What the producer needs to build its envelopes: one entry for each job, in the order given. */
 export interface EnqueueReceipt {
@@ -95,6 +97,10 @@ export interface ListRequest {
   before?: number;
   /** Only jobs created at or before this time, epoch ms. */
   createdUntil?: number;
+  /** Further conditions. */
+  filter?: JobFilter;
+  /** False: do not count how many match in all. */
+  total?: boolean;
   /** 1 … 200. */
   limit: number;
 }
@@ -103,7 +109,12 @@ export interface ListPage {
   jobs: (JobView & { position: number })[];
   /** How many match in all. */
   total: number;
+  /** False: at least so many; counting all would have meant reading too much. */
+  total_is_exact?: false;
+  /** There may be more: the page is full, or too much was read without filling it. */
   has_more: boolean;
+  /** Where the next page begins: `before` of the next request. */
+  next?: number;
 }
 
 export interface DeadLetterRequest {
@@ -122,6 +133,8 @@ export interface QueueStats {
   queue: string;
   exists: boolean;
   paused: boolean;
+  /** Gives out the jobs it has and takes none. */
+  draining?: boolean;
   counts: StateCounts;
   /** Dead letters, part of `discarded`. */
   dead: number;
@@ -132,6 +145,7 @@ export interface QueueStats {
 export interface QueueStatus {
   name: string;
   paused: boolean;
+  draining: boolean;
   /** Epoch ms of the last change. */
   changed_at: number;
 }
@@ -162,6 +176,8 @@ export interface QueueConfig {
   /** Retention in ms of each terminal state. */
   retention?: { completed?: number; discarded?: number; cancelled?: number };
   dead_letter?: { max_age?: number; max_count?: number };
+  /** Types that are taken; an entry may end in `*`. Default: all. */
+  allowed_job_types?: string[];
 }
 
 export interface HeartbeatRequest {
@@ -212,12 +228,17 @@ export interface HeldJob {
   lease_expires_at: number;
 }
 
-export interface QueueApi extends CronQueueApi {
+export interface QueueApi extends CronQueueApi, OperationsApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up
    */
-  enqueue(queue: string, jobs: NewJob[], ticket?: string): Promise<Outcome<EnqueueReceipt>>;
+  enqueue(
+    queue: string,
+    jobs: NewJob[],
+    ticket?: string,
+    idempotency?: IdempotencyKey,
+  ): Promise<Outcome<EnqueueReceipt>>;
   /** Who has these fingerprints here, and stands in the way by these criteria? One answer for each question. */
   uniqueRivals(queue: string, questions: UniqueQuestion[]): Promise<UniqueRivals[]>;
   /** Which of these fingerprints have a job here? */
@@ -336,6 +357,8 @@ export interface DirectoryApi extends CronDirectoryApi {
   register(name: string): Promise<KnownQueue>;
   list(): Promise<KnownQueue[]>;
   resolve(route: number): Promise<KnownQueue | null>;
+  /** Forgets a queue that was registered at or before `until` (epoch ms). */
+  unregister(name: string, until: number): Promise<void>;
   /**
    * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
    */

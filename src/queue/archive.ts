@@ -155,35 +155,86 @@ export function* archivedBackwards(sql: SqlStorage, before: number): Generator<A
 
 /**
  * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows.
- * @returns how many rows went
+ * @returns how many rows went, and how many jobs with them
  */
-export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): number {
+export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): { chunks: number; jobs: number } {
   const due: number[] = [];
+  let gone = 0;
   const chunks = sql.exec<{ chunk: number; ended_at: number }>('SELECT chunk, ended_at FROM archive ORDER BY chunk');
   for (const { chunk, ended_at } of chunks) {
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }
   for (const chunk of due) {
-    const { data } = sql.exec<{ data: string }>('SELECT data FROM archive WHERE chunk = ?', chunk).one();
-    const jobs = jobsIn(data);
-    const far = jobs.filter((job) => job.far).map((job) => job.k);
-    if (far.length > 0) {
-      sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
-    }
-    const checkpointed = jobs.filter((job) => job.cp).map((job) => job.k);
-    if (checkpointed.length > 0) {
-      const keys = JSON.stringify(checkpointed);
-      sql.exec('DELETE FROM checkpoints WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
-    }
-    const aliases = jobs.flatMap((job) => (job.a === undefined ? [] : [job.a]));
-    if (aliases.length > 0) {
-      sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();
-    }
-    forgetCompleted(sql, jobs);
+    const { data, jobs } = sql
+      .exec<{ data: string; jobs: number }>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk)
+      .one();
+    forgetBeside(sql, jobsIn(data));
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
+    gone += jobs;
   }
-  return due.length;
+  return { chunks: due.length, jobs: gone };
+}
+
+/** Deletes what lies beside archived jobs. */
+function forgetBeside(sql: SqlStorage, jobs: readonly ArchivedJob[]): void {
+  const far = jobs.filter((job) => job.far).map((job) => job.k);
+  if (far.length > 0) {
+    sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
+  }
+  const checkpointed = jobs.filter((job) => job.cp).map((job) => job.k);
+  if (checkpointed.length > 0) {
+    const keys = JSON.stringify(checkpointed);
+    sql.exec('DELETE FROM checkpoints WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
+  }
+  const aliases = jobs.flatMap((job) => (job.a === undefined ? [] : [job.a]));
+  if (aliases.length > 0) {
+    sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();
+  }
+  forgetCompleted(sql, jobs);
+}
+
+/** Deletes these completed jobs out of their chunks. A chunk is written anew without them, or goes when it is empty. */
+export function deleteArchived(sql: SqlStorage, keys: readonly number[]): void {
+  const gone = new Set(keys);
+  for (const bounds of windowsOf(keys.map(sequenceOf))) {
+    const chunks = sql
+      .exec<{ chunk: number }>(
+        'SELECT chunk FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
+        bounds.lo - SPAN,
+        bounds.hi,
+        bounds.lo,
+      )
+      .toArray();
+    for (const { chunk } of chunks) deleteFrom(sql, chunk, gone);
+  }
+}
+
+/** Sequence numbers gathered into ranges no wider than a chunk may be. */
+function windowsOf(sequences: number[]): { lo: number; hi: number }[] {
+  const windows: { lo: number; hi: number }[] = [];
+  for (const sequence of sequences.sort((a, b) => a - b)) {
+    const last = windows.at(-1);
+    if (last && sequence - last.lo < SPAN) last.hi = sequence;
+    else windows.push({ lo: sequence, hi: sequence });
+  }
+  return windows;
+}
+
+function deleteFrom(sql: SqlStorage, chunk: number, gone: ReadonlySet<number>): void {
+  const row = sql.exec<{ data: string }>('SELECT data FROM archive WHERE chunk = ?', chunk).toArray()[0];
+  const jobs = row ? jobsIn(row.data) : [];
+  const kept = jobs.filter((job) => !gone.has(job.k));
+  if (kept.length === jobs.length) return;
+  forgetBeside(
+    sql,
+    jobs.filter((job) => gone.has(job.k)),
+  );
+  if (kept.length === 0) {
+    sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
+    return;
+  }
+  sql.exec('UPDATE archive SET jobs = ?, data = ? WHERE chunk = ?', kept.length, JSON.stringify(kept), chunk).toArray();
 }
 
 /** End time of the oldest chunk, or undefined when the archive is empty. */

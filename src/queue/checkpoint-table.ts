@@ -61,6 +61,20 @@ export class CheckpointTable {
     return { sequence, created_at: now, content };
   }
 
+  /** Writes the checkpoint of a job that comes from another queue. One row written. */
+  put(key: number, { sequence, created_at, content }: StoredCheckpoint): void {
+    this.sql
+      .exec(
+        'INSERT OR REPLACE INTO checkpoints (key, sequence, created_at, data) VALUES (?, ?, ?, ?)',
+        key,
+        sequence,
+        created_at,
+        content,
+      )
+      .toArray();
+    this.used = true;
+  }
+
   /** Deletes a job's checkpoint. Writes nothing when there is none. */
   remove(key: number): void {
     if (this.used) this.sql.exec('DELETE FROM checkpoints WHERE key = ?', key).toArray();

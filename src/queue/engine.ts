@@ -16,6 +16,7 @@ import { Committer } from './commit';
 import { CronDuties } from './cron-duties';
 import { expireDue } from './expire';
 import { nextDue } from './lanes';
+import { OperationDuties } from './operation-duties';
 import { nextPrune, prune } from './prune';
 import { Pump } from './pump';
 import { rescueOverdue } from './rescue';
@@ -42,7 +43,9 @@ export interface EngineHost {
   /** Keeps the object alive until the promise settles. */
   keepAlive(promise: Promise<unknown>): void;
   /** Another queue's object, to finish what concerns several queues. */
-  peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch' | 'putCron'>;
+  peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch' | 'putCron' | 'adopt'>;
+  /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
+  destroy(at: number): Promise<void>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
 }
@@ -53,6 +56,7 @@ export class QueueEngine {
   private readonly pump: Pump;
   private readonly waiters = new Waiters();
   private readonly crons: CronDuties;
+  readonly operations: OperationDuties;
 
   /** Opens a queue whose name and route are stored. Brings its schema up to date. */
   constructor(private readonly host: EngineHost) {
@@ -83,6 +87,15 @@ export class QueueEngine {
       wakeAt: (at) => clock.arm(at, host.now()),
       enqueueAcross: (job) => host.enqueueAcross(job),
       peer: (queue) => host.peer(queue),
+    });
+    this.operations = new OperationDuties({
+      q: this.q,
+      now: () => host.now(),
+      keepAlive: (promise) => host.keepAlive(promise),
+      write: (operation) => this.committer.run(operation),
+      wakeAt: (at) => clock.arm(at, host.now()),
+      peer: (queue) => host.peer(queue),
+      destroy: (at) => host.destroy(at),
     });
     this.pump = new Pump(
       {
@@ -171,6 +184,7 @@ export class QueueEngine {
     );
     this.duty(() => void this.pump.start());
     this.duty(() => this.waiters.notify());
+    this.duty(() => this.operations.start());
     this.duty(() => this.crons.askOthers());
     this.duty(() => this.crons.offerMoved());
     host.keepAlive(
@@ -201,6 +215,7 @@ export class QueueEngine {
         prune: nextPrune(q),
         batch: nextBatchCheck(q),
         cron: this.crons.nextMoment(now),
+        operation: this.operations.nextMoment(now),
         target: pump.nextTrial(now),
         push: pump.nextPush(now),
       });

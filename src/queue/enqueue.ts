@@ -6,6 +6,7 @@ import type { RetryLayers } from '../job/retry/resolve';
 import { checkRetry } from '../job/retry/validate';
 import type { EnqueuedJob, EnqueueReceipt } from './api';
 import { find, viewOf } from './find';
+import { checkType, refuseNewcomers } from './intake';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
 import { cancelKey, existingJob, type Placement, UniquePlanner } from './unique';
@@ -21,6 +22,8 @@ const INSERT = `INSERT INTO jobs
  * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
  */
 export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): void {
+  refuseNewcomers(q);
+  forEachNumbered(jobs, (job) => checkType(q, job.type));
   checkPolicies(jobs, (job) => q.retryLayers(job.type, {}));
   const seen = new Set<string>();
   forEachNumbered(jobs, (job) => {

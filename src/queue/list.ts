@@ -1,44 +1,110 @@
-/** Pages of jobs, newest first by sequence number, whether they wait, run, or ended. */
-import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
-import { JOB_STATES, type JobState, type JobView } from '../job/record';
+/** Pages of jobs, newest first by sequence number, whether they wait, run, or ended; and how many there are. */
+import { JOB_STATES, type JobView } from '../job/record';
 import type { DeadLetterRequest, ListPage, ListRequest } from './api';
-import { archivedBackwards } from './archive';
-import { viewOfArchived, viewOfRow } from './find';
-import { type ArchivedJob, historyOf, type JobRow, STATE, stateOf } from './rows';
+import { type JobFilter, looksInside } from './filter';
+import { rowByKey, viewOfArchived, viewOfRow } from './find';
+import type { CountResult } from './operations-api';
+import { type ArchivedJob, historyOf, type JobRow, STATE } from './rows';
+import { type Hit, scan } from './scan';
 import type { QueueState } from './state';
 import { stats } from './stats';
-
-type Item =
-  | { sequence: number; row: JobRow; archived?: never }
-  | { sequence: number; row?: never; archived: ArchivedJob };
 
 /** A page ends early beyond this many characters of bodies and results: a message holds 32 MiB. */
 const MAX_PAGE_CHARS = 8 * 1024 * 1024;
 
+/** Jobs looked at for one page, and for the total beside it. */
+const PAGE_BUDGET = 10_000;
+const TOTAL_BUDGET = 20_000;
+
+/** Jobs looked at by one call that counts. */
+const COUNT_BUDGET = 50_000;
+
 /** A page of the jobs that match, and how many match in all. */
 export function list(q: QueueState, request: ListRequest, now: number): ListPage {
-  const states = new Set<JobState>(request.states ?? JOB_STATES);
-  const matchesType = typeFilter(request.type);
+  const filter = filterOf(request);
   const jobs: ListPage['jobs'] = [];
   let chars = 0;
-  let more = false;
-  for (const item of newestFirst(q, request.before ?? MAX_SEQUENCE, states)) {
-    const { row, archived } = item;
-    const createdAt = row ? row.created_at : archived.at[0];
-    if (request.createdUntil !== undefined && createdAt > request.createdUntil) continue;
-    if (!matchesType(row ? row.type : archived.t)) continue;
-    if (row && !states.has(stateOf(row, q.leases.active.has(row.key), now))) continue;
-    if (jobs.length === request.limit || chars > MAX_PAGE_CHARS) {
-      more = true;
-      break;
+  let cut: number | undefined;
+  const take = (hit: Hit) => {
+    const view = cut === undefined ? viewOfHit(q, hit, now) : undefined;
+    if (!view) return;
+    if (chars > MAX_PAGE_CHARS) {
+      cut = jobs.at(-1)?.position;
+      return;
     }
-    const view = row ? viewOfRow(q, row, now) : viewOfArchived(q, archived);
-    jobs.push({ ...view, position: item.sequence });
+    jobs.push({ ...view, position: hit.sequence });
     chars += view.record.body.length + (view.record.result?.length ?? 0);
-  }
-  return { jobs, total: countMatching(q, states, request.type, now), has_more: more };
+  };
+  const page = {
+    filter,
+    limit: request.limit,
+    budget: PAGE_BUDGET,
+    ...(request.before !== undefined && { from: request.before }),
+  };
+  const next = scan(q, page, now, take).next;
+  const goOn = cut ?? next;
+  return {
+    jobs,
+    ...(request.total === false ? { total: 0 } : totalOf(q, filter, now)),
+    has_more: goOn !== undefined,
+    ...(goOn !== undefined && { next: goOn }),
+  };
 }
 
+/** The parts of a request that say which jobs, as one filter. */
+function filterOf(request: ListRequest): JobFilter {
+  const { states, type, createdUntil } = request;
+  const filter: JobFilter = { ...request.filter };
+  if (states) filter.states = states;
+  if (type !== undefined) filter.types = [type];
+  if (createdUntil !== undefined) {
+    filter.created = { ...filter.created, max: Math.min(createdUntil, filter.created?.max ?? createdUntil) };
+  }
+  return filter;
+}
+
+function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
+  if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
+  const row = rowByKey(q, hit.key);
+  return row && viewOfRow(q, row, now);
+}
+
+/** How many match, exactly where that is cheap; else at least so many. */
+function totalOf(q: QueueState, filter: JobFilter, now: number): Pick<ListPage, 'total' | 'total_is_exact'> {
+  const known = countByState(q, filter, now);
+  if (known !== undefined) return { total: known };
+  let total = 0;
+  const { next } = scan(q, { filter, limit: Number.POSITIVE_INFINITY, budget: TOTAL_BUDGET }, now, () => {
+    total++;
+  });
+  return { total, ...(next !== undefined && { total_is_exact: false as const }) };
+}
+
+/** Where only the states matter the counts are known. */
+function countByState(q: QueueState, filter: JobFilter, now: number): number | undefined {
+  if (looksInside(filter)) return undefined;
+  const { counts } = stats(q, now);
+  return [...new Set(filter.states ?? JOB_STATES)].reduce((sum, state) => sum + counts[state], 0);
+}
+
+/** Counts the jobs that match, in steps: `next` says where the count goes on. */
+export function count(q: QueueState, request: { filter: JobFilter; before?: number }, now: number): CountResult {
+  const { filter, before } = request;
+  const known = before === undefined ? countByState(q, filter, now) : undefined;
+  if (known !== undefined) return { count: known };
+  let total = 0;
+  const { next } = scan(
+    q,
+    { filter, limit: Number.POSITIVE_INFINITY, budget: COUNT_BUDGET, ...(before !== undefined && { from: before }) },
+    now,
+    () => {
+      total++;
+    },
+  );
+  return { count: total, ...(next !== undefined && { next }) };
+}
+
+/** Does this type fit a pattern in which `*` at the end stands for anything? */
 function typeFilter(type: string | undefined): (candidate: string) => boolean {
   if (type === undefined) return () => true;
   if (type.endsWith('*')) {
@@ -46,75 +112,6 @@ function typeFilter(type: string | undefined): (candidate: string) => boolean {
     return (candidate) => candidate.startsWith(prefix);
   }
   return (candidate) => candidate === type;
-}
-
-/** Live and archived jobs merged, newest first. */
-function* newestFirst(q: QueueState, before: number, states: Set<JobState>): Generator<Item> {
-  const sources: Iterator<Item>[] = [];
-  if ([...states].some((state) => state !== 'completed')) {
-    sources.push(liveBackwards(q, 0, before), liveBackwards(q, MAX_SEQUENCE, before));
-  }
-  if (states.has('completed')) sources.push(archived(q, before));
-  const heads = sources.map((source) => source.next());
-  for (;;) {
-    let best = -1;
-    for (const [index, head] of heads.entries()) {
-      if (head.done) continue;
-      const current = best < 0 ? undefined : heads[best];
-      if (!current || current.done || head.value.sequence > current.value.sequence) best = index;
-    }
-    const head = heads[best];
-    if (!head || head.done) return;
-    yield head.value;
-    heads[best] = (sources[best] as Iterator<Item>).next();
-  }
-}
-
-function* archived(q: QueueState, before: number): Generator<Item> {
-  for (const job of archivedBackwards(q.sql, before)) yield { sequence: sequenceOf(job.k), archived: job };
-}
-
-const PAGE = 100;
-
-function* liveBackwards(q: QueueState, lane: number, before: number): Generator<Item> {
-  let bound = lane + before;
-  for (;;) {
-    const rows = q.sql
-      .exec<JobRow>(
-        `SELECT * FROM jobs WHERE key >= ? AND key < ? AND state <> ${STATE.held} ORDER BY key DESC LIMIT ?`,
-        lane,
-        bound,
-        PAGE,
-      )
-      .toArray();
-    for (const row of rows) yield { sequence: sequenceOf(row.key), row };
-    const last = rows.at(-1);
-    if (rows.length < PAGE || !last) return;
-    bound = last.key;
-  }
-}
-
-function countMatching(q: QueueState, states: Set<JobState>, type: string | undefined, now: number): number {
-  if (type === undefined) {
-    const { counts } = stats(q, now);
-    return [...states].reduce((sum, state) => sum + counts[state], 0);
-  }
-  const pattern = type.endsWith('*') ? `${type.slice(0, -1).replace(/[[*?]/g, '[$&]')}*` : type;
-  let total = 0;
-  const rows = q.sql.exec<Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'>>(
-    `SELECT key, state, due_at, attempt FROM jobs WHERE type GLOB ? AND state <> ${STATE.held}`,
-    pattern,
-  );
-  for (const row of rows) if (states.has(stateOf(row, q.leases.active.has(row.key), now))) total++;
-  if (states.has('completed')) {
-    total += q.sql
-      .exec<{ n: number }>(
-        "SELECT count(*) AS n FROM archive, json_each(archive.data) AS job WHERE job.value ->> '$.t' GLOB ?",
-        pattern,
-      )
-      .one().n;
-  }
-  return total;
 }
 
 /** Dead letters, newest first, and how many match in all. */

@@ -2,8 +2,10 @@
 import { oldestArchived, pruneArchive } from './archive';
 import { removeEnded } from './end';
 import { rowByKey } from './find';
+import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from './idempotency';
 import { STATE } from './rows';
 import type { QueueState } from './state';
+import { forgetTasks, oldestTask, REMEMBER_MS } from './tasks';
 
 /** Rows removed in one go; what is left waits for the next wake, a moment later. */
 const STEP = 500;
@@ -17,6 +19,8 @@ const ENDED = [
 /** Removes ended jobs whose retention has passed. */
 export function prune(q: QueueState, now: number): void {
   pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
+  forgetTasks(q, now);
+  forgetAnswers(q, now, STEP);
   for (const { state, kind } of ENDED) {
     const rows = q.sql
       .exec<{ key: number }>(
@@ -56,5 +60,7 @@ export function nextPrune(q: QueueState): number | undefined {
       .one();
     consider(row.at ?? undefined, q.retentionMs(kind));
   }
+  consider(oldestTask(q), REMEMBER_MS);
+  consider(oldestAnswer(q), REMEMBER_ANSWER_MS);
   return next;
 }

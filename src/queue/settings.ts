@@ -1,19 +1,37 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
+import { conflict } from '../job/errors';
 import { checkRetryLayer } from '../job/retry/validate';
 import type { QueueConfig, QueueStatus } from './api';
 import { writeMeta } from './schema';
 import type { QueueState } from './state';
 
-/** Pauses or resumes; a paused queue takes jobs and gives none out. Idempotent. */
-export function setPaused(q: QueueState, paused: boolean, now: number): QueueStatus {
-  if (q.paused !== paused) {
-    q.paused = paused;
+/** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
+export type QueueMode = 'active' | 'paused' | 'draining';
+
+/** The mode a queue is in. */
+export function modeOf({ paused, draining }: { paused: boolean; draining?: boolean }): QueueMode {
+  return paused ? 'paused' : draining ? 'draining' : 'active';
+}
+
+/** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
+export function setMode(q: QueueState, mode: QueueMode, now: number): QueueStatus {
+  if (q.removal) throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
+  const before = modeOf(q);
+  if (before !== mode) {
+    q.paused = mode === 'paused';
+    q.draining = mode === 'draining';
     q.pausedChangedAt = now;
-    writeMeta(q.sql, 'paused', { paused, at: now });
-    q.events.add(paused ? 'queue.paused' : 'queue.resumed', q.name, now, {});
-    if (!paused) q.arrived(now);
+    writeMeta(q.sql, 'paused', { paused: q.paused, at: now, ...(q.draining && { draining: true }) });
+    if (mode === 'paused') q.events.add('queue.paused', q.name, now, {});
+    else if (before === 'paused') q.events.add('queue.resumed', q.name, now, {});
+    if (before === 'paused') q.arrived(now);
   }
-  return { name: q.name, paused, changed_at: q.pausedChangedAt };
+  return { name: q.name, paused: q.paused, draining: q.draining, changed_at: q.pausedChangedAt };
+}
+
+/** Pauses or resumes. @throws {ApiError} as {@link setMode} */
+export function setPaused(q: QueueState, paused: boolean, now: number): QueueStatus {
+  return setMode(q, paused ? 'paused' : 'active', now);
 }
 
 /** A change of settings; `null` members return to the default. */

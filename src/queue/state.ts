@@ -16,6 +16,7 @@ import { EventLog } from './events';
 import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
 import { ProgressTable } from './progress-table';
+import type { Removal } from './remove';
 import { readMeta, writeMeta } from './schema';
 
 const DAY = 86_400_000;
@@ -47,6 +48,10 @@ export class QueueState {
   nextSequence = 1;
   paused = false;
   pausedChangedAt = 0;
+  /** Gives out the jobs it has and takes none. */
+  draining = false;
+  /** The queue is being deleted. */
+  removal?: Removal;
   settings: QueueConfig = {};
   /** No waiting job expires before this: a lower bound. */
   nextExpiry = Number.POSITIVE_INFINITY;
@@ -97,8 +102,12 @@ export class QueueState {
 
   /** Rebuilds everything in memory from storage: at construction, and after a transaction that was rolled back. */
   load(meta = readMeta(this.sql)): void {
-    const pause = meta.get('paused') as { paused: boolean; at: number } | undefined;
-    this.paused = pause?.paused ?? false;
+    const pause = meta.get('paused') as { paused: boolean; at: number; draining?: boolean } | undefined;
+    const removal = meta.get('removal') as Removal | undefined;
+    if (removal) this.removal = removal;
+    else delete this.removal;
+    this.paused = (pause?.paused ?? false) || removal !== undefined;
+    this.draining = pause?.draining ?? false;
     this.pausedChangedAt = pause?.at ?? this.createdAt;
     this.settings = (meta.get('config') as QueueConfig | undefined) ?? {};
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];

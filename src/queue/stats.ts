@@ -53,6 +53,7 @@ export function stats(q: QueueState, now: number): QueueStats {
     queue: q.name,
     exists: true,
     paused: q.paused,
+    ...(q.draining && { draining: true }),
     counts,
     dead: countDead(q),
     created_at: q.createdAt,
@@ -73,4 +74,52 @@ function lineLength(q: QueueState): number {
     q.lineLength = rows - running;
   }
   return q.lineLength;
+}
+
+/** How many jobs that have not ended there are of each priority, highest first. */
+export function priorities(q: QueueState): { priority: number; count: number }[] {
+  const counts = new Map<number, number>();
+  const add = (priority: number, n: number) => {
+    if (n > 0) counts.set(priority, (counts.get(priority) ?? 0) + n);
+  };
+  for (const { priority, n } of q.sql.exec<{ priority: number; n: number }>(
+    `SELECT priority, count(*) AS n FROM jobs WHERE due_at IS NOT NULL GROUP BY priority
+     UNION ALL SELECT priority, count(*) AS n FROM jobs WHERE state = 1 GROUP BY priority`,
+  )) {
+    add(priority, n);
+  }
+  let runningFromLine = 0;
+  for (const active of q.leases.active.values()) if (!active.indexed) runningFromLine++;
+  add(0, lineLength(q) + runningFromLine);
+  return [...counts].map(([priority, count]) => ({ priority, count })).sort((a, b) => b.priority - a.priority);
+}
+
+/** When the job that waits longest became available, epoch ms; undefined when none waits. */
+export function oldestAvailable(q: QueueState, now: number): number | undefined {
+  const running = JSON.stringify([...q.leases.active.keys()]);
+  const waiting = [...q.priorities].map(
+    (priority) =>
+      q.sql
+        .exec<{ at: number }>(
+          `SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
+         AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1`,
+          priority,
+          now,
+          running,
+        )
+        .toArray()[0]?.at,
+  );
+  if (lineLength(q) > 0) {
+    waiting.push(
+      q.sql
+        .exec<{ at: number }>(
+          `SELECT enqueued_at AS at FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting}
+           AND due_at IS NULL AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key LIMIT 1`,
+          running,
+        )
+        .toArray()[0]?.at,
+    );
+  }
+  const times = waiting.filter((at) => at !== undefined);
+  return times.length === 0 ? undefined : Math.min(...times);
 }

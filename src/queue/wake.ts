@@ -25,6 +25,8 @@ export interface DueMoments {
   batch?: number | undefined;
   /** The first cron entry to fire. */
   cron?: number | undefined;
+  /** An operation on many jobs, or the deletion of the queue, goes on. */
+  operation?: number | undefined;
   /** Work that could be pushed right now but was not. */
   push?: number | undefined;
 }

@@ -56,6 +56,9 @@ export class World {
       peer: () => {
         throw new Error('no other queue is part of the simulation');
       },
+      destroy: () => {
+        throw new Error('the queue of the simulation is not deleted');
+      },
       enqueueAcross: () => {
         throw new Error('no other queue is part of the simulation');
       },
