@@ -131,6 +131,8 @@ export interface JobHistory {
   reason?: string;
   /** Until then (epoch ms) an unnamed nack is taken for the repeated report of the pushed attempt that failed last. */
   told_until?: number;
+  /** The last failure is the queue's own conclusion about a pulled attempt: a late report of it is refused. */
+  unreported?: true;
   /** True when a human should look: the job is in the dead letter list. */
   dead_letter?: boolean;
 }

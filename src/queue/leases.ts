@@ -31,6 +31,11 @@ export interface Active {
   timeoutAt: number;
   /** Name of the target, when pushed. */
   target?: string;
+  /**
+   * Pushed by this object before it was restarted: nobody waits for the answer, and most likely nobody works at it. Its
+   * lease runs on, but it takes no slot from the jobs that wait.
+   */
+  orphaned?: true;
   /** Did the job come from the due index (true) or from the line of immediate jobs? */
   indexed: boolean;
   /** `options.metadata.test_directive`, read by heartbeats when test hooks are on. */
@@ -134,7 +139,7 @@ export class LeaseTable {
           timeoutAt: lease.t === undefined ? timeoutAt : Number.MAX_SAFE_INTEGER,
           indexed: indexed === 1,
           ...(lease.w !== undefined && { workerId: lease.w }),
-          ...(lease.t !== undefined && { target: lease.t }),
+          ...(lease.t !== undefined && { target: lease.t, orphaned: true as const }),
           ...(directive !== undefined && { directive }),
         });
         this.earliest = Math.min(this.earliest, expiresAt, lease.t === undefined ? timeoutAt : expiresAt);

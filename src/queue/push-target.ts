@@ -125,14 +125,14 @@ export class PushTarget {
   runningByEntry(q: QueueState): Map<string, number> {
     const counts = new Map<string, number>();
     for (const active of q.leases.active.values()) {
-      if (active.target === this.id) this.count(active.type, counts);
+      if (active.target === this.id && !active.orphaned) this.count(active.type, counts);
     }
     return counts;
   }
 
   /** How many more jobs may start here. */
   room(q: QueueState): number {
-    const pushed = [...q.leases.active.values()].filter((active) => active.target !== undefined);
+    const pushed = [...q.leases.active.values()].filter((active) => active.target !== undefined && !active.orphaned);
     const ofQueue = (q.settings.concurrency ?? DEFAULTS.concurrency) - pushed.length;
     if (this.config.maxConcurrency === undefined) return ofQueue;
     return Math.min(ofQueue, this.config.maxConcurrency - pushed.filter(({ target }) => target === this.id).length);

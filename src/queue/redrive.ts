@@ -46,6 +46,7 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
     'retry_delay_ms',
     'started_at',
     'told_until',
+    'unreported',
   ] as const) {
     delete history[gone];
   }

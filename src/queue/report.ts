@@ -135,5 +135,5 @@ function endedByThis(q: QueueState, row: JobRow, request: NackRequest, now: numb
   const last = history.error;
   // An attempt that left no error was given back.
   if (last?.attempt !== row.attempt) return request.requeue === true && row.state === STATE.waiting;
-  return last.code !== 'visibility_timeout';
+  return last.code !== 'visibility_timeout' && !history.unreported;
 }

@@ -40,11 +40,12 @@ function rescue(q: QueueState, row: JobRow, active: Active, now: number, random:
 }
 
 function failureOf(active: Active) {
-  if (active.expiresAt < active.timeoutAt) return { visibility_expired: true };
+  if (active.expiresAt < active.timeoutAt) return { visibility_expired: true, by_queue: true as const };
   return {
     code: 'timeout',
     type: 'timeout',
     message: `The attempt exceeded its execution limit of ${active.timeoutAt - active.startedAt} ms.`,
     retryable: true,
+    by_queue: true as const,
   };
 }

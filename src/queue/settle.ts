@@ -23,6 +23,8 @@ export interface FailureReport extends ReportedError {
   target_rejected?: boolean;
   /** The next run must not start earlier than this many ms from now. */
   at_least_ms?: number;
+  /** Nobody reported: the queue itself ended the attempt. */
+  by_queue?: true;
 }
 
 /** Entries of the error history that are kept, and their size in all. A row holds 2 MB with its body. */
@@ -140,6 +142,8 @@ export function fail(
   const pushed = pushedTimeoutMs(active);
   if (pushed === undefined) delete history.told_until;
   else history.told_until = now + 2 * pushed;
+  if (report.by_queue && pushed === undefined) history.unreported = true;
+  else delete history.unreported;
   q.leases.release(active);
   const data = {
     job_type: row.type,

@@ -120,4 +120,15 @@ describe('an object that dies during a delivery', () => {
     });
     expect(await deliveryOf(id, 1)).not.toBe(await deliveryOf(id, 0));
   });
+
+  it('does not hold up the jobs that wait, although all its slots were taken', async () => {
+    const gate = new Gate('PLAIN');
+    await okApi('PUT', '/ojs/v1/queues/slots/config', { concurrency: 2 });
+    for (let n = 0; n < 2; n++) await enqueue('wide.gate', gate.args, { queue: 'slots' });
+    await gate.waiting(2);
+    await abortAllDurableObjects();
+    const id = await enqueue('wide.order', [{}], { queue: 'slots' });
+    await jobIn(id, 'completed');
+    await gate.open();
+  });
 });

@@ -188,6 +188,17 @@ describe('a second life', () => {
 });
 
 describe('a report about an attempt that is over', () => {
+  it('that nobody reported in time is refused, also when it names the attempt', async () => {
+    const queue = new TestQueue();
+    const id = await queue.add({ retry: steady(5, 60_000), body: { timeout_ms: 500 } });
+    await queue.claim({ worker_id: 'w1' });
+    setTime(T0 + 500);
+    expect(await queue.get(id)).toMatchObject({ state: 'retryable', history: { error: { code: 'timeout' } } });
+    const late = queue.api.nack(queue.name, { job_id: id, error: { message: 'late' }, attempt: 1 });
+    expect(refusal(await late).status).toBe(409);
+    expect((await queue.get(id)).history.errors).toHaveLength(1);
+  });
+
   /** A job in its second attempt by w2, after the first by w1 ended as `ended` says. */
   async function second(queue: TestQueue, ended: 'nack' | 'lease' | 'requeue' | 'redrive') {
     const id = await queue.add({ retry: steady(5, 1000) });

@@ -58,7 +58,6 @@ export class Model {
       const lease = job.lease as NonNullable<ModelJob['lease']>;
       this.fail(job, now, lease.expiresAt < lease.timeoutAt ? { delay: 0 } : { delay: job.order.backoff });
       delete job.failedBy;
-      if (lease.expiresAt >= lease.timeoutAt) job.failedBy = job.attempt;
     }
     for (const job of this.jobs) {
       if ((job.state === 'waiting' || job.state === 'pending') && job.expiresAt <= now) {
