@@ -14,6 +14,7 @@ import { readTargets, type TargetConfig } from './dispatch/config';
 import { invalidConfiguration } from './job/errors';
 import type { QueueObject } from './queue/object';
 import type { UniqueLockObject } from './unique/object';
+import type { WorkflowObject } from './workflow/object';
 
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.1.0';
@@ -22,6 +23,7 @@ export interface Env {
   QUEUES: DurableObjectNamespace<QueueObject>;
   DIRECTORY: DurableObjectNamespace<DirectoryObject>;
   UNIQUE_LOCKS: DurableObjectNamespace<UniqueLockObject>;
+  WORKFLOWS: DurableObjectNamespace<WorkflowObject>;
   API_KEYS?: string;
   HANDLERS?: unknown;
   TEST_HOOKS?: unknown;

@@ -5,6 +5,7 @@ import { createApp } from './http/app';
 export { DirectoryObject } from './directory/object';
 export { QueueObject } from './queue/object';
 export { UniqueLockObject } from './unique/object';
+export { WorkflowObject } from './workflow/object';
 
 const app = createApp();
 

@@ -14,10 +14,13 @@ import type {
   WorkerBeat,
   WorkerSummary,
   WorkerView,
+  WorkflowListRequest,
 } from '../queue/api';
 import type { CronPlace } from '../queue/cron-api';
+import type { WorkflowSummary } from '../workflow/api';
 import { CronPlaces } from './crons';
 import { WorkerRegistry } from './workers';
+import { WorkflowList } from './workflows';
 
 type Row = { route: number; name: string; created_at: number };
 
@@ -25,6 +28,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   private ready = false;
   private registry: WorkerRegistry | undefined;
   private places: CronPlaces | undefined;
+  private workflowList: WorkflowList | undefined;
 
   /** Registers a queue, once; a later call answers the same. */
   async register(name: string): Promise<KnownQueue> {
@@ -66,6 +70,26 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     this.ready = false;
     this.registry = undefined;
     this.places = undefined;
+    this.workflowList = undefined;
+  }
+
+  // ---- workflows ---------------------------------------------------------------------------------------------------
+
+  async noteWorkflow(summary: WorkflowSummary): Promise<void> {
+    this.workflowIndex.note(summary);
+  }
+
+  async forgetWorkflow(id: string): Promise<void> {
+    this.workflowIndex.forget(id);
+  }
+
+  async workflows(request: WorkflowListRequest): Promise<{ workflows: WorkflowSummary[]; total: number }> {
+    return this.workflowIndex.page(request);
+  }
+
+  private get workflowIndex(): WorkflowList {
+    this.workflowList ??= new WorkflowList(this.ctx.storage);
+    return this.workflowList;
   }
 
   // ---- workers that pull -------------------------------------------------------------------------------------------

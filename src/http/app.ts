@@ -21,6 +21,7 @@ import { queueRoutes } from './routes/queues';
 import { resultRoutes } from './routes/results';
 import { systemRoutes } from './routes/system';
 import { workerRoutes } from './routes/workers';
+import { workflowRoutes } from './routes/workflows';
 
 const PREFIX = '/ojs/v1';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -38,6 +39,7 @@ export function createApp(): App {
   app.route(PREFIX + PREFIX, sdkCheckpointRoutes());
   app.route(PREFIX, queueRoutes());
   app.route(PREFIX, deadLetterRoutes());
+  app.route(PREFIX, workflowRoutes());
   app.route(PREFIX, eventRoutes());
   app.route(PREFIX, cronRoutes());
   app.route(PREFIX, cronGroupRoutes());

@@ -58,6 +58,10 @@ export interface JobBody {
   version?: number | string;
   /** `options.metadata`, kept beside the envelope. */
   metadata?: Record<string, unknown>;
+  /** The workflow that this job belongs to, and its node there. */
+  workflow?: { id: string; step: number };
+  /** Results of the jobs before it, when it belongs to a workflow and there are any. */
+  parent_results?: unknown[];
   /** Unknown top-level members (`x_*`, `ext_*`, …), echoed in every envelope. */
   extra?: Record<string, unknown>;
 }

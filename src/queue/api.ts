@@ -7,6 +7,7 @@
  */
 import type { Outcome } from '../job/errors';
 import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput, UniquePolicy } from '../job/record';
+import type { StepStart, WorkflowSummary } from '../workflow/api';
 import type { StoredCheckpoint } from './checkpoint-table';
 import type { CronDirectoryApi, CronQueueApi } from './cron-api';
 import type { JobFilter } from './filter';
@@ -239,6 +240,10 @@ export interface QueueApi extends CronQueueApi, OperationsApi {
     ticket?: string,
     idempotency?: IdempotencyKey,
   ): Promise<Outcome<EnqueueReceipt>>;
+  /** Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. */
+  startSteps(queue: string, start: StepStart): Promise<Outcome<(string | null)[]>>;
+  /** Cancels those of these jobs that have not ended. */
+  cancelSteps(queue: string, ids: string[]): Promise<Outcome<void>>;
   /** Who has these fingerprints here, and stands in the way by these criteria? One answer for each question. */
   uniqueRivals(queue: string, questions: UniqueQuestion[]): Promise<UniqueRivals[]>;
   /** Which of these fingerprints have a job here? */
@@ -352,6 +357,13 @@ export interface WorkerSummary {
   stale: number;
 }
 
+/** A page of the list of workflows. */
+export interface WorkflowListRequest {
+  states?: string[];
+  offset: number;
+  limit: number;
+}
+
 export interface DirectoryApi extends CronDirectoryApi {
   /** Registers a queue once; answers its route. */
   register(name: string): Promise<KnownQueue>;
@@ -374,5 +386,11 @@ export interface DirectoryApi extends CronDirectoryApi {
   silencedWorkers(): Promise<string[]>;
   /** What happened to workers lately, from memory. */
   workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  /** Puts a workflow on the list, or notes its new state. */
+  noteWorkflow(summary: WorkflowSummary): Promise<void>;
+  /** Takes a workflow off the list. */
+  forgetWorkflow(id: string): Promise<void>;
+  /** Workflows, the latest first, a page of them. */
+  workflows(request: WorkflowListRequest): Promise<{ workflows: WorkflowSummary[]; total: number }>;
   reset(): Promise<void>;
 }

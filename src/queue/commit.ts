@@ -113,11 +113,13 @@ export class Committer {
         }
         this.doChores('after', now);
         q.archive.flush();
+        q.workflows.flush();
         if (Number.isFinite(q.wanted)) this.clock.arm(q.wanted, now);
       });
     } catch (error) {
       q.events.rollback();
       q.archive.rollback(0);
+      q.workflows.rollback(0);
       this.clock.restore(armed);
       this.rebuildIfPossible();
       for (const { reject } of batch) reject(error);
@@ -153,6 +155,7 @@ export class Committer {
     const before = {
       events: q.events.pendingCount,
       archived: q.archive.size,
+      owed: q.workflows.size,
       wanted: q.wanted,
       workArrived: q.workArrived,
     };
@@ -161,6 +164,7 @@ export class Committer {
     } catch (error) {
       q.events.rollback(before.events);
       q.archive.rollback(before.archived);
+      q.workflows.rollback(before.owed);
       if (!wroteNothing(error)) this.rebuild();
       q.wanted = before.wanted;
       q.workArrived = before.workArrived;

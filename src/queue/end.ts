@@ -3,6 +3,7 @@ import type { JobHistory } from '../job/record';
 import { type JobRow, STATE } from './rows';
 import { DEFAULTS, type QueueState } from './state';
 import { forgetRow } from './unique-keys';
+import { noteFailure } from './workflow-outbox';
 
 type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead;
 
@@ -10,13 +11,7 @@ type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead
  * Writes a terminal state. Two rows written (the row and its entry in the index of ended jobs).
  * The caller accounts for lease, line and events.
  */
-export function end(
-  q: QueueState,
-  row: Pick<JobRow, 'key' | 'attempt' | 'claims' | 'state'>,
-  state: Ended,
-  history: JobHistory,
-  now: number,
-): void {
+export function end(q: QueueState, row: JobRow, state: Ended, history: JobHistory, now: number): void {
   q.sql
     .exec(
       'UPDATE jobs SET state = ?, attempt = ?, claims = ?, due_at = NULL, ended_at = ?, history = ? WHERE key = ?',
@@ -30,6 +25,7 @@ export function end(
     .toArray();
   const kind = state === STATE.cancelled ? 'cancelled' : state === STATE.dead ? 'dead' : 'discarded';
   q.wake(now + q.retentionMs(kind));
+  noteFailure(q, row, state === STATE.cancelled, history, now);
   if (state === STATE.dead) capDeadLetters(q);
 }
 

@@ -25,6 +25,7 @@ import type { Random } from './settle';
 import { QueueState } from './state';
 import { Waiters } from './waiters';
 import { type AlarmClock, planWake } from './wake';
+import { type NotifierHost, WorkflowNotifier } from './workflow-notify';
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
@@ -44,6 +45,8 @@ export interface EngineHost {
   keepAlive(promise: Promise<unknown>): void;
   /** Another queue's object, to finish what concerns several queues. */
   peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch' | 'putCron' | 'adopt'>;
+  /** The object of a workflow. */
+  workflow: NotifierHost['workflow'];
   /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
   destroy(at: number): Promise<void>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
@@ -56,6 +59,7 @@ export class QueueEngine {
   private readonly pump: Pump;
   private readonly waiters = new Waiters();
   private readonly crons: CronDuties;
+  private readonly workflows: WorkflowNotifier;
   readonly operations: OperationDuties;
 
   /** Opens a queue whose name and route are stored. Brings its schema up to date. */
@@ -77,7 +81,18 @@ export class QueueEngine {
         void this.pump.start();
         this.waiters.notify();
       },
-      committed: () => this.crons.askOthers(),
+      committed: () => {
+        this.crons.askOthers();
+        this.workflows.start();
+      },
+    });
+    this.workflows = new WorkflowNotifier({
+      q: this.q,
+      now: () => host.now(),
+      keepAlive: (promise) => host.keepAlive(promise),
+      write: (operation) => this.committer.run(operation),
+      wakeAt: (at) => clock.arm(at, host.now()),
+      workflow: (id) => host.workflow(id),
     });
     this.crons = new CronDuties({
       q: this.q,
@@ -185,6 +200,7 @@ export class QueueEngine {
     this.duty(() => void this.pump.start());
     this.duty(() => this.waiters.notify());
     this.duty(() => this.operations.start());
+    this.duty(() => this.workflows.start());
     this.duty(() => this.crons.askOthers());
     this.duty(() => this.crons.offerMoved());
     host.keepAlive(
@@ -215,6 +231,7 @@ export class QueueEngine {
         prune: nextPrune(q),
         batch: nextBatchCheck(q),
         cron: this.crons.nextMoment(now),
+        workflow: this.workflows.nextMoment(now),
         operation: this.operations.nextMoment(now),
         target: pump.nextTrial(now),
         push: pump.nextPush(now),

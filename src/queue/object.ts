@@ -11,6 +11,7 @@ import { enqueueEntries } from '../http/unique';
 import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobView, NewJob } from '../job/record';
+import type { StepStart, WorkflowApi } from '../workflow/api';
 import { activate } from './activate';
 import type {
   AckRequest,
@@ -62,6 +63,7 @@ import { emptyStats, stats } from './stats';
 import { rivalsHere } from './unique';
 import { knownFingerprints } from './unique-keys';
 import { AlarmClock } from './wake';
+import { cancelSteps, startSteps } from './workflow-steps';
 
 type Operation<T> = (q: QueueState, now: number) => T;
 
@@ -99,6 +101,14 @@ export class QueueObject extends OperationsObject implements QueueApi {
         return once(q, idempotency, now, () => enqueue(q, jobs, now));
       })
     );
+  }
+
+  async startSteps(queue: string, start: StepStart): Promise<Outcome<(string | null)[]>> {
+    return this.write(queue, (q, now) => startSteps(q, start, now));
+  }
+
+  async cancelSteps(queue: string, ids: string[]): Promise<Outcome<void>> {
+    return this.write(queue, (q, now) => cancelSteps(q, ids, now));
   }
 
   async uniqueRivals(_queue: string, questions: UniqueQuestion[]): Promise<UniqueRivals[]> {
@@ -319,6 +329,7 @@ export class QueueObject extends OperationsObject implements QueueApi {
       peer: (queue) => this.env.QUEUES.getByName(queue) as unknown as QueueApi,
       destroy: (at) => this.destroy(at),
       enqueueAcross: (job) => this.enqueueAcross(this.engine?.q.name ?? '', job),
+      workflow: (id) => this.env.WORKFLOWS.getByName(id) as unknown as WorkflowApi,
     });
   }
 

@@ -14,6 +14,7 @@ import { type Active, pushedTimeoutMs } from './leases';
 import { bodyOf, historyOf, idOf, type JobRow, STATE } from './rows';
 import type { QueueState } from './state';
 import { forgetRow } from './unique-keys';
+import { noteCompletion } from './workflow-outbox';
 
 /** What is known of a failure: what the handler said, and how the attempt ended where it said nothing. */
 export interface FailureReport extends ReportedError {
@@ -99,6 +100,7 @@ export function complete(
     if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
     forgetRow(q.sql, row);
   }
+  noteCompletion(q, row, result, now);
   q.events.add('job.completed', idOf(q.route, row), now, {
     job_type: row.type,
     attempt: attempt.number,

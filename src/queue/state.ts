@@ -18,6 +18,7 @@ import { LeaseTable } from './leases';
 import { ProgressTable } from './progress-table';
 import type { Removal } from './remove';
 import { readMeta, writeMeta } from './schema';
+import { WorkflowOutbox } from './workflow-outbox';
 
 const DAY = 86_400_000;
 
@@ -36,6 +37,8 @@ export const DEFAULTS = {
 export class QueueState {
   readonly leases: LeaseTable;
   readonly archive: ArchiveBuffer;
+  /** What is owed to workflows. */
+  readonly workflows: WorkflowOutbox;
   readonly events: EventLog;
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
@@ -80,6 +83,7 @@ export class QueueState {
   ) {
     this.leases = new LeaseTable(sql);
     this.archive = new ArchiveBuffer(sql);
+    this.workflows = new WorkflowOutbox(sql);
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
@@ -112,6 +116,7 @@ export class QueueState {
     this.settings = (meta.get('config') as QueueConfig | undefined) ?? {};
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
+    this.workflows.load();
     this.leases.load();
     this.progress.load();
     this.progress.extendLeases(this.leases);

@@ -27,6 +27,8 @@ export interface DueMoments {
   cron?: number | undefined;
   /** An operation on many jobs, or the deletion of the queue, goes on. */
   operation?: number | undefined;
+  /** Workflows are to be told of the ends of their jobs. */
+  workflow?: number | undefined;
   /** Work that could be pushed right now but was not. */
   push?: number | undefined;
 }

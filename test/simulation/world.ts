@@ -59,6 +59,9 @@ export class World {
       destroy: () => {
         throw new Error('the queue of the simulation is not deleted');
       },
+      workflow: () => {
+        throw new Error('no workflow is part of the simulation');
+      },
       enqueueAcross: () => {
         throw new Error('no other queue is part of the simulation');
       },

@@ -11,6 +11,7 @@ import type { AppContext, AppEnv } from '../context';
 import { forgetRoutes, withJob } from '../locate';
 import { directoryObject, inParallel, knownQueues, queueObject } from '../objects';
 import { json } from '../respond';
+import { resetWorkflows } from './workflows';
 
 const TIMES = [
   'created_at',
@@ -28,6 +29,8 @@ export function adminRoutes(): Hono<AppEnv> {
 
   routes.post('/reset', async (c) => {
     if (!readConfig(c.env).testHooks) throw notFound('route', c.req.path, 'TEST_HOOKS is not "true" here.');
+    // First, so that none of them enqueues anything afterwards.
+    await resetWorkflows(c.env);
     const queues = await knownQueues(c.env);
     await inParallel(queues, (name) => queueObject(c.env, name).reset(name));
     await resetLocks(c.env);

@@ -34,7 +34,7 @@ const MANIFEST = {
     results: true,
     checkpoints: true,
     cron: true,
-    workflows: false,
+    workflows: true,
     unique_jobs: true,
     rate_limiting: false,
   },

@@ -42,6 +42,8 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     schema: written.schema,
     version: written.version,
     metadata: written.metadata,
+    workflow_id: written.workflow?.id,
+    parent_results: written.workflow && (written.parent_results ?? []),
     created_at: formatInstant(record.created_at),
     enqueued_at: formatInstant(record.enqueued_at),
     scheduled_at: instant(written.scheduled_at),

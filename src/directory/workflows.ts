@@ -1,0 +1,60 @@
+/** The list of workflows. A workflow is found by its id without it; the list is for those who look for ids. */
+import schema from '../../migrations/0004_directory_workflow.sql';
+import type { WorkflowListRequest } from '../queue/api';
+import type { WorkflowSummary } from '../workflow/api';
+
+export class WorkflowList {
+  private ready = false;
+
+  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
+
+  /** Notes a workflow or its new state. One row written; none when it is known. */
+  note(summary: WorkflowSummary): void {
+    this.prepare();
+    this.storage.sql
+      .exec(
+        `INSERT INTO workflows (id, state, data) VALUES (?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET state = excluded.state, data = excluded.data WHERE data <> excluded.data`,
+        summary.id,
+        summary.state,
+        JSON.stringify(summary),
+      )
+      .toArray();
+  }
+
+  forget(id: string): void {
+    if (this.exists()) this.storage.sql.exec('DELETE FROM workflows WHERE id = ?', id).toArray();
+  }
+
+  /** A page, the latest first. */
+  page({ states, offset, limit }: WorkflowListRequest): { workflows: WorkflowSummary[]; total: number } {
+    if (!this.exists()) return { workflows: [], total: 0 };
+    const { sql } = this.storage;
+    const [where, bindings] = states
+      ? (['state IN (SELECT value FROM json_each(?))', [JSON.stringify(states)]] as const)
+      : (['1', []] as const);
+    const rows = sql
+      .exec<{ data: string }>(
+        `SELECT data FROM workflows WHERE ${where} ORDER BY id DESC LIMIT ? OFFSET ?`,
+        ...bindings,
+        limit,
+        offset,
+      )
+      .toArray();
+    const total = sql.exec<{ n: number }>(`SELECT count(*) AS n FROM workflows WHERE ${where}`, ...bindings).one().n;
+    return { workflows: rows.map(({ data }) => JSON.parse(data) as WorkflowSummary), total };
+  }
+
+  private exists(): boolean {
+    this.ready ||=
+      this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'workflows'").toArray()
+        .length > 0;
+    return this.ready;
+  }
+
+  private prepare(): void {
+    if (this.exists()) return;
+    this.storage.transactionSync(() => this.storage.sql.exec(schema).toArray());
+    this.ready = true;
+  }
+}

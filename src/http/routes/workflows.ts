@@ -1,0 +1,139 @@
+/** Routes about workflows: start, look, follow, cancel, list. */
+import { Hono } from 'hono';
+import { v7 as uuidv7 } from 'uuid';
+import { type Env, readConfig } from '../../config';
+import { notFound, type Outcome, unwrap } from '../../job/errors';
+import { isUuidV7 } from '../../job/ids';
+import { variablesLayer } from '../../job/retry/variables';
+import { formatInstant } from '../../job/time';
+import type { WorkflowApi, WorkflowView } from '../../workflow/api';
+import { parseWorkflow } from '../../workflow/parse';
+import { jobsBelow, nodeAt, pathOf } from '../../workflow/plan';
+import { MAX_BATCH_BYTES, readBody } from '../body';
+import type { AppContext, AppEnv } from '../context';
+import { directoryObject, inParallel, queueObject } from '../objects';
+import { pagination, readPaging } from '../pagination';
+import { listParam, oneOf } from '../query';
+import { json } from '../respond';
+import { renderSummary, renderWorkflow, stepState } from '../workflow-view';
+
+/** `pending` is a state clients know; here a workflow runs as soon as it exists. */
+const STATES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
+
+/** Routes below `/ojs/v1`. */
+export function workflowRoutes(): Hono<AppEnv> {
+  const routes = new Hono<AppEnv>();
+
+  routes.post('/workflows', async (c) => {
+    // A workflow must not be accepted whose jobs would be under no retry policy at all.
+    variablesLayer(readConfig(c.env).retryVariables);
+    const { id = uuidv7(), ...workflow } = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
+    const view = unwrap(await workflowObject(c.env, id).create(id, workflow));
+    return answer(c, view, 201, { Location: `/ojs/v1/workflows/${id}` });
+  });
+
+  routes.get('/workflows', async (c) => {
+    const paging = readPaging(c);
+    const states = oneOf(listParam(c, 'state'), STATES, 'state');
+    const { offset, limit } = paging;
+    const page = await directoryObject(c.env).workflows({ offset, limit, ...(states && { states }) });
+    const workflows = page.workflows.map(renderSummary);
+    const hasMore = page.total > offset + workflows.length;
+    return json(c, {
+      workflows,
+      items: workflows,
+      total: page.total,
+      pagination: pagination(paging, page.total, hasMore, null),
+    });
+  });
+
+  routes.get('/workflows/:id', async (c) => answer(c, unwrap(await withWorkflow(c, (object, id) => object.get(id)))));
+  routes.delete('/workflows/:id', cancel);
+  routes.post('/workflows/:id/cancel', cancel);
+  routes.get('/workflows/:id/progress', progress);
+  return routes;
+}
+
+/** Empties every workflow on the list. */
+export async function resetWorkflows(env: Env): Promise<void> {
+  for (;;) {
+    const { workflows } = await directoryObject(env).workflows({ offset: 0, limit: 200 });
+    if (workflows.length === 0) return;
+    await inParallel(workflows, async ({ id }) => {
+      await workflowObject(env, id).reset(id);
+      await directoryObject(env).forgetWorkflow(id);
+    });
+  }
+}
+
+function workflowObject(env: Env, id: string): WorkflowApi {
+  return env.WORKFLOWS.getByName(id) as unknown as WorkflowApi;
+}
+
+function withWorkflow<T>(
+  c: AppContext,
+  call: (object: WorkflowApi, id: string) => Promise<Outcome<T>>,
+): Promise<Outcome<T>> {
+  const id = c.req.param('id') ?? '';
+  if (!isUuidV7(id)) throw notFound('workflow', id);
+  return call(workflowObject(c.env, id), id);
+}
+
+async function cancel(c: AppContext): Promise<Response> {
+  return answer(c, unwrap(await withWorkflow(c, (object, id) => object.cancel(id))));
+}
+
+function answer(c: AppContext, view: WorkflowView, status = 200, headers: Record<string, string> = {}): Response {
+  const workflow = renderWorkflow(view);
+  return json(c, { workflow, ...workflow }, status, headers);
+}
+
+/** How far each job is, by what its queue says now. */
+async function progress(c: AppContext): Promise<Response> {
+  const view = unwrap(await withWorkflow(c, (object, id) => object.get(id)));
+  const live = await liveJobs(c.env, view);
+  const jobs = jobsBelow(view.plan, 0, true);
+  const steps = jobs.map((index) => {
+    const node = nodeAt(view.plan, index);
+    const step = view.steps[index];
+    const job = step?.job_id === undefined ? undefined : live.get(step.job_id);
+    const state = stepState(view, index);
+    return {
+      id: pathOf(view.plan, index),
+      job_id: step?.job_id ?? null,
+      type: node.type,
+      state: state === 'pending' ? (job?.state ?? state) : state,
+      progress: state === 'completed' ? 1 : (job?.progress ?? 0),
+      counts: node.callback === undefined,
+      at: Math.max(step?.ended_at ?? 0, step?.started_at ?? 0, view.created_at),
+    };
+  });
+  const counted = steps.filter(({ counts }) => counts);
+  const done = counted.reduce((sum, step) => sum + step.progress, 0);
+  return json(c, {
+    workflow_id: view.id,
+    ...(view.type && { type: view.type }),
+    state: view.state,
+    progress: done / counted.length,
+    steps: steps.map(({ counts: _counts, at: _at, ...step }) => step),
+    updated_at: formatInstant(Math.max(view.ended_at ?? 0, ...steps.map(({ at }) => at))),
+  });
+}
+
+async function liveJobs(env: Env, view: WorkflowView): Promise<Map<string, { state: string; progress?: number }>> {
+  const byQueue = new Map<string, string[]>();
+  for (const [index, { state, job_id }] of view.steps.entries()) {
+    const { queue } = nodeAt(view.plan, index);
+    if (queue === undefined || job_id === undefined || state === 'completed') continue;
+    byQueue.set(queue, [...(byQueue.get(queue) ?? []), job_id]);
+  }
+  const answers = await inParallel([...byQueue], ([queue, ids]) => queueObject(env, queue).getMany(queue, ids));
+  return new Map(
+    answers.flatMap(({ jobs }) =>
+      jobs.map(({ record }) => {
+        const { state, progress } = record;
+        return [record.id, { state, ...(progress !== undefined && { progress }) }] as const;
+      }),
+    ),
+  );
+}

@@ -1,0 +1,116 @@
+/**
+ * The workflow object: one per workflow, found by its id. Awake only while there is something to decide: it is told of the
+ * ends of its jobs by their queues, and sleeps in between.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import type { Env } from '../config';
+import { ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
+import type { DirectoryApi, QueueApi } from '../queue/api';
+import { AlarmClock } from '../queue/wake';
+import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from './api';
+import { WorkflowEngine } from './engine';
+import { WorkflowStore } from './store';
+
+export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
+  private readonly store: WorkflowStore;
+  private engine: WorkflowEngine | undefined;
+  private clock!: AlarmClock;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.store = new WorkflowStore(ctx.storage);
+    void ctx.blockConcurrencyWhile(async () => {
+      this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
+      if (!this.store.exists()) return;
+      this.engine = this.open();
+      this.engine.arm();
+    });
+  }
+
+  async create(id: string, workflow: NewWorkflow): Promise<Outcome<WorkflowView>> {
+    if (this.engine) return { ok: false, error: taken(id, this.engine.view().state).data };
+    const { steps, ...rest } = workflow;
+    this.ctx.storage.transactionSync(() => this.store.create({ id, at: Date.now(), ...rest }, steps));
+    const engine = this.open();
+    this.engine = engine;
+    engine.arm();
+    await engine.work();
+    return { ok: true, value: engine.view() };
+  }
+
+  async get(id: string): Promise<Outcome<WorkflowView>> {
+    const { engine } = this;
+    return engine ? { ok: true, value: engine.view() } : { ok: false, error: unknown(id).data };
+  }
+
+  async cancel(id: string): Promise<Outcome<WorkflowView>> {
+    const { engine } = this;
+    if (!engine) return { ok: false, error: unknown(id).data };
+    const cancelled = outcomeOf(() => engine.cancel());
+    if (!cancelled.ok) return cancelled;
+    await engine.work();
+    return { ok: true, value: engine.view() };
+  }
+
+  async stepsEnded(_id: string, queue: string, endings: Ending[]): Promise<EndingsReceipt> {
+    const { engine } = this;
+    // One that is gone, or was never there, has nothing to remember.
+    if (!engine) return { unrecorded: [], events: [] };
+    const receipt = engine.stepsEnded(queue, endings);
+    this.ctx.waitUntil(engine.work());
+    return receipt;
+  }
+
+  async reset(_id: string): Promise<void> {
+    const { engine } = this;
+    this.engine = undefined;
+    await engine?.close();
+    await this.empty();
+  }
+
+  override async alarm(): Promise<void> {
+    this.clock.fired(Date.now());
+    const { engine } = this;
+    if (!engine) return;
+    if (await engine.alarm()) {
+      this.engine = undefined;
+      await this.empty();
+      return;
+    }
+    this.ctx.waitUntil(engine.work());
+    engine.arm();
+  }
+
+  private open(): WorkflowEngine {
+    const host = {
+      storage: this.ctx.storage,
+      clock: this.clock,
+      now: () => Date.now(),
+      queue: (name: string) => this.env.QUEUES.getByName(name) as unknown as QueueApi,
+      directory: () => this.env.DIRECTORY.getByName('directory') as unknown as DirectoryApi,
+    };
+    return new WorkflowEngine(host, this.store);
+  }
+
+  private async empty(): Promise<void> {
+    await this.clock.clear();
+    await this.ctx.storage.deleteAll();
+    this.clock = new AlarmClock(this.ctx.storage, null);
+  }
+}
+
+const HINT = 'Workflows are removed 30 days after their end.';
+
+function unknown(id: string): ApiError {
+  return notFound('workflow', id, HINT);
+}
+
+function taken(id: string, state: string): ApiError {
+  return new ApiError({
+    status: 409,
+    code: 'duplicate',
+    message: `Workflow ${id} exists already (${state}).`,
+    retryable: false,
+    details: { existing_workflow_id: id, existing_workflow_state: state },
+  });
+}

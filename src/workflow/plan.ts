@@ -1,0 +1,59 @@
+/**
+ * What a workflow consists of: a tree of nodes. Leaves are jobs; the others say in which order their children run. The tree
+ * never changes; how far it has got is a {@link Run}.
+ */
+
+/** `graph` is the form without a type: steps that name what they depend on. */
+export type NodeKind = 'job' | 'chain' | 'group' | 'batch' | 'graph';
+
+/** When a batch calls back. */
+export const CALLBACKS = ['on_complete', 'on_success', 'on_failure'] as const;
+export type Callback = (typeof CALLBACKS)[number];
+
+/** One node. Nodes name each other by their index in {@link Plan.nodes}. */
+export interface PlanNode {
+  /** As its author named it, else its place among its siblings; of a callback the name of the event. */
+  id: string;
+  kind: NodeKind;
+  /** −1 for the root. */
+  parent: number;
+  /** Steps or jobs in their order; callbacks are not among them. */
+  children: number[];
+  /** In a graph: the siblings that must have completed before. */
+  needs?: number[];
+  /** Of a batch: the jobs that follow its end. */
+  callbacks?: Partial<Record<Callback, number>>;
+  /** This job is such a callback. */
+  callback?: Callback;
+  /** Type and queue of a job. */
+  type?: string;
+  queue?: string;
+  name?: string;
+}
+
+/** A whole workflow; the root is node 0. */
+export interface Plan {
+  nodes: PlanNode[];
+}
+
+/** A node by its index. @throws {RangeError} when there is none, which only a damaged record can cause */
+export function nodeAt(plan: Plan, index: number): PlanNode {
+  const node = plan.nodes[index];
+  if (!node) throw new RangeError(`The workflow has no node ${index}.`);
+  return node;
+}
+
+/** Indexes of the jobs below a node, or of the node itself when it is one; callbacks only with `withCallbacks`. */
+export function jobsBelow(plan: Plan, index: number, withCallbacks = false): number[] {
+  const node = nodeAt(plan, index);
+  if (node.kind === 'job') return [index];
+  const below = withCallbacks ? [...node.children, ...Object.values(node.callbacks ?? {})] : node.children;
+  return below.flatMap((child) => jobsBelow(plan, child, withCallbacks));
+}
+
+/** Names a step by the ids on the way to it, as `1.0`. */
+export function pathOf(plan: Plan, index: number): string {
+  const ids: string[] = [];
+  for (let at = index; at > 0; at = nodeAt(plan, at).parent) ids.unshift(nodeAt(plan, at).id);
+  return ids.join('.');
+}

@@ -1,0 +1,95 @@
+/**
+ * What a job of a workflow gets to know of the jobs before it: `parent_results`.
+ *
+ * In a chain these are the results of all earlier steps, in a graph those of all steps it depends on, directly or not, each
+ * at the place of its step; a callback gets those of all jobs of its batch. Where nothing comes before (a group, the first
+ * step), a nested workflow hands down what it would have got itself. The result of a nested chain is that of its last step,
+ * of any other nested workflow the list of its parts' results.
+ */
+import { nodeAt, type Plan } from './plan';
+
+/** A shape of results: a job by its index, a list, or nothing. */
+export type Source = number | null | Source[];
+
+/** The results that a job gets, as a shape. */
+export function sourcesFor(plan: Plan, index: number): Source[] {
+  const node = nodeAt(plan, index);
+  if (node.parent < 0) return [];
+  const { kind, children } = nodeAt(plan, node.parent);
+  if (node.callback) return children.map((child) => resultOf(plan, child));
+  if (kind === 'chain') {
+    const before = children.slice(0, children.indexOf(index));
+    if (before.length > 0) return before.map((child) => resultOf(plan, child));
+  }
+  if (kind === 'graph') {
+    const ancestors = ancestorsOf(plan, index);
+    const last = children.findLastIndex((child) => ancestors.has(child));
+    if (last >= 0) {
+      return children.slice(0, last + 1).map((child) => (ancestors.has(child) ? resultOf(plan, child) : null));
+    }
+  }
+  return sourcesFor(plan, node.parent);
+}
+
+function resultOf(plan: Plan, index: number): Source {
+  const { kind, children } = nodeAt(plan, index);
+  if (kind === 'job') return index;
+  if (kind === 'chain') return resultOf(plan, children.at(-1) as number);
+  return children.map((child) => resultOf(plan, child));
+}
+
+function ancestorsOf(plan: Plan, index: number): Set<number> {
+  const found = new Set<number>();
+  const open = [...(nodeAt(plan, index).needs ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (found.has(next)) continue;
+    found.add(next);
+    open.push(...(nodeAt(plan, next).needs ?? []));
+  }
+  return found;
+}
+
+/** Results by job: JSON text, or undefined when the job left none. */
+export type ReadResult = (job: number) => string | undefined;
+
+/**
+ * Fills a shape with results. When they do not fit, the largest are left out, each replaced by what `omitted` says.
+ * @param maxBytes bytes of UTF-8 that the JSON text may have
+ * @param omitted JSON text that stands for the result of a job
+ * @returns JSON text
+ */
+export function fill(
+  sources: Source[],
+  read: ReadResult,
+  maxBytes: number,
+  omitted: (job: number, bytes: number) => string,
+): string {
+  const texts = new Map<number, string>();
+  const sizes: { job: number; bytes: number }[] = [];
+  let total = 2;
+  const collect = (source: Source): void => {
+    total += Array.isArray(source) ? 3 : 5;
+    if (Array.isArray(source)) source.forEach(collect);
+    else if (source !== null && !texts.has(source)) {
+      const text = read(source) ?? 'null';
+      const bytes = new TextEncoder().encode(text).byteLength;
+      texts.set(source, text);
+      sizes.push({ job: source, bytes });
+      total += bytes;
+    }
+  };
+  sources.forEach(collect);
+  sizes.sort((a, b) => b.bytes - a.bytes);
+  for (const { job, bytes } of sizes) {
+    if (total <= maxBytes) break;
+    const stub = omitted(job, bytes);
+    if (stub.length >= bytes) break;
+    texts.set(job, stub);
+    total -= bytes - stub.length;
+  }
+  const write = (source: Source): string => {
+    if (source === null) return 'null';
+    return Array.isArray(source) ? `[${source.map(write).join(',')}]` : (texts.get(source) as string);
+  };
+  return write(sources);
+}

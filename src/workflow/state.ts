@@ -1,0 +1,169 @@
+/**
+ * A workflow in memory: its plan, how far it has got, and what is known of each job. It is what its log says: every change
+ * is an entry that was written first, and reading the log again gives the same state.
+ */
+import type { StepFailure, WorkflowSummary, WorkflowView } from './api';
+import { jobsBelow, nodeAt, type Plan } from './plan';
+import { Run } from './run';
+import type { LogEntry, Meta } from './store';
+
+interface Known {
+  jobId?: string;
+  /** The queue has answered that it took or refused the job. */
+  recorded?: true;
+  startedAt?: number;
+  endedAt?: number;
+  error?: StepFailure;
+  result?: string;
+  far?: true;
+  calledOff?: true;
+}
+
+export class WorkflowRecord {
+  readonly run: Run;
+  private readonly known: Known[];
+  private readonly jobs: readonly number[];
+  private cancelled: { at: number; steps: number } | undefined;
+  private endedAt: number | undefined;
+  private notedState: string | undefined;
+
+  constructor(readonly meta: Meta) {
+    this.run = new Run(meta.plan);
+    this.known = meta.plan.nodes.map(() => ({}));
+    this.jobs = jobsBelow(meta.plan, 0, true);
+    this.run.begin();
+  }
+
+  get plan(): Plan {
+    return this.meta.plan;
+  }
+
+  /** Epoch ms of the end, or undefined while it runs. */
+  get ended(): number | undefined {
+    return this.endedAt;
+  }
+
+  apply(entry: LogEntry): void {
+    if (entry.kind === 'started') {
+      for (const [step, jobId] of entry.jobs) {
+        const known = this.of(step);
+        known.recorded = true;
+        if (jobId !== null) Object.assign(known, { jobId, startedAt: entry.at });
+      }
+    } else if (entry.kind === 'ended') {
+      for (const { step, job_id, end, at, ...rest } of entry.endings) {
+        if (this.run.stateOf(step) !== 'running') continue;
+        Object.assign(this.of(step), { recorded: true, endedAt: at, ...(job_id && { jobId: job_id }), ...rest });
+        this.run.end(step, end);
+        if (this.run.hasEnded) this.endedAt ??= at;
+      }
+    } else if (entry.kind === 'cancelled') {
+      this.run.cancel();
+      this.cancelled = entry;
+      this.endedAt = entry.at;
+    } else if (entry.kind === 'called_off') {
+      for (const step of entry.steps) this.of(step).calledOff = true;
+    } else {
+      this.notedState = entry.state;
+    }
+  }
+
+  /** Jobs that are to be started and of which no queue has answered. */
+  unstarted(): number[] {
+    return this.jobs.filter((job) => this.run.stateOf(job) === 'running' && !this.of(job).recorded);
+  }
+
+  /** Jobs that are to be cancelled in their queues, by queue. */
+  uncancelled(): Map<string, { step: number; jobId: string }[]> {
+    const byQueue = new Map<string, { step: number; jobId: string }[]>();
+    if (!this.cancelled) return byQueue;
+    for (const step of this.jobs) {
+      const { jobId, calledOff } = this.of(step);
+      if (jobId === undefined || calledOff || this.run.stateOf(step) !== 'running') continue;
+      const queue = nodeAt(this.plan, step).queue as string;
+      byQueue.set(queue, [...(byQueue.get(queue) ?? []), { step, jobId }]);
+    }
+    return byQueue;
+  }
+
+  /** Does the directory not know the present state? */
+  get unnoted(): boolean {
+    return this.notedState !== this.state;
+  }
+
+  get state(): WorkflowView['state'] {
+    const { state } = this.run;
+    return state === 'waiting' ? 'running' : state;
+  }
+
+  get isCancelled(): boolean {
+    return this.cancelled !== undefined;
+  }
+
+  /** Was any job taken by a queue yet? */
+  get hasStarted(): boolean {
+    return this.jobs.some((job) => this.of(job).recorded);
+  }
+
+  /** Jobs that have neither ended nor been ruled out. */
+  countOpen(): number {
+    const states = this.jobs.map((job) => ({ job, state: this.run.stateOf(job) }));
+    return states.filter(({ job, state }) => isOpen(state) && !nodeAt(this.plan, job).callback).length;
+  }
+
+  jobIdOf(step: number): string | undefined {
+    return this.of(step).jobId;
+  }
+
+  /** JSON text of a result, `far` when it lies in a row of its own, undefined when there is none. */
+  resultOf(step: number): { text?: string; far: boolean } {
+    const { result, far } = this.of(step);
+    return { ...(result !== undefined && { text: result }), far: far === true };
+  }
+
+  view(): WorkflowView {
+    const { id, type, name, at, plan } = this.meta;
+    return {
+      id,
+      ...(type && { type }),
+      ...(name !== undefined && { name }),
+      state: this.state,
+      created_at: at,
+      ...(this.endedAt !== undefined && { ended_at: this.endedAt }),
+      ...(this.cancelled && { steps_cancelled: this.cancelled.steps }),
+      plan,
+      steps: this.known.map(({ jobId, startedAt, endedAt, error }, step) => ({
+        state: this.run.stateOf(step),
+        ...(jobId !== undefined && { job_id: jobId }),
+        ...(startedAt !== undefined && { started_at: startedAt }),
+        ...(endedAt !== undefined && { ended_at: endedAt }),
+        ...(error && { error }),
+      })),
+    };
+  }
+
+  summary(): WorkflowSummary {
+    const { id, type, name, at, plan } = this.meta;
+    const states = jobsBelow(plan, 0).map((job) => this.run.stateOf(job));
+    return {
+      id,
+      ...(type && { type }),
+      ...(name !== undefined && { name }),
+      state: this.state,
+      created_at: at,
+      ...(this.endedAt !== undefined && { ended_at: this.endedAt }),
+      steps: nodeAt(plan, 0).children.length,
+      jobs: states.length,
+      completed: states.filter((state) => state === 'completed').length,
+      failed: states.filter((state) => state === 'failed' || state === 'cancelled').length,
+    };
+  }
+
+  private of(step: number): Known {
+    return this.known[step] as Known;
+  }
+}
+
+function isOpen(state: string): boolean {
+  return state === 'waiting' || state === 'running';
+}

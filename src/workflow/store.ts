@@ -1,0 +1,131 @@
+/** The tables of a workflow object: what was asked for, the bodies of its jobs, what happened, large results. */
+import schema from '../../migrations/0001_workflow.sql';
+import type { NewStep, NewWorkflow, StepFailure, WorkflowState } from './api';
+import type { JobEnd } from './run';
+
+/** What was asked for. `at`: epoch ms of its creation. */
+export interface Meta extends Omit<NewWorkflow, 'steps'> {
+  id: string;
+  at: number;
+}
+
+/** An ending as the log keeps it. */
+export interface LoggedEnding {
+  step: number;
+  job_id?: string;
+  end: JobEnd;
+  at: number;
+  error?: StepFailure;
+  /** JSON text; absent when there is none, or when it lies in a row of its own (`far`). */
+  result?: string;
+  far?: true;
+}
+
+/** What happened, one row each. Times in epoch ms. */
+export type LogEntry =
+  /** Queues have taken these jobs: step and job id; null: refused. */
+  | { kind: 'started'; at: number; jobs: [step: number, jobId: string | null][] }
+  | { kind: 'ended'; endings: LoggedEnding[] }
+  | { kind: 'cancelled'; at: number; steps: number }
+  /** The jobs of these steps have been cancelled in their queues. */
+  | { kind: 'called_off'; steps: number[] }
+  /** The directory knows this state. */
+  | { kind: 'noted'; state: WorkflowState };
+
+/** Results beyond this many characters get a row of their own, so that the log stays small in memory. */
+const FAR_RESULT = 4096;
+
+/** Characters of bodies in a row, unless a single one is larger. A row holds 2 MB. */
+const MAX_CHUNK = 256 * 1024;
+
+type Part = { id: number; data: string };
+
+export class WorkflowStore {
+  private entries = 0;
+
+  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
+
+  /** Is there a workflow here? */
+  exists(): boolean {
+    const { sql } = this.storage;
+    return sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'parts'").toArray().length > 0;
+  }
+
+  /** Writes a new workflow. Call inside a transaction. */
+  create(meta: Meta, steps: readonly NewStep[]): void {
+    this.storage.sql.exec(schema).toArray();
+    this.write('meta', 1, meta);
+    let chunk: NewStep[] = [];
+    let size = 0;
+    for (const step of steps) {
+      if (chunk[0] && size + step.job.length > MAX_CHUNK) {
+        this.write('jobs', chunk[0].step, chunk);
+        chunk = [];
+        size = 0;
+      }
+      chunk.push(step);
+      size += step.job.length;
+    }
+    if (chunk[0]) this.write('jobs', chunk[0].step, chunk);
+  }
+
+  meta(): Meta {
+    return JSON.parse((this.rows('meta')[0] as Part).data) as Meta;
+  }
+
+  /** What happened so far, in its order. */
+  log(): LogEntry[] {
+    const rows = this.rows('log');
+    this.entries = rows.at(-1)?.id ?? 0;
+    return rows.map(({ data }) => JSON.parse(data) as LogEntry);
+  }
+
+  /** Adds to the log. One row written. */
+  append(entry: LogEntry): void {
+    this.write('log', ++this.entries, entry);
+  }
+
+  /** Puts a large result aside. @returns the ending as the log is to keep it */
+  keepResult(ending: LoggedEnding): LoggedEnding {
+    if (ending.result === undefined || ending.result.length <= FAR_RESULT) return ending;
+    const { result, ...rest } = ending;
+    this.storage.sql
+      .exec('INSERT OR REPLACE INTO parts (kind, id, data) VALUES (?, ?, ?)', 'result', ending.step, result)
+      .toArray();
+    return { ...rest, far: true };
+  }
+
+  /** JSON text of a result that was put aside. */
+  farResult(step: number): string | undefined {
+    return this.storage.sql
+      .exec<{ data: string }>("SELECT data FROM parts WHERE kind = 'result' AND id = ?", step)
+      .toArray()[0]?.data;
+  }
+
+  /** The bodies of jobs, read a row at a time. */
+  jobs(): (step: number) => string {
+    let loaded: NewStep[] = [];
+    return (step) => {
+      let found = loaded.find((job) => job.step === step);
+      if (!found) {
+        const row = this.storage.sql
+          .exec<Part>("SELECT id, data FROM parts WHERE kind = 'jobs' AND id <= ? ORDER BY id DESC LIMIT 1", step)
+          .toArray()[0];
+        loaded = row ? (JSON.parse(row.data) as NewStep[]) : [];
+        found = loaded.find((job) => job.step === step);
+      }
+      if (!found) throw new Error(`The workflow lost the job of node ${step}.`);
+      return found.job;
+    };
+  }
+
+  private rows(kind: string): Part[] {
+    return this.storage.sql.exec<Part>('SELECT id, data FROM parts WHERE kind = ? ORDER BY id', kind).toArray();
+  }
+
+  private write(kind: string, id: number, data: unknown): void {
+    this.storage.sql
+      .exec('INSERT INTO parts (kind, id, data) VALUES (?, ?, ?)', kind, id, JSON.stringify(data))
+      .toArray();
+  }
+}
