@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import firstSchema from '../../migrations/0001_queue.sql';
 import { enqueue, ok, startEmpty } from '../http/client';
 import { ack, evictQueue, insideQueue, job, takeOne, V1 } from './support';
 
@@ -12,6 +13,29 @@ const tables = (queue: string) =>
       .map(({ name }) => name),
   );
 
+type Row = Record<string, SqlStorageValue>;
+
+/** Rebuilds the database as the first version would have written it: its tables and columns, with the same rows. */
+function toFirstVersion(sql: SqlStorage): void {
+  const named = () =>
+    sql
+      .exec<{ name: string }>(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'",
+      )
+      .toArray()
+      .map(({ name }) => name);
+  const rows = new Map(named().map((table) => [table, sql.exec<Row>(`SELECT * FROM ${table}`).toArray()]));
+  for (const table of rows.keys()) sql.exec(`DROP TABLE ${table}`).toArray();
+  sql.exec(firstSchema).toArray();
+  for (const table of named()) {
+    const columns = sql.exec<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`).toArray();
+    const names = columns.map(({ name }) => name);
+    const insert = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
+    for (const row of rows.get(table) ?? []) sql.exec(insert, ...names.map((name) => row[name] ?? null)).toArray();
+  }
+  sql.exec("UPDATE meta SET value = '1' WHERE key = 'schema'").toArray();
+}
+
 it('a queue of the first version gains progress and checkpoints at its next use and loses nothing', async () => {
   const done = await enqueue('old');
   await takeOne('old');
@@ -19,15 +43,7 @@ it('a queue of the first version gains progress and checkpoints at its next use 
   const running = await enqueue('old', { args: ['running'] });
   await takeOne('old', { worker_id: 'w1' });
   const waiting = await enqueue('old', { args: ['waiting'] });
-  await insideQueue('old', (sql) => {
-    for (const statement of [
-      'DROP TABLE progress',
-      'DROP TABLE checkpoints',
-      "UPDATE meta SET value = '1' WHERE key = 'schema'",
-    ]) {
-      sql.exec(statement).toArray();
-    }
-  });
+  await insideQueue('old', toFirstVersion);
   await evictQueue('old');
 
   await ok(200, 'PUT', `${V1}/jobs/${running}/progress`, { progress: 0.5, checkpoint: { at: 1 } });
