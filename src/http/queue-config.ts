@@ -5,6 +5,7 @@
 import { formatDuration } from '../job/duration';
 import { type Reader, readDuration, readInteger, readObject } from '../job/envelope/fields';
 import { invalidRequest, unsupported } from '../job/errors';
+import { readQueueLimits } from '../job/limits/policy';
 import { checkRetryLayer } from '../job/retry/validate';
 import type { QueueApi, QueueConfig } from '../queue/api';
 
@@ -52,6 +53,7 @@ const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }
   concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
   visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },
   default_timeout: { key: 'default_timeout_ms', read: seconds },
+  rate_limit: { key: 'rate_limit', read: readQueueLimits },
   default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
   retention: { key: 'retention', read: readRetention },
   dead_letter: { key: 'dead_letter', read: (value, field) => readDeadLetter(value, field).retention ?? {} },
@@ -78,6 +80,7 @@ export function renderQueueConfig(config: QueueConfig): Record<string, unknown> 
     ...(config.concurrency !== undefined && { concurrency: config.concurrency }),
     ...(visibility_timeout_ms !== undefined && { visibility_timeout: visibility_timeout_ms / 1000 }),
     ...(default_timeout_ms !== undefined && { default_timeout: default_timeout_ms / 1000 }),
+    ...(config.rate_limit !== undefined && { rate_limit: renderQueueLimits(config.rate_limit) }),
     ...(config.default_retry !== undefined && { default_retry: config.default_retry }),
     ...(retention !== undefined && {
       retention: Object.fromEntries(Object.entries(retention).map(([state, ms]) => [state, formatDuration(ms)])),
@@ -90,6 +93,13 @@ export function renderQueueConfig(config: QueueConfig): Record<string, unknown> 
         },
       },
     }),
+  };
+}
+
+function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): Record<string, unknown> {
+  return {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }),
   };
 }
 

@@ -6,6 +6,7 @@
  * never writes; a write is answered only when it is durable (the runtime's output gate).
  */
 import type { Outcome } from '../job/errors';
+import type { Limits } from '../job/limits/policy';
 import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput, UniquePolicy } from '../job/record';
 import type { StepStart, WorkflowSummary } from '../workflow/api';
 import type { StoredCheckpoint } from './checkpoint-table';
@@ -177,6 +178,8 @@ export interface QueueConfig {
   /** Retention in ms of each terminal state. */
   retention?: { completed?: number; discarded?: number; cancelled?: number };
   dead_letter?: { max_age?: number; max_count?: number };
+  /** What holds for all its jobs together: attempts at once, starts in a period. */
+  rate_limit?: Pick<Limits, 'concurrency' | 'rate'>;
   /** Types that are taken; an entry may end in `*`. Default: all. */
   allowed_job_types?: string[];
 }

@@ -12,7 +12,8 @@ import { unavailable } from '../job/errors';
 import { decodeId, isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from './api';
-import { announce, dueAtOf, entersDueIndex, planJobs, writeRow } from './enqueue';
+import { announce, dueAtOf, planJobs, writeRow } from './enqueue';
+import { learn, nowWaits, place, policyOf } from './limits/admit';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
 import { cancelKey, existingJob } from './unique';
@@ -91,7 +92,7 @@ export function prepareBatch(
       return;
     }
     const { job, replaces } = placement;
-    const row = writeRow(q, job, { line: false, state: STATE.held, dueAt: null }, now);
+    const row = writeRow(q, job, { line: false, state: STATE.held, due_at: null, waits_since: null }, now);
     keys[index] = row.key;
     if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
     const fate: Fate = { key: row.key, dueAt: dueAtOf(job, now), pending: job.pending === true };
@@ -160,13 +161,20 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
   for (const fate of held.jobs) {
     const row = q.sql.exec<JobRow>(`SELECT * FROM jobs WHERE key = ? AND state = ${STATE.held}`, fate.key).toArray()[0];
     if (!row) continue;
+    const policy = row.limit_key === null ? undefined : policyOf(q, row);
+    if (policy) learn(q, policy, now);
     const real = realRow(row, fate);
-    q.sql.exec('UPDATE jobs SET state = ?, due_at = ? WHERE key = ?', real.state, real.due_at, real.key).toArray();
-    if (real.due_at !== null) {
-      entersDueIndex(q, real);
-      if (real.due_at <= now) q.arrived(now, real.type);
-      else q.wake(real.due_at);
-    }
+    if (!fate.pending) Object.assign(real, place(q, real, fate.dueAt, now, policy));
+    q.sql
+      .exec(
+        'UPDATE jobs SET state = ?, due_at = ?, waits_since = ? WHERE key = ?',
+        real.state,
+        real.due_at,
+        real.waits_since,
+        real.key,
+      )
+      .toArray();
+    if (!fate.pending) nowWaits(q, real, now);
     if (real.expires_at !== null) {
       q.nextExpiry = Math.min(q.nextExpiry, real.expires_at);
       q.wake(real.expires_at);

@@ -5,9 +5,10 @@ import { deleteArchived } from './archive';
 import { cancel } from './cancel';
 import { removeEnded } from './end';
 import { find, rowByKey } from './find';
+import { waitsNoMore } from './limits/admit';
 import type { BulkAction, BulkItem } from './operations-api';
 import { redrive } from './redrive';
-import { idOf, type JobRow, STATE, stateOf } from './rows';
+import { idOf, isInLine, type JobRow, stateOf } from './rows';
 import type { QueueState } from './state';
 
 /** States of the jobs that an operation by filter may act on. Jobs that run are never among them. */
@@ -30,7 +31,8 @@ export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: nu
 /** Removes a job before it ran. Whoever waits for its end is told. */
 function removeWaiting(q: QueueState, row: JobRow, now: number): void {
   removeEnded(q, row);
-  if (row.state === STATE.waiting && row.due_at === null && q.lineLength !== null) q.lineLength--;
+  if (isInLine(row) && q.lineLength !== null) q.lineLength--;
+  waitsNoMore(q, row);
   q.events.add('job.discarded', idOf(q.route, row), now, {
     job_type: row.type,
     attempt: row.attempt,

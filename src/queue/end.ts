@@ -14,7 +14,7 @@ type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead
 export function end(q: QueueState, row: JobRow, state: Ended, history: JobHistory, now: number): void {
   q.sql
     .exec(
-      'UPDATE jobs SET state = ?, attempt = ?, claims = ?, due_at = NULL, ended_at = ?, history = ? WHERE key = ?',
+      'UPDATE jobs SET state = ?, attempt = ?, claims = ?, due_at = NULL, waits_since = NULL, ended_at = ?, history = ? WHERE key = ?',
       state,
       row.attempt,
       row.claims,

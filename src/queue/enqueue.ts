@@ -7,14 +7,19 @@ import { checkRetry } from '../job/retry/validate';
 import type { EnqueuedJob, EnqueueReceipt } from './api';
 import { find, viewOf } from './find';
 import { checkType, refuseNewcomers } from './intake';
+import { learn, nowWaits, type Place, place } from './limits/admit';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
 import { cancelKey, existingJob, type Placement, UniquePlanner } from './unique';
 import { remember } from './unique-keys';
 
 const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body)
-  VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)`;
+  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, limit_key,
+   waits_since)
+  VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?)`;
+
+/** Neither in the due index nor behind a key. */
+const NOWHERE: Place = { due_at: null, waits_since: null };
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
@@ -132,43 +137,39 @@ export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
 
 function insert(q: QueueState, job: NewJob, now: number): JobRow {
   const dueAt = dueAtOf(job, now);
-  const immediate = dueAt === now && job.priority === 0 && !job.pending;
-  const row = writeRow(
-    q,
-    job,
-    {
-      line: immediate,
-      state: job.pending ? STATE.pending : STATE.waiting,
-      dueAt: immediate || job.pending ? null : dueAt,
-    },
-    now,
-  );
-  if (immediate) {
+  const line = dueAt === now && job.priority === 0 && !job.pending && !job.limit;
+  const state = job.pending ? STATE.pending : STATE.waiting;
+  if (job.limit) learn(q, job.limit, now);
+  const at = line || job.pending ? NOWHERE : placeOf(q, job, dueAt, now);
+  const row = writeRow(q, job, { line, state, ...at }, now);
+  if (line) {
     if (q.lineLength !== null) q.lineLength++;
     q.arrived(now, row.type);
-  } else if (row.due_at !== null) {
-    entersDueIndex(q, row);
-    if (row.due_at <= now) q.arrived(now, row.type);
-    else q.wake(row.due_at);
+  } else if (state === STATE.waiting) {
+    nowWaits(q, row, now);
   }
   return row;
+}
+
+function placeOf(q: QueueState, job: NewJob, dueAt: number, now: number): Place {
+  return place(q, { ...job, limit_key: job.limit?.key ?? null }, dueAt, now, job.limit);
 }
 
 /** Writes the row of a new job under the next sequence number, and its alias if it has one. */
 export function writeRow(
   q: QueueState,
   job: NewJob,
-  place: { line: boolean; state: number; dueAt: number | null },
+  at: Place & { line: boolean; state: number },
   now: number,
 ): JobRow {
   const sequence = q.nextSequence++;
   const row: JobRow = {
-    key: place.line ? sequence : LANE_BIT + sequence,
+    key: at.line ? sequence : LANE_BIT + sequence,
     alias: job.id ?? null,
-    state: place.state,
+    state: at.state,
     type: job.type,
     priority: job.priority,
-    due_at: place.dueAt,
+    due_at: at.due_at,
     attempt: 0,
     claims: 0,
     created_at: now,
@@ -177,9 +178,15 @@ export function writeRow(
     ended_at: null,
     body: job.body,
     history: null,
+    limit_key: job.limit?.key ?? null,
+    waits_since: at.waits_since,
   };
   q.sql
-    .exec(INSERT, row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body)
+    .exec(
+      INSERT,
+      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body],
+      ...[row.limit_key, row.waits_since],
+    )
     .toArray();
   if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
   if (row.expires_at !== null) {
@@ -187,11 +194,4 @@ export function writeRow(
     q.wake(row.expires_at);
   }
   return row;
-}
-
-/** A row was put into the due index: cursors and priorities must know. */
-export function entersDueIndex(q: QueueState, row: Pick<JobRow, 'priority' | 'due_at' | 'attempt' | 'key'>): void {
-  const position = { at: row.due_at as number, attempt: row.attempt, key: row.key };
-  q.priorities.add(row.priority);
-  for (const scan of q.scans()) scan.entered(row.priority, position);
 }

@@ -15,6 +15,7 @@ import { CronTable } from './cron-table';
 import { EventLog } from './events';
 import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
+import { Limiters } from './limits/limiters';
 import { ProgressTable } from './progress-table';
 import type { Removal } from './remove';
 import { readMeta, writeMeta } from './schema';
@@ -36,6 +37,7 @@ export const DEFAULTS = {
 
 export class QueueState {
   readonly leases: LeaseTable;
+  readonly limiters: Limiters;
   readonly archive: ArchiveBuffer;
   /** What is owed to workflows. */
   readonly workflows: WorkflowOutbox;
@@ -82,6 +84,7 @@ export class QueueState {
     readonly variables: Record<string, string | undefined>,
   ) {
     this.leases = new LeaseTable(sql);
+    this.limiters = new Limiters(sql);
     this.archive = new ArchiveBuffer(sql);
     this.workflows = new WorkflowOutbox(sql);
     this.events = new EventLog(name, route);
@@ -118,6 +121,7 @@ export class QueueState {
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
     this.workflows.load();
     this.leases.load();
+    this.limiters.load(this.leases.hasLost);
     this.progress.load();
     this.progress.extendLeases(this.leases);
     this.checkpoints.load();

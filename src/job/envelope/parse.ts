@@ -5,6 +5,7 @@
  */
 import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
+import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { checkRetryLayer } from '../retry/validate';
 import { parseInstant } from '../time';
@@ -85,9 +86,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'options',
 ]);
 
-/** Features that change what an accepted job does, and are therefore refused rather than ignored. */
-const NOT_OFFERED: readonly OptionName[] = ['rate_limit'];
-
 const readPriority = readInteger(-100, 100);
 const readTags = readList(50, readName(128));
 
@@ -165,11 +163,6 @@ class Members {
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
   const members = new Members(input, ctx.path);
   checkSpecVersion(input.specversion, members.at('specversion'));
-  for (const name of NOT_OFFERED) {
-    members.option(name, (_, field) => {
-      throw unsupported(`${field} is not offered by this version.`, { field });
-    });
-  }
 
   const type = readType(input.type, members.at('type'));
   const id = members.top('id', readId);
@@ -188,6 +181,12 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     return value;
   });
 
+  let limit: LimitPolicy | undefined;
+  const limitsAsWritten = members.option('rate_limit', (value, field) => {
+    limit = readLimitPolicy(value, field, queue);
+    return value;
+  });
+
   const body: JobBody = {
     type,
     args,
@@ -199,6 +198,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     ...given('scheduled_at', scheduledAt),
     ...given('expires_at', expiresAt),
     ...given('unique', policyAsWritten),
+    ...given('rate_limit', limitsAsWritten),
     ...given('tags', members.option('tags', readTags)),
     ...given('schema', members.top('schema', readSchema)),
     ...given('version', members.top('version', readVersion)),
@@ -218,6 +218,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     ...given('expiresAt', expiresAt),
     ...given('pending', pending || undefined),
     ...given('retry', layer),
+    ...given('limit', limit),
     body: text,
   };
   return { queue, job, body, ...given('unique', unique) };
