@@ -1,24 +1,28 @@
 /** Writing what became of a delivery. Each runs inside a transaction. */
 import type { DeliveryOutcome } from '../dispatch/answer';
+import type { Claimed } from './claim';
 import { rowByKey } from './find';
 import { historyOf, type JobRow } from './rows';
 import { complete, fail, namesClaim, type Random, runningAttempt, undoClaim } from './settle';
 import type { QueueState } from './state';
 
-/** Writes the outcome of one delivery, unless its attempt has been ended by someone else. */
+/**
+ * Writes the outcome of one delivery, unless its attempt has been ended by someone else.
+ * @param claimed the job and the claim that was delivered. While that claim runs nothing changes the job's row.
+ */
 export function settleDelivery(
   q: QueueState,
-  key: number,
+  claimed: Pick<Claimed, 'row' | 'active'>,
   delivery: string,
   outcome: DeliveryOutcome,
   now: number,
   random: Random,
 ): void {
-  const row = rowByKey(q, key);
-  if (!row) return;
-  const active = q.leases.active.get(key);
-  if (!active || !namesClaim(q, row, delivery, active.claim)) {
-    settleLate(q, row, delivery, outcome, now);
+  const { row } = claimed;
+  const active = q.leases.active.get(row.key);
+  if (active?.claim !== claimed.active.claim) {
+    const current = rowByKey(q, row.key);
+    if (current) settleLate(q, current, delivery, outcome, now);
     return;
   }
   if (outcome.kind === 'completed') {

@@ -87,12 +87,13 @@ export function complete(
         n: attempt.number,
         c: attempt.claim,
         at: [row.created_at, enqueuedAt(row, attempt.startedAt), attempt.startedAt, now],
-        b: bodyOf(row),
         ...(history.errors && { e: history.errors }),
         ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
         ...(progress && { pg: progress }),
         ...(checkpointed && { cp: 1 as const }),
       },
+      // A claim has found the body readable; a success that comes later looks again.
+      active ? row.body : JSON.stringify(bodyOf(row)),
       result,
     );
     q.wake(now + retention);
