@@ -159,6 +159,7 @@ async function partially(
     if (parsed.job.unique?.scope === 'global') alone.push({ index, parsed });
     else byQueue.set(parsed.queue, [...(byQueue.get(parsed.queue) ?? []), { index, parsed }]);
   });
+  if (idempotency) await refuseUsedKey(env, [...byQueue.keys()], idempotency);
   let replayed = false;
   await inParallel([...byQueue], async ([queue, group]) => {
     group.sort((a, b) => a.index - b.index);
@@ -174,6 +175,12 @@ async function partially(
     outcomes[index] = await enqueueAlone(env, parsed, idempotency && keyOfEntry(idempotency, index));
   }
   return { outcomes, replayed };
+}
+
+/** Before anything is written: has one of the queues seen this key with another request? @throws {ApiError} 409 */
+async function refuseUsedKey(env: Env, queues: readonly string[], idempotency: IdempotencyKey): Promise<void> {
+  const answers = await inParallel(queues, (queue) => queueObject(env, queue).recall(queue, idempotency));
+  for (const answer of answers) if (!answer.ok) throw new ApiError(answer.error);
 }
 
 async function enqueueAlone(

@@ -97,11 +97,12 @@ export async function actOnIds(
   atomic: boolean,
 ): Promise<{ items: BulkItem[]; applied: boolean }> {
   const homes = await groupByHome(env, ids);
+  const valid = new Set([...homes.values()].flat());
   if (atomic && homes.size > 1) {
     throw unsupported('All or nothing is offered for jobs of one queue; these are in several.', { field: 'atomicity' });
   }
   const items = new Map<string, BulkItem>();
-  let applied = true;
+  let applied = !atomic || ids.every((id) => valid.has(id));
   const ask = async (queue: string, named: readonly string[]) => {
     const step = atomic ? Math.max(1, named.length) : STEP;
     for (let at = 0; at < named.length; at += step) {
@@ -113,7 +114,7 @@ export async function actOnIds(
       }
     }
   };
-  await inParallel([...homes], ([queue, named]) => ask(queue, named));
+  if (applied) await inParallel([...homes], ([queue, named]) => ask(queue, named));
   // A job may have moved to another queue with its id.
   const lost = [...items.values()].filter(({ reason }) => reason === 'not_found').map(({ job_id }) => job_id);
   if (!atomic && lost.length > 0) {
@@ -125,6 +126,11 @@ export async function actOnIds(
     }
   }
   const missing = (job_id: string): BulkItem => ({ job_id, status: 'failed', reason: 'not_found' });
-  const all = ids.map((id) => items.get(id) ?? missing(id));
-  return { items: all, applied: applied && (!atomic || all.every(({ status }) => status === 'done')) };
+  const firsts = new Set<string>();
+  const all = ids.map((job_id): BulkItem => {
+    if (firsts.has(job_id)) return { job_id, status: 'skipped', reason: 'repeated' };
+    firsts.add(job_id);
+    return items.get(job_id) ?? missing(job_id);
+  });
+  return { items: all, applied };
 }
