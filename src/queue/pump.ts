@@ -23,7 +23,7 @@ import type { Claimed } from './claim';
 import { viewForRunner } from './find';
 import { pushedTimeoutMs } from './leases';
 import { PushSelector } from './push-select';
-import { settleDelivery } from './push-settle';
+import { type Delivered, settleDeliveries } from './push-settle';
 import { PushTarget } from './push-target';
 import { writeMeta } from './schema';
 import { deliveryOf, type Random } from './settle';
@@ -156,12 +156,12 @@ export class Pump {
       const result = await deliver(target.config, target.payload, target.workerId, deliveries, () => this.host.now());
       await this.host.write((settledAt) => {
         this.judge(target, result.deliveryError, settledAt);
-        batch.forEach((claimed, index) => {
-          const { delivery_id } = deliveries[index] as Delivery;
-          const outcome = result.outcomes.get(delivery_id);
-          if (!outcome) return;
-          settleDelivery(q, claimed, delivery_id, withNoHandler(target, outcome), settledAt, this.host.random);
+        const delivered = batch.flatMap((claimed, index): Delivered[] => {
+          const delivery = (deliveries[index] as Delivery).delivery_id;
+          const outcome = result.outcomes.get(delivery);
+          return outcome ? [{ claimed, delivery, outcome: withNoHandler(target, outcome) }] : [];
         });
+        settleDeliveries(q, delivered, settledAt, this.host.random);
       });
     } catch (error) {
       // The lease ends the attempt: nothing is lost, and the loop goes on.
