@@ -2,12 +2,15 @@
  * Measures speed, latency and cost on this machine, over loopback only.
  *
  *     npm run bench -- [--quick] [--only name,…] [--server workerd,wrangler] [--json FILE]
+ *     npm run bench -- [--load] [--peers] [--quick] [--only name,…] [--json FILE]
  *
- * Names are those of the files in `scenarios/`. Each scenario gets a server of its own with empty storage.
+ * Names are those of the files in `scenarios/`. Each scenario gets a server of its own with empty storage. `--load` runs
+ * those in `load/scenarios/` instead, `--peers` measures other queues beside this one.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
+import { runLoad } from './load/index.mjs';
 import { CLOUDFLARE_QUEUES, FORMULA } from './price.mjs';
 import { table } from './report.mjs';
 import * as client from './scenarios/client.mjs';
@@ -27,10 +30,13 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     server: { type: 'string' },
     json: { type: 'string' },
+    load: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: false },
   },
 });
+const isLoad = options.load || options.peers;
 
-const chosen = options.only?.split(',') ?? Object.keys(SCENARIOS);
+const chosen = isLoad ? [] : (options.only?.split(',') ?? Object.keys(SCENARIOS));
 const unknown = chosen.find((name) => !Object.hasOwn(SCENARIOS, name));
 if (unknown !== undefined) {
   console.error(`No scenario ${unknown}; there are ${Object.keys(SCENARIOS).join(', ')}.`);
@@ -56,7 +62,7 @@ console.log(
   `${machine.cpus} × ${machine.model}, ${machine.memory_gb} GB, Node ${machine.node}, load ${machine.load_before}; loopback\n`,
 );
 
-let failed = false;
+let failed = isLoad && !(await runLoad(options, report));
 for (const name of chosen) {
   const scenario = SCENARIOS[name];
   for (const kind of scenario.servers.filter((one) => !kinds || kinds.includes(one) || one === 'counting')) {
@@ -83,7 +89,7 @@ for (const name of chosen) {
 if (chosen.includes('rows')) {
   console.log(`Price: ${FORMULA}.\nCloudflare Queues: ${CLOUDFLARE_QUEUES} dollars per million messages.\n`);
 }
-report.seconds = round(
+report.seconds ??= round(
   report.results.reduce((sum, { seconds }) => sum + seconds, 0),
   1,
 );

@@ -45,11 +45,12 @@ async function callFor(client, callers, ms) {
     }
   };
   await Promise.all(Array.from({ length: callers }, caller));
+  const elapsed = performance.now() - start;
   const { p50, p99 } = summary(latencies);
   return {
     jobs: latencies.length,
     callers,
-    jobs_s: rate(latencies.length, performance.now() - start),
+    jobs_s: rate(latencies.length, elapsed),
     p50_ms: p50,
     p99_ms: p99,
     errors,

@@ -157,6 +157,13 @@ export function takesFrom(target: TargetConfig, queue: string): boolean {
   return target.patterns.some((pattern) => pattern.queue === undefined || pattern.queue === queue);
 }
 
+/** Does some target take every job of this queue, whatever its type? */
+export function coversQueue(targets: readonly TargetConfig[], queue: string): boolean {
+  return targets.some((target) =>
+    target.patterns.some((pattern) => pattern.type === '*' && (pattern.queue ?? queue) === queue),
+  );
+}
+
 /** Does the queue belong to handlers, so that a job without one is a mistake rather than work for a pulling worker? */
 export function ownsQueue(targets: readonly TargetConfig[], queue: string): boolean {
   return targets.some((target) => target.patterns.some((pattern) => pattern.queue === queue));

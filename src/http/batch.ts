@@ -5,6 +5,7 @@ import type { Env } from '../config';
 import { duplicate, type ErrorData, type Outcome, unwrap } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { EnqueuedJob, EnqueueReceipt } from '../queue/api';
+import type { IdempotencyKey } from '../queue/operations-api';
 import { findElsewhere } from './locate';
 import { inParallel, queueObject } from './objects';
 
@@ -71,6 +72,13 @@ export interface Reserved {
   beforeDeciding?: () => Promise<void>;
 }
 
+/** An enqueue whose answer is remembered, by the queue of its first job. */
+export interface Remembered {
+  idempotency: IdempotencyKey;
+  /** Adds what the entries stand for that no queue was given. */
+  complete?: (jobs: readonly EnqueuedJob[]) => EnqueuedJob[];
+}
+
 /**
  * Enqueues every group, or none, and gives the jobs back in the order of the batch. One queue takes its jobs in one
  * transaction; several go through prepare, decide, commit (`src/queue/batch.ts`). An error names the entry's place in
@@ -80,13 +88,20 @@ export async function enqueueAcross(
   env: Env,
   groups: readonly BatchGroup[],
   reserved?: Reserved,
+  remembered?: Remembered,
 ): Promise<Outcome<EnqueuedJob[]>> {
   const [only, ...rest] = groups;
   if (!only) return { ok: true, value: [] };
-  const receipts =
-    rest.length === 0 && !reserved?.beforeDeciding
-      ? [await queueObject(env, only.queue).enqueue(only.queue, only.jobs, reserved?.ticket)]
-      : await enqueueAtomically(env, groups, reserved);
+  // What an entry stands for is known to the queue only where the queue alone decided about it.
+  const alone = rest.length === 0 && !reserved?.beforeDeciding && !remembered?.complete;
+  if (!alone) return enqueueAtomically(env, groups, reserved, remembered);
+  const queue = queueObject(env, only.queue);
+  const receipt = await queue.enqueue(only.queue, only.jobs, reserved?.ticket, remembered?.idempotency);
+  return joined(groups, [receipt]);
+}
+
+/** The jobs of all queues in the order of the batch, or the first error. */
+function joined(groups: readonly BatchGroup[], receipts: readonly Outcome<EnqueueReceipt>[]): Outcome<EnqueuedJob[]> {
   const views: EnqueuedJob[] = [];
   for (const [at, receipt] of receipts.entries()) {
     const { indexes } = groups[at] as BatchGroup;
@@ -96,12 +111,13 @@ export async function enqueueAcross(
   return { ok: true, value: views };
 }
 
-/** All or nothing over several queues. Answers one receipt for each group; if one is an error, nothing was enqueued. */
+/** All or nothing over several queues. If the answer is an error, nothing was enqueued. */
 async function enqueueAtomically(
   env: Env,
   groups: readonly BatchGroup[],
   reserved: Reserved | undefined,
-): Promise<Outcome<EnqueueReceipt>[]> {
+  remembered: Remembered | undefined,
+): Promise<Outcome<EnqueuedJob[]>> {
   const batch = reserved?.ticket ?? uuidv7();
   const coordinator = (groups[0] as BatchGroup).queue;
   const others = groups.slice(1).map(({ queue }) => queue);
@@ -119,9 +135,10 @@ async function enqueueAtomically(
     await giveUp();
     throw error;
   }
-  if (receipts.some((receipt) => !receipt.ok)) {
+  const views = joined(groups, receipts);
+  if (!views.ok) {
     await giveUp();
-    return receipts;
+    return views;
   }
   try {
     await reserved?.beforeDeciding?.();
@@ -129,7 +146,16 @@ async function enqueueAtomically(
     await giveUp();
     throw error;
   }
-  unwrap(await queueObject(env, coordinator).decideBatch(coordinator, batch, others));
+  const answer = remembered && {
+    idempotency: remembered.idempotency,
+    receipt: { jobs: remembered.complete?.(views.value) ?? views.value },
+  };
+  const earlier = unwrap(await queueObject(env, coordinator).decideBatch(coordinator, batch, others, answer));
+  if (earlier) {
+    // The same request was faster.
+    await giveUp();
+    return { ok: true, value: earlier.jobs };
+  }
   // From here on the batch is accepted. Whoever is not reached now is told by the coordinator.
   const told = await Promise.allSettled(
     others.map(async (queue) => unwrap(await queueObject(env, queue).commitBatch(queue, batch))),
@@ -140,7 +166,7 @@ async function enqueueAtomically(
       .confirmBatch(coordinator, batch, confirmed)
       .catch(() => undefined);
   }
-  return receipts;
+  return views;
 }
 
 /** An error of one queue, its index turned from the place in the group into the place in the batch. */

@@ -3,7 +3,8 @@
  * seconds when they are numbers; everywhere else a number is milliseconds.
  */
 import { formatDuration } from '../job/duration';
-import { type Reader, readDuration, readInteger, readObject } from '../job/envelope/fields';
+import { type Reader, readDuration, readInteger, readList, readObject } from '../job/envelope/fields';
+import { isJobType } from '../job/envelope/names';
 import { invalidRequest, unsupported } from '../job/errors';
 import { readQueueLimits } from '../job/limits/policy';
 import { checkRetryLayer } from '../job/retry/validate';
@@ -48,6 +49,13 @@ const readDeadLetter = members<{ retention?: NonNullable<QueueConfig['dead_lette
   retention: members({ max_age: readDuration, max_count: readInteger(0, 10_000_000) }),
 });
 
+/** A job type, or its beginning followed by `*`. */
+const readTypePattern: Reader<string> = (value, field) => {
+  const type = typeof value === 'string' ? value.replace(/\*$/, 'x') : '';
+  if (isJobType(type)) return value as string;
+  throw invalidRequest(field, `${field} must be a job type, or the beginning of one followed by "*".`);
+};
+
 /** Wire name → name in {@link QueueConfig} and reader. */
 const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }> = {
   concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
@@ -56,6 +64,7 @@ const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }
   rate_limit: { key: 'rate_limit', read: readQueueLimits },
   default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
   retention: { key: 'retention', read: readRetention },
+  allowed_job_types: { key: 'allowed_job_types', read: readList(100, readTypePattern) },
   dead_letter: { key: 'dead_letter', read: (value, field) => readDeadLetter(value, field).retention ?? {} },
 };
 
@@ -81,6 +90,7 @@ export function renderQueueConfig(config: QueueConfig): Record<string, unknown> 
     ...(visibility_timeout_ms !== undefined && { visibility_timeout: visibility_timeout_ms / 1000 }),
     ...(default_timeout_ms !== undefined && { default_timeout: default_timeout_ms / 1000 }),
     ...(config.rate_limit !== undefined && { rate_limit: renderQueueLimits(config.rate_limit) }),
+    ...(config.allowed_job_types !== undefined && { allowed_job_types: config.allowed_job_types }),
     ...(config.default_retry !== undefined && { default_retry: config.default_retry }),
     ...(retention !== undefined && {
       retention: Object.fromEntries(Object.entries(retention).map(([state, ms]) => [state, formatDuration(ms)])),

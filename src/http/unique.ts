@@ -9,6 +9,7 @@ import { ApiError, duplicate, type Outcome, unwrap } from '../job/errors';
 import { type JobState, type JobView, TERMINAL_STATES, type UniquePolicy } from '../job/record';
 import { blocks, initialState, keepSchedule } from '../job/unique';
 import type { EnqueuedJob, UniqueQuestion, UniqueRivals } from '../queue/api';
+import type { IdempotencyKey } from '../queue/operations-api';
 import { duplicateOfEntry, UNDECIDED, undecided } from '../queue/unique';
 import type { Wanted } from '../unique/api';
 import { Reservations } from '../unique/reservation';
@@ -28,29 +29,37 @@ export async function enqueueEntries(
   env: Env,
   entries: readonly Entry[],
   numbered: boolean,
+  idempotency?: IdempotencyKey,
 ): Promise<Outcome<EnqueuedJob[]>> {
-  let outcome = await enqueueOnce(env, entries);
+  let outcome = await enqueueOnce(env, entries, idempotency);
   for (let tries = 1; tries < TRIES && !outcome.ok && outcome.error.details?.reason === UNDECIDED; tries++) {
     // At random, so that two batches that met do not meet again.
     await scheduler.wait(PAUSE_MS * 2 ** tries * Math.random());
-    outcome = await enqueueOnce(env, entries);
+    outcome = await enqueueOnce(env, entries, idempotency);
   }
   if (outcome.ok || numbered) return outcome;
   const { index: _, ...details } = outcome.error.details ?? {};
   return { ok: false, error: { ...outcome.error, details } };
 }
 
-async function enqueueOnce(env: Env, entries: readonly Entry[]): Promise<Outcome<EnqueuedJob[]>> {
-  return entries.some((entry) => globalPolicy(entry) !== undefined)
-    ? enqueueReserved(env, entries)
-    : enqueueAcross(env, groupByQueue(entries));
+async function enqueueOnce(
+  env: Env,
+  entries: readonly Entry[],
+  idempotency: IdempotencyKey | undefined,
+): Promise<Outcome<EnqueuedJob[]>> {
+  if (entries.some((entry) => globalPolicy(entry) !== undefined)) return enqueueReserved(env, entries, idempotency);
+  return enqueueAcross(env, groupByQueue(entries), undefined, idempotency && { idempotency });
 }
 
 function globalPolicy({ job }: Entry): UniquePolicy | undefined {
   return job.unique?.scope === 'global' ? job.unique : undefined;
 }
 
-async function enqueueReserved(env: Env, entries: readonly Entry[]): Promise<Outcome<EnqueuedJob[]>> {
+async function enqueueReserved(
+  env: Env,
+  entries: readonly Entry[],
+  idempotency: IdempotencyKey | undefined,
+): Promise<Outcome<EnqueuedJob[]>> {
   const coordinator = (entries[0] as Entry).queue;
   const reservations = new Reservations(env, uuidv7(), coordinator);
   // Until something is on its way it is certain that nothing came of it.
@@ -76,12 +85,18 @@ async function enqueueReserved(env: Env, entries: readonly Entry[]): Promise<Out
     const plan = new Plan(entries, await askHolders(env, entries, wanted, holders, reservations), Date.now());
     const groups = coordinatedBy(coordinator, groupByQueue(plan.entries));
     settled = groups.length === 0;
-    const outcome = await enqueueAcross(env, groups, {
-      ticket: reservations.ticket,
-      ...(plan.cancels.length > 0 && { beforeDeciding: () => cancelAll(env, plan.cancels) }),
-    });
+    const complete = (jobs: readonly EnqueuedJob[]) => plan.complete(jobs);
+    const outcome = await enqueueAcross(
+      env,
+      groups,
+      {
+        ticket: reservations.ticket,
+        ...(plan.cancels.length > 0 && { beforeDeciding: () => cancelAll(env, plan.cancels) }),
+      },
+      idempotency && { idempotency, complete },
+    );
     settled = true;
-    return outcome.ok ? { ok: true, value: plan.complete(outcome.value) } : outcome;
+    return outcome.ok ? { ok: true, value: complete(outcome.value) } : outcome;
   } catch (error) {
     if (error instanceof ApiError) return { ok: false, error: error.data };
     throw error;

@@ -50,6 +50,8 @@ export interface JobBody {
   scheduled_at?: number;
   /** Epoch ms; the job must not start at or after it. */
   expires_at?: number;
+  /** The same as its producer wrote it, if that is a UTC time in another precision; shown while it is the same moment. */
+  expires_at_written?: string;
   /** The unique policy, as written. */
   unique?: unknown;
   /** Fingerprint of the unique policy; kept with the job, never shown. */

@@ -12,7 +12,7 @@ import type { StepStart, WorkflowSummary } from '../workflow/api';
 import type { StoredCheckpoint } from './checkpoint-table';
 import type { CronDirectoryApi, CronQueueApi } from './cron-api';
 import type { JobFilter } from './filter';
-import type { IdempotencyKey, OperationsApi } from './operations-api';
+import type { IdempotencyKey, OperationsApi, RememberedAnswer } from './operations-api';
 
 /** What the producer needs to build its envelopes: one entry for each job, in the order given. */
 export interface EnqueueReceipt {
@@ -253,8 +253,16 @@ export interface QueueApi extends CronQueueApi, OperationsApi {
   knownFingerprints(queue: string, fingerprints: string[]): Promise<string[]>;
   /** Holds this queue's share of a batch over several queues, see `batch.ts`. */
   prepareBatch(queue: string, batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
-  /** Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. */
-  decideBatch(queue: string, batch: string, others: string[]): Promise<Outcome<void>>;
+  /**
+   * Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. With an answer to
+   * remember: an earlier answer under the same key, when there is one; the batch is then given up.
+   */
+  decideBatch(
+    queue: string,
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer,
+  ): Promise<Outcome<EnqueueReceipt | null>>;
   commitBatch(queue: string, batch: string): Promise<Outcome<void>>;
   abortBatch(queue: string, batch: string): Promise<Outcome<void>>;
   /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */

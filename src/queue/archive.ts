@@ -33,18 +33,23 @@ export class ArchiveBuffer {
     this.waiting.length = size;
   }
 
-  /** Adds a completed job. A large result is written to a row of its own at once. */
-  add(job: ArchivedJob, result: string | undefined): void {
-    const entry = { ...job };
+  /**
+   * Adds a completed job. A large result is written to a row of its own at once.
+   * @param body JSON of the job's body, stored as it is: parsing it only to write it again would be work for nothing
+   * @param result JSON of the result
+   */
+  add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined): void {
+    let members = `"b":${body}`;
     if (result !== undefined) {
       if (result.length > FAR_RESULT) {
         this.sql.exec('INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)', job.k, result).toArray();
-        entry.far = 1;
+        members += ',"far":1';
       } else {
-        entry.r = JSON.parse(result);
+        members += `,"r":${result}`;
       }
     }
-    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], json: JSON.stringify(entry) });
+    const json = `${JSON.stringify(job).slice(0, -1)},${members}}`;
+    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], json });
   }
 
   /** A job that was added and is not written yet. */

@@ -13,7 +13,9 @@ import { decodeId, isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from './api';
 import { announce, dueAtOf, planJobs, writeRow } from './enqueue';
+import { recallAnswer, rememberAnswer } from './idempotency';
 import { learn, nowWaits, place, policyOf } from './limits/admit';
+import type { RememberedAnswer } from './operations-api';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
 import { cancelKey, existingJob } from './unique';
@@ -145,13 +147,23 @@ function realRow(row: JobRow, fate: { dueAt: number; pending: boolean }): JobRow
  * The coordinator's decision for a batch, with its own jobs made real in the same transaction.
  * @throws {ApiError} 503 when the batch was decided against in the meantime
  */
-export function decideBatch(q: QueueState, batch: string, others: readonly string[], now: number): void {
+export function decideBatch(
+  q: QueueState,
+  batch: string,
+  others: readonly string[],
+  now: number,
+  answer?: RememberedAnswer,
+): EnqueueReceipt | null {
   const decision = readBatch<Decision>(q, batch, 'coordinator');
-  if (decision?.committed) return;
+  if (decision?.committed) return null;
+  const earlier = answer && recallAnswer<EnqueueReceipt>(q, answer.idempotency, now);
+  if (earlier) return earlier;
   refuseGivenUp(q, batch, now);
   if (!readBatch<Held>(q, batch, 'participant')) throw tookTooLong();
   writeBatch(q, batch, 'coordinator', { committed: true, untold: [...others] }, now + CHECK_AFTER_MS);
   commitBatch(q, batch, now);
+  if (answer) rememberAnswer(q, answer.idempotency, answer.receipt, now);
+  return null;
 }
 
 /** Makes the held jobs real. Idempotent. */

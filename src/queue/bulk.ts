@@ -42,7 +42,7 @@ function removeWaiting(q: QueueState, row: JobRow, now: number): void {
 }
 
 /**
- * Acts on the jobs with these ids. A job named by its id is cancelled even when it runs.
+ * Acts on the jobs with these ids, each named once. A job named by its id is cancelled even when it runs.
  * @param atomic act only when it is possible for all of them
  */
 export function bulk(
@@ -52,16 +52,8 @@ export function bulk(
 ): { items: BulkItem[]; applied: boolean } {
   const { action, ids } = request;
   if (request.atomic) {
-    const seen = new Set<string>();
-    const judged = ids.map((id) => {
-      const item = judge(q, action, id, now);
-      const again = seen.has(id) && item.status === 'done';
-      seen.add(id);
-      return again ? { job_id: id, status: 'skipped' as const, reason: 'repeated' } : item;
-    });
-    if (judged.some(({ status }) => status === 'failed' || status === 'skipped')) {
-      return { items: judged, applied: false };
-    }
+    const judged = ids.map((id) => judge(q, action, id, now));
+    if (judged.some(({ status }) => status !== 'done')) return { items: judged, applied: false };
   }
   const items = ids.map((id) => {
     const item = judge(q, action, id, now);

@@ -83,7 +83,7 @@ export class QueueEngine {
       follow: (q, now) => seeToTouched(q, now),
       chores: (q, now, when) => this.crons.chores(q, now, when),
       workArrived: () => {
-        void this.pump.start();
+        this.pump.start();
         this.waiters.notify();
       },
       committed: () => {
@@ -124,6 +124,7 @@ export class QueueEngine {
         random,
         now: () => host.now(),
         write: (operation) => this.committer.run(operation),
+        writeNow: (operation) => this.committer.runNow(operation),
         keepAlive: (promise) => host.keepAlive(promise),
         wakeAt: (at) => clock.arm(at, host.now()),
       },
@@ -204,7 +205,7 @@ export class QueueEngine {
         if (this.q.leases.trim()) this.q.recordSequence(this.q.nextSequence);
       }),
     );
-    this.duty(() => void this.pump.start());
+    this.duty(() => this.pump.start());
     this.duty(() => this.waiters.notify());
     this.duty(() => this.operations.start());
     this.duty(() => this.workflows.start());

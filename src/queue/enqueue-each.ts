@@ -3,7 +3,7 @@ import { outcomeOf } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { EnqueuedJob } from './api';
 import { enqueue } from './enqueue';
-import { recall, remember } from './idempotency';
+import { recallAnswer, rememberAnswer } from './idempotency';
 import type { EachReceipt, IdempotencyKey } from './operations-api';
 import type { QueueState } from './state';
 
@@ -17,11 +17,11 @@ export function enqueueEach(
   idempotency: IdempotencyKey | undefined,
   now: number,
 ): EachReceipt {
-  const remembered = idempotency && recall<EachReceipt>(q, idempotency, now);
+  const remembered = idempotency && recallAnswer<EachReceipt>(q, idempotency, now);
   if (remembered) return { ...remembered, replayed: true };
   const receipt: EachReceipt = {
     outcomes: jobs.map((job) => outcomeOf(() => enqueue(q, [job], now).jobs[0] as EnqueuedJob)),
   };
-  if (idempotency) remember(q, idempotency, receipt, now);
+  if (idempotency) rememberAnswer(q, idempotency, receipt, now);
   return receipt;
 }

@@ -93,10 +93,23 @@ export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): P
 function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
-  plan.placements.forEach((placement, index) => {
+  const arrived = (row: JobRow, index: number) => {
+    keys[index] = row.key;
+    const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
+    announce(q, record, now);
+    jobs[index] = { record, layers: q.layersFor(row.type) };
+  };
+  for (let index = 0; index < plan.placements.length; index++) {
+    const run = plainRun(plan.placements, index, now);
+    if (run.length >= SHORTEST_RUN) {
+      for (const row of insertRun(q, run, now)) arrived(row, index++);
+      index--;
+      continue;
+    }
+    const placement = plan.placements[index] as Placement;
     if ('existing' in placement) {
       jobs[index] = { ...existingJob(q, placement.existing, jobs, now), deduplicated: true };
-      return;
+      continue;
     }
     const { job, replaces } = placement;
     for (const rival of replaces) {
@@ -105,13 +118,11 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
       if (cancelled && 'index' in rival) jobs[rival.index] = cancelled;
     }
     const row = insert(q, job, now);
-    keys[index] = row.key;
-    const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
-    announce(q, record, now);
+    arrived(row, index);
     if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
     const superseded = job.superseded ? cancelKey(q, row.key, now) : undefined;
-    jobs[index] = superseded ?? { record, layers: q.layersFor(job.type) };
-  });
+    if (superseded) jobs[index] = superseded;
+  }
   if (keys.length > 0) plan.tidy();
   return { jobs };
 }
@@ -130,29 +141,76 @@ export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): En
   return insertJobs(q, planJobs(q, jobs, now), now);
 }
 
+/** A run of plain jobs is inserted by one statement from this length on; below, the detour costs more than it saves. */
+const SHORTEST_RUN = 4;
+
+/** Characters of bodies in one such statement at most, unless a single body is larger. */
+const MAX_RUN_CHARS = 512 * 1024;
+
+/** Consecutive new jobs from `from` on that differ in nothing but their bodies: immediate ones of one type. */
+function plainRun(placements: readonly Placement[], from: number, now: number): NewJob[] {
+  const run: NewJob[] = [];
+  let chars = 0;
+  for (let index = from; index < placements.length; index++) {
+    const placement = placements[index] as Placement;
+    if ('existing' in placement || placement.replaces.length > 0) break;
+    const { job } = placement;
+    const special = job.id ?? job.expiresAt ?? job.unique ?? job.superseded;
+    if (special !== undefined || !isImmediate(job, now) || job.type !== (run[0] ?? job).type) break;
+    chars += job.body.length;
+    if (run.length > 0 && chars > MAX_RUN_CHARS) break;
+    run.push(job);
+  }
+  return run;
+}
+
+/** Inserts plain jobs under consecutive keys with one statement. One row written for each. */
+function insertRun(q: QueueState, run: readonly NewJob[], now: number): JobRow[] {
+  const first = q.nextSequence;
+  q.nextSequence += run.length;
+  const { type } = run[0] as NewJob;
+  q.sql
+    .exec(
+      `INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, body)
+       SELECT ? + key, ${STATE.waiting}, ?, 0, 0, 0, ?, ?, value FROM json_each(?)`,
+      first,
+      type,
+      now,
+      now,
+      JSON.stringify(run.map((job) => job.body)),
+    )
+    .toArray();
+  if (q.lineLength !== null) q.lineLength += run.length;
+  q.arrived(now, type);
+  return run.map((job, index) => newRow(job, { key: first + index, state: STATE.waiting, ...NOWHERE }, now));
+}
+
+/** Does the job stand in the line: available now, of default priority, not limited? */
+function isImmediate(job: NewJob, now: number): boolean {
+  return dueAtOf(job, now) === now && job.priority === 0 && !job.pending && !job.limit;
+}
+
 /** The moment at which a new job becomes available, epoch ms. */
 export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
   return job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
 }
 
 function insert(q: QueueState, job: NewJob, now: number): JobRow {
-  const dueAt = dueAtOf(job, now);
-  const line = dueAt === now && job.priority === 0 && !job.pending && !job.limit;
-  const state = job.pending ? STATE.pending : STATE.waiting;
+  const line = isImmediate(job, now);
   if (job.limit) learn(q, job.limit, now);
-  const at = line || job.pending ? NOWHERE : placeOf(q, job, dueAt, now);
-  const row = writeRow(q, job, { line, state, ...at }, now);
+  const at = line || job.pending ? NOWHERE : placeOf(q, job, now);
+  const row = writeRow(q, job, { line, state: job.pending ? STATE.pending : STATE.waiting, ...at }, now);
   if (line) {
     if (q.lineLength !== null) q.lineLength++;
     q.arrived(now, row.type);
-  } else if (state === STATE.waiting) {
+  } else if (!job.pending) {
     nowWaits(q, row, now);
   }
   return row;
 }
 
-function placeOf(q: QueueState, job: NewJob, dueAt: number, now: number): Place {
-  return place(q, { ...job, limit_key: job.limit?.key ?? null }, dueAt, now, job.limit);
+function placeOf(q: QueueState, job: NewJob, now: number): Place {
+  return place(q, { ...job, limit_key: job.limit?.key ?? null }, dueAtOf(job, now), now, job.limit);
 }
 
 /** Writes the row of a new job under the next sequence number, and its alias if it has one. */
@@ -163,8 +221,26 @@ export function writeRow(
   now: number,
 ): JobRow {
   const sequence = q.nextSequence++;
-  const row: JobRow = {
-    key: at.line ? sequence : LANE_BIT + sequence,
+  const row = newRow(job, { ...at, key: at.line ? sequence : LANE_BIT + sequence }, now);
+  q.sql
+    .exec(
+      INSERT,
+      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body],
+      ...[row.limit_key, row.waits_since],
+    )
+    .toArray();
+  if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
+  if (row.expires_at !== null) {
+    q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
+    q.wake(row.expires_at);
+  }
+  return row;
+}
+
+/** The row of a job that is new at `now`. */
+function newRow(job: NewJob, at: Place & { key: number; state: number }, now: number): JobRow {
+  return {
+    key: at.key,
     alias: job.id ?? null,
     state: at.state,
     type: job.type,
@@ -181,17 +257,4 @@ export function writeRow(
     limit_key: job.limit?.key ?? null,
     waits_since: at.waits_since,
   };
-  q.sql
-    .exec(
-      INSERT,
-      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body],
-      ...[row.limit_key, row.waits_since],
-    )
-    .toArray();
-  if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
-  if (row.expires_at !== null) {
-    q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
-    q.wake(row.expires_at);
-  }
-  return row;
 }

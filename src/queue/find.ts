@@ -4,7 +4,7 @@ import { decodeId, isUuidV7 } from '../job/ids';
 import type { JobView } from '../job/record';
 import { farResult, findArchived } from './archive';
 import type { CheckpointContent } from './checkpoint-table';
-import { type ArchivedJob, type JobRow, recordOf, recordOfArchived, STATE } from './rows';
+import { type ArchivedJob, type JobRow, ROW_COLUMNS, readRows, recordOf, recordOfArchived, STATE } from './rows';
 import type { QueueState } from './state';
 
 /** Where a job lies. */
@@ -12,7 +12,8 @@ export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; a
 
 /** Reads the row with this key. */
 export function rowByKey(q: QueueState, key: number): JobRow | undefined {
-  return q.sql.exec<JobRow>('SELECT * FROM jobs WHERE key = ?', key).toArray()[0];
+  const [row] = readRows(q.sql, `SELECT ${ROW_COLUMNS} FROM jobs WHERE key = ?`, key);
+  return row;
 }
 
 function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {

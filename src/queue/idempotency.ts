@@ -16,7 +16,7 @@ const PART = 512 * 1024;
  * What was answered under this key, if anything.
  * @throws {ApiError} 409 when it was the answer to another request
  */
-export function recall<T>(q: QueueState, { key, hash }: IdempotencyKey, now: number): T | undefined {
+export function recallAnswer<T>(q: QueueState, { key, hash }: IdempotencyKey, now: number): T | undefined {
   const parts = q.sql
     .exec<{ hash: string; data: string }>(
       'SELECT hash, data FROM idempotency WHERE key = ? AND expires_at > ? ORDER BY part',
@@ -31,7 +31,7 @@ export function recall<T>(q: QueueState, { key, hash }: IdempotencyKey, now: num
 }
 
 /** Remembers an answer. One row written for each half megabyte, one more for its expiry. */
-export function remember(q: QueueState, { key, hash }: IdempotencyKey, answer: unknown, now: number): void {
+export function rememberAnswer(q: QueueState, { key, hash }: IdempotencyKey, answer: unknown, now: number): void {
   const text = JSON.stringify(answer);
   const expiresAt = now + REMEMBER_ANSWER_MS;
   q.sql.exec('DELETE FROM idempotency WHERE key = ?', key).toArray();
@@ -50,13 +50,13 @@ export function remember(q: QueueState, { key, hash }: IdempotencyKey, answer: u
   q.wake(expiresAt);
 }
 
-/** Answers once under a key: `act` runs only when nothing is remembered. @throws as {@link recall} and `act` */
+/** Answers once under a key: `act` runs only when nothing is remembered. @throws as {@link recallAnswer} and `act` */
 export function once<T>(q: QueueState, idempotency: IdempotencyKey | undefined, now: number, act: () => T): T {
   if (!idempotency) return act();
-  const remembered = recall<T>(q, idempotency, now);
+  const remembered = recallAnswer<T>(q, idempotency, now);
   if (remembered !== undefined) return remembered;
   const answer = act();
-  remember(q, idempotency, answer, now);
+  rememberAnswer(q, idempotency, answer, now);
   return answer;
 }
 

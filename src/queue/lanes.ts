@@ -10,7 +10,7 @@
  * correctness.
  */
 import { LANE_BIT, sequenceOf } from '../job/ids';
-import { type JobRow, STATE } from './rows';
+import { type JobRow, ROW_COLUMNS, readRows, STATE } from './rows';
 
 interface Position {
   at: number;
@@ -127,7 +127,8 @@ function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindin
   const rows: JobRow[] = [];
   let chars = 0;
   for (const { where, bindings } of seeks) {
-    for (const row of sql.exec<JobRow>(`SELECT * FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit - rows.length)) {
+    const query = `SELECT ${ROW_COLUMNS} FROM jobs WHERE ${where} LIMIT ?`;
+    for (const row of readRows(sql, query, ...bindings, limit - rows.length)) {
       rows.push(row);
       chars += row.body.length;
       if (chars >= MAX_TAKEN_CHARS) return { rows, last: false };

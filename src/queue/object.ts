@@ -50,7 +50,7 @@ import { heldBy, releaseHeld } from './held';
 import { once } from './idempotency';
 import { deadLetters, list } from './list';
 import type { OperationDuties } from './operation-duties';
-import type { IdempotencyKey } from './operations-api';
+import type { IdempotencyKey, RememberedAnswer } from './operations-api';
 import { OperationsObject } from './operations-object';
 import { progressOf, reportProgress } from './progress';
 import { deadLetterRow, deleteDeadLetter, type RedriveOptions, redrive } from './redrive';
@@ -130,8 +130,13 @@ export class QueueObject extends OperationsObject implements QueueApi {
     return this.refusal(jobs) ?? this.write(queue, (q, now) => prepareBatch(q, batch, coordinator, jobs, now));
   }
 
-  async decideBatch(queue: string, batch: string, others: string[]): Promise<Outcome<void>> {
-    return this.write(queue, (q, now) => decideBatch(q, batch, others, now));
+  async decideBatch(
+    queue: string,
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer,
+  ): Promise<Outcome<EnqueueReceipt | null>> {
+    return this.write(queue, (q, now) => decideBatch(q, batch, others, now, answer));
   }
 
   async commitBatch(queue: string, batch: string): Promise<Outcome<void>> {

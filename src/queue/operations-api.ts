@@ -101,6 +101,12 @@ export interface IdempotencyKey {
   hash: string;
 }
 
+/** An answer to remember under a key. */
+export interface RememberedAnswer {
+  idempotency: IdempotencyKey;
+  receipt: EnqueueReceipt;
+}
+
 export interface OperationsApi {
   /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
   patch(queue: string, request: PatchRequest): Promise<Outcome<JobView>>;

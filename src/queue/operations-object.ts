@@ -5,7 +5,7 @@ import type { EnqueueReceipt, QueueStatus } from './api';
 import { bulk } from './bulk';
 import { CronObject } from './cron-object';
 import { enqueueEach } from './enqueue-each';
-import { recall } from './idempotency';
+import { recallAnswer } from './idempotency';
 import { count } from './list';
 import type { OperationDuties } from './operation-duties';
 import type {
@@ -101,7 +101,7 @@ export abstract class OperationsObject extends CronObject implements OperationsA
   async recall(_queue: string, idempotency: IdempotencyKey): Promise<Outcome<EnqueueReceipt | null>> {
     const q = this.present();
     if (!q) return { ok: true, value: null };
-    return outcomeOf(() => recall<EnqueueReceipt>(q, idempotency, Date.now()) ?? null);
+    return outcomeOf(() => recallAnswer<EnqueueReceipt>(q, idempotency, Date.now()) ?? null);
   }
 }
 

@@ -24,7 +24,7 @@ import { viewForRunner } from './find';
 import { pushedTimeoutMs } from './leases';
 import { queueOpensAt } from './limits/queue-limit';
 import { PushSelector } from './push-select';
-import { settleDelivery } from './push-settle';
+import { type Delivered, settleDeliveries } from './push-settle';
 import { PushTarget } from './push-target';
 import { writeMeta } from './schema';
 import { deliveryOf, type Random } from './settle';
@@ -38,6 +38,8 @@ export interface PumpHost {
   now(): number;
   /** Runs an operation in the next shared transaction. */
   write<T>(operation: (now: number) => T): Promise<T>;
+  /** Runs an operation in a transaction of its own, at once. @throws what the operation throws */
+  writeNow<T>(operation: (now: number) => T): T;
   /** Keeps the object alive until the promise settles. */
   keepAlive(promise: Promise<unknown>): void;
   /** Arms the alarm for `at`. */
@@ -51,7 +53,7 @@ export class Pump {
   private readonly targets: PushTarget[];
   private readonly selector: PushSelector;
   private budget = new CallBudget();
-  private running: Promise<void> | undefined;
+  private running = false;
   /** Something happened since the last selection began. */
   private again = false;
   /** Everything that could be pushed was looked at since something last happened. */
@@ -83,21 +85,29 @@ export class Pump {
     this.budget = new CallBudget();
   }
 
-  /** Pushes what can be pushed. Answers when everything was looked at, which awaits no handler. */
-  start(): Promise<void> {
-    if (!this.pushes || this.host.q.paused) return Promise.resolve();
+  /**
+   * Pushes what can be pushed: chooses and claims at once, in the turn of whatever made work or room, so that both are
+   * flushed together; awaits no handler.
+   */
+  start(): void {
+    if (!this.pushes || this.host.q.paused) return;
     this.again = true;
     this.looked = false;
-    if (!this.running) {
-      this.running = this.run();
-      this.host.keepAlive(this.running);
+    if (this.running) return;
+    this.running = true;
+    try {
+      while (this.again && !this.host.q.paused) this.round();
+    } catch (error) {
+      console.error('tocsin: pushing was interrupted', error);
+      this.host.wakeAt(this.host.now() + STANDBY_MS);
+    } finally {
+      this.running = false;
     }
-    return this.running;
   }
 
   /** An attempt has ended other than by the answer to its delivery: one that waited may take its place. */
   capacityFreed(): void {
-    if (this.full) void this.start();
+    if (this.full) this.start();
   }
 
   /** When a stopped target may be tried again, or undefined. */
@@ -116,33 +126,24 @@ export class Pump {
     const opensAt = queueOpensAt(this.host.q, now);
     if (opensAt !== undefined) return this.selector.hasTakeable(now) ? opensAt : undefined;
     if (this.looked || !this.selector.hasTakeable(now)) return undefined;
-    return this.running ? now + STANDBY_MS : now;
+    return now;
   }
 
-  private async run(): Promise<void> {
-    try {
-      while (this.again && !this.host.q.paused) {
-        this.again = false;
-        const selection = await this.host.write((now) => this.selector.select(now, this.budget.remaining));
-        for (const { target, jobs } of selection.calls) {
-          this.budget.take();
-          target.health.started();
-          this.host.keepAlive(this.call(target, jobs));
-        }
-        for (const target of selection.ask) {
-          if (this.budget.take()) this.host.keepAlive(this.ask(target));
-          else selection.starved = true;
-        }
-        this.full = selection.full;
-        if (selection.starved) this.host.wakeAt(this.host.now() + 1);
-        this.looked = !selection.starved;
-      }
-    } catch (error) {
-      console.error('tocsin: pushing was interrupted', error);
-      this.host.wakeAt(this.host.now() + 1_000);
-    } finally {
-      this.running = undefined;
+  private round(): void {
+    this.again = false;
+    const selection = this.host.writeNow((now) => this.selector.select(now, this.budget.remaining));
+    for (const { target, jobs } of selection.calls) {
+      this.budget.take();
+      target.health.started();
+      this.host.keepAlive(this.call(target, jobs));
     }
+    for (const target of selection.ask) {
+      if (this.budget.take()) this.host.keepAlive(this.ask(target));
+      else selection.starved = true;
+    }
+    this.full = selection.full;
+    if (selection.starved) this.host.wakeAt(this.host.now() + 1);
+    this.looked = !selection.starved;
   }
 
   private async call(target: PushTarget, batch: Claimed[]): Promise<void> {
@@ -158,12 +159,12 @@ export class Pump {
       const result = await deliver(target.config, target.payload, target.workerId, deliveries, () => this.host.now());
       await this.host.write((settledAt) => {
         this.judge(target, result.deliveryError, settledAt);
-        batch.forEach(({ row }, index) => {
-          const { delivery_id } = deliveries[index] as Delivery;
-          const outcome = result.outcomes.get(delivery_id);
-          if (!outcome) return;
-          settleDelivery(q, row.key, delivery_id, withNoHandler(target, outcome), settledAt, this.host.random);
+        const delivered = batch.flatMap((claimed, index): Delivered[] => {
+          const delivery = (deliveries[index] as Delivery).delivery_id;
+          const outcome = result.outcomes.get(delivery);
+          return outcome ? [{ claimed, delivery, outcome: withNoHandler(target, outcome) }] : [];
         });
+        settleDeliveries(q, delivered, settledAt, this.host.random);
       });
     } catch (error) {
       // The lease ends the attempt: nothing is lost, and the loop goes on.
@@ -171,7 +172,7 @@ export class Pump {
     } finally {
       target.health.trialEnded();
     }
-    void this.start();
+    this.start();
   }
 
   /** Notes whether the target took the call, and stops or resumes it. Runs inside a transaction. */
@@ -216,7 +217,7 @@ export class Pump {
       target.asking = false;
       target.health.trialEnded();
     }
-    void this.start();
+    this.start();
   }
 
   private storeAnnounced(): void {

@@ -2,7 +2,7 @@
  * Choosing what to push: which jobs, to which target, in which calls. Everything here runs inside a transaction and
  * decides by the moment it is given.
  */
-import { ownsQueue, type TargetConfig, targetFor } from '../dispatch/config';
+import { coversQueue, ownsQueue, type TargetConfig, targetFor } from '../dispatch/config';
 import { type Claimed, CROWD, grant, passOver } from './claim';
 import { expire } from './expire';
 import { rowByKey } from './find';
@@ -33,6 +33,9 @@ export interface Selection {
 const SUSPECT_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash', 'timeout', 'tocsin.visibility_timeout']);
 
 export class PushSelector {
+  /** Can a job of this queue have no target although the queue belongs to handlers? */
+  private readonly mayHoldOrphans: boolean;
+
   /**
    * @param configs every target of the deployment
    * @param targets those that this queue can push to
@@ -42,7 +45,9 @@ export class PushSelector {
     private readonly configs: readonly TargetConfig[],
     private readonly targets: readonly PushTarget[],
     private readonly random: Random,
-  ) {}
+  ) {
+    this.mayHoldOrphans = ownsQueue(configs, q.name) && !coversQueue(configs, q.name);
+  }
 
   /** Is there a job that the next selection would take, ask about, or find to be nobody's? */
   hasTakeable(now: number): boolean {
@@ -80,7 +85,7 @@ export class PushSelector {
       if (!target.isKnown) continue;
       calls -= this.selectFor(target, calls, now, selection);
     }
-    if (ownsQueue(this.configs, q.name)) this.findOrphans(now, selection);
+    if (this.mayHoldOrphans) this.findOrphans(now, selection);
     for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
     const opensAt = queueOpensAt(q, now);

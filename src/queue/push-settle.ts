@@ -1,33 +1,47 @@
 /** Writing what became of a delivery. Each runs inside a transaction. */
 import type { DeliveryOutcome } from '../dispatch/answer';
+import type { Claimed } from './claim';
 import { rowByKey } from './find';
 import { historyOf, type JobRow } from './rows';
-import { complete, fail, namesClaim, type Random, runningAttempt, undoClaim } from './settle';
+import {
+  archiveCompleted,
+  complete,
+  fail,
+  namesClaim,
+  type Random,
+  removeCompleted,
+  runningAttempt,
+  undoClaim,
+} from './settle';
 import type { QueueState } from './state';
 
-/** Writes the outcome of one delivery, unless its attempt has been ended by someone else. */
-export function settleDelivery(
-  q: QueueState,
-  key: number,
-  delivery: string,
-  outcome: DeliveryOutcome,
-  now: number,
-  random: Random,
-): void {
-  const row = rowByKey(q, key);
-  if (!row) return;
-  const active = q.leases.active.get(key);
-  if (!active || !namesClaim(q, row, delivery, active.claim)) {
-    settleLate(q, row, delivery, outcome, now);
-    return;
+/** A claimed job, the delivery it went out with, and what became of it. */
+export interface Delivered {
+  /** While this claim runs nothing changes the job's row. */
+  claimed: Pick<Claimed, 'row' | 'active'>;
+  delivery: string;
+  outcome: DeliveryOutcome;
+}
+
+/** Writes the outcomes of one call, but for attempts that have been ended by someone else. */
+export function settleDeliveries(q: QueueState, delivered: readonly Delivered[], now: number, random: Random): void {
+  const completed: number[] = [];
+  for (const { claimed, delivery, outcome } of delivered) {
+    const { row } = claimed;
+    const active = q.leases.active.get(row.key);
+    if (active?.claim !== claimed.active.claim) {
+      const current = rowByKey(q, row.key);
+      if (current) settleLate(q, current, delivery, outcome, now);
+    } else if (outcome.kind === 'completed') {
+      archiveCompleted(q, row, runningAttempt(active), outcome.result, now);
+      completed.push(row.key);
+    } else if (outcome.kind === 'failed') {
+      fail(q, row, active, outcome.failure, now, random);
+    } else {
+      undoClaim(q, row, active, now);
+    }
   }
-  if (outcome.kind === 'completed') {
-    complete(q, row, runningAttempt(active), outcome.result, now);
-  } else if (outcome.kind === 'failed') {
-    fail(q, row, active, outcome.failure, now, random);
-  } else {
-    undoClaim(q, row, active, now);
-  }
+  removeCompleted(q, completed);
 }
 
 /** A success that arrives after its attempt was called timed out still counts while the job waits. */

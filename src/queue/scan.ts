@@ -67,7 +67,13 @@ export function scan(q: QueueState, request: ScanRequest, now: number, visit: (h
   const states = new Set<JobState>(filter.states ?? JOB_STATES);
   const reader = new Reader(q, filter, states, request.ascending === true, now);
   if (filter.ids) {
-    for (const hit of reader.byId(filter.ids, request.from)) visit(hit);
+    let last = request.from;
+    let shown = 0;
+    for (const hit of reader.byId(filter.ids, request.from)) {
+      if (shown++ === limit) return last === undefined ? {} : { next: last };
+      visit(hit);
+      last = hit.sequence;
+    }
     return {};
   }
   let from = request.from ?? (request.ascending ? -1 : MAX_SEQUENCE);

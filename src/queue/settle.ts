@@ -67,10 +67,28 @@ export function complete(
   result: string | undefined,
   now: number,
 ): void {
+  archiveCompleted(q, row, attempt, result, now);
+  removeCompleted(q, [row.key]);
+}
+
+/** Deletes the rows of completed jobs. Must follow {@link archiveCompleted} in the same operation. */
+export function removeCompleted(q: QueueState, keys: readonly number[]): void {
+  if (keys.length === 0) return;
+  if (keys.length === 1) q.sql.exec('DELETE FROM jobs WHERE key = ?', keys[0]).toArray();
+  else q.sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(keys)).toArray();
+}
+
+/** All of a completion but the delete of the job's row, which the caller does for many at once. */
+export function archiveCompleted(
+  q: QueueState,
+  row: JobRow,
+  attempt: EndedAttempt,
+  result: string | undefined,
+  now: number,
+): void {
   const history = historyOf(row);
   const active = q.leases.active.get(row.key);
   if (active) q.leases.release(active);
-  q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
   q.recordSequence(row.key);
   const progress = q.progress.read(row.key)?.reported;
   if (progress) q.progress.remove(row.key);
@@ -87,12 +105,13 @@ export function complete(
         n: attempt.number,
         c: attempt.claim,
         at: [row.created_at, enqueuedAt(row, attempt.startedAt), attempt.startedAt, now],
-        b: bodyOf(row),
         ...(history.errors && { e: history.errors }),
         ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
         ...(progress && { pg: progress }),
         ...(checkpointed && { cp: 1 as const }),
       },
+      // A claim has found the body readable; a success that comes later looks again.
+      active ? row.body : JSON.stringify(bodyOf(row)),
       result,
     );
     q.wake(now + retention);

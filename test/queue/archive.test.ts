@@ -131,7 +131,8 @@ describe('the archive', () => {
               if (kept.has(seq)) continue;
               const key = delayed ? LANE_BIT + seq : seq;
               kept.set(seq, key);
-              buffer.add(archived(key, at), undefined);
+              const { b, ...job } = archived(key, at);
+              buffer.add(job, JSON.stringify(b), undefined);
             }
             buffer.flush();
           });

@@ -11,22 +11,21 @@ const stub = () => env.QUEUES.getByName(QUEUE);
 
 /** Rows written to the queue's database while `task` runs. */
 async function rowsWritten(task: () => Promise<unknown>): Promise<number> {
-  let rows = 0;
-  const spies = await runInDurableObject(stub(), (_, { storage: { sql } }) => {
+  const cursors: { rowsWritten: number }[] = [];
+  const spy = await runInDurableObject(stub(), (_, { storage: { sql } }) => {
     const exec = sql.exec.bind(sql);
     return vi.spyOn(sql, 'exec').mockImplementation(((query: string, ...bindings: unknown[]) => {
       const cursor = exec(query, ...bindings);
-      const results = cursor.toArray();
-      rows += cursor.rowsWritten;
-      return Object.assign(results, { toArray: () => results, one: () => results[0] });
+      cursors.push(cursor);
+      return cursor;
     }) as unknown as typeof sql.exec);
   });
   try {
     await task();
   } finally {
-    spies.mockRestore();
+    spy.mockRestore();
   }
-  return rows;
+  return runInDurableObject(stub(), () => cursors.reduce((rows, cursor) => rows + cursor.rowsWritten, 0));
 }
 
 const unique = { keys: ['type', 'queue'] };

@@ -20,8 +20,17 @@ const PURGES = [
   /^\/reset$/,
   /^\/queues\/[^/]+\/jobs$/,
   /^\/jobs\/bulk\/delete$/,
-  /^\/dead-letter(\/[^/]+)?$/,
+  /^\/dead-letter(\/(?!retry$)[^/]+)?$/,
   /^\/tenants\/[^/]+$/,
+];
+
+/** The same, below `/ojs/v1`. */
+const DATA_PURGES: readonly { method: string; path: RegExp }[] = [
+  { method: 'POST', path: /^\/ojs\/v1\/jobs\/bulk\/delete$/ },
+  { method: 'POST', path: /^\/ojs\/v1\/queues\/[^/]+\/purge$/ },
+  { method: 'DELETE', path: /^\/ojs\/v1\/queues\/[^/]+$/ },
+  { method: 'POST', path: /^\/ojs\/v1\/dead-letter\/purge$/ },
+  { method: 'DELETE', path: /^\/ojs\/v1\/dead-letter$/ },
 ];
 
 /** POST routes under `/ojs/v1/admin` that only compute an answer. */
@@ -57,7 +66,10 @@ async function authorize(c: AppContext): Promise<void> {
 /** The scope that a request needs. */
 export function requiredScope(method: string, path: string): Scope {
   const reads = READ_METHODS.has(method);
-  if (path !== ADMIN_PREFIX && !path.startsWith(`${ADMIN_PREFIX}/`)) return reads ? 'data:read' : 'data:write';
+  if (path !== ADMIN_PREFIX && !path.startsWith(`${ADMIN_PREFIX}/`)) {
+    if (DATA_PURGES.some((purge) => purge.method === method && purge.path.test(path))) return 'admin:purge';
+    return reads ? 'data:read' : 'data:write';
+  }
   const below = path.slice(ADMIN_PREFIX.length);
   if (reads || ADMIN_READS.has(below)) return 'admin:read';
   const purges = (method === 'DELETE' || method === 'POST') && PURGES.some((pattern) => pattern.test(below));

@@ -1,23 +1,19 @@
 /** Refuses headers that ask for a guarantee this version does not give; ignoring them would break the promise. */
-import { invalidRequest, unsupported } from '../../job/errors';
+import { unsupported } from '../../job/errors';
 import type { Middleware } from '../context';
 
-const MAX_IDEMPOTENCY_KEY = 256;
+/** Where an answer is remembered under a key. */
+const IDEMPOTENT_ROUTES = /^\/ojs\/v1\/jobs(\/batch|\/bulk)?$/;
 
 export function refuseUnoffered(): Middleware {
   return async (c, next) => {
     if (c.req.header('X-OJS-Tenant') !== undefined) refuse('X-OJS-Tenant');
-    const key = c.req.header('Idempotency-Key');
-    if (key !== undefined && c.req.method === 'POST') {
-      if (key.length > MAX_IDEMPOTENCY_KEY) {
-        throw invalidRequest('Idempotency-Key', `Idempotency-Key has more than ${MAX_IDEMPOTENCY_KEY} characters.`);
-      }
-      refuse('Idempotency-Key');
-    }
+    const keyed = c.req.method === 'POST' && c.req.header('Idempotency-Key') !== undefined;
+    if (keyed && !IDEMPOTENT_ROUTES.test(c.req.path)) refuse('Idempotency-Key');
     await next();
   };
 }
 
 function refuse(header: string): never {
-  throw unsupported(`The header ${header} is not offered by this version.`, { field: header });
+  throw unsupported(`The header ${header} is not offered here.`, { field: header });
 }

@@ -4,14 +4,18 @@ import { readConfig } from '../../config';
 import { optional, readObject, readQueueName } from '../../job/envelope/fields';
 import { readMeta } from '../../job/envelope/parse';
 import { renderJob } from '../../job/envelope/render';
-import { unsupported, unwrap } from '../../job/errors';
+import { invalidRequest, unsupported, unwrap } from '../../job/errors';
 import type { RetryInput } from '../../job/record';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { type JsonObject, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
+import { deadLetters } from '../dead-letter-bulk';
 import { deadLetterStats, listDeadLetters } from '../dead-letter-list';
+import { readAge } from '../filter';
 import { withJob } from '../locate';
 import { knownQueues } from '../objects';
+import { continuation, locationOf, statusOf } from '../operation-answers';
+import { operate, patience } from '../operations';
 import { pagination, readPaging } from '../pagination';
 import { queueParam, textParam, timeParam } from '../query';
 import { json } from '../respond';
@@ -28,20 +32,10 @@ export function deadLetterRoutes(): Hono<AppEnv> {
     return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
   });
 
-  routes.post('/dead-letter/:id/retry', async (c) => {
-    const id = c.req.param('id');
-    const override = readOverride((await readOptionalBody(c)) ?? {});
-    const view = unwrap(
-      await withJob(c.env, id, (queue, name) => {
-        if (override?.queue !== undefined && override.queue !== name) {
-          throw unsupported('A dead letter cannot move to another queue yet.', { field: 'override.queue' });
-        }
-        const { queue: _, ...change } = override ?? {};
-        return queue.redrive(name, id, { deadLetterOnly: true, ...(override && { override: change }) });
-      }),
-    );
-    return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
-  });
+  routes.post('/dead-letter/retry', (c) => deadLetters(c, 'retry'));
+  routes.delete('/dead-letter', (c) => deadLetters(c, 'delete'));
+  routes.post('/dead-letter/purge', purgeDeadLetters);
+  routes.post('/dead-letter/:id/retry', (c) => retryDeadLetter(c, c.req.param('id')));
 
   routes.delete('/dead-letter/:id', async (c) => {
     const id = c.req.param('id');
@@ -50,6 +44,34 @@ export function deadLetterRoutes(): Hono<AppEnv> {
   });
 
   return routes;
+}
+
+/** Gives a dead letter another life. */
+export async function retryDeadLetter(c: AppContext, id: string): Promise<Response> {
+  const override = readOverride((await readOptionalBody(c)) ?? {});
+  const view = unwrap(
+    await withJob(c.env, id, (queue, name) => {
+      if (override?.queue !== undefined && override.queue !== name) {
+        throw unsupported('A dead letter cannot move to another queue yet.', { field: 'override.queue' });
+      }
+      const { queue: _, ...change } = override ?? {};
+      return queue.redrive(name, id, { deadLetterOnly: true, ...(override && { override: change }) });
+    }),
+  );
+  return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
+}
+
+/** Removes dead letters that are old enough. */
+async function purgeDeadLetters(c: AppContext): Promise<Response> {
+  const body = (await readOptionalBody(c)) ?? {};
+  const given = textParam(c, 'older_than')?.replace(' ', '+') ?? body.older_than;
+  if (given === undefined || given === null) {
+    throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');
+  }
+  const ended = { max: readAge(given, 'older_than', Date.now()) };
+  const filter = { states: ['discarded' as const], dead: true, ended };
+  const summary = await operate(c.env, 'delete', filter, queueParam(c, 'queue'), patience(c));
+  return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), locationOf(summary));
 }
 
 /** A page of dead letters, newest first. */

@@ -4,19 +4,22 @@ import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
-import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
+import { flatten, renderJob } from '../../job/envelope/render';
 import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
-import { JOB_STATES, type JobView } from '../../job/record';
-import { variablesLayer } from '../../job/retry/variables';
+import type { JobView } from '../../job/record';
 import type { EnqueuedJob } from '../../queue/api';
+import type { IdempotencyKey } from '../../queue/operations-api';
 import { refuseTakenIds } from '../batch';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { listJobs } from '../job-list';
+import { renderEnqueued, usableVariables } from '../enqueued';
+import { filterFromQuery } from '../filter';
+import { REPLAYED, readIdempotency } from '../idempotency';
+import { countJobs, listJobs } from '../job-list';
+import { patchJob } from '../job-patch';
 import { withJob } from '../locate';
-import { knownQueues } from '../objects';
+import { knownQueues, queueObject } from '../objects';
 import { pagination, readPaging } from '../pagination';
-import { listParam, oneOf, queueParam, textParam } from '../query';
 import { json } from '../respond';
 import { enqueueEntries } from '../unique';
 
@@ -26,47 +29,61 @@ export function jobRoutes(): Hono<AppEnv> {
 
   routes.post('/jobs', async (c) => {
     const variables = usableVariables(c);
-    const parsed = await withFingerprint(parseJob(await readBody(c), { now: Date.now() }));
-    if (parsed.job.id !== undefined) await refuseTakenIds(c.env, [parsed], false);
-    const [view] = unwrap(await enqueueEntries(c.env, [parsed], false));
+    const body = await readBody(c);
+    const idempotency = await readIdempotency(c, body);
+    const parsed = await withFingerprint(parseJob(body, { now: Date.now() }));
+    const earlier = await recallAnswer(c, [parsed], idempotency);
+    if (!earlier && parsed.job.id !== undefined) await refuseTakenIds(c.env, [parsed], false);
+    const [view] = earlier ?? unwrap(await enqueueEntries(c.env, [parsed], false, idempotency));
     if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
     const envelope = renderEnqueued(view, parsed, variables);
-    if (view.deduplicated) return json(c, { job: envelope, ...flatten(envelope), deduplicated: true });
-    return json(c, { job: envelope, ...flatten(envelope) }, 201, { Location: `/ojs/v1/jobs/${view.record.id}` });
+    const headers = earlier ? REPLAYED : {};
+    if (view.deduplicated) return json(c, { job: envelope, ...flatten(envelope), deduplicated: true }, 200, headers);
+    const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
+    return json(c, { job: envelope, ...flatten(envelope) }, 201, { ...location, ...headers });
   });
 
   routes.post('/jobs/batch', async (c) => {
     const variables = usableVariables(c);
-    const parsed = await Promise.all(parseBatch(await readBody(c, MAX_BATCH_BYTES)).map(withFingerprint));
-    await refuseTakenIds(c.env, parsed, true);
-    const views = unwrap(await enqueueEntries(c.env, parsed, true));
+    const body = await readBody(c, MAX_BATCH_BYTES);
+    const idempotency = await readIdempotency(c, body);
+    const parsed = await Promise.all(parseBatch(body).map(withFingerprint));
+    const earlier = await recallAnswer(c, parsed, idempotency);
+    if (!earlier) await refuseTakenIds(c.env, parsed, true);
+    const views = earlier ?? unwrap(await enqueueEntries(c.env, parsed, true, idempotency));
     const jobs = views.map((view, index) => ({
       ...renderEnqueued(view, parsed[index], variables),
       ...(view.deduplicated && { deduplicated: true }),
     }));
     const deduplicated = views.filter((view) => view.deduplicated).length;
     const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
-    return json(c, { jobs, ...counts }, 201);
+    return json(c, { jobs, ...counts }, 201, earlier ? REPLAYED : {});
   });
 
   routes.get('/jobs', async (c) => {
     const paging = readPaging(c);
-    const states = oneOf(listParam(c, 'state'), JOB_STATES, 'state');
-    const type = textParam(c, 'type');
-    const queues = queueParam(c, 'queue') ?? (await knownQueues(c.env));
-    const page = await listJobs(c.env, { queues, ...(states && { states }), ...(type && { type }) }, paging);
+    const { filter, queues } = filterFromQuery(c, Date.now());
+    const page = await listJobs(c.env, { queues: queues ?? (await knownQueues(c.env)), filter }, paging);
     const { retryVariables } = readConfig(c.env);
     return json(c, {
       jobs: page.jobs.map((view) => renderJob(view, retryVariables)),
       total: page.total,
+      ...(page.atLeast && { total_is_exact: false }),
       pagination: pagination(paging, page.total, page.hasMore, page.nextCursor),
     });
+  });
+
+  routes.get('/jobs/count', async (c) => {
+    const { filter, queues } = filterFromQuery(c, Date.now());
+    return json(c, { count: await countJobs(c.env, { queues: queues ?? (await knownQueues(c.env)), filter }) });
   });
 
   routes.get('/jobs/:id', async (c) => {
     const id = c.req.param('id');
     return answerJob(c, unwrap(await withJob(c.env, id, (queue, name) => queue.get(name, id))));
   });
+
+  routes.patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c, c.req.param('id'))));
 
   routes.delete('/jobs/:id', (c) => cancel(c, c.req.param('id')));
   routes.post('/jobs/:id/cancel', (c) => cancel(c, c.req.param('id')));
@@ -89,21 +106,14 @@ function answerJob(c: AppContext, view: JobView): Response {
   return json(c, { job: envelope, ...flatten(envelope) });
 }
 
-/** The envelope of an entry's job, which is that of another job when the entry was a duplicate. */
-function renderEnqueued(
-  view: EnqueuedJob,
-  entry: ParsedJob | undefined,
-  variables: Parameters<typeof renderJob>[1],
-): Envelope {
-  const asWritten = entry !== undefined && entry.job.body === view.record.body;
-  return renderJob(view, variables, asWritten ? entry.body : undefined);
-}
-
-/** The retry variables, found usable before anything is written: a job must not be accepted under no policy at all. */
-function usableVariables(c: AppContext) {
-  const { retryVariables } = readConfig(c.env);
-  variablesLayer(retryVariables);
-  return retryVariables;
+/** What was answered under this key before, by the queue of the first job. @throws {ApiError} 409 to another request */
+async function recallAnswer(
+  c: AppContext,
+  [first]: readonly ParsedJob[],
+  idempotency: IdempotencyKey | undefined,
+): Promise<EnqueuedJob[] | undefined> {
+  if (!idempotency || !first) return undefined;
+  return unwrap(await queueObject(c.env, first.queue).recall(first.queue, idempotency))?.jobs;
 }
 
 /** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */

@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../queue/api';
+import { modeOf } from '../../queue/settings';
 import { readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { directoryObject, inParallel, queueNameIn, queueObject } from '../objects';
@@ -20,11 +21,11 @@ export function queueRoutes(): Hono<AppEnv> {
     const stats = await readStats(c, name);
     if (!stats.exists) throw notFound('queue', name);
     const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config(name)));
-    const state = stats.paused ? 'paused' : 'active';
+    const state = modeOf(stats);
     const created = stats.created_at === undefined ? {} : { created_at: formatInstant(stats.created_at) };
     return json(c, {
-      queue: { ...statusOf(name, stats.paused), state, ...created },
-      ...statusOf(name, stats.paused),
+      queue: { ...statusOf(name, stats), state, ...created },
+      ...statusOf(name, stats),
       state,
       config,
       stats: countsOf(stats),
@@ -35,7 +36,7 @@ export function queueRoutes(): Hono<AppEnv> {
   routes.get('/queues/:name/stats', async (c) => {
     const name = queueNameIn(c.req.param('name'));
     const stats = await readStats(c, name);
-    const flat = { ...statusOf(name, stats.paused), ...stats.counts };
+    const flat = { ...statusOf(name, stats), ...stats.counts };
     return json(c, {
       queue: flat,
       ...flat,
@@ -67,7 +68,7 @@ export async function listQueues(c: AppContext): Promise<Response> {
   const known = (await directoryObject(c.env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
   const page = known.slice(paging.offset, paging.offset + paging.limit);
   const queues = await inParallel(page, async ({ name, created_at }) => ({
-    ...statusOf(name, (await readStats(c, name)).paused),
+    ...statusOf(name, await readStats(c, name)),
     created_at: formatInstant(created_at),
   }));
   const hasMore = known.length > paging.offset + page.length;
@@ -79,13 +80,14 @@ export async function listQueues(c: AppContext): Promise<Response> {
   });
 }
 
-async function setPaused(c: AppContext, path: string, action: 'pause' | 'resume'): Promise<Response> {
+/** Pauses or resumes a queue. */
+export async function setPaused(c: AppContext, path: string, action: 'pause' | 'resume'): Promise<Response> {
   const name = queueNameIn(path);
   await readOptionalBody(c);
   const status = unwrap(await queueObject(c.env, name)[action](name));
   return json(c, {
-    queue: statusOf(name, status.paused),
-    ...statusOf(name, status.paused),
+    queue: statusOf(name, status),
+    ...statusOf(name, status),
     [action === 'pause' ? 'paused_at' : 'resumed_at']: formatInstant(status.changed_at),
   });
 }
@@ -94,8 +96,8 @@ async function readStats(c: AppContext, name: string): Promise<QueueStats> {
   return unwrap(await queueObject(c.env, name).stats(name));
 }
 
-function statusOf(name: string, paused: boolean) {
-  return { name, paused, status: paused ? 'paused' : 'active' };
+function statusOf(name: string, mode: { paused: boolean; draining?: boolean }) {
+  return { name, paused: mode.paused, status: modeOf(mode) };
 }
 
 /** The counts as the statistics tool wants them; `depth` is what has not ended. */

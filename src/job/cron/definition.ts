@@ -26,7 +26,7 @@ import { fingerprintOf } from '../unique';
 import { parseExpression } from './expression';
 import { MISSED_POLICIES, type MissedPolicy } from './missed';
 import { nextFire, type Schedule } from './schedule';
-import { readTemplate } from './template';
+import { asWritten, readTemplate } from './template';
 import { isZone } from './zone';
 
 /**
@@ -117,8 +117,8 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   if (start !== undefined && end !== undefined && end < start) {
     throw invalidRequest(`${prefix}end_at`, `${prefix}end_at must not be before ${prefix}start_at.`);
   }
-  const { template, path } = readTemplate(input, base?.template, prefix);
-  const parsed = parseJob(template, { now, ...(path !== '' && { path }) });
+  const { template, path, flat } = readTemplate(input, base?.template, prefix);
+  const parsed = asWritten(flat, prefix, () => parseJob(template, { now, ...(path !== '' && { path }) }));
   const fingerprint = parsed.unique && (await fingerprintOf(parsed.unique.dimensions));
   const definition: CronDefinition = {
     name,

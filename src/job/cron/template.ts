@@ -1,6 +1,6 @@
 /** What the fires of an entry enqueue, as it stands in the request: in `job_template`, or beside the entry's own members. */
 import { optional, readDuration, readMilliseconds, readObject } from '../envelope/fields';
-import { invalidRequest } from '../errors';
+import { ApiError, invalidRequest } from '../errors';
 
 /** Members of a job that may stand beside those of the entry. Times are not among them: they belong into `options`. */
 const FLAT_OPTIONS = [
@@ -20,13 +20,13 @@ const FLAT_OPTIONS = [
  * Reads a template without judging the job in it.
  * @param before the template to change; one given whole replaces it
  * @param prefix path of the entry, with a dot at its end, or empty
- * @returns the template, and the path under which its members stand in the request
+ * @returns the template, the path under which its members stand in the request, and the options that stand beside them
  */
 export function readTemplate(
   input: Record<string, unknown>,
   before: Record<string, unknown> | undefined,
   prefix: string,
-): { template: Record<string, unknown>; path: string } {
+): { template: Record<string, unknown>; path: string; flat: string[] } {
   const given = optional(input, 'job_template', readObject, prefix);
   const path = given ? `${prefix}job_template` : prefix.slice(0, -1);
   const source = given ?? input;
@@ -48,7 +48,23 @@ export function readTemplate(
     { ...flat, ...(own ?? (inherited?.options as object | undefined)), ...(!own && flat) },
     `${at}options`,
   );
-  return { template, path };
+  return { template, path, flat: Object.keys(flat).filter((name) => own?.[name] === undefined) };
+}
+
+/** Runs `read`; an error about an option that stands beside the entry's own members names it as it stands there. */
+export function asWritten<T>(flat: readonly string[], prefix: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const field = error instanceof ApiError ? error.data.details?.field : undefined;
+    if (!(error instanceof ApiError) || typeof field !== 'string') throw error;
+    const name = flat.find((option) => `${field}.`.startsWith(`${prefix}options.${option}.`));
+    if (name === undefined) throw error;
+    const written = prefix + field.slice(`${prefix}options.`.length);
+    const { data } = error;
+    const message = data.message.replaceAll(field, written);
+    throw new ApiError({ ...data, message, details: { ...data.details, field: written } });
+  }
 }
 
 /** `timeout` in seconds, as cron entries of the Open Job Spec have it, becomes `timeout_ms`. */

@@ -8,7 +8,7 @@ import { isUuidV7 } from '../ids';
 import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { checkRetryLayer } from '../retry/validate';
-import { parseInstant } from '../time';
+import { formatInstant, parseInstant } from '../time';
 import { fingerprintOf, readUnique, type UniqueRequest } from '../unique';
 import {
   isObject,
@@ -171,6 +171,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   const pending = members.option('pending', readBoolean);
   const scheduledAt = readStart(members, ctx.now);
   const expiresAt = members.option('expires_at', instantReader(ctx.now));
+  const expiresAtWritten = expiresAt === undefined ? undefined : members.option('expires_at', asWritten(expiresAt));
   const { retry, maxAttempts } = readRetry(members);
 
   const args = readArgs(input.args, members.at('args'));
@@ -197,6 +198,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     ...given('max_attempts', maxAttempts),
     ...given('scheduled_at', scheduledAt),
     ...given('expires_at', expiresAt),
+    ...given('expires_at_written', expiresAtWritten),
     ...given('unique', policyAsWritten),
     ...given('rate_limit', limitsAsWritten),
     ...given('tags', members.option('tags', readTags)),
@@ -280,6 +282,12 @@ function instantReader(now: number): Reader<number> {
       `${field} must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S".`,
     );
   };
+}
+
+/** The text of an instant, where it is UTC and not what the instant would be written as anyway. */
+function asWritten(instant: number): Reader<string | undefined> {
+  return (value) =>
+    typeof value === 'string' && /^\d{4}-.*\dZ$/.test(value) && value !== formatInstant(instant) ? value : undefined;
 }
 
 /** When the job may start: absent for now, and for every time that is not in the future. */

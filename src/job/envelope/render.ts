@@ -3,7 +3,7 @@
  */
 import type { JobBody, JobErrorEntry, JobRecord, JobView } from '../record';
 import { describeRetry, resolveRetry } from '../retry/resolve';
-import { formatInstant } from '../time';
+import { formatInstant, parseTimestamp } from '../time';
 
 /** A job as JSON on the wire. */
 export type Envelope = Record<string, unknown>;
@@ -20,7 +20,7 @@ type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variables']>;
 export function renderJob(view: JobView, variables: Variables, body?: JobBody): Envelope {
   const { record, layers } = view;
   const written = body ?? writtenBody(record);
-  const policy = resolveRetry({ variables, ...layers, job: jobLayer(written) });
+  const { max_attempts, retry_effective } = policyOf(variables, layers, written);
   const envelope = withoutAbsent({
     specversion: '1.0',
     id: record.id,
@@ -31,9 +31,9 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     meta: written.meta,
     priority: record.priority,
     attempt: record.attempt,
-    max_attempts: policy.max_attempts,
+    max_attempts,
     retry: written.retry,
-    retry_effective: describeRetry(policy),
+    retry_effective,
     timeout_ms: written.timeout_ms,
     visibility_timeout_ms: written.visibility_timeout_ms,
     unique: written.unique,
@@ -49,7 +49,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     scheduled_at: instant(
       record.state === 'scheduled' ? (record.due_at ?? written.scheduled_at) : written.scheduled_at,
     ),
-    expires_at: instant(written.expires_at),
+    expires_at: expiry(written),
     ...historyMembers(record),
   });
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
@@ -66,6 +66,24 @@ function writtenBody(record: JobRecord): JobBody {
   }
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as JobBody;
   return { type: record.type, args: [], meta: {} };
+}
+
+interface ShownPolicy {
+  max_attempts: number;
+  retry_effective: Record<string, unknown>;
+}
+
+/** The policy of jobs for which no layer but the deployment's says anything: most of them. */
+const common = new WeakMap<Variables, ShownPolicy>();
+
+function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody): ShownPolicy {
+  const isCommon = !body.retry && body.max_attempts === undefined && !layers.job_type && !layers.queue;
+  const known = isCommon ? common.get(variables) : undefined;
+  if (known) return known;
+  const policy = resolveRetry({ variables, ...layers, job: jobLayer(body) });
+  const shown = { max_attempts: policy.max_attempts, retry_effective: describeRetry(policy) };
+  if (isCommon) common.set(variables, shown);
+  return shown;
 }
 
 /** The members shown beside `job` for clients that read a flat answer. */
@@ -117,6 +135,11 @@ function jobLayer(body: JobBody): Record<string, unknown> {
 
 function instant(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : formatInstant(ms);
+}
+
+/** The expiry, as the producer wrote it unless it has been changed since. */
+function expiry({ expires_at, expires_at_written: text }: JobBody): string | undefined {
+  return text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
 }
 
 /** What happened to the job so far; members that do not apply to its state are undefined. */

@@ -56,6 +56,22 @@ describe('an envelope', () => {
     });
   });
 
+  it.each([
+    ['2099-12-31T23:59:59Z', '2099-12-31T23:59:59Z'],
+    ['2099-12-31T23:59:59.5Z', '2099-12-31T23:59:59.5Z'],
+    ['2099-12-31T23:59:59.500Z', '2099-12-31T23:59:59.500Z'],
+    ['2099-12-31T23:59:59+01:00', '2099-12-31T22:59:59.000Z'],
+    ['+PT1H', '2026-01-01T01:00:00.000Z'],
+  ])('shows the expiry %s as %s: a UTC time stays as it was written', (written, shown) => {
+    expect(render(recordOf({ expires_at: written })).expires_at).toBe(shown);
+  });
+
+  it('shows an expiry that was changed later, not the one that was written', () => {
+    const record = recordOf({ expires_at: '2099-12-31T23:59:59Z' });
+    const body = JSON.stringify({ ...JSON.parse(record.body), expires_at: NOW });
+    expect(render({ ...record, body }).expires_at).toBe(AT);
+  });
+
   it('shows the policy as written and the effective one, through all layers', () => {
     const record = recordOf({ retry: { initial_interval: '5s' }, max_attempts: 7 });
     const envelope = renderJob(

@@ -1,0 +1,86 @@
+/** Raw workerd with the Worker under load, its handler Workers, and on request the inspector. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bundle } from '../servers/bundle.mjs';
+import { cpuMs, freePort, start, stop, untilHealthy } from '../servers/process.mjs';
+import { HANDLERS, POISON_HANDLERS } from './handlers.mjs';
+import { memory } from './memory.mjs';
+
+export const binary = createRequire(import.meta.url)('workerd').default;
+
+const text = (value) => JSON.stringify(value);
+
+const config = ({ port, state, count, inspect, poisonPort }) => `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  ${inspect ? 'v8Flags = ["--expose-gc"],' : ''}
+  services = [
+    (name = "queue", worker = .queue),
+    (name = "handler", worker = (modules = [(name = "handler.js", esModule = embed "handler.js")], compatibilityDate = "2026-08-15")),
+    (name = "load", worker = (modules = [(name = "load.js", esModule = embed "load.js")], compatibilityDate = "2026-08-15")),
+    ${poisonPort ? `(name = "poison", external = (address = "127.0.0.1:${poisonPort}", http = ())),` : ''}
+    (name = "state", disk = (path = ${text(state)}, writable = true)),
+    (name = "internet", network = (allow = ["private", "local"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "queue")],
+);
+const queue :Workerd.Worker = (
+  modules = [(name = "queue.js", esModule = embed "queue.js")],
+  compatibilityDate = "2026-08-15",
+  bindings = [
+    (name = "QUEUES", durableObjectNamespace = "LoadQueueObject"),
+    (name = "DIRECTORY", durableObjectNamespace = "DirectoryObject"),
+    (name = "UNIQUE_LOCKS", durableObjectNamespace = "UniqueLockObject"),
+    (name = "HANDLER", service = "handler"),
+    (name = "LOAD", service = "load"),
+    ${poisonPort ? '(name = "POISON", service = "poison"),' : ''}
+    (name = "HANDLERS", json = ${text(text({ ...HANDLERS, ...(poisonPort && POISON_HANDLERS) }))}),
+    (name = "BENCH_COUNT", json = "${count}"),
+  ],
+  durableObjectNamespaces = [
+    (className = "LoadQueueObject", uniqueKey = "queue", enableSql = true),
+    (className = "DirectoryObject", uniqueKey = "directory", enableSql = true),
+    (className = "UniqueLockObject", uniqueKey = "locks", enableSql = true),
+  ],
+  durableObjectStorage = (localDisk = "state"),
+);
+`;
+
+/**
+ * @param options.count count rows and alarms
+ * @param options.inspect open the inspector, so that `memory()` knows the heap
+ * @param options.poisonPort where the handler Worker that dies listens
+ */
+export async function startWorkerd({ count = false, inspect = false, poisonPort } = {}) {
+  const directory = mkdtempSync(join(tmpdir(), 'tocsin-load-'));
+  const [port, inspector] = [await freePort(), inspect ? await freePort() : undefined];
+  bundle('bench/load/queue.ts', join(directory, 'queue.js'));
+  bundle('bench/workers/handler.ts', join(directory, 'handler.js'));
+  bundle('bench/load/handler.ts', join(directory, 'load.js'));
+  const state = join(directory, 'state');
+  mkdirSync(state);
+  const file = join(directory, 'config.capnp');
+  writeFileSync(file, config({ port, state, count, inspect, poisonPort }));
+  const since = performance.now();
+  const child = start(binary, ['serve', file, ...(inspector ? [`--inspector-addr=127.0.0.1:${inspector}`] : [])]);
+  const close = async () => {
+    await stop(child);
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    await untilHealthy(child, port, since, 10_000);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const { pid } = child.child;
+  return {
+    kind: 'workerd',
+    port,
+    cpuMs: () => cpuMs(pid),
+    memory: () => memory(pid, inspector),
+    output: () => child.output,
+    close,
+  };
+}

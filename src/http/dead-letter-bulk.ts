@@ -1,0 +1,34 @@
+/** Operations on all dead letters that match a filter. */
+import { type JsonObject, readBody } from './body';
+import type { AppContext } from './context';
+import { filterFromBody, type Selection } from './filter';
+import { bulkSummary, locationOf, unconfirmed } from './operation-answers';
+import { operate, patience } from './operations';
+import { json } from './respond';
+
+/** Retries or deletes the dead letters that a filter names; their times are those of the discard. */
+export async function deadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
+  const body = await readBody(c);
+  if (body.confirm !== true) throw unconfirmed();
+  const { filter, queues } = readDeadLetterFilter(body, Date.now());
+  const summary = await operate(c.env, action, filter, queues, patience(c));
+  return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, locationOf(summary));
+}
+
+function readDeadLetterFilter(body: JsonObject, now: number) {
+  // All of them is a fair wish here, and it is confirmed.
+  const given = body.filter === undefined || body.filter === null ? {} : body.filter;
+  const everything = typeof given === 'object' && Object.keys(given).length === 0;
+  const { filter, queues }: Selection = everything ? { filter: {} } : filterFromBody(given, now);
+  const { created, ...rest } = filter;
+  const ended = { ...created, ...rest.ended };
+  return {
+    filter: {
+      ...rest,
+      states: ['discarded' as const],
+      dead: true,
+      ...(Object.keys(ended).length > 0 && { ended }),
+    },
+    queues,
+  };
+}

@@ -1,0 +1,38 @@
+/** `Idempotency-Key`: the same request sent again gets the first answer, for 24 hours. */
+import { readName } from '../job/envelope/fields';
+import { invalidRequest } from '../job/errors';
+import { fingerprintOf } from '../job/unique';
+import type { IdempotencyKey } from '../queue/operations-api';
+import type { JsonObject } from './body';
+import type { AppContext } from './context';
+
+const HEADER = 'Idempotency-Key';
+const MAX_LENGTH = 256;
+
+/** Says that the answer is that of an earlier request. */
+export const REPLAYED = { 'Idempotency-Replayed': 'true' };
+
+/**
+ * The key of a request, if it has one, with a hash of what it asks for. The order of members does not matter to it.
+ * @param inBody the key named in the body; the header wins
+ * @throws {ApiError} 400
+ */
+export async function readIdempotency(
+  c: AppContext,
+  body: JsonObject,
+  inBody?: unknown,
+): Promise<IdempotencyKey | undefined> {
+  const header = c.req.header(HEADER);
+  let key: string | undefined;
+  if (header !== undefined) {
+    if (header.length === 0 || header.length > MAX_LENGTH) {
+      throw invalidRequest(HEADER, `${HEADER} must have 1 to ${MAX_LENGTH} characters.`);
+    }
+    key = header;
+  } else if (inBody !== undefined && inBody !== null) {
+    key = readName(MAX_LENGTH)(inBody, 'idempotency_key');
+  }
+  if (key === undefined) return undefined;
+  const hash = await fingerprintOf({ method: c.req.method, path: c.req.path, body });
+  return { key, hash };
+}

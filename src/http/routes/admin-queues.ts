@@ -1,0 +1,80 @@
+/** Operators' routes over queues, below `/ojs/v1/admin`. */
+import { Hono } from 'hono';
+import { notFound, unwrap } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import type { QueueStats } from '../../queue/api';
+import { modeOf } from '../../queue/settings';
+import { readBody } from '../body';
+import type { AppContext, AppEnv } from '../context';
+import { directoryObject, inParallel, queueNameIn, queueObject } from '../objects';
+import { continuation, locationOf, unconfirmed } from '../operation-answers';
+import { pagination, readPaging } from '../pagination';
+import { parseQueueConfig, renderQueueConfig } from '../queue-config';
+import { json } from '../respond';
+import { purge } from './queue-operations';
+import { setPaused } from './queues';
+
+/** Routes below `/ojs/v1/admin`. */
+export function adminQueueRoutes(): Hono<AppEnv> {
+  const routes = new Hono<AppEnv>();
+
+  routes.get('/queues', async (c) => {
+    const paging = readPaging(c);
+    const known = (await directoryObject(c.env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const page = known.slice(paging.offset, paging.offset + paging.limit);
+    const items = await inParallel(page, async ({ name, created_at }) => ({
+      ...itemOf(await statsOf(c, name)),
+      created_at: formatInstant(created_at),
+    }));
+    const hasMore = known.length > paging.offset + page.length;
+    return json(c, { items, total: known.length, pagination: pagination(paging, known.length, hasMore, null) });
+  });
+
+  routes.get('/queues/:name', async (c) => json(c, await detailOf(c, queueNameIn(c.req.param('name')))));
+  routes.post('/queues/:name/pause', (c) => setPaused(c, c.req.param('name'), 'pause'));
+  routes.post('/queues/:name/resume', (c) => setPaused(c, c.req.param('name'), 'resume'));
+
+  routes.put('/queues/:name/config', async (c) => {
+    const name = queueNameIn(c.req.param('name'));
+    const given = await readBody(c);
+    unwrap(await queueObject(c.env, name).configure(name, parseQueueConfig(given)));
+    return json(c, { ...(await detailOf(c, name)), config: given });
+  });
+
+  routes.delete('/queues/:name/jobs', async (c) => {
+    const body = await readBody(c);
+    if (body.confirm !== true) throw unconfirmed();
+    const { summary, states } = await purge(c, queueNameIn(c.req.param('name')), body);
+    return json(
+      c,
+      { purged_count: summary.succeeded, states, ...continuation(summary) },
+      summary.done ? 200 : 202,
+      locationOf(summary),
+    );
+  });
+
+  return routes;
+}
+
+async function statsOf(c: AppContext, name: string): Promise<QueueStats> {
+  return unwrap(await queueObject(c.env, name).stats(name));
+}
+
+function itemOf(stats: QueueStats) {
+  const state = modeOf(stats);
+  return { name: stats.queue, state, status: state, paused: stats.paused, counts: stats.counts };
+}
+
+async function detailOf(c: AppContext, name: string): Promise<Record<string, unknown>> {
+  const stats = await statsOf(c, name);
+  if (!stats.exists) throw notFound('queue', name);
+  const queue = queueObject(c.env, name);
+  const oldest = await queue.oldestAvailable(name);
+  return {
+    ...itemOf(stats),
+    ...(stats.created_at !== undefined && { created_at: formatInstant(stats.created_at) }),
+    configuration: renderQueueConfig(unwrap(await queue.config(name))),
+    oldest_available_at: oldest === null ? null : formatInstant(oldest),
+    latency_ms: oldest === null ? 0 : Math.max(0, stats.computed_at - oldest),
+  };
+}

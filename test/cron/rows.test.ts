@@ -1,0 +1,89 @@
+/** What entries cost: written rows are the dear part of an object's bill, an alarm that is set counts as one. */
+import { runInDurableObject } from 'cloudflare:test';
+import { describe, expect, it, vi } from 'vitest';
+import { ok } from '../http/client';
+import { CRON, create, entry, MINUTE, passTo, ring, startAtT0, stub, T0 } from './support';
+
+startAtT0();
+
+/** Rows that the object writes and alarms that it sets while `act` runs. */
+async function cost(queue: string, act: () => Promise<unknown>): Promise<{ rows: number; alarms: number }> {
+  const cursors: { rowsWritten: number }[] = [];
+  let alarms = 0;
+  const restore = await runInDurableObject(stub(queue), (_, { storage }) => {
+    const { sql } = storage;
+    const exec = sql.exec.bind(sql);
+    const setAlarm = storage.setAlarm.bind(storage);
+    const spies = [
+      vi.spyOn(sql, 'exec').mockImplementation((query: string, ...bindings: unknown[]) => {
+        const cursor = exec(query, ...bindings);
+        cursors.push(cursor);
+        return cursor;
+      }),
+      vi.spyOn(storage, 'setAlarm').mockImplementation((time) => {
+        alarms++;
+        return setAlarm(time);
+      }),
+    ];
+    return () => {
+      for (const spy of spies) spy.mockRestore();
+    };
+  });
+  await act();
+  restore();
+  return { rows: cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0), alarms };
+}
+
+describe('a fire', () => {
+  it('costs its job and one row, and the alarm for the next one', async () => {
+    await create('a', { overlap_policy: 'allow' });
+    await passTo('a', T0 + MINUTE);
+    expect(await cost('a', () => passTo('a', T0 + 2 * MINUTE))).toEqual({ rows: 2, alarms: 1 });
+  });
+
+  it('that is skipped costs one row and the alarm', async () => {
+    await create('a');
+    await passTo('a', T0 + MINUTE);
+    expect(await cost('a', () => passTo('a', T0 + 2 * MINUTE))).toEqual({ rows: 1, alarms: 1 });
+  });
+
+  it('of several entries at once costs two rows each and one alarm', async () => {
+    for (let n = 0; n < 5; n++) await create(`a-${n}`, { overlap_policy: 'allow', options: { queue: 'a' } });
+    await passTo('a', T0 + MINUTE);
+    expect(await cost('a', () => passTo('a', T0 + 2 * MINUTE))).toEqual({ rows: 10, alarms: 1 });
+  });
+
+  it('of a long history costs no more', async () => {
+    await create('a', {
+      overlap_policy: 'allow',
+      job_template: { type: 'x', args: ['y'.repeat(100_000)], options: { queue: 'a' } },
+    });
+    for (let n = 1; n <= 60; n++) await passTo('a', T0 + n * MINUTE);
+    expect(await cost('a', () => passTo('a', T0 + 61 * MINUTE))).toEqual({ rows: 2, alarms: 1 });
+  });
+
+  it('of a job that is unique in its queue costs one more', async () => {
+    await create('a', { options: { unique: { keys: ['type', 'queue'] } } });
+    expect(await cost('a', () => passTo('a', T0 + MINUTE))).toEqual({ rows: 3, alarms: 1 });
+  });
+});
+
+describe('nothing to do', () => {
+  it('costs nothing: reading, an alarm that comes early, declaring the same again', async () => {
+    await create('a');
+    const nothing = { rows: 0, alarms: 0 };
+    expect(await cost('a', () => ok(200, 'GET', `${CRON}/a`))).toEqual(nothing);
+    expect(await cost('a', () => ok(200, 'GET', `${CRON}/a/history`))).toEqual(nothing);
+    expect(await cost('a', () => ok(200, 'POST', CRON, entry('a')))).toEqual(nothing);
+    expect(await cost('a', () => ok(200, 'POST', `${CRON}/a/resume`))).toEqual(nothing);
+    expect(await cost('a', () => ring('a'))).toEqual({ rows: 0, alarms: 1 });
+  });
+});
+
+describe('a change', () => {
+  it('costs two rows in the queue', async () => {
+    await create('a');
+    expect(await cost('a', () => ok(200, 'PATCH', `${CRON}/a`, { description: 'x' }))).toEqual({ rows: 2, alarms: 0 });
+    expect(await cost('a', () => ok(200, 'POST', `${CRON}/a/pause`))).toEqual({ rows: 2, alarms: 0 });
+  });
+});
