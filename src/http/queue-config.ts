@@ -9,6 +9,7 @@ import { invalidRequest, unsupported } from '../job/errors';
 import { readQueueLimits } from '../job/limits/policy';
 import { checkRetryLayer } from '../job/retry/validate';
 import type { QueueApi, QueueConfig } from '../queue/api';
+import { BOUND_SETTINGS, readBackpressure, renderBounds } from './backpressure-config';
 
 /** What {@link QueueApi.configure} takes. */
 export type ConfigChange = Parameters<QueueApi['configure']>[1];
@@ -61,6 +62,7 @@ const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }
   concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
   visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },
   default_timeout: { key: 'default_timeout_ms', read: seconds },
+  ...BOUND_SETTINGS,
   rate_limit: { key: 'rate_limit', read: readQueueLimits },
   default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
   retention: { key: 'retention', read: readRetention },
@@ -73,12 +75,14 @@ const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }
  * @throws {ApiError} 400 for a malformed setting, 422 for one that is not offered
  */
 export function parseQueueConfig(input: Record<string, unknown>): ConfigChange {
+  const { backpressure, ...others } = input;
   const change: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(input)) {
+  for (const [name, value] of Object.entries(others)) {
     const setting = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
     if (setting === undefined) throw notOffered(name);
     change[setting.key] = value === null ? null : setting.read(value, name);
   }
+  if (backpressure !== undefined) Object.assign(change, readBackpressure(backpressure, change));
   return change as ConfigChange;
 }
 
@@ -89,6 +93,7 @@ export function renderQueueConfig(config: QueueConfig): Record<string, unknown> 
     ...(config.concurrency !== undefined && { concurrency: config.concurrency }),
     ...(visibility_timeout_ms !== undefined && { visibility_timeout: visibility_timeout_ms / 1000 }),
     ...(default_timeout_ms !== undefined && { default_timeout: default_timeout_ms / 1000 }),
+    ...renderBounds(config),
     ...(config.rate_limit !== undefined && { rate_limit: renderQueueLimits(config.rate_limit) }),
     ...(config.allowed_job_types !== undefined && { allowed_job_types: config.allowed_job_types }),
     ...(config.default_retry !== undefined && { default_retry: config.default_retry }),

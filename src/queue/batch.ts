@@ -12,7 +12,8 @@ import { unavailable } from '../job/errors';
 import { decodeId, isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from './api';
-import { announce, dueAtOf, planJobs, writeRow } from './enqueue';
+import { checkRoom, isBounded, shedSurplus } from './backpressure';
+import { announce, arrivalOf, dueAtOf, planJobs, writeRow } from './enqueue';
 import { recallAnswer, rememberAnswer } from './idempotency';
 import { learn, nowWaits, place, policyOf } from './limits/admit';
 import type { RememberedAnswer } from './operations-api';
@@ -85,6 +86,7 @@ export function prepareBatch(
 ): EnqueueReceipt {
   refuseGivenUp(q, batch, now);
   const plan = planJobs(q, jobs, now);
+  if (isBounded(q)) checkRoom(q, arrivalOf(plan));
   const held: Held = { coordinator, jobs: [] };
   const receipt: EnqueuedJob[] = [];
   const keys: number[] = [];
@@ -195,6 +197,7 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
     for (const key of [...(fate.replaces ?? []), ...(fate.superseded ? [fate.key] : [])]) cancelKey(q, key, now);
   }
   forget(q, batch, 'participant');
+  if (isBounded(q)) shedSurplus(q, now);
 }
 
 /** Removes the held jobs. Idempotent; without effect once the batch is committed. */
@@ -210,6 +213,7 @@ export function abortBatch(q: QueueState, batch: string): void {
       .toArray()[0];
     if (!row) continue;
     q.recordSequence(key);
+    q.depth.gone(row);
     q.sql.exec('DELETE FROM jobs WHERE key = ?', key).toArray();
     if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
     forgetRow(q.sql, { key, body: row.body });

@@ -5,9 +5,12 @@ import type { JobRecord, NewJob } from '../job/record';
 import type { RetryLayers } from '../job/retry/resolve';
 import { checkRetry } from '../job/retry/validate';
 import type { EnqueuedJob, EnqueueReceipt } from './api';
+import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
+import { bytesOf } from './depth';
 import { find, viewOf } from './find';
 import { checkType, refuseNewcomers } from './intake';
 import { learn, nowWaits, type Place, place } from './limits/admit';
+import { standingOf } from './limits/report';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
 import { cancelKey, existingJob, type Placement, UniquePlanner } from './unique';
@@ -93,11 +96,12 @@ export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): P
 function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
+  const isAlone = plan.placements.length === 1;
   const arrived = (row: JobRow, index: number) => {
     keys[index] = row.key;
     const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
     announce(q, record, now);
-    jobs[index] = { record, layers: q.layersFor(row.type) };
+    jobs[index] = { record, layers: q.layersFor(row.type), ...(isAlone && standingAfter(q, row, now)) };
   };
   for (let index = 0; index < plan.placements.length; index++) {
     const run = plainRun(plan.placements, index, now);
@@ -127,6 +131,12 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
   return { jobs };
 }
 
+/** Where a job that just arrived leaves the key that limits it. */
+function standingAfter(q: QueueState, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
+  const standing = row.limit_key === null ? undefined : standingOf(q, row.limit_key, now);
+  return standing ? { standing } : {};
+}
+
 /** Notes the event of a job's arrival. */
 export function announce(q: QueueState, record: JobRecord, now: number): void {
   q.events.add(record.state === 'scheduled' ? 'job.scheduled' : 'job.enqueued', record.id, now, {
@@ -136,9 +146,26 @@ export function announce(q: QueueState, record: JobRecord, now: number): void {
   });
 }
 
-/** Checks and inserts. @throws {ApiError} as {@link planJobs}; then nothing was written */
+/** What a plan adds to the queue. What it replaces goes at the same time. */
+export function arrivalOf(plan: Plan): Arrival {
+  const arrival: Arrival = { jobs: 0, bytes: 0 };
+  for (const placement of plan.placements) {
+    if ('existing' in placement || placement.job.superseded) continue;
+    arrival.jobs += 1 - placement.replaces.length;
+    arrival.bytes += bytesOf(placement.job);
+  }
+  return arrival;
+}
+
+/** Checks and inserts. @throws {ApiError} as {@link planJobs}, 429 when the queue is full; then nothing was written */
 export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
-  return insertJobs(q, planJobs(q, jobs, now), now);
+  const plan = planJobs(q, jobs, now);
+  if (!isBounded(q)) return insertJobs(q, plan, now);
+  makeRoom(q, arrivalOf(plan), now);
+  const receipt = insertJobs(q, plan, now);
+  const pressure = pressureOf(q);
+  if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
+  return receipt;
 }
 
 /** A run of plain jobs is inserted by one statement from this length on; below, the detour costs more than it saves. */
@@ -180,6 +207,7 @@ function insertRun(q: QueueState, run: readonly NewJob[], now: number): JobRow[]
       JSON.stringify(run.map((job) => job.body)),
     )
     .toArray();
+  for (const job of run) q.depth.added(job);
   if (q.lineLength !== null) q.lineLength += run.length;
   q.arrived(now, type);
   return run.map((job, index) => newRow(job, { key: first + index, state: STATE.waiting, ...NOWHERE }, now));
@@ -229,6 +257,7 @@ export function writeRow(
       ...[row.limit_key, row.waits_since],
     )
     .toArray();
+  q.depth.added(row);
   if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
   if (row.expires_at !== null) {
     q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);

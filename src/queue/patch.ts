@@ -58,6 +58,8 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
       row.key,
     )
     .toArray();
+  q.depth.gone(row);
+  q.depth.added(after);
   if (waitsInLine && after.due_at !== null && q.lineLength !== null) q.lineLength--;
   if (after.due_at !== null || after.waits_since !== null) nowWaits(q, after, now);
   if (after.expires_at !== null) {

@@ -74,6 +74,8 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
       row.key,
     )
     .toArray();
+  if (row.ended_at === null) q.depth.gone(row);
+  q.depth.added(after);
   if (row.state === STATE.dead && q.deadCount !== null) q.deadCount--;
   // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
   const fingerprint = fingerprintIn(row);

@@ -211,6 +211,7 @@ function adoptJob(q: QueueState, job: MovedJob, now: number): void {
       ...[history, row.limit_key, row.waits_since],
     )
     .toArray();
+  q.depth.added(row);
   q.sql.exec('INSERT OR REPLACE INTO aliases (id, key) VALUES (?, ?)', id, key).toArray();
   const fingerprint = fingerprintIn({ body });
   if (fingerprint !== undefined) remember(q.sql, fingerprint, key);

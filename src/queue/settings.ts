@@ -50,6 +50,8 @@ export function configure(q: QueueState, change: SettingsChange): QueueConfig {
   }
   q.settings = merged as QueueConfig;
   writeMeta(q.sql, 'config', q.settings);
+  // The size is counted only while a bound asks for it.
+  q.depth.forget();
   // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.
   q.workArrived = true;
   q.wake(0);

@@ -89,6 +89,7 @@ export function archiveCompleted(
   const history = historyOf(row);
   const active = q.leases.active.get(row.key);
   if (active) q.leases.release(active);
+  q.depth.gone(row);
   q.recordSequence(row.key);
   const progress = q.progress.read(row.key)?.reported;
   if (progress) q.progress.remove(row.key);

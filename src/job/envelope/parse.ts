@@ -170,7 +170,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   const priority = members.option('priority', readPriority) ?? 0;
   const pending = members.option('pending', readBoolean);
   const scheduledAt = readStart(members, ctx.now);
-  const expiresAt = members.option('expires_at', instantReader(ctx.now));
+  const expiresAt = members.option('expires_at', readTime(ctx.now));
   const expiresAtWritten = expiresAt === undefined ? undefined : members.option('expires_at', asWritten(expiresAt));
   const { retry, maxAttempts } = readRetry(members);
 
@@ -273,7 +273,8 @@ export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
   return meta;
 };
 
-function instantReader(now: number): Reader<number> {
+/** A time, or a duration from `now` on; gives epoch ms. */
+export function readTime(now: number): Reader<number> {
   return (value, field) => {
     const instant = parseInstant(value, now);
     if (instant !== undefined) return instant;
@@ -294,7 +295,7 @@ function asWritten(instant: number): Reader<string | undefined> {
 function readStart(members: Members, now: number): number | undefined {
   const names: OptionName[] = ['delay_until', 'scheduled_at'];
   names.sort((a, b) => Number(members.inOptions(b)) - Number(members.inOptions(a)));
-  const times = names.map((name) => members.option(name, instantReader(now)));
+  const times = names.map((name) => members.option(name, readTime(now)));
   const start = times.find((time) => time !== undefined);
   return start !== undefined && start > now ? start : undefined;
 }

@@ -68,6 +68,14 @@ export class Usage {
     );
   }
 
+  /** When more is left than now: when the next start fits, or else when the oldest one counts no more; epoch ms. */
+  resetsAt(limits: Limits, now: number): number | undefined {
+    const opensAt = this.opensAt(limits);
+    if (opensAt === undefined || opensAt > now) return opensAt;
+    const [oldest] = this.starts.entries;
+    return limits.rate && oldest ? oldest[0] + limits.rate.period_ms : undefined;
+  }
+
   /** Notes that `count` jobs start now. @returns whether anything counts them */
   started(limits: Limits, count: number, now: number): boolean {
     const { rate, throttle } = limits;
