@@ -103,6 +103,12 @@ export class QueueObject extends OperationsObject implements QueueApi {
     );
   }
 
+  async checkJobs(_queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
+    const { engine } = this;
+    if (!engine) return this.refusal(jobs) ?? { ok: true, value: undefined };
+    return outcomeOf(() => checkPolicies(jobs, (job) => engine.q.retryLayers(job.type, {})));
+  }
+
   async startSteps(queue: string, start: StepStart): Promise<Outcome<(string | null)[]>> {
     return this.write(queue, (q, now) => startSteps(q, start, now));
   }

@@ -2,12 +2,12 @@
 import { Hono } from 'hono';
 import { v7 as uuidv7 } from 'uuid';
 import { type Env, readConfig } from '../../config';
-import { notFound, type Outcome, unwrap } from '../../job/errors';
+import { ApiError, notFound, type Outcome, unwrap } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { variablesLayer } from '../../job/retry/variables';
 import { formatInstant } from '../../job/time';
 import type { WorkflowApi, WorkflowView } from '../../workflow/api';
-import { parseWorkflow } from '../../workflow/parse';
+import { parseWorkflow, type StepPolicy } from '../../workflow/parse';
 import { jobsBelow, nodeAt, pathOf } from '../../workflow/plan';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
@@ -27,7 +27,9 @@ export function workflowRoutes(): Hono<AppEnv> {
   routes.post('/workflows', async (c) => {
     // A workflow must not be accepted whose jobs would be under no retry policy at all.
     variablesLayer(readConfig(c.env).retryVariables);
-    const { id = uuidv7(), ...workflow } = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
+    const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
+    const { id = uuidv7(), policies, ...workflow } = parsed;
+    await checkPolicies(c.env, policies);
     const view = unwrap(await workflowObject(c.env, id).create(id, workflow));
     return answer(c, view, 201, { Location: `/ojs/v1/workflows/${id}` });
   });
@@ -52,6 +54,31 @@ export function workflowRoutes(): Hono<AppEnv> {
   routes.post('/workflows/:id/cancel', cancel);
   routes.get('/workflows/:id/progress', progress);
   return routes;
+}
+
+/** Has every queue check the retry policies of its jobs. @throws {ApiError} 422, naming the job */
+async function checkPolicies(env: Env, policies: readonly StepPolicy[]): Promise<void> {
+  const byQueue = new Map<string, StepPolicy[]>();
+  for (const policy of policies) byQueue.set(policy.queue, [...(byQueue.get(policy.queue) ?? []), policy]);
+  await inParallel([...byQueue], async ([queue, list]) => {
+    const checked = await queueObject(env, queue).checkJobs(
+      queue,
+      list.map(({ job }) => job),
+    );
+    if (checked.ok) return;
+    const { message, details } = checked.error;
+    const at = list[typeof details?.index === 'number' ? details.index : 0] as StepPolicy;
+    const { index: _index, field, ...others } = details ?? {};
+    throw new ApiError({
+      ...checked.error,
+      message: `${at.path}.${message}`,
+      details: {
+        ...others,
+        field: `${at.path}.${field}`,
+        ...(at.index !== undefined && { index: at.index }),
+      },
+    });
+  });
 }
 
 /** Empties every workflow on the list. */
