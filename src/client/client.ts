@@ -4,6 +4,18 @@ import { Batcher } from './batch';
 import { ConflictError, DuplicateJobError, NotFoundError, type TocsinError, UnavailableError } from './errors';
 import { uuidv7 } from './id';
 import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from './job';
+import {
+  countJobs,
+  type JobPatch,
+  type JobQuery,
+  type ListOptions,
+  listJobs,
+  type QueueCounts,
+  type QueueState,
+  queueStats,
+  setPaused,
+  wirePatch,
+} from './queries';
 import { type Retrier, type RetryOptions, withRetries } from './retry';
 import { createSend, type Endpoint, type Send } from './transport';
 
@@ -141,6 +153,53 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       }
     });
   }
+
+  /**
+   * Changes a job that waits: its time, its place, its policy. Sending it again changes nothing more.
+   * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
+   * @example
+   * await tocsin.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
+   */
+  async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
+    const json = JSON.stringify(wirePatch(change));
+    return await withRetries(this.#retrier, true, async () => jobOf(await this.#send('PATCH', pathOf(id), json)));
+  }
+
+  /**
+   * Every job that matches, newest first, read page by page. Each is seen at most once, whatever moves meanwhile; jobs
+   * enqueued after the first page are not part of it.
+   * @example
+   * for await (const job of tocsin.list({ queue: 'mail', state: 'discarded', where: { 'args.0.user_id': 42 } })) {
+   *   console.log(job.id, job.error?.message);
+   * }
+   */
+  list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
+    return listJobs(this.#sendSafely, query, options);
+  }
+
+  /** How many jobs match, without reading them. */
+  async count(query: JobQuery = {}): Promise<number> {
+    return await countJobs(this.#sendSafely, query);
+  }
+
+  /** Lets a queue take jobs and give none out, until it is resumed. */
+  async pause(queue: string): Promise<QueueState> {
+    return await setPaused(this.#sendSafely, queue, 'pause');
+  }
+
+  /** Lets a queue give out jobs again. */
+  async resume(queue: string): Promise<QueueState> {
+    return await setPaused(this.#sendSafely, queue, 'resume');
+  }
+
+  /** How many jobs a queue has in each state. */
+  async stats(queue: string): Promise<QueueCounts> {
+    return await queueStats(this.#sendSafely, queue);
+  }
+
+  /** For requests that may be sent again whatever became of them. */
+  readonly #sendSafely: Send = (method, path, body) =>
+    withRetries(this.#retrier, true, () => this.#send(method, path, body));
 
   async #enqueue(jobs: PreparedJob[], asBatch = jobs.length > 1): Promise<JobEnvelope[]> {
     const repeatable = jobs.every((job) => job.id !== undefined);

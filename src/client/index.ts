@@ -18,5 +18,6 @@ export {
   UnavailableError,
 } from './errors';
 export type { EnqueueOptions, Moment, NewJob, UniqueOptions } from './job';
+export type { JobPatch, JobQuery, ListOptions, QueueCounts, QueueState } from './queries';
 export type { RetryOptions } from './retry';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';

@@ -101,8 +101,9 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
   return {
     queue: options.queue,
     priority: options.priority,
-    delay_until: options.delay === undefined ? moment(options.delayUntil, 'delayUntil') : relative(options.delay),
-    expires_at: moment(options.expiresAt, 'expiresAt'),
+    delay_until:
+      options.delay === undefined ? momentText(options.delayUntil, 'delayUntil') : relativeText(options.delay),
+    expires_at: momentText(options.expiresAt, 'expiresAt'),
     retry: options.retry,
     max_attempts: options.maxAttempts,
     timeout_ms: options.timeoutMs,
@@ -115,7 +116,7 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
 }
 
 /** Strings go as they are: the server reads RFC 3339 and says what is wrong with anything else. */
-function moment(value: Moment | undefined, name: string): string | undefined {
+export function momentText(value: Moment | undefined, name: string): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
   const date = new Date(value);
   if (Number.isNaN(date.getTime())) throw invalid(`${name} is not a valid date.`, `options.${name}`);
@@ -123,7 +124,7 @@ function moment(value: Moment | undefined, name: string): string | undefined {
 }
 
 /** A duration in a field that wants a time. A bare number there would be read as something else. */
-function relative(delay: Duration): string {
+export function relativeText(delay: Duration): string {
   const ms = typeof delay === 'string' && /^\d+$/.test(delay) ? Number(delay) : delay;
   if (typeof ms === 'string') return ms;
   if (!Number.isFinite(ms) || ms < 0) throw invalid('delay must not be negative.', 'options.delay');
