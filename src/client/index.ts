@@ -21,3 +21,18 @@ export type { EnqueueOptions, Moment, NewJob, UniqueOptions } from './job';
 export type { JobPatch, JobQuery, ListOptions, QueueCounts, QueueState } from './queries';
 export type { RetryOptions } from './retry';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
+export type {
+  Batch,
+  Callbacks,
+  Chain,
+  Flow,
+  Graph,
+  GraphStep,
+  Group,
+  Step,
+  Workflow,
+  WorkflowOptions,
+  WorkflowState,
+  WorkflowStatus,
+  WorkflowStep,
+} from './workflow';

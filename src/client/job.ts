@@ -76,6 +76,21 @@ export interface PreparedJob {
   json: string;
 }
 
+/** A job as the server reads it. @throws {InvalidJobError} when its options contradict each other */
+export function wireJob(type: string, args: readonly unknown[], options: EnqueueOptions): Record<string, unknown> {
+  const { meta, schema, version } = options;
+  return { type, args, meta, schema, version, options: wireOptions(options) };
+}
+
+/** JSON text. @throws {InvalidJobError} when there is none, as of what holds itself */
+export function jsonOf(wire: unknown, what = 'The job'): string {
+  try {
+    return JSON.stringify(wire);
+  } catch (cause) {
+    throw invalid(`${what} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, 'args', cause);
+  }
+}
+
 /**
  * Writes a job as the server reads it.
  * @param id an id chosen by the client, used when the options name none
@@ -83,14 +98,7 @@ export interface PreparedJob {
  */
 export function prepare(type: string, args: readonly unknown[], options: EnqueueOptions, id?: string): PreparedJob {
   const chosenId = options.id ?? id;
-  const { meta, schema, version } = options;
-  const wire = { id: chosenId, type, args, meta, schema, version, options: wireOptions(options) };
-  let json: string;
-  try {
-    json = JSON.stringify(wire);
-  } catch (cause) {
-    throw invalid(`The job is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, 'args', cause);
-  }
+  const json = jsonOf({ id: chosenId, ...wireJob(type, args, options) });
   return { type, queue: options.queue ?? 'default', id: chosenId, json };
 }
 
@@ -131,7 +139,8 @@ export function relativeText(delay: Duration): string {
   return `+PT${(Math.round(ms) / 1000).toFixed(3)}S`;
 }
 
-function invalid(message: string, field: string, cause?: unknown): InvalidJobError {
+/** The error about something that was not sent at all. */
+export function invalid(message: string, field: string, cause?: unknown): InvalidJobError {
   return new InvalidJobError(message, {
     status: 0,
     code: 'unserialisable',

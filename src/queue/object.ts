@@ -42,7 +42,7 @@ import { cancel } from './cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './checkpoint';
 import type { StoredCheckpoint } from './checkpoint-table';
 import { QueueEngine } from './engine';
-import { checkPolicies, enqueue } from './enqueue';
+import { checkJobs, checkPolicies, enqueue } from './enqueue';
 import { ENDED_JOBS_HINT, mustFind, viewOf, viewOfRow } from './find';
 import { getMany } from './get-many';
 import { heartbeat } from './heartbeat';
@@ -106,7 +106,7 @@ export class QueueObject extends OperationsObject implements QueueApi {
   async checkJobs(_queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
     const { engine } = this;
     if (!engine) return this.refusal(jobs) ?? { ok: true, value: undefined };
-    return outcomeOf(() => checkPolicies(jobs, (job) => engine.q.retryLayers(job.type, {})));
+    return outcomeOf(() => checkJobs(engine.q, jobs, Date.now()));
   }
 
   async startSteps(queue: string, start: StepStart): Promise<Outcome<(string | null)[]>> {

@@ -36,11 +36,11 @@ export interface ParsedWorkflow {
   /** The jobs as they are to be parsed again when they start, in the order of their nodes. */
   steps: NewStep[];
   /** What only their queues can judge. */
-  policies: StepPolicy[];
+  checks: StepCheck[];
 }
 
-/** The retry policy of one job, to be checked over the layers of its queue. */
-export interface StepPolicy {
+/** What its queue is to judge of one job: does it take such jobs, and does the retry policy make sense over its own layers? */
+export interface StepCheck {
   queue: string;
   job: NewJob;
   /** Path of the job in the request, and its place at the outermost level; callbacks there have none. */
@@ -67,7 +67,7 @@ export function parseWorkflow(body: Json, now: number): ParsedWorkflow {
     ...(name !== undefined && { name }),
     plan: { nodes: reader.nodes },
     steps: reader.steps,
-    policies: reader.policies,
+    checks: reader.checks,
   };
 }
 
@@ -92,7 +92,7 @@ function compositeKind(step: Json): CompositeKind | undefined {
 class TreeReader {
   readonly nodes: PlanNode[] = [];
   readonly steps: NewStep[] = [];
-  readonly policies: StepPolicy[] = [];
+  readonly checks: StepCheck[] = [];
   private outermost: number | undefined;
   private dependencies = 0;
 
@@ -164,10 +164,9 @@ class TreeReader {
     this.nodes.push({ id, kind: 'job', parent, children: [], type: parsed.job.type, queue: parsed.queue });
     this.steps.push({ step: index, job: JSON.stringify(job) });
     const { type, priority, retry } = parsed.job;
-    if (retry) {
-      const place = this.outermost === undefined ? {} : { index: this.outermost };
-      this.policies.push({ queue: parsed.queue, job: { type, priority, retry, body: '' }, path, ...place });
-    }
+    const place = this.outermost === undefined ? {} : { index: this.outermost };
+    const judged: NewJob = { type, priority, ...(retry && { retry }), body: '' };
+    this.checks.push({ queue: parsed.queue, job: judged, path, ...place });
     if (this.steps.length > MAX_JOBS) throw payloadTooLarge(path, this.steps.length, MAX_JOBS, 'jobs');
     return index;
   }

@@ -103,6 +103,19 @@ describe('a workflow that cannot be', () => {
     expect((await api('POST', WORKFLOWS, deep(10))).status).toBe(201);
   });
 
+  it('because a queue does not take a type of it is refused, and nothing is enqueued', async () => {
+    const picky = freshQueue();
+    await begin({ type: 'chain', steps: [step(picky)] });
+    const before = (await okApi('GET', WORKFLOWS)).total;
+    await okApi('PUT', `/ojs/v1/queues/${picky}/config`, { allowed_job_types: ['other.*'] });
+    const { status, body } = await api('POST', WORKFLOWS, { type: 'chain', steps: [good(), step(picky)] });
+    expect({ status, error: body.error }).toMatchObject({
+      status: 400,
+      error: { code: 'invalid_request', details: { field: 'steps[1].type', index: 1 } },
+    });
+    expect((await okApi('GET', WORKFLOWS)).total).toBe(before);
+  });
+
   it('names the steps that depend on each other in a circle', async () => {
     const { body } = await api('POST', WORKFLOWS, graph(undefined, ['s0', 's3'], ['s1'], ['s2']));
     expect((body.error as Json).message).toContain('s1 → s3 → s2 → s1');

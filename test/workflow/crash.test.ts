@@ -2,6 +2,7 @@
 import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { QueueState } from '../../src/queue/state';
 import { failOnce } from '../support/faults';
 import { counts, type Json, job, okApi, until } from '../support/http';
 import {
@@ -24,7 +25,7 @@ interface WorkflowInside {
   engine: { host: { queue(name: string): Calls; directory(): Calls }; work(): Promise<void> };
 }
 interface QueueInside {
-  engine: { workflows: { host: { workflow(id: string): Calls }; start(): void } };
+  engine: { q: QueueState; workflows: { host: { workflow(id: string): Calls }; start(): void } };
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
@@ -164,6 +165,29 @@ describe('the way from a workflow to a queue', () => {
     expect(await fetchJobs(other)).toEqual([]);
     await evictDurableObject(workflowStub(id));
     expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    await work(other);
+    await workflowIn(id, 'completed');
+  });
+
+  it('waits while the queue takes no jobs', async () => {
+    const queue = freshQueue();
+    const other = freshQueue();
+    await begin({ type: 'chain', steps: [step(other)] });
+    await work(other);
+    const id = await begin({
+      type: 'chain',
+      steps: [step(queue), { type: 'group', jobs: [step(other), step(other)] }],
+    });
+    await inQueue(other, ({ engine }) => {
+      engine.q.draining = true;
+    });
+    await work(queue);
+    await until(async () => (await workflow(id)).steps_completed === 1, 'the first step');
+    await inQueue(other, ({ engine }) => {
+      engine.q.draining = false;
+    });
+    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    await work(other);
     await work(other);
     await workflowIn(id, 'completed');
   });

@@ -2,12 +2,12 @@
 import { Hono } from 'hono';
 import { v7 as uuidv7 } from 'uuid';
 import { type Env, readConfig } from '../../config';
-import { ApiError, notFound, type Outcome, unwrap } from '../../job/errors';
+import { ApiError, type ErrorData, notFound, type Outcome, unwrap } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { variablesLayer } from '../../job/retry/variables';
 import { formatInstant } from '../../job/time';
 import type { WorkflowApi, WorkflowView } from '../../workflow/api';
-import { parseWorkflow, type StepPolicy } from '../../workflow/parse';
+import { parseWorkflow, type StepCheck } from '../../workflow/parse';
 import { jobsBelow, nodeAt, pathOf } from '../../workflow/plan';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
@@ -28,8 +28,8 @@ export function workflowRoutes(): Hono<AppEnv> {
     // A workflow must not be accepted whose jobs would be under no retry policy at all.
     variablesLayer(readConfig(c.env).retryVariables);
     const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
-    const { id = uuidv7(), policies, ...workflow } = parsed;
-    await checkPolicies(c.env, policies);
+    const { id = uuidv7(), checks, ...workflow } = parsed;
+    await checkAtQueues(c.env, checks);
     const view = unwrap(await workflowObject(c.env, id).create(id, workflow));
     return answer(c, view, 201, { Location: `/ojs/v1/workflows/${id}` });
   });
@@ -56,29 +56,27 @@ export function workflowRoutes(): Hono<AppEnv> {
   return routes;
 }
 
-/** Has every queue check the retry policies of its jobs. @throws {ApiError} 422, naming the job */
-async function checkPolicies(env: Env, policies: readonly StepPolicy[]): Promise<void> {
-  const byQueue = new Map<string, StepPolicy[]>();
-  for (const policy of policies) byQueue.set(policy.queue, [...(byQueue.get(policy.queue) ?? []), policy]);
+/** Asks every queue whether it would take its jobs. @throws {ApiError} as for a single job, naming which one */
+async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<void> {
+  const byQueue = new Map<string, StepCheck[]>();
+  for (const check of checks) byQueue.set(check.queue, [...(byQueue.get(check.queue) ?? []), check]);
   await inParallel([...byQueue], async ([queue, list]) => {
-    const checked = await queueObject(env, queue).checkJobs(
-      queue,
-      list.map(({ job }) => job),
-    );
-    if (checked.ok) return;
-    const { message, details } = checked.error;
-    const at = list[typeof details?.index === 'number' ? details.index : 0] as StepPolicy;
-    const { index: _index, field, ...others } = details ?? {};
-    throw new ApiError({
-      ...checked.error,
-      message: `${at.path}.${message}`,
-      details: {
-        ...others,
-        field: `${at.path}.${field}`,
-        ...(at.index !== undefined && { index: at.index }),
-      },
-    });
+    const jobs = list.map(({ job }) => job);
+    const checked = await queueObject(env, queue).checkJobs(queue, jobs);
+    if (!checked.ok) throw new ApiError(located(checked.error, list));
   });
+}
+
+/** An error about one job of a queue, with its path in the workflow; one about the queue itself stays as it is. */
+function located(error: ErrorData, list: readonly StepCheck[]): ErrorData {
+  const { index = 0, field, ...others } = error.details ?? {};
+  const check = typeof index === 'number' ? list[index] : undefined;
+  if (typeof field !== 'string' || !check) return error;
+  return {
+    ...error,
+    message: error.message.startsWith(field) ? `${check.path}.${error.message}` : `${check.path}: ${error.message}`,
+    details: { ...others, field: `${check.path}.${field}`, ...(check.index !== undefined && { index: check.index }) },
+  };
 }
 
 /** Empties every workflow on the list. */
