@@ -36,6 +36,8 @@ export interface Active {
    * lease runs on, but it takes no slot from the jobs that wait.
    */
   orphaned?: true;
+  /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
+  solo?: true;
   /** Did the job come from the due index (true) or from the line of immediate jobs? */
   indexed: boolean;
   /** `options.metadata.test_directive`, read by heartbeats when test hooks are on. */
