@@ -278,3 +278,19 @@ describe('deleting a queue', () => {
     expect((await remove({ strategy: 'discard' })).status).toBe(202);
   });
 });
+
+describe('a workflow', () => {
+  it.each<[string, (name: string) => Promise<unknown>]>([
+    ['is purged', (name) => ok(200, 'POST', `/ojs/v1/queues/${name}/purge`, { states: ['available'] })],
+    ['goes with its queue', (name) => ok(202, 'DELETE', `/ojs/v1/queues/${name}`, { strategy: 'discard' })],
+  ])('whose job %s is told, and fails', async (_, destroy) => {
+    const jobs = [{ type: 'a.b', args: [], options: { queue } }];
+    const { id } = await ok(201, 'POST', '/ojs/v1/workflows', { type: 'group', jobs });
+    await until(async () => (await stats()).available === 1, 'the job of the workflow');
+    await destroy(queue);
+    await until(
+      async () => (await ok(200, 'GET', `/ojs/v1/workflows/${id}`)).state === 'failed',
+      'the workflow to fail',
+    );
+  });
+});
