@@ -1,11 +1,10 @@
 /** The measures that are taken of every system, and how Tocsin's are taken. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { run as latency } from '../scenarios/latency.mjs';
 import { bundle } from '../servers/bundle.mjs';
 import { cpuPer, quantile, rate } from '../stats.mjs';
+import { discard, scratch } from './scratch.mjs';
 import { fillAndDrain, IN_FLIGHT, startsLate } from './steps.mjs';
 
 /** What each measure is, in the order of the table. */
@@ -76,13 +75,13 @@ export async function repeat(callers, ms, action) {
 
 /** Lends a client of the library as it is shipped. */
 async function withClient(port, use) {
-  const directory = mkdtempSync(join(tmpdir(), 'tocsin-load-'));
+  const directory = scratch();
   try {
     const file = join(directory, 'client.mjs');
     bundle('src/client/index.ts', file);
     const { TocsinClient } = await import(pathToFileURL(file).href);
     await use(new TocsinClient({ url: `http://127.0.0.1:${port}`, maxBatch: BULK }));
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    discard(directory);
   }
 }

@@ -9,6 +9,7 @@ export const HANDLERS = {
   'load-due/*': most('LOAD'),
   'load-failing/*': most('LOAD'),
   'load-payload/*': most('LOAD'),
+  'load-payload-held/*': most('LOAD'),
 };
 
 /** Only where the handler Worker that dies runs beside the queue. */

@@ -96,6 +96,8 @@ async function underLoad(name, scenario, quick, report) {
     server = await (scenario.start ?? startWorkerd)();
     result = { rows: await scenario.run(server, { quick }) };
     console.log(table(`${scenario.title} (raw workerd)`, scenario.columns, result.rows));
+    result.error = scenario.verdict?.(result.rows);
+    if (result.error !== undefined) console.error(`${scenario.title}: ${result.error}\n`);
   } catch (error) {
     result = { error: String(error) };
     console.error(`${scenario.title} failed: ${error.stack ?? error}\n${server?.output() ?? ''}\n`);

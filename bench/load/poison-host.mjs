@@ -3,13 +3,13 @@
  * stands what the platform does about that: whoever calls next waits until a new isolate is up, whoever was being served
  * loses the connection.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bundle } from '../servers/bundle.mjs';
 import { freePort, start, stop } from '../servers/process.mjs';
+import { discard, scratch } from './scratch.mjs';
 import { binary } from './workerd.mjs';
 
 const START_LIMIT_MS = 10_000;
@@ -23,7 +23,7 @@ const config :Workerd.Config = (
 
 /** Starts the Worker and the listener in front. `deaths()` says how often it died so far. */
 export async function startPoisonHost() {
-  const directory = mkdtempSync(join(tmpdir(), 'tocsin-load-'));
+  const directory = scratch();
   const inner = await freePort();
   bundle('bench/load/poison.ts', join(directory, 'poison.js'));
   const file = join(directory, 'config.capnp');
@@ -64,7 +64,7 @@ export async function startPoisonHost() {
       front.close();
       for (const client of clients) client.destroy();
       await stop(child);
-      rmSync(directory, { recursive: true, force: true });
+      discard(directory);
     },
   };
 }

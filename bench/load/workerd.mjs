@@ -1,12 +1,12 @@
 /** Raw workerd with the Worker under load, its handler Workers, and on request the inspector. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundle } from '../servers/bundle.mjs';
 import { cpuMs, freePort, start, stop, untilHealthy } from '../servers/process.mjs';
 import { HANDLERS, POISON_HANDLERS } from './handlers.mjs';
 import { memory } from './memory.mjs';
+import { discard, scratch } from './scratch.mjs';
 
 export const binary = createRequire(import.meta.url)('workerd').default;
 
@@ -53,7 +53,7 @@ const queue :Workerd.Worker = (
  * @param options.poisonPort where the handler Worker that dies listens
  */
 export async function startWorkerd({ count = false, inspect = false, poisonPort } = {}) {
-  const directory = mkdtempSync(join(tmpdir(), 'tocsin-load-'));
+  const directory = scratch();
   const [port, inspector] = [await freePort(), inspect ? await freePort() : undefined];
   bundle('bench/load/queue.ts', join(directory, 'queue.js'));
   bundle('bench/workers/handler.ts', join(directory, 'handler.js'));
@@ -66,7 +66,7 @@ export async function startWorkerd({ count = false, inspect = false, poisonPort 
   const child = start(binary, ['serve', file, ...(inspector ? [`--inspector-addr=127.0.0.1:${inspector}`] : [])]);
   const close = async () => {
     await stop(child);
-    rmSync(directory, { recursive: true, force: true });
+    discard(directory);
   };
   try {
     await untilHealthy(child, port, since, 10_000);

@@ -1,17 +1,16 @@
 /** `wrangler dev` with the Worker under load and its handler Workers. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort, start, stop, untilHealthy } from '../servers/process.mjs';
 import { HANDLERS } from './handlers.mjs';
+import { discard, scratch } from './scratch.mjs';
 
 const wrangler = join(dirname(createRequire(import.meta.url).resolve('wrangler/package.json')), 'bin/wrangler.js');
 const file = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 export async function startWrangler() {
-  const directory = mkdtempSync(join(tmpdir(), 'tocsin-load-'));
+  const directory = scratch();
   const [port, inspector] = [await freePort(), await freePort()];
   const args = [
     ...[wrangler, 'dev', '-c', file('queue.toml'), '-c', file('../workers/handler.toml'), '-c', file('handler.toml')],
@@ -24,7 +23,7 @@ export async function startWrangler() {
   const child = start(process.execPath, args, env);
   const close = async () => {
     await stop(child);
-    rmSync(directory, { recursive: true, force: true });
+    discard(directory);
   };
   try {
     await untilHealthy(child, port, since, 30_000);

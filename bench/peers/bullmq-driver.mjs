@@ -1,6 +1,6 @@
 /**
  * Takes the measures of BullMQ: `node bullmq-driver.mjs <folder with node_modules> <port of Redis> <quick>`. Producers
- * share one connection, on which commands are pipelined.
+ * share one connection, on which commands follow each other without waiting.
  */
 import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,11 +16,10 @@ const Redis = ioredis.Redis ?? ioredis.default ?? ioredis;
 
 const { ms, warmUpMs, drain, due } = sizes(quick === 'true');
 const DATA = { to: 'someone@example.com', template: 'welcome', n: 1 };
-/** Jobs one worker runs at once; more gained nothing. */
-const CONCURRENCY = 200;
+/** Jobs that the worker runs at once. */
+const CONCURRENCY = 100;
 
-const connect = () =>
-  new Redis({ host: '127.0.0.1', port: Number(port), maxRetriesPerRequest: null, enableAutoPipelining: true });
+const connect = () => new Redis({ host: '127.0.0.1', port: Number(port), maxRetriesPerRequest: null });
 const producer = connect();
 
 async function withQueue(name, use) {

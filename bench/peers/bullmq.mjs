@@ -3,10 +3,10 @@
  * the run, and Redis is taken from PATH.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { discard, scratch } from '../load/scratch.mjs';
 import { drive } from './child.mjs';
 import { redisVersion, startRedis } from './redis.mjs';
 
@@ -17,7 +17,7 @@ export async function measure({ quick }) {
   const redisIs = redisVersion();
   if (redisIs === undefined)
     return { skipped: 'there is no redis-server on PATH (Debian: apt-get install redis-server).' };
-  const directory = mkdtempSync(join(tmpdir(), 'tocsin-peers-'));
+  const directory = scratch('tocsin-peers-');
   let redis;
   try {
     const problem = install(directory);
@@ -31,11 +31,13 @@ export async function measure({ quick }) {
     const versions = `BullMQ ${version('bullmq')}, ioredis ${version('ioredis')}, Redis ${redisIs}`;
     return {
       ...result,
-      notes: [`${versions}, appendonly yes, appendfsync always; producer and worker in one Node process.`],
+      notes: [
+        `${versions}, appendonly yes, appendfsync always; producer and worker (concurrency 100) in one Node process.`,
+      ],
     };
   } finally {
     await redis?.close();
-    rmSync(directory, { recursive: true, force: true });
+    discard(directory);
   }
 }
 

@@ -3,9 +3,22 @@ import type { JobEnvelope } from '../job/wire';
 import { Batcher } from './batch';
 import { ConflictError, DuplicateJobError, NotFoundError, type TocsinError, UnavailableError } from './errors';
 import { uuidv7 } from './id';
-import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from './job';
+import { type EnqueueOptions, jsonOf, type NewJob, type PreparedJob, prepare } from './job';
+import {
+  countJobs,
+  type JobPatch,
+  type JobQuery,
+  type ListOptions,
+  listJobs,
+  type QueueCounts,
+  type QueueState,
+  queueStats,
+  setPaused,
+  wirePatch,
+} from './queries';
 import { type Retrier, type RetryOptions, withRetries } from './retry';
 import { createSend, type Endpoint, type Send } from './transport';
+import { type Flow, flow, type Workflow, type WorkflowOptions, type WorkflowStatus, wireWorkflow } from './workflow';
 
 const MAX_BATCH = 1000;
 
@@ -61,6 +74,10 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   readonly #retrier: Retrier;
   readonly #batcher: Batcher;
   readonly #newId: () => string | undefined;
+  readonly #newWorkflowId: () => string;
+
+  /** Makes workflows: `const { chain, group, batch, graph } = tocsin.flow;` */
+  readonly flow: Flow<JobOf<Jobs>> = flow as unknown as Flow<JobOf<Jobs>>;
 
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
   constructor(options: ClientOptions) {
@@ -78,6 +95,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
     };
     this.#newId = options.safeRetries ? () => uuidv7(now(), random) : () => undefined;
+    this.#newWorkflowId = () => uuidv7(now(), random);
     this.#batcher = new Batcher(
       (jobs) => this.#enqueue(jobs),
       maxBatch,
@@ -142,6 +160,106 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     });
   }
 
+  /**
+   * Changes a job that waits: its time, its place, its policy. Sending it again changes nothing more.
+   * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
+   * @example
+   * await tocsin.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
+   */
+  async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
+    const json = JSON.stringify(wirePatch(change));
+    return await withRetries(this.#retrier, true, async () => jobOf(await this.#send('PATCH', pathOf(id), json)));
+  }
+
+  /**
+   * Every job that matches, newest first, read page by page. Each is seen at most once, whatever moves meanwhile; jobs
+   * enqueued after the first page are not part of it.
+   * @example
+   * for await (const job of tocsin.list({ queue: 'mail', state: 'discarded', where: { 'args.0.user_id': 42 } })) {
+   *   console.log(job.id, job.error?.message);
+   * }
+   */
+  list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
+    return listJobs(this.#sendSafely, query, options);
+  }
+
+  /** How many jobs match, without reading them. */
+  async count(query: JobQuery = {}): Promise<number> {
+    return await countJobs(this.#sendSafely, query);
+  }
+
+  /** Lets a queue take jobs and give none out, until it is resumed. */
+  async pause(queue: string): Promise<QueueState> {
+    return await setPaused(this.#sendSafely, queue, 'pause');
+  }
+
+  /** Lets a queue give out jobs again. */
+  async resume(queue: string): Promise<QueueState> {
+    return await setPaused(this.#sendSafely, queue, 'resume');
+  }
+
+  /** How many jobs a queue has in each state. */
+  async stats(queue: string): Promise<QueueCounts> {
+    return await queueStats(this.#sendSafely, queue);
+  }
+
+  /** For requests that may be sent again whatever became of them. */
+  readonly #sendSafely: Send = (method, path, body) =>
+    withRetries(this.#retrier, true, () => this.#send(method, path, body));
+
+  /**
+   * Starts a workflow. When it resolves, the workflow is stored durably and goes its way.
+   *
+   * @throws {InvalidJobError} with `details.field` of what is wrong; then nothing was enqueued
+   * @example
+   * const { chain, group } = tocsin.flow;
+   * const build = chain(
+   *   { type: 'report.collect', args: [month] },
+   *   group({ type: 'report.pdf', args: [] }, { type: 'report.csv', args: [] }),
+   *   { type: 'report.mail', args: [to] },
+   * );
+   * const { id } = await tocsin.startWorkflow(build, { name: 'monthly report' });
+   */
+  async startWorkflow(workflow: Workflow<JobOf<Jobs>>, options: WorkflowOptions = {}): Promise<WorkflowStatus> {
+    const id = options.id ?? this.#newWorkflowId();
+    const json = jsonOf(wireWorkflow(workflow as Workflow, id, options), 'The workflow');
+    return await withRetries(this.#retrier, true, async ({ mayHaveHappened }) => {
+      try {
+        return workflowOf(await this.#send('POST', '/workflows', json));
+      } catch (error) {
+        // An earlier try without an answer did it.
+        const ours = error instanceof DuplicateJobError && error.details.existing_workflow_id === id;
+        if (ours && mayHaveHappened) return await this.getWorkflow(id);
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Reads a workflow.
+   * @throws {NotFoundError} when there is none, or its retention has passed
+   */
+  async getWorkflow(id: string): Promise<WorkflowStatus> {
+    return await withRetries(this.#retrier, true, async () => workflowOf(await this.#send('GET', workflowPath(id))));
+  }
+
+  /**
+   * Cancels a workflow that has not ended, and its jobs.
+   * @throws {NotFoundError} {@link ConflictError} when it has ended
+   */
+  async cancelWorkflow(id: string): Promise<WorkflowStatus> {
+    return await withRetries(this.#retrier, true, async ({ mayHaveHappened }) => {
+      try {
+        return workflowOf(await this.#send('DELETE', workflowPath(id)));
+      } catch (error) {
+        // An earlier try without an answer did it.
+        const done = error instanceof ConflictError && error.details.current_state === 'cancelled';
+        if (done && mayHaveHappened) return await this.getWorkflow(id);
+        throw error;
+      }
+    });
+  }
+
   async #enqueue(jobs: PreparedJob[], asBatch = jobs.length > 1): Promise<JobEnvelope[]> {
     const repeatable = jobs.every((job) => job.id !== undefined);
     return await withRetries(this.#retrier, repeatable, async ({ mayHaveHappened }) => {
@@ -184,6 +302,16 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
 
 function pathOf(id: string): string {
   return `/jobs/${encodeURIComponent(id)}`;
+}
+
+function workflowPath(id: string): string {
+  return `/workflows/${encodeURIComponent(id)}`;
+}
+
+function workflowOf(answer: unknown): WorkflowStatus {
+  const workflow = member(answer, 'workflow');
+  if (typeof member(workflow, 'id') !== 'string') throw invalidAnswer();
+  return workflow as WorkflowStatus;
 }
 
 function jobOf(answer: unknown): JobEnvelope {

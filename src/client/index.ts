@@ -18,5 +18,21 @@ export {
   UnavailableError,
 } from './errors';
 export type { EnqueueOptions, Moment, NewJob, UniqueOptions } from './job';
+export type { JobPatch, JobQuery, ListOptions, QueueCounts, QueueState } from './queries';
 export type { RetryOptions } from './retry';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
+export type {
+  Batch,
+  Callbacks,
+  Chain,
+  Flow,
+  Graph,
+  GraphStep,
+  Group,
+  Step,
+  Workflow,
+  WorkflowOptions,
+  WorkflowState,
+  WorkflowStatus,
+  WorkflowStep,
+} from './workflow';

@@ -76,6 +76,21 @@ export interface PreparedJob {
   json: string;
 }
 
+/** A job as the server reads it. @throws {InvalidJobError} when its options contradict each other */
+export function wireJob(type: string, args: readonly unknown[], options: EnqueueOptions): Record<string, unknown> {
+  const { meta, schema, version } = options;
+  return { type, args, meta, schema, version, options: wireOptions(options) };
+}
+
+/** JSON text. @throws {InvalidJobError} when there is none, as of what holds itself */
+export function jsonOf(wire: unknown, what = 'The job'): string {
+  try {
+    return JSON.stringify(wire);
+  } catch (cause) {
+    throw invalid(`${what} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, 'args', cause);
+  }
+}
+
 /**
  * Writes a job as the server reads it.
  * @param id an id chosen by the client, used when the options name none
@@ -83,14 +98,7 @@ export interface PreparedJob {
  */
 export function prepare(type: string, args: readonly unknown[], options: EnqueueOptions, id?: string): PreparedJob {
   const chosenId = options.id ?? id;
-  const { meta, schema, version } = options;
-  const wire = { id: chosenId, type, args, meta, schema, version, options: wireOptions(options) };
-  let json: string;
-  try {
-    json = JSON.stringify(wire);
-  } catch (cause) {
-    throw invalid(`The job is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, 'args', cause);
-  }
+  const json = jsonOf({ id: chosenId, ...wireJob(type, args, options) });
   return { type, queue: options.queue ?? 'default', id: chosenId, json };
 }
 
@@ -101,8 +109,9 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
   return {
     queue: options.queue,
     priority: options.priority,
-    delay_until: options.delay === undefined ? moment(options.delayUntil, 'delayUntil') : relative(options.delay),
-    expires_at: moment(options.expiresAt, 'expiresAt'),
+    delay_until:
+      options.delay === undefined ? momentText(options.delayUntil, 'delayUntil') : relativeText(options.delay),
+    expires_at: momentText(options.expiresAt, 'expiresAt'),
     retry: options.retry,
     max_attempts: options.maxAttempts,
     timeout_ms: options.timeoutMs,
@@ -115,7 +124,7 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
 }
 
 /** Strings go as they are: the server reads RFC 3339 and says what is wrong with anything else. */
-function moment(value: Moment | undefined, name: string): string | undefined {
+export function momentText(value: Moment | undefined, name: string): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
   const date = new Date(value);
   if (Number.isNaN(date.getTime())) throw invalid(`${name} is not a valid date.`, `options.${name}`);
@@ -123,14 +132,15 @@ function moment(value: Moment | undefined, name: string): string | undefined {
 }
 
 /** A duration in a field that wants a time. A bare number there would be read as something else. */
-function relative(delay: Duration): string {
+export function relativeText(delay: Duration): string {
   const ms = typeof delay === 'string' && /^\d+$/.test(delay) ? Number(delay) : delay;
   if (typeof ms === 'string') return ms;
   if (!Number.isFinite(ms) || ms < 0) throw invalid('delay must not be negative.', 'options.delay');
   return `+PT${(Math.round(ms) / 1000).toFixed(3)}S`;
 }
 
-function invalid(message: string, field: string, cause?: unknown): InvalidJobError {
+/** The error about something that was not sent at all. */
+export function invalid(message: string, field: string, cause?: unknown): InvalidJobError {
   return new InvalidJobError(message, {
     status: 0,
     code: 'unserialisable',

@@ -54,6 +54,9 @@ export function parseInstant(value: unknown, now: number): number | undefined {
   return distance === undefined ? undefined : now + distance;
 }
 
+/** The moment written last: jobs of a batch share theirs, and writing one costs as much as parsing a small job. */
+let last = { ms: Number.NaN, text: '' };
+
 /**
  * Writes RFC 3339 in UTC with milliseconds and `Z`. Years after 9999 come in the expanded form of ISO 8601.
  *
@@ -61,5 +64,6 @@ export function parseInstant(value: unknown, now: number): number | undefined {
  * @throws {RangeError} beyond what a date can hold (±8.64·10¹⁵)
  */
 export function formatInstant(ms: number): string {
-  return new Date(ms).toISOString();
+  if (ms !== last.ms) last = { ms, text: new Date(ms).toISOString() };
+  return last.text;
 }

@@ -263,6 +263,8 @@ export interface QueueApi extends CronQueueApi, OperationsApi, LimitsApi {
     ticket?: string,
     idempotency?: IdempotencyKey,
   ): Promise<Outcome<EnqueueReceipt>>;
+  /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
+  checkJobs(queue: string, jobs: NewJob[]): Promise<Outcome<void>>;
   /** Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. */
   startSteps(queue: string, start: StepStart): Promise<Outcome<(string | null)[]>>;
   /** Cancels those of these jobs that have not ended. */

@@ -6,6 +6,7 @@
  * the front.
  */
 import { sequenceOf } from '../job/ids';
+import type { Condition } from './filter';
 import type { ArchivedJob } from './rows';
 import { forgetCompleted } from './unique-keys';
 
@@ -133,29 +134,55 @@ export function countArchived(sql: SqlStorage): number {
   return sql.exec<{ n: number | null }>('SELECT sum(jobs) AS n FROM archive').one().n ?? 0;
 }
 
-/** Completed jobs with sequence numbers below `before`, newest first. Reads a window of chunks at a time. */
-export function* archivedBackwards(sql: SqlStorage, before: number): Generator<ArchivedJob> {
+/** Jobs in a window of chunks that is read at once, about. */
+const WINDOW_JOBS = 200;
+
+/**
+ * Completed jobs with sequence numbers below `before`, newest first. Reads a window of chunks at a time.
+ * @param condition on an entry `job` of a chunk; the JSON is that of the jobs that fit it, null for the others
+ */
+export function* archivedBackwards(
+  sql: SqlStorage,
+  before: number,
+  condition: Condition = { sql: '1', bindings: [] },
+): Generator<{ key: number; json: string | null }> {
   let top = before - 1;
   while (top >= 0) {
-    const newest = sql.exec<{ lo: number }>('SELECT lo FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT 1', top);
-    const first = newest.toArray()[0];
-    if (!first) return;
-    // Any job above first.lo − 1 and up to top is in a chunk that starts within one span below.
-    const chunks = sql
-      .exec<{ data: string }>(
-        'SELECT data FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
-        first.lo - SPAN,
+    const bottom = windowBelow(sql, top);
+    if (bottom === undefined) return;
+    // Any job from bottom on is in a chunk that starts within one span below.
+    const jobs = sql
+      .exec<{ k: number; json: string | null }>(
+        `SELECT k, CASE WHEN hit THEN json END AS json FROM (
+           SELECT job.value ->> '$.k' AS k, ${condition.sql} AS hit, job.value AS json
+           FROM archive, json_each(CASE WHEN json_valid(archive.data) THEN archive.data ELSE '[]' END) AS job
+           WHERE lo > ? AND lo <= ? AND hi >= ? AND job.type = 'object')`,
+        ...condition.bindings,
+        bottom - SPAN,
         top,
-        first.lo,
+        bottom,
       )
-      .toArray();
-    const jobs = chunks
-      .flatMap(({ data }) => jobsIn(data))
-      .filter((job) => sequenceOf(job.k) >= first.lo && sequenceOf(job.k) <= top)
-      .sort((a, b) => sequenceOf(b.k) - sequenceOf(a.k));
-    yield* jobs;
-    top = first.lo - 1;
+      .toArray()
+      .map(({ k, json }) => ({ key: k, json }))
+      .filter(({ key }) => typeof key === 'number' && sequenceOf(key) >= bottom && sequenceOf(key) <= top);
+    yield* jobs.sort((a, b) => sequenceOf(b.key) - sequenceOf(a.key));
+    top = bottom - 1;
   }
+}
+
+/** The lowest number of a window that ends at `top`; undefined when nothing lies there. */
+function windowBelow(sql: SqlStorage, top: number): number | undefined {
+  let bottom: number | undefined;
+  let jobs = 0;
+  for (const chunk of sql.exec<{ lo: number; jobs: number }>(
+    `SELECT lo, jobs FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT ${WINDOW_JOBS}`,
+    top,
+  )) {
+    bottom = chunk.lo;
+    jobs += chunk.jobs;
+    if (jobs >= WINDOW_JOBS) break;
+  }
+  return bottom;
 }
 
 /**

@@ -10,6 +10,7 @@ import type { BulkAction, BulkItem } from './operations-api';
 import { redrive } from './redrive';
 import { idOf, isInLine, type JobRow, stateOf } from './rows';
 import type { QueueState } from './state';
+import { noteFailure } from './workflow-outbox';
 
 /** States of the jobs that an operation by filter may act on. Jobs that run are never among them. */
 export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
@@ -25,18 +26,23 @@ export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: nu
   if (action === 'cancel') cancel(q, id, now);
   else if (action === 'retry') redrive(q, id, { deadLetterOnly: false }, now);
   else if (row.ended_at !== null) removeEnded(q, row);
-  else removeWaiting(q, row, now);
+  else removeWaiting(q, row, 'purged', now);
 }
 
-/** Removes a job before it ran. Whoever waits for its end is told. */
-function removeWaiting(q: QueueState, row: JobRow, now: number): void {
+/** Removes a job that has not ended, for good. Whoever waits for its end is told, and so is its workflow. */
+export function removeWaiting(q: QueueState, row: JobRow, reason: 'purged' | 'queue_deleted', now: number): void {
+  const active = q.leases.active.get(row.key);
+  if (active) q.leases.release(active);
+  else {
+    if (isInLine(row) && q.lineLength !== null) q.lineLength--;
+    waitsNoMore(q, row);
+  }
   removeEnded(q, row);
-  if (isInLine(row) && q.lineLength !== null) q.lineLength--;
-  waitsNoMore(q, row);
+  noteFailure(q, row, false, { reason }, now);
   q.events.add('job.discarded', idOf(q.route, row), now, {
     job_type: row.type,
-    attempt: row.attempt,
-    reason: 'purged',
+    attempt: active?.attempt ?? row.attempt,
+    reason,
     dead_letter: false,
   });
 }

@@ -7,6 +7,7 @@
  * success that is not there.
  */
 
+import { unavailable } from '../job/errors';
 import type { QueueState } from './state';
 import type { AlarmClock } from './wake';
 
@@ -97,7 +98,7 @@ export class Committer {
   private transact(batch: Waiting[]): void {
     const { q, storage } = this;
     if (this.closed) {
-      for (const { reject } of batch) reject(new Error('The queue was emptied.'));
+      for (const { reject } of batch) reject(unavailable('The queue was emptied; try again.'));
       return;
     }
     const settled: (() => void)[] = [];

@@ -57,10 +57,13 @@ export class CronDuties {
   /** When the object must wake for an entry, epoch ms. */
   nextMoment(now: number): number | undefined {
     const { crons } = this.host.q;
+    // What is under way needs the alarm only in case this object dies before it is done.
+    const asks = Math.max(this.askAt, this.asking ? now + ASK_AGAIN_MS : now);
+    const offers = Math.max(this.offerAt, this.offering ? now + OFFER_AGAIN_MS : now);
     const next = Math.min(
       crons.nextAt,
-      crons.across().length > 0 ? Math.max(this.askAt, now) : Number.POSITIVE_INFINITY,
-      crons.leaving().length > 0 ? Math.max(this.offerAt, now) : Number.POSITIVE_INFINITY,
+      crons.across().length > 0 ? asks : Number.POSITIVE_INFINITY,
+      crons.leaving().length > 0 ? offers : Number.POSITIVE_INFINITY,
     );
     return Number.isFinite(next) ? next : undefined;
   }
@@ -71,6 +74,9 @@ export class CronDuties {
     if (this.asking || now() < this.askAt || q.crons.across().length === 0) return;
     this.asking = true;
     const done = this.ask()
+      .then(() => {
+        this.askAt = 0;
+      })
       .catch((error) => {
         console.error(`tocsin: cron jobs of queue ${q.name} could not be enqueued yet`, error);
         this.askAt = now() + ASK_AGAIN_MS;

@@ -36,6 +36,8 @@ export interface Active {
    * lease runs on, but it takes no slot from the jobs that wait.
    */
   orphaned?: true;
+  /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
+  solo?: true;
   /** The key it counts under, if it is limited. */
   limitKey?: string;
   /** Did the job come from the due index (true) or from the line of immediate jobs? */

@@ -42,7 +42,7 @@ import { cancel } from './cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './checkpoint';
 import type { StoredCheckpoint } from './checkpoint-table';
 import { QueueEngine } from './engine';
-import { checkPolicies, enqueue } from './enqueue';
+import { checkJobs, checkPolicies, enqueue } from './enqueue';
 import { ENDED_JOBS_HINT, mustFind, viewOf, viewOfRow } from './find';
 import { getMany } from './get-many';
 import { heartbeat } from './heartbeat';
@@ -101,6 +101,12 @@ export class QueueObject extends LimitsObject implements QueueApi {
         return once(q, idempotency, now, () => enqueue(q, jobs, now));
       })
     );
+  }
+
+  async checkJobs(_queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
+    const { engine } = this;
+    if (!engine) return this.refusal(jobs) ?? { ok: true, value: undefined };
+    return outcomeOf(() => checkJobs(engine.q, jobs, Date.now()));
   }
 
   async startSteps(queue: string, start: StepStart): Promise<Outcome<(string | null)[]>> {

@@ -4,7 +4,7 @@
  */
 import { unwrap } from '../job/errors';
 import type { OperationsApi, OperationView } from './operations-api';
-import { dropMoved, LOOK_AGAIN_MS, packed, readyToEmpty, setAside } from './remove';
+import { discardNext, dropMoved, LOOK_AGAIN_MS, packed, readyToEmpty, setAside } from './remove';
 import type { QueueState } from './state';
 import { noteFailure, openTasks, stepTask, viewTask } from './tasks';
 
@@ -74,8 +74,8 @@ export class OperationDuties {
   /** The queue is to be deleted. Answers when it is gone, or after `waitMs`. @returns whether it is gone */
   async removed(waitMs: number): Promise<boolean> {
     this.start();
-    const gone = Promise.resolve(this.removing).then(() => true);
-    return Promise.race([gone.then(() => !this.host.q.removal), scheduler.wait(waitMs).then(() => false)]);
+    await withPatience(waitMs, Promise.resolve(this.removing));
+    return !this.host.q.removal;
   }
 
   /** The operation, at its end or after `waitMs`. */
@@ -83,17 +83,8 @@ export class OperationDuties {
     const { q } = this.host;
     const first = viewTask(q, id);
     if (!first || first.done || waitMs <= 0) return first;
-    const over = new AbortController();
-    await new Promise<void>((resolve) => {
-      const entry = { id, done: resolve };
-      this.waiting.add(entry);
-      void scheduler
-        .wait(waitMs, { signal: over.signal })
-        .catch(() => undefined)
-        .then(resolve);
-    });
-    over.abort();
-    for (const entry of this.waiting) if (entry.id === id) this.waiting.delete(entry);
+    const ended = new Promise<void>((resolve) => this.waiting.add({ id, done: resolve }));
+    await withPatience(waitMs, ended);
     return viewTask(q, id);
   }
 
@@ -130,7 +121,11 @@ export class OperationDuties {
 
   private finished(id: string): void {
     this.open = this.open.filter((other) => other !== id);
-    for (const entry of this.waiting) if (entry.id === id) entry.done();
+    for (const entry of this.waiting) {
+      if (entry.id !== id) continue;
+      this.waiting.delete(entry);
+      entry.done();
+    }
   }
 
   private pauseFor(ms: number): void {
@@ -147,8 +142,17 @@ export class OperationDuties {
       unwrap(await peer(target).adopt(target, moving.name, packed(q, moving)));
       await write(() => dropMoved(q));
     }
+    while (q.removal?.strategy === 'discard' && !(await write((now) => discardNext(q, now)))) await scheduler.wait(0);
     if (!q.removal || !readyToEmpty(q)) return this.pauseFor(LOOK_AGAIN_MS);
     await this.host.destroy(q.removal.at);
     delete q.removal;
   }
+}
+
+/** Waits for the promise, but no longer than `ms`. Leaves no timer behind: it would keep the object awake. */
+async function withPatience(ms: number, promise: Promise<unknown>): Promise<void> {
+  const over = new AbortController();
+  const late = scheduler.wait(ms, { signal: over.signal }).catch(() => undefined);
+  await Promise.race([promise, late]);
+  over.abort();
 }

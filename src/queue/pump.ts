@@ -59,6 +59,8 @@ export class Pump {
   /** Everything that could be pushed was looked at since something last happened. */
   private looked = false;
   private full = false;
+  /** Characters of the bodies that handlers have not answered for. */
+  private charsUnderWay = 0;
 
   constructor(
     private readonly host: PumpHost,
@@ -131,7 +133,7 @@ export class Pump {
 
   private round(): void {
     this.again = false;
-    const selection = this.host.writeNow((now) => this.selector.select(now, this.budget.remaining));
+    const selection = this.host.writeNow((now) => this.selector.select(now, this.budget.remaining, this.charsUnderWay));
     for (const { target, jobs } of selection.calls) {
       this.budget.take();
       target.health.started();
@@ -147,6 +149,8 @@ export class Pump {
   }
 
   private async call(target: PushTarget, batch: Claimed[]): Promise<void> {
+    const chars = batch.reduce((sum, { row }) => sum + row.body.length, 0);
+    this.charsUnderWay += chars;
     try {
       const { q } = this.host;
       const now = this.host.now();
@@ -170,6 +174,7 @@ export class Pump {
       // The lease ends the attempt: nothing is lost, and the loop goes on.
       console.error('tocsin: an answer could not be recorded', error);
     } finally {
+      this.charsUnderWay -= chars;
       target.health.trialEnded();
     }
     this.start();

@@ -27,6 +27,7 @@ export class CallPlan {
   /** The call of each execution limit that still has seats. */
   private readonly open = new Map<number, Call>();
   private refused = false;
+  private closed = false;
 
   /**
    * @param maxCalls calls that may be made
@@ -42,14 +43,24 @@ export class CallPlan {
     return this.planned.map(({ keys }) => keys);
   }
 
-  /** A job was refused: none that comes after it is taken, so that the order holds. */
-  get isClosed(): boolean {
+  /** A job was refused for want of calls. */
+  get isRefused(): boolean {
     return this.refused;
+  }
+
+  /** No job is taken any more: one was refused, and none that comes after it may pass it, or the plan was closed. */
+  get isClosed(): boolean {
+    return this.refused || this.closed;
+  }
+
+  /** Takes no more jobs. */
+  close(): void {
+    this.closed = true;
   }
 
   /** Seats a job. Answers false when that would need one call too many. */
   add(job: Passenger): boolean {
-    if (this.refused) return false;
+    if (this.isClosed) return false;
     const shared = job.alone || this.batchSize === 1 ? undefined : this.open.get(job.timeoutMs);
     if (shared && shared.keys.length < this.batchSize && shared.chars + job.chars <= MAX_CALL_CHARS) {
       shared.keys.push(job.key);

@@ -25,12 +25,31 @@ export interface Selection {
   starved: boolean;
   /** Work was left because too many jobs run. */
   full: boolean;
+  /** Characters of bodies that may still be under way to handlers. */
+  chars: number;
   expired: JobRow[];
   orphans: JobRow[];
 }
 
+/** Errors after which a job may have been what killed its handler Worker. */
+const CRASH_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash']);
+
 /** Errors after which a job may have been what took its call down. */
-const SUSPECT_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash', 'timeout', 'tocsin.visibility_timeout']);
+const SUSPECT_TYPES = new Set([...CRASH_TYPES, 'timeout', 'tocsin.visibility_timeout']);
+
+/**
+ * Characters of bodies under way to handlers at most, unless a single job is larger. Each is in memory several times over
+ * while it is sent, and an object has 128 MB.
+ */
+export const MAX_CHARS_UNDER_WAY = 16 * 1024 * 1024;
+
+/**
+ * Did the last attempt end with the death of the handler Worker? Whatever runs there when it dies loses an attempt with it,
+ * in other calls too, so such a job runs while nothing else does.
+ */
+function hasCrashed(row: JobRow): boolean {
+  return row.attempt > 0 && CRASH_TYPES.has(historyOf(row).error?.type ?? '');
+}
 
 export class PushSelector {
   /** Can a job of this queue have no target although the queue belongs to handlers? */
@@ -66,14 +85,19 @@ export class PushSelector {
     });
   }
 
-  /** Chooses and claims what may be pushed now. Runs inside a transaction. */
-  select(now: number, budget: number): Selection {
+  /**
+   * Chooses and claims what may be pushed now. Runs inside a transaction.
+   * @param budget calls that may be made
+   * @param charsUnderWay characters of the bodies that handlers have not answered for
+   */
+  select(now: number, budget: number, charsUnderWay: number): Selection {
     const { q } = this;
     const selection: Selection = {
       calls: [],
       ask: new Set(),
       starved: false,
       full: false,
+      chars: MAX_CHARS_UNDER_WAY - charsUnderWay,
       expired: [],
       orphans: [],
     };
@@ -119,12 +143,13 @@ export class PushSelector {
     );
     if (rows.length === room) selection.full = true;
     // Every call was used: whether more waits is for the next event to see.
-    if (!isTrial && (plan.isClosed || rows.length === calls * target.batchSize)) selection.starved = true;
+    if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) selection.starved = true;
     if (rows.length === 0) {
       if (judge.settle() >= CROWD) selection.starved = true;
       return 0;
     }
     const claimed = new Map(this.claimFor(target, rows, now).map((job) => [job.row.key, job]));
+    for (const { row, active } of claimed.values()) if (hasCrashed(row)) active.solo = true;
     for (const keys of plan.calls) {
       const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
       if (jobs.length > 0) selection.calls.push({ target, jobs });
@@ -162,13 +187,26 @@ export class PushSelector {
     }
     if (plan.isClosed) return 'hold';
     if (!judge.allows(row)) return 'pass';
-    const body = bodyOf(row);
-    const alone = target.batchSize > 1 && this.travelsAlone(row, body);
+    const suspect = hasCrashed(row);
     const chars = row.body.length + q.checkpoints.sizeOf(row.key);
+    const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;
+    if (crowded || (suspect && (plan.calls.length > 0 || target.isBusy(q)))) {
+      // A suspect waits until nothing else runs at its target, and nothing that comes later passes it.
+      selection.full = true;
+      plan.close();
+      return 'hold';
+    }
+    const body = bodyOf(row);
+    const alone = suspect || (target.batchSize > 1 && this.travelsAlone(row, body));
     const seated = plan.add({ key: row.key, chars, timeoutMs: target.timeoutFor(q, body), alone });
     if (!seated) return 'hold';
+    selection.chars -= chars;
     target.count(row.type, running);
     judge.count(row);
+    if (suspect) {
+      selection.full = true;
+      plan.close();
+    }
     return 'take';
   }
 

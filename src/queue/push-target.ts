@@ -130,9 +130,16 @@ export class PushTarget {
     return counts;
   }
 
+  /** Does any job run here? */
+  isBusy(q: QueueState): boolean {
+    for (const active of q.leases.active.values()) if (active.target === this.id && !active.orphaned) return true;
+    return false;
+  }
+
   /** How many more jobs may start here. */
   room(q: QueueState): number {
     const pushed = [...q.leases.active.values()].filter((active) => active.target !== undefined && !active.orphaned);
+    if (pushed.some(({ target, solo }) => solo && target === this.id)) return 0;
     const ofQueue = (q.settings.concurrency ?? DEFAULTS.concurrency) - pushed.length;
     if (this.config.maxConcurrency === undefined) return ofQueue;
     return Math.min(ofQueue, this.config.maxConcurrency - pushed.filter(({ target }) => target === this.id).length);

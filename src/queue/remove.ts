@@ -10,6 +10,7 @@
 import { conflict, invalidRequest } from '../job/errors';
 import { LANE_BIT } from '../job/ids';
 import { JOB_STATES, TERMINAL_STATES } from '../job/record';
+import { removeWaiting } from './bulk';
 import { removeEnded } from './end';
 import { rowByKey } from './find';
 import { once } from './idempotency';
@@ -43,6 +44,7 @@ export interface Moving {
 
 /** Jobs moved in one step, and characters of their bodies. */
 const STEP = 100;
+const DISCARD_STEP = 500;
 const STEP_CHARS = 8 * 1024 * 1024;
 
 /** What keeps the queue from being emptied is looked at again after so long, ms. */
@@ -103,10 +105,24 @@ export function hasPromises(q: QueueState): boolean {
 
 /** Can the object be emptied now? */
 export function readyToEmpty(q: QueueState): boolean {
-  if (hasPromises(q)) return false;
+  if (hasPromises(q) || !q.workflows.isEmpty) return false;
   return (
     q.removal?.strategy !== 'move' || (q.leases.active.size === 0 && nextToMove(q).length === 0 && !q.removal.moving)
   );
+}
+
+/** Discards the next jobs that have not ended. @returns whether there are none left */
+export function discardNext(q: QueueState, now: number): boolean {
+  const keys = q.sql
+    .exec<{ key: number }>(
+      `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ${DISCARD_STEP}`,
+    )
+    .toArray();
+  for (const { key } of keys) {
+    const row = rowByKey(q, key);
+    if (row) removeWaiting(q, row, 'queue_deleted', now);
+  }
+  return keys.length < DISCARD_STEP;
 }
 
 /** The next jobs to move: any that waits and does not run. */

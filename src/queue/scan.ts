@@ -8,7 +8,7 @@
  */
 import { LANE_BIT, MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import { JOB_STATES, type JobState } from '../job/record';
-import { SPAN } from './archive';
+import { archivedBackwards } from './archive';
 import { type Condition, conditionOnArchived, conditionOnRow, type JobFilter } from './filter';
 import { find } from './find';
 import { type JobRow, STATE, stateOf } from './rows';
@@ -53,7 +53,6 @@ const SPARSE_AFTER = 500;
 /** Rows read by one statement. */
 const PAGE = 250;
 const INDEX_PAGE = 1000;
-const ARCHIVE_PAGE = 200;
 
 /** Sequence number of a key, in SQL. */
 const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
@@ -221,52 +220,14 @@ class Reader {
     });
   }
 
-  /** Completed jobs, newest first: a window of chunks at a time. */
+  /** Completed jobs, newest first. */
   private *archived(from: number): Generator<Candidate> {
-    const { sql } = this.q;
-    const condition = conditionOnArchived(this.filter);
-    let top = from - 1;
-    while (top >= 0) {
-      const bottom = windowBelow(sql, top);
-      if (bottom === undefined) return;
-      const jobs = sql
-        .exec<{ k: number; hit: number | null; json: string | null }>(
-          `SELECT k, hit, CASE WHEN hit THEN json END AS json FROM (
-             SELECT job.value ->> '$.k' AS k, ${condition.sql} AS hit, job.value AS json
-             FROM archive, json_each(CASE WHEN json_valid(archive.data) THEN archive.data ELSE '[]' END) AS job
-             WHERE lo > ? AND lo <= ? AND hi >= ? AND job.type = 'object')`,
-          ...condition.bindings,
-          bottom - SPAN,
-          top,
-          bottom,
-        )
-        .toArray()
-        .filter(({ k }) => typeof k === 'number')
-        .map(({ k, hit, json }) => ({ sequence: sequenceOf(k), key: k, json: hit ? json : null }))
-        .filter(({ sequence }) => sequence >= bottom && sequence <= top)
-        .sort((a, b) => b.sequence - a.sequence);
-      for (const { sequence, key, json } of jobs) {
-        if (json === null) yield { sequence };
-        else yield { sequence, hit: { sequence, key, state: 'completed', archived: json } };
-      }
-      top = bottom - 1;
+    for (const { key, json } of archivedBackwards(this.q.sql, from, conditionOnArchived(this.filter))) {
+      const sequence = sequenceOf(key);
+      if (json === null) yield { sequence };
+      else yield { sequence, hit: { sequence, key, state: 'completed', archived: json } };
     }
   }
-}
-
-/** The lowest number of a window that ends at `top` and holds about a page of archived jobs; undefined: there are none. */
-function windowBelow(sql: SqlStorage, top: number): number | undefined {
-  let bottom: number | undefined;
-  let jobs = 0;
-  for (const chunk of sql.exec<{ lo: number; jobs: number }>(
-    `SELECT lo, jobs FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT ${ARCHIVE_PAGE}`,
-    top,
-  )) {
-    bottom = chunk.lo;
-    jobs += chunk.jobs;
-    if (jobs >= ARCHIVE_PAGE) break;
-  }
-  return bottom;
 }
 
 /** Several sources, each in order, as one in order. */

@@ -52,7 +52,9 @@ function enqueueAccepted(
       });
       break;
     } catch (error) {
-      if (!(error instanceof ApiError) || error.data.retryable) throw error;
+      // A queue that drains takes nothing now, whatever the job; that is no fault of the job.
+      const passes = error instanceof ApiError && (error.data.retryable || error.data.code === 'conflict');
+      if (!(error instanceof ApiError) || passes) throw error;
       const index = left.length === 1 ? 0 : error.data.details?.index;
       const culprit = typeof index === 'number' ? left[index] : undefined;
       // What is wrong with all of them is no reason to lose any.

@@ -242,7 +242,7 @@ export class WorkflowEngine {
     let chars = 0;
     for (const step of steps) {
       // It may have ended meanwhile, or a lost answer may have come by another way.
-      if (!this.record.unstarted().includes(step)) continue;
+      if (!this.record.isUnstarted(step)) continue;
       const job = this.build({ step, job: bodies(step) });
       if (!job) continue;
       if (batch.length === MAX_STARTS || (batch.length > 0 && chars + job.body.length > MAX_START_CHARS)) {

@@ -7,6 +7,7 @@ import { MAX_BATCH_SIZE } from '../job/envelope/names';
 import { atIndex, parseJob } from '../job/envelope/parse';
 import { invalidRequest, payloadTooLarge, unsupported } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
+import type { NewJob } from '../job/record';
 import type { NewStep } from './api';
 import { CALLBACKS, type NodeKind, type Plan, type PlanNode } from './plan';
 
@@ -34,6 +35,17 @@ export interface ParsedWorkflow {
   plan: Plan;
   /** The jobs as they are to be parsed again when they start, in the order of their nodes. */
   steps: NewStep[];
+  /** What only their queues can judge. */
+  checks: StepCheck[];
+}
+
+/** What its queue is to judge of one job: does it take such jobs, and does the retry policy make sense over its own layers? */
+export interface StepCheck {
+  queue: string;
+  job: NewJob;
+  /** Path of the job in the request, and its place at the outermost level; callbacks there have none. */
+  path: string;
+  index?: number;
 }
 
 /**
@@ -55,6 +67,7 @@ export function parseWorkflow(body: Json, now: number): ParsedWorkflow {
     ...(name !== undefined && { name }),
     plan: { nodes: reader.nodes },
     steps: reader.steps,
+    checks: reader.checks,
   };
 }
 
@@ -79,6 +92,8 @@ function compositeKind(step: Json): CompositeKind | undefined {
 class TreeReader {
   readonly nodes: PlanNode[] = [];
   readonly steps: NewStep[] = [];
+  readonly checks: StepCheck[] = [];
+  private outermost: number | undefined;
   private dependencies = 0;
 
   constructor(
@@ -102,12 +117,14 @@ class TreeReader {
     const inputs = list.map((entry: unknown, place) => readObject(entry, `${field}[${place}]`));
     const names = this.namesOf(inputs, field);
     node.children = inputs.map((step, place) => {
+      if (depth === 1) this.outermost = place;
       try {
         return this.addStep(step, kind, index, names[place] as string, `${field}[${place}]`, depth);
       } catch (error) {
         throw depth === 1 ? atIndex(error, place) : error;
       }
     });
+    if (depth === 1) this.outermost = undefined;
     if (kind === 'graph') this.link(inputs, node, names, field);
     if (kind === 'batch') this.addCallbacks(input, node, index, path);
     else if ((input.callbacks ?? null) !== null) {
@@ -146,6 +163,10 @@ class TreeReader {
     const index = this.nodes.length;
     this.nodes.push({ id, kind: 'job', parent, children: [], type: parsed.job.type, queue: parsed.queue });
     this.steps.push({ step: index, job: JSON.stringify(job) });
+    const { type, priority, retry } = parsed.job;
+    const place = this.outermost === undefined ? {} : { index: this.outermost };
+    const judged: NewJob = { type, priority, ...(retry && { retry }), body: '' };
+    this.checks.push({ queue: parsed.queue, job: judged, path, ...place });
     if (this.steps.length > MAX_JOBS) throw payloadTooLarge(path, this.steps.length, MAX_JOBS, 'jobs');
     return index;
   }

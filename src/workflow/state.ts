@@ -70,7 +70,11 @@ export class WorkflowRecord {
 
   /** Jobs that are to be started and of which no queue has answered. */
   unstarted(): number[] {
-    return this.jobs.filter((job) => this.run.stateOf(job) === 'running' && !this.of(job).recorded);
+    return this.jobs.filter((job) => this.isUnstarted(job));
+  }
+
+  isUnstarted(job: number): boolean {
+    return this.run.stateOf(job) === 'running' && !this.of(job).recorded;
   }
 
   /** Jobs that are to be cancelled in their queues, by queue. */

@@ -2,7 +2,8 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { describe, expect, it, vi } from 'vitest';
 import { ok } from '../http/client';
-import { CRON, create, entry, MINUTE, passTo, ring, startAtT0, stub, T0 } from './support';
+import { until } from '../support/http';
+import { CRON, create, entry, inside, MINUTE, passTo, ring, startAtT0, stub, T0 } from './support';
 
 startAtT0();
 
@@ -65,6 +66,19 @@ describe('a fire', () => {
   it('of a job that is unique in its queue costs one more', async () => {
     await create('a', { options: { unique: { keys: ['type', 'queue'] } } });
     expect(await cost('a', () => passTo('a', T0 + MINUTE))).toEqual({ rows: 3, alarms: 1 });
+  });
+});
+
+describe('a fire that other queues are asked about', () => {
+  it('costs its job with the row of its id, and two rows of the entry; the alarm stands by, and does not ring all the time', async () => {
+    await create('a', { options: { unique: { keys: ['type'] } } });
+    const { rows, alarms } = await cost('a', async () => {
+      await passTo('a', T0 + MINUTE);
+      await until(() => inside('a', ({ q }) => q.crons.across().length === 0), 'the other queues to be asked');
+    });
+    // Job, its alias, its fingerprint; the entry when it fires and when that is settled.
+    expect(rows).toBe(5);
+    expect(alarms).toBeLessThanOrEqual(2);
   });
 });
 

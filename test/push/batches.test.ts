@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Gate, handler } from '../support/handlers';
-import { enqueueAll, type Json, jobIn, okApi } from '../support/http';
+import { counts, enqueue, enqueueAll, type Json, jobIn, okApi } from '../support/http';
 
 const AT_ONCE = { initial_interval: 0, jitter: false };
 /** A retry of these would not come within the test. */
@@ -108,6 +108,18 @@ describe('a job that takes its call down', () => {
     const ids = await together('last-chance', [once, poison, once]);
     for (const id of [ids[0], ids[2]]) expect(await jobIn(id as string, 'completed')).toMatchObject({ result: 1 });
     await jobIn(ids[1] as string, 'discarded');
+  });
+
+  it('runs again only while nothing else runs at its target, so that it can take nobody along', async () => {
+    const gate = new Gate('PLAIN');
+    const args = [{ ...(gate.args[0] as Json), do: 'throw-then-gate' }];
+    const suspect = await enqueue('wide.order', args, { queue: 'solo', retry: AT_ONCE });
+    await gate.waiting(1);
+    const others = [];
+    for (let n = 0; n < 3; n++) others.push(await enqueue('wide.order', [{}], { queue: 'solo' }));
+    expect(await counts('solo')).toMatchObject({ active: 1, available: 3 });
+    await gate.open();
+    for (const id of [suspect, ...others]) await jobIn(id, 'completed');
   });
 
   it('by hanging costs its siblings one attempt at most', async () => {

@@ -145,7 +145,7 @@ describe('the archive', () => {
           }
           expect(countArchived(sql)).toBe(kept.size);
           const newestFirst = [...kept.entries()].filter(([seq]) => seq < before).sort(([a], [b]) => b - a);
-          expect([...archivedBackwards(sql, before)].map(({ k }) => k)).toEqual(newestFirst.map(([, key]) => key));
+          expect([...archivedBackwards(sql, before)].map(({ key }) => key)).toEqual(newestFirst.map(([, key]) => key));
           const oldest = Math.floor(transactions.length / 2);
           pruneArchive(sql, oldest, 1000);
           const left = sql.exec<{ ended_at: number }>('SELECT ended_at FROM archive').toArray();

@@ -137,6 +137,34 @@ export class Model {
     this.endJob(job, 'cancelled', now);
   }
 
+  /** A waiting job changes. One that is available and is to start now keeps its place. */
+  patch(
+    job: ModelJob,
+    change: Partial<Record<'priority' | 'delay' | 'ttl', number | null>> & { maxAttempts?: number },
+    now: number,
+  ) {
+    const { priority, delay, ttl, maxAttempts } = change;
+    if (priority !== undefined) job.order = { ...job.order, priority: priority ?? 0 };
+    if (maxAttempts !== undefined) job.order = { ...job.order, maxAttempts };
+    if (ttl !== undefined) job.expiresAt = ttl === null ? Number.POSITIVE_INFINITY : now + ttl;
+    if (delay === undefined) return;
+    const wasAvailable = job.state === 'waiting' && job.availableAt <= now;
+    if (delay !== null && delay > 0) job.availableAt = now + delay;
+    else if (!wasAvailable) job.availableAt = now;
+  }
+
+  /** Jobs of a priority that an operation acts on; it never touches one that runs. */
+  bulk(action: 'cancel' | 'retry' | 'delete' | 'purge', priority: number, now: number): void {
+    for (const job of this.jobs.filter((candidate) => candidate.order.priority === priority)) {
+      const state = this.stateOf(job, now);
+      const open = ['scheduled', 'available', 'pending', 'retryable'].includes(state);
+      const ended = ['completed', 'cancelled', 'discarded'].includes(state);
+      if (action === 'cancel' && open) this.cancel(job, now);
+      else if (action === 'retry' && ['discarded', 'cancelled', 'retryable'].includes(state)) this.redrive(job, now);
+      else if ((action === 'delete' && ended) || (action === 'purge' && (ended || open))) job.state = 'gone';
+    }
+  }
+
   redrive(job: ModelJob, now: number): void {
     Object.assign(job, {
       state: 'waiting',

@@ -9,12 +9,15 @@ import { enqueue } from '../../src/queue/enqueue';
 import { find, viewOf } from '../../src/queue/find';
 import { heartbeat } from '../../src/queue/heartbeat';
 import { list } from '../../src/queue/list';
+import type { PatchRequest } from '../../src/queue/operations-api';
+import { patch } from '../../src/queue/patch';
 import { deleteDeadLetter, redrive } from '../../src/queue/redrive';
 import { ack, nack } from '../../src/queue/report';
 import { setPaused } from '../../src/queue/settings';
 import { stats } from '../../src/queue/stats';
+import { createTask, stepTask } from '../../src/queue/tasks';
 import { type JobOrder, Model, type ModelJob } from './model';
-import type { Step } from './steps';
+import type { JobChange, Step } from './steps';
 import { InjectedFault, World } from './world';
 
 /** By how much alarms that fire early, again and again, may push the next one; ms. */
@@ -25,6 +28,8 @@ const VISIBLE = ['scheduled', 'available', 'pending', 'active', 'retryable', 'co
 export class Play {
   private readonly model = new Model();
   private readonly world: World;
+  /** Operations on many jobs so far. */
+  private operations = 0;
   /** An alarm was lost and nobody has noticed yet. */
   private lost = false;
 
@@ -172,6 +177,30 @@ export class Play {
           },
         );
         return;
+      case 'patch':
+        this.onJob(
+          step.pick,
+          (id, now) => patch(q, { id, ...request(step.change, now) }, now),
+          (job) => {
+            if (job.state !== 'waiting' && job.state !== 'pending') return 409;
+            model.patch(job, step.change, this.now);
+            return 200;
+          },
+        );
+        return;
+      case 'bulk': {
+        const id = `bulk-${++this.operations}`;
+        const { priority } = step;
+        const filter = { priority: { min: priority, max: priority } };
+        // All in one transaction, so that a fault undoes all of it.
+        world.engine.writeNow((now) => {
+          createTask(q, { id, action: step.action, filter }, now);
+          while (!stepTask(q, id, now));
+        });
+        model.tidy(this.now);
+        model.bulk(step.action, priority, this.now);
+        return;
+      }
       case 'delete-dead':
         this.onJob(
           step.pick,
@@ -392,6 +421,17 @@ function fits(named: number | undefined, attempt: number): boolean {
 /** Negative when `a` must be taken before `b`. */
 function rank(a: ModelJob, b: ModelJob): number {
   return b.order.priority - a.order.priority || a.availableAt - b.availableAt;
+}
+
+/** A change as the queue takes it. */
+function request({ priority, delay, ttl, maxAttempts }: JobChange, now: number): Omit<PatchRequest, 'id'> {
+  const at = (ms: number | null) => (ms === null ? null : now + ms);
+  return {
+    ...(priority !== undefined && { priority }),
+    ...(delay !== undefined && { scheduled_at: at(delay) }),
+    ...(ttl !== undefined && { expires_at: at(ttl) }),
+    ...(maxAttempts !== undefined && { retry: { max_attempts: maxAttempts } }),
+  };
 }
 
 function newJob(order: JobOrder, now: number): NewJob {

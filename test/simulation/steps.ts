@@ -17,12 +17,22 @@ export type Step =
   | { op: 'activate'; pick: number }
   | { op: 'redrive'; pick: number }
   | { op: 'delete-dead'; pick: number }
+  | { op: 'patch'; pick: number; change: JobChange }
+  | { op: 'bulk'; action: 'cancel' | 'retry' | 'delete' | 'purge'; priority: number }
   | { op: 'pause'; paused: boolean }
   | { op: 'jump'; ms: number }
   | { op: 'alarm'; when: 'due' | 'late' | 'early' | 'twice' }
   | { op: 'lose-alarm' }
   | { op: 'evict' }
   | { op: 'fault'; statement: number; step: Step };
+
+/** A change of a waiting job; null goes back to the default. Times in ms from now. */
+export interface JobChange {
+  priority?: number | null;
+  delay?: number | null;
+  ttl?: number | null;
+  maxAttempts?: number;
+}
 
 const order: fc.Arbitrary<JobOrder> = fc.record({
   priority: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 5)),
@@ -85,6 +95,30 @@ const plainStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('activate' as const), pick }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('redrive' as const), pick }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('delete-dead' as const), pick }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      op: fc.constant('patch' as const),
+      pick,
+      change: fc.record(
+        {
+          priority: fc.constantFrom(-1, 0, 0, 5, null),
+          delay: fc.constantFrom(null, 0, 1, 400, 20_000),
+          ttl: fc.constantFrom(null, 300, 10_000),
+          maxAttempts: fc.constantFrom(1, 3),
+        },
+        { requiredKeys: [] },
+      ),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('bulk' as const),
+      action: fc.constantFrom('cancel' as const, 'retry' as const, 'delete' as const, 'purge' as const),
+      priority: fc.constantFrom(-1, 0, 5),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('pause' as const), paused: fc.boolean() }) },
   {
     weight: 8,

@@ -4,13 +4,14 @@ interface Order {
   body?: string;
   headers?: Record<string, string>;
   /** `throw`: an uncaught exception; `timeout`: one that looks like a timeout of its own; `hang`: no answer; `gate`: see below. */
-  do?: 'throw' | 'timeout' | 'hang' | 'gate';
+  do?: 'throw' | 'timeout' | 'hang' | 'gate' | 'throw-then-gate';
   /** Answers once `/open?gate=…` was called. */
   gate?: string;
 }
 
 interface Job {
   id: string;
+  attempt: number;
   args: [Order?];
 }
 
@@ -52,10 +53,11 @@ export default {
       run.aborted = true;
     });
     const order = job.args[0] ?? {};
-    if (order.do === 'throw') throw new Error('uncaught in the handler Worker');
+    if (order.do === 'throw' || (order.do === 'throw-then-gate' && job.attempt === 1))
+      throw new Error('uncaught in the handler Worker');
     if (order.do === 'timeout') throw new DOMException('something else took too long', 'TimeoutError');
     if (order.do === 'hang') await scheduler.wait(60_000);
-    if (order.do === 'gate') await passGate(order.gate ?? '');
+    if (order.do === 'gate' || order.do === 'throw-then-gate') await passGate(order.gate ?? '');
     return new Response(order.body ?? null, { status: order.status ?? 200, headers: order.headers ?? {} });
   },
 };

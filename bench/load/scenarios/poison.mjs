@@ -16,6 +16,11 @@ export const columns = [
   ...['poison_attempts', 'isolate_deaths', 'ms'],
 ];
 
+/** What is wrong with the outcome, if anything. */
+export function verdict([{ good, completed, good_lost }]) {
+  return good_lost > 0 || completed < good ? `${good_lost} good jobs were lost to the poison one.` : undefined;
+}
+
 /** Runs on a server of its own, beside the process that is killed. */
 export async function start() {
   const host = await startPoisonHost();

@@ -2,12 +2,12 @@
 import { Hono } from 'hono';
 import { v7 as uuidv7 } from 'uuid';
 import { type Env, readConfig } from '../../config';
-import { notFound, type Outcome, unwrap } from '../../job/errors';
+import { ApiError, type ErrorData, notFound, type Outcome, unwrap } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { variablesLayer } from '../../job/retry/variables';
 import { formatInstant } from '../../job/time';
 import type { WorkflowApi, WorkflowView } from '../../workflow/api';
-import { parseWorkflow } from '../../workflow/parse';
+import { parseWorkflow, type StepCheck } from '../../workflow/parse';
 import { jobsBelow, nodeAt, pathOf } from '../../workflow/plan';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
@@ -27,7 +27,9 @@ export function workflowRoutes(): Hono<AppEnv> {
   routes.post('/workflows', async (c) => {
     // A workflow must not be accepted whose jobs would be under no retry policy at all.
     variablesLayer(readConfig(c.env).retryVariables);
-    const { id = uuidv7(), ...workflow } = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
+    const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
+    const { id = uuidv7(), checks, ...workflow } = parsed;
+    await checkAtQueues(c.env, checks);
     const view = unwrap(await workflowObject(c.env, id).create(id, workflow));
     return answer(c, view, 201, { Location: `/ojs/v1/workflows/${id}` });
   });
@@ -52,6 +54,29 @@ export function workflowRoutes(): Hono<AppEnv> {
   routes.post('/workflows/:id/cancel', cancel);
   routes.get('/workflows/:id/progress', progress);
   return routes;
+}
+
+/** Asks every queue whether it would take its jobs. @throws {ApiError} as for a single job, naming which one */
+async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<void> {
+  const byQueue = new Map<string, StepCheck[]>();
+  for (const check of checks) byQueue.set(check.queue, [...(byQueue.get(check.queue) ?? []), check]);
+  await inParallel([...byQueue], async ([queue, list]) => {
+    const jobs = list.map(({ job }) => job);
+    const checked = await queueObject(env, queue).checkJobs(queue, jobs);
+    if (!checked.ok) throw new ApiError(located(checked.error, list));
+  });
+}
+
+/** An error about one job of a queue, with its path in the workflow; one about the queue itself stays as it is. */
+function located(error: ErrorData, list: readonly StepCheck[]): ErrorData {
+  const { index = 0, field, ...others } = error.details ?? {};
+  const check = typeof index === 'number' ? list[index] : undefined;
+  if (typeof field !== 'string' || !check) return error;
+  return {
+    ...error,
+    message: error.message.startsWith(field) ? `${check.path}.${error.message}` : `${check.path}: ${error.message}`,
+    details: { ...others, field: `${check.path}.${field}`, ...(check.index !== undefined && { index: check.index }) },
+  };
 }
 
 /** Empties every workflow on the list. */

@@ -1,0 +1,99 @@
+/** A thousand jobs in one workflow, and what the jobs of workflows cost in rows written. */
+import { runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { describe, expect, it } from 'vitest';
+import type { QueueApi } from '../../src/queue/api';
+import { counts, type Json, okApi, until } from '../support/http';
+import { countRows, startCounting } from '../support/rows';
+import { begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './support';
+
+const thousand = (queue: string) => Array.from({ length: 1000 }, (_, n) => step(queue, { args: [n] }));
+
+const inStorage = <T>(stub: DurableObjectStub, look: (storage: DurableObjectStorage) => T): Promise<T> =>
+  runInDurableObject(stub, (_, state) => look(state.storage));
+
+/** Completes everything that waits in a queue, a hundred jobs at a time and from inside, because this is not about HTTP. */
+async function drain(queue: string): Promise<number> {
+  let done = 0;
+  for (;;) {
+    const jobs = await fetchJobs(queue);
+    if (jobs.length === 0) return done;
+    await runInDurableObject(env.QUEUES.getByName(queue), (instance) =>
+      Promise.all(
+        jobs.map((one) =>
+          (instance as unknown as QueueApi).ack(queue, {
+            job_id: one.id as string,
+            result: JSON.stringify((one.args as number[])[0]),
+          }),
+        ),
+      ),
+    );
+    done += jobs.length;
+  }
+}
+
+describe('a batch of 999 jobs', () => {
+  it('runs through, calls back once, and hands over every result in its place', async () => {
+    const queue = freshQueue();
+    const callbacks = { on_success: step(`${queue}-cb`) };
+    const id = await begin({ type: 'batch', jobs: thousand(queue).slice(0, 999), callbacks });
+    expect(await workflow(id)).toMatchObject({ jobs_total: 999, metadata: { job_count: 999 } });
+    expect(await drain(queue)).toBe(999);
+    expect(await workflowIn(id, 'completed')).toMatchObject({ jobs_completed: 999, jobs_failed: 0 });
+    const [callback, ...others] = [await fetchOne(`${queue}-cb`), ...(await fetchJobs(`${queue}-cb`))] as [Json];
+    expect(others).toEqual([]);
+    expect(callback.parent_results).toEqual(Array.from({ length: 999 }, (_, n) => n));
+    expect(await counts(queue)).toMatchObject({ completed: 999, depth: 0 });
+  });
+});
+
+describe('a group of 1000 jobs', () => {
+  it('can be cancelled whole', async () => {
+    const queue = freshQueue();
+    const id = await begin({ type: 'group', jobs: thousand(queue) });
+    expect(await okApi('DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled', steps_cancelled: 1000 });
+    expect(await counts(queue)).toMatchObject({ cancelled: 1000, depth: 0 });
+  });
+
+  it('costs few rows beside those of its jobs', async () => {
+    const queue = freshQueue();
+    const queueStub = env.QUEUES.getByName(queue);
+    await okApi('POST', `/ojs/v1/queues/${queue}/pause`);
+    await okApi('POST', `/ojs/v1/queues/${queue}/resume`);
+    await inStorage(queueStub, startCounting);
+    const id = await begin({ type: 'group', jobs: thousand(queue) });
+    const workflowStub = env.WORKFLOWS.getByName(id);
+    await inStorage(workflowStub, startCounting);
+    await drain(queue);
+    await workflowIn(id, 'completed');
+    const left = () =>
+      inStorage(queueStub, ({ sql }) => sql.exec('SELECT 1 FROM workflow_outbox LIMIT 1').toArray().length);
+    await until(async () => (await left()) === 0, 'an empty outbox');
+    const [inQueue, inWorkflow] = [await inStorage(queueStub, countRows), await inStorage(workflowStub, countRows)];
+    // Insert and delete of each job, its share of leases, archive and alarms; and of outbox and starts.
+    expect((inQueue.written - inQueue.alarms) / 1000).toBeLessThan(2.4);
+    expect((inWorkflow.written - inWorkflow.alarms) / 1000).toBeLessThan(0.1);
+  });
+});
+
+describe('a step of a chain, one by one', () => {
+  it('costs three rows in its queue and two in its workflow, besides those of any job and alarms', async () => {
+    const queue = freshQueue();
+    const queueStub = env.QUEUES.getByName(queue);
+    const id = await begin({ type: 'chain', steps: thousand(queue).slice(0, 6) });
+    const workflowStub = env.WORKFLOWS.getByName(id);
+    await work(queue, 0);
+    await until(async () => (await workflow(id)).steps[1]?.job_id, 'the second step');
+    await inStorage(queueStub, startCounting);
+    await inStorage(workflowStub, startCounting);
+    for (let n = 1; n <= 4; n++) {
+      await work(queue, n);
+      await until(async () => (await workflow(id)).steps[n + 1]?.job_id, 'the next step');
+    }
+    const [inQueue, inWorkflow] = [await inStorage(queueStub, countRows), await inStorage(workflowStub, countRows)];
+    // A job alone: insert, lease, delete, archive row with its index entry. Its workflow: start, its end in the outbox, and
+    // the removal of both.
+    expect((inQueue.written - inQueue.alarms) / 4).toBeLessThanOrEqual(5 + 4);
+    expect((inWorkflow.written - inWorkflow.alarms) / 4).toBeLessThanOrEqual(2);
+  });
+});
