@@ -5,8 +5,9 @@
 import { conflict } from '../job/errors';
 import type { JobBody, JobView, RetryInput } from '../job/record';
 import { checkRetry } from '../job/retry/validate';
+import { entersDueIndex } from './due-index';
 import { mustFind, viewOfRow } from './find';
-import { nowWaits, place, waitsNoMore } from './limits/admit';
+import { waitsNoMore } from './limits/admit';
 import type { PatchRequest } from './operations-api';
 import { bodyOf, idOf, isInLine, type JobRow, STATE, stateOf } from './rows';
 import type { QueueState } from './state';
@@ -42,8 +43,9 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   const moment = after.due_at ?? row.waits_since;
   const moves = after.priority !== row.priority || after.due_at !== row.due_at;
   if (row.limit_key !== null && moment !== null && moves) {
+    // It may belong before some that stand ready, and after others: that is for the next claim to see.
     waitsNoMore(q, row);
-    Object.assign(after, place(q, after, moment, now));
+    Object.assign(after, { due_at: moment, waits_since: null });
   }
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
@@ -61,7 +63,11 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   q.depth.gone(row);
   q.depth.added(after);
   if (waitsInLine && after.due_at !== null && q.lineLength !== null) q.lineLength--;
-  if (after.due_at !== null || after.waits_since !== null) nowWaits(q, after, now);
+  if (moves && after.due_at !== null) {
+    entersDueIndex(q, after);
+    if (after.due_at <= now) q.arrived(now, row.type);
+    else q.wake(after.due_at);
+  }
   if (after.expires_at !== null) {
     q.nextExpiry = Math.min(q.nextExpiry, after.expires_at);
     q.wake(after.expires_at);
