@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../support/http';
-import { at, LimitedQueue, virtualClock } from './support';
+import { type ApiAnswer, api, type Json } from '../support/http';
+import { at, LimitedQueue, T0, virtualClock } from './support';
 
 virtualClock();
 
@@ -235,5 +235,34 @@ describe('rates', () => {
     at(60_100);
     await queue.alarm();
     expect(await queue.fetch()).toHaveLength(2);
+  });
+});
+
+describe('what a producer is told', () => {
+  const post = (queue: LimitedQueue, rate_limit: Json) =>
+    api('POST', '/ojs/v1/jobs', { type: 'test.limited', args: [], options: { queue: queue.name, rate_limit } });
+  const told = ({ headers }: ApiAnswer) =>
+    ['Limit', 'Remaining', 'Reset'].map((name) => headers.get(`X-RateLimit-${name}`));
+
+  it('is the rate of the key, how much of it is left, and when there is more', async () => {
+    const queue = new LimitedQueue();
+    const limit = { key: 'r', concurrency: 5, rate: 2, period: 'minute' };
+    expect(told(await post(queue, limit))).toEqual(['2', '2', String(T0 / 1000)]);
+    await queue.fetch();
+    at(1000);
+    expect(told(await post(queue, limit))).toEqual(['2', '1', String(T0 / 1000 + 60)]);
+    await queue.fetch();
+    at(2000);
+    expect(told(await post(queue, limit))).toEqual(['2', '0', String(T0 / 1000 + 60)]);
+  });
+
+  it('is the concurrency of a key without a rate, and nothing where nothing is limited', async () => {
+    const queue = new LimitedQueue();
+    await post(queue, { key: 'c', concurrency: 3 });
+    await queue.fetch();
+    expect(told(await post(queue, { key: 'c', concurrency: 3 })).slice(0, 2)).toEqual(['3', '2']);
+    expect(told(await post(queue, { key: 'unlimited' }))).toEqual([null, null, null]);
+    const plain = await api('POST', '/ojs/v1/jobs', { type: 'test.limited', args: [] });
+    expect(told(plain)).toEqual([null, null, null]);
   });
 });

@@ -84,8 +84,9 @@ export class LimitedQueue {
     return okApi('PUT', `/ojs/v1/queues/${this.name}/config`, config);
   }
 
-  /** The object loses its memory. */
+  /** The object loses its memory. One that has none may be asked to, too. */
   async evict(): Promise<void> {
+    await this.armedAt();
     await evictDurableObject(this.stub);
   }
 
