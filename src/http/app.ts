@@ -22,6 +22,7 @@ import { jobRoutes } from './routes/jobs';
 import { progressRoutes } from './routes/progress';
 import { queueOperationRoutes } from './routes/queue-operations';
 import { queueRoutes } from './routes/queues';
+import { rateLimitRoutes } from './routes/rate-limits';
 import { resultRoutes } from './routes/results';
 import { systemRoutes } from './routes/system';
 import { workerRoutes } from './routes/workers';
@@ -44,6 +45,7 @@ export function createApp(): App {
   app.route(PREFIX + PREFIX, sdkCheckpointRoutes());
   app.route(PREFIX, queueRoutes());
   app.route(PREFIX, queueOperationRoutes());
+  app.route(PREFIX, rateLimitRoutes());
   app.route(PREFIX, deadLetterRoutes());
   app.route(PREFIX, workflowRoutes());
   app.route(PREFIX, eventRoutes());

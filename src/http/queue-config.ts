@@ -6,8 +6,10 @@ import { formatDuration } from '../job/duration';
 import { type Reader, readDuration, readInteger, readList, readObject } from '../job/envelope/fields';
 import { isJobType } from '../job/envelope/names';
 import { invalidRequest, unsupported } from '../job/errors';
+import { readQueueLimits } from '../job/limits/policy';
 import { checkRetryLayer } from '../job/retry/validate';
 import type { QueueApi, QueueConfig } from '../queue/api';
+import { BOUND_SETTINGS, readBackpressure, renderBounds } from './backpressure-config';
 
 /** What {@link QueueApi.configure} takes. */
 export type ConfigChange = Parameters<QueueApi['configure']>[1];
@@ -60,6 +62,8 @@ const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }
   concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
   visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },
   default_timeout: { key: 'default_timeout_ms', read: seconds },
+  ...BOUND_SETTINGS,
+  rate_limit: { key: 'rate_limit', read: readQueueLimits },
   default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
   retention: { key: 'retention', read: readRetention },
   allowed_job_types: { key: 'allowed_job_types', read: readList(100, readTypePattern) },
@@ -71,12 +75,14 @@ const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }
  * @throws {ApiError} 400 for a malformed setting, 422 for one that is not offered
  */
 export function parseQueueConfig(input: Record<string, unknown>): ConfigChange {
+  const { backpressure, ...others } = input;
   const change: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(input)) {
+  for (const [name, value] of Object.entries(others)) {
     const setting = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
     if (setting === undefined) throw notOffered(name);
     change[setting.key] = value === null ? null : setting.read(value, name);
   }
+  if (backpressure !== undefined) Object.assign(change, readBackpressure(backpressure, change));
   return change as ConfigChange;
 }
 
@@ -87,6 +93,8 @@ export function renderQueueConfig(config: QueueConfig): Record<string, unknown> 
     ...(config.concurrency !== undefined && { concurrency: config.concurrency }),
     ...(visibility_timeout_ms !== undefined && { visibility_timeout: visibility_timeout_ms / 1000 }),
     ...(default_timeout_ms !== undefined && { default_timeout: default_timeout_ms / 1000 }),
+    ...renderBounds(config),
+    ...(config.rate_limit !== undefined && { rate_limit: renderQueueLimits(config.rate_limit) }),
     ...(config.allowed_job_types !== undefined && { allowed_job_types: config.allowed_job_types }),
     ...(config.default_retry !== undefined && { default_retry: config.default_retry }),
     ...(retention !== undefined && {
@@ -100,6 +108,13 @@ export function renderQueueConfig(config: QueueConfig): Record<string, unknown> 
         },
       },
     }),
+  };
+}
+
+function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): Record<string, unknown> {
+  return {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }),
   };
 }
 

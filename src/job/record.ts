@@ -3,6 +3,8 @@
  * about it, and its history. Times are epoch milliseconds here; the HTTP layer writes RFC 3339.
  */
 
+import type { LimitPolicy } from './limits/policy';
+
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/retries.md`). */
 export type RetryInput = Record<string, unknown>;
 
@@ -97,6 +99,8 @@ export interface NewJob {
   /** The job layer of the retry policy including `max_attempts`, to be checked over the queue's own layers. */
   retry?: RetryInput;
   unique?: UniquePolicy;
+  /** What limits it. Read by `job/limits`. */
+  limit?: LimitPolicy;
   /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
   superseded?: boolean;
   /** JSON of a {@link JobBody}. */

@@ -1,8 +1,8 @@
 /** Activating a pending job: it was accepted, and now may run. */
 import { conflict } from '../job/errors';
 import type { JobView } from '../job/record';
-import { entersDueIndex } from './enqueue';
 import { mustFind, viewOfRow } from './find';
+import { nowWaits, place } from './limits/admit';
 import { bodyOf, idOf, type JobRow, STATE, stateOf } from './rows';
 import type { QueueState } from './state';
 
@@ -19,19 +19,18 @@ export function activate(q: QueueState, id: string, now: number): JobView {
     });
   }
   const dueAt = Math.max(now, bodyOf(row).scheduled_at ?? now);
-  const after: JobRow = { ...row, state: STATE.waiting, due_at: dueAt, enqueued_at: now };
+  const after: JobRow = { ...row, state: STATE.waiting, ...place(q, row, dueAt, now), enqueued_at: now };
   q.sql
     .exec(
-      'UPDATE jobs SET state = ?, due_at = ?, enqueued_at = ? WHERE key = ?',
+      'UPDATE jobs SET state = ?, due_at = ?, waits_since = ?, enqueued_at = ? WHERE key = ?',
       after.state,
       after.due_at,
+      after.waits_since,
       after.enqueued_at,
       row.key,
     )
     .toArray();
-  entersDueIndex(q, after);
-  if (dueAt <= now) q.arrived(now, row.type);
-  else q.wake(dueAt);
+  nowWaits(q, after, now);
   q.events.add('job.enqueued', idOf(q.route, row), now, { job_type: row.type, attempt: 0 });
   return viewOfRow(q, after, now);
 }

@@ -6,11 +6,13 @@
  * never writes; a write is answered only when it is durable (the runtime's output gate).
  */
 import type { Outcome } from '../job/errors';
+import type { Limits } from '../job/limits/policy';
 import type { JobRecord, JobState, JobView, LowerLayers, NewJob, RetryInput, UniquePolicy } from '../job/record';
 import type { StepStart, WorkflowSummary } from '../workflow/api';
 import type { StoredCheckpoint } from './checkpoint-table';
 import type { CronDirectoryApi, CronQueueApi } from './cron-api';
 import type { JobFilter } from './filter';
+import type { LimitStanding, LimitsApi } from './limits/api';
 import type { IdempotencyKey, OperationsApi, RememberedAnswer } from './operations-api';
 
 /** What the producer needs to build its envelopes: one entry for each job, in the order given. */
@@ -24,6 +26,17 @@ export interface EnqueuedJob {
   layers: LowerLayers;
   /** It existed already, and the unique policy of the entry said to leave it at that. */
   deduplicated?: true;
+  /** In the first of a request: the queue is nearly full. */
+  pressure?: QueuePressure;
+  /** In the only one of a request: where it leaves the key that limits it. */
+  standing?: LimitStanding;
+}
+
+/** How full a bounded queue is. */
+export interface QueuePressure {
+  /** Jobs that have not ended. */
+  depth: number;
+  bound: number;
 }
 
 /** Asks about a fingerprint on behalf of a newcomer to another queue. */
@@ -177,6 +190,16 @@ export interface QueueConfig {
   /** Retention in ms of each terminal state. */
   retention?: { completed?: number; discarded?: number; cancelled?: number };
   dead_letter?: { max_age?: number; max_count?: number };
+  /** What holds for all its jobs together: attempts at once, starts in a period. */
+  rate_limit?: Pick<Limits, 'concurrency' | 'rate'>;
+  /** Jobs that have not ended, at most. */
+  max_depth?: number;
+  /** Bytes of their bodies, at most. */
+  max_bytes?: number;
+  /** What becomes of a job for which there is no room. Default `reject`. */
+  overflow?: 'reject' | 'drop_oldest';
+  /** From this part of `max_depth` on producers are warned, 0 … 1. Default 0.8. */
+  warning_threshold?: number;
   /** Types that are taken; an entry may end in `*`. Default: all. */
   allowed_job_types?: string[];
 }
@@ -229,7 +252,7 @@ export interface HeldJob {
   lease_expires_at: number;
 }
 
-export interface QueueApi extends CronQueueApi, OperationsApi {
+export interface QueueApi extends CronQueueApi, OperationsApi, LimitsApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up

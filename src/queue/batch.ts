@@ -12,8 +12,10 @@ import { unavailable } from '../job/errors';
 import { decodeId, isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from './api';
-import { announce, dueAtOf, entersDueIndex, planJobs, writeRow } from './enqueue';
+import { checkRoom, isBounded, shedSurplus } from './backpressure';
+import { announce, arrivalOf, dueAtOf, planJobs, writeRow } from './enqueue';
 import { recallAnswer, rememberAnswer } from './idempotency';
+import { learn, nowWaits, place, policyOf } from './limits/admit';
 import type { RememberedAnswer } from './operations-api';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
@@ -84,6 +86,7 @@ export function prepareBatch(
 ): EnqueueReceipt {
   refuseGivenUp(q, batch, now);
   const plan = planJobs(q, jobs, now);
+  if (isBounded(q)) checkRoom(q, arrivalOf(plan));
   const held: Held = { coordinator, jobs: [] };
   const receipt: EnqueuedJob[] = [];
   const keys: number[] = [];
@@ -93,7 +96,7 @@ export function prepareBatch(
       return;
     }
     const { job, replaces } = placement;
-    const row = writeRow(q, job, { line: false, state: STATE.held, dueAt: null }, now);
+    const row = writeRow(q, job, { line: false, state: STATE.held, due_at: null, waits_since: null }, now);
     keys[index] = row.key;
     if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
     const fate: Fate = { key: row.key, dueAt: dueAtOf(job, now), pending: job.pending === true };
@@ -172,13 +175,20 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
   for (const fate of held.jobs) {
     const row = q.sql.exec<JobRow>(`SELECT * FROM jobs WHERE key = ? AND state = ${STATE.held}`, fate.key).toArray()[0];
     if (!row) continue;
+    const policy = row.limit_key === null ? undefined : policyOf(q, row);
+    if (policy) learn(q, policy, now);
     const real = realRow(row, fate);
-    q.sql.exec('UPDATE jobs SET state = ?, due_at = ? WHERE key = ?', real.state, real.due_at, real.key).toArray();
-    if (real.due_at !== null) {
-      entersDueIndex(q, real);
-      if (real.due_at <= now) q.arrived(now, real.type);
-      else q.wake(real.due_at);
-    }
+    if (!fate.pending) Object.assign(real, place(q, real, fate.dueAt, now, policy));
+    q.sql
+      .exec(
+        'UPDATE jobs SET state = ?, due_at = ?, waits_since = ? WHERE key = ?',
+        real.state,
+        real.due_at,
+        real.waits_since,
+        real.key,
+      )
+      .toArray();
+    if (!fate.pending) nowWaits(q, real, now);
     if (real.expires_at !== null) {
       q.nextExpiry = Math.min(q.nextExpiry, real.expires_at);
       q.wake(real.expires_at);
@@ -187,6 +197,7 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
     for (const key of [...(fate.replaces ?? []), ...(fate.superseded ? [fate.key] : [])]) cancelKey(q, key, now);
   }
   forget(q, batch, 'participant');
+  if (isBounded(q)) shedSurplus(q, now);
 }
 
 /** Removes the held jobs. Idempotent; without effect once the batch is committed. */
@@ -202,6 +213,7 @@ export function abortBatch(q: QueueState, batch: string): void {
       .toArray()[0];
     if (!row) continue;
     q.recordSequence(key);
+    q.depth.gone(row);
     q.sql.exec('DELETE FROM jobs WHERE key = ?', key).toArray();
     if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
     forgetRow(q.sql, { key, body: row.body });

@@ -5,9 +5,10 @@ import { deleteArchived } from './archive';
 import { cancel } from './cancel';
 import { removeEnded } from './end';
 import { find, rowByKey } from './find';
+import { waitsNoMore } from './limits/admit';
 import type { BulkAction, BulkItem } from './operations-api';
 import { redrive } from './redrive';
-import { idOf, type JobRow, STATE, stateOf } from './rows';
+import { idOf, isInLine, type JobRow, stateOf } from './rows';
 import type { QueueState } from './state';
 import { noteFailure } from './workflow-outbox';
 
@@ -32,7 +33,10 @@ export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: nu
 export function removeWaiting(q: QueueState, row: JobRow, reason: 'purged' | 'queue_deleted', now: number): void {
   const active = q.leases.active.get(row.key);
   if (active) q.leases.release(active);
-  else if (row.state === STATE.waiting && row.due_at === null && q.lineLength !== null) q.lineLength--;
+  else {
+    if (isInLine(row) && q.lineLength !== null) q.lineLength--;
+    waitsNoMore(q, row);
+  }
   removeEnded(q, row);
   noteFailure(q, row, false, { reason }, now);
   q.events.add('job.discarded', idOf(q.route, row), now, {

@@ -3,7 +3,8 @@ import { conflict } from '../job/errors';
 import type { JobView } from '../job/record';
 import { end } from './end';
 import { mustFind, rowByKey, viewOfRow } from './find';
-import { historyOf, idOf, type JobRow, STATE, stateOf } from './rows';
+import { waitsNoMore } from './limits/admit';
+import { historyOf, idOf, isInLine, type JobRow, STATE, stateOf } from './rows';
 import type { QueueState } from './state';
 
 /** Cancels a job. @throws {ApiError} 404; 409 when it has ended already */
@@ -26,7 +27,8 @@ export function cancel(q: QueueState, id: string, now: number): JobView {
     q.leases.release(active);
     end(q, { ...row, attempt: active.attempt, claims: active.claim }, STATE.cancelled, history, now);
   } else {
-    if (row.due_at === null && row.state === STATE.waiting && q.lineLength !== null) q.lineLength--;
+    if (isInLine(row) && q.lineLength !== null) q.lineLength--;
+    waitsNoMore(q, row);
     end(q, row, STATE.cancelled, history, now);
   }
   const after = rowByKey(q, row.key) as JobRow;

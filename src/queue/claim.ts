@@ -8,6 +8,8 @@ import { expire } from './expire';
 import { viewForRunner } from './find';
 import { selectReady } from './lanes';
 import type { Active } from './leases';
+import { LimitJudge, noteStarts } from './limits/judge';
+import { startsLeft } from './limits/queue-limit';
 import { idOf, type JobRow, readableBody } from './rows';
 import { quarantine } from './settle';
 import { DEFAULTS, type QueueState } from './state';
@@ -54,6 +56,7 @@ export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number):
         visibilityMs,
         timeoutAt: now + terms.timeoutMs(body),
         indexed: row.due_at !== null,
+        ...(row.limit_key !== null && { limitKey: row.limit_key }),
         ...(terms.workerId !== undefined && { workerId: terms.workerId }),
         ...(terms.target !== undefined && { target: terms.target }),
         ...(typeof directive === 'string' && { directive }),
@@ -89,19 +92,15 @@ export function passOver(q: QueueState, row: JobRow, now: number, expired: JobRo
 /** Characters of checkpoints in one answer at most, unless a single one is larger. */
 const MAX_CHECKPOINT_CHARS = 8 * 1024 * 1024;
 
+/** So many jobs without room for their key, found by one selection, mean that it may have seen nothing else. */
+export const CROWD = 1_000;
+
+/** Selections that one claim makes to get past such a crowd. */
+const MAX_SELECTIONS = 8;
+
 /** A claim by a worker that pulls: the next jobs, in order. A paused queue gives none. */
 export function claim(q: QueueState, request: ClaimRequest, now: number): JobView[] {
   if (q.paused) return [];
-  const expired: JobRow[] = [];
-  let carried = 0;
-  const rows = selectReady(q, q.pullScan, now, request.count, (row) => {
-    if (passOver(q, row, now, expired)) return 'pass';
-    const size = q.checkpoints.sizeOf(row.key);
-    if (carried > 0 && carried + size > MAX_CHECKPOINT_CHARS) return 'hold';
-    carried += size;
-    return 'take';
-  });
-  for (const row of expired) expire(q, row, now);
   const terms: Terms = {
     ...(request.worker_id !== undefined && { workerId: request.worker_id }),
     timeoutMs: (body) => body.timeout_ms ?? q.settings.default_timeout_ms ?? DEFAULTS.timeoutMs,
@@ -111,5 +110,38 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): JobVie
       q.settings.visibility_timeout_ms ??
       DEFAULTS.visibilityMs,
   };
-  return grant(q, rows, terms, now).map(({ row }) => viewForRunner(q, row, now));
+  const claimed: Claimed[] = [];
+  for (let selections = 0; selections < MAX_SELECTIONS; selections++) {
+    const limit = Math.min(request.count - claimed.length, startsLeft(q, now));
+    if (limit <= 0) break;
+    const { jobs, refused } = claimOnce(q, limit, terms, now);
+    claimed.push(...jobs);
+    if (refused < CROWD) break;
+    // Whoever waits looks again, even if this claim does not come to the end of the crowd.
+    q.workArrived = true;
+  }
+  return claimed.map(({ row }) => viewForRunner(q, row, now));
+}
+
+function claimOnce(q: QueueState, limit: number, terms: Terms, now: number): { jobs: Claimed[]; refused: number } {
+  const expired: JobRow[] = [];
+  const judge = new LimitJudge(q, now);
+  let carried = 0;
+  const rows = selectReady(q, q.pullScan, now, limit, (row) => {
+    if (passOver(q, row, now, expired)) return 'pass';
+    const size = q.checkpoints.sizeOf(row.key);
+    if (carried > 0 && carried + size > MAX_CHECKPOINT_CHARS) return 'hold';
+    if (!judge.allows(row)) return 'pass';
+    carried += size;
+    judge.count(row);
+    return 'take';
+  });
+  for (const row of expired) expire(q, row, now);
+  const jobs = grant(q, rows, terms, now);
+  noteStarts(
+    q,
+    jobs.map(({ row }) => row),
+    now,
+  );
+  return { jobs, refused: judge.settle() };
 }

@@ -23,6 +23,8 @@ export interface CommitHooks {
    * it fails, and reports its failure itself.
    */
   chores: (q: QueueState, now: number, when: 'before' | 'after') => Chore[];
+  /** Runs after each operation and each chore, as a part of it. */
+  follow: (q: QueueState, now: number) => void;
   /** Runs after a commit that made jobs available. */
   workArrived: () => void;
   /** Runs after every commit. */
@@ -114,6 +116,7 @@ export class Committer {
         }
         this.doChores('after', now);
         q.archive.flush();
+        q.limiters.flush();
         q.workflows.flush();
         if (Number.isFinite(q.wanted)) this.clock.arm(q.wanted, now);
       });
@@ -161,7 +164,13 @@ export class Committer {
       workArrived: q.workArrived,
     };
     try {
-      return { value: storage.transactionSync(() => run(now)) };
+      return {
+        value: storage.transactionSync(() => {
+          const value = run(now);
+          this.hooks.follow(q, now);
+          return value;
+        }),
+      };
     } catch (error) {
       q.events.rollback(before.events);
       q.archive.rollback(before.archived);

@@ -14,7 +14,7 @@ type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead
 export function end(q: QueueState, row: JobRow, state: Ended, history: JobHistory, now: number): void {
   q.sql
     .exec(
-      'UPDATE jobs SET state = ?, attempt = ?, claims = ?, due_at = NULL, ended_at = ?, history = ? WHERE key = ?',
+      'UPDATE jobs SET state = ?, attempt = ?, claims = ?, due_at = NULL, waits_since = NULL, ended_at = ?, history = ? WHERE key = ?',
       state,
       row.attempt,
       row.claims,
@@ -23,6 +23,7 @@ export function end(q: QueueState, row: JobRow, state: Ended, history: JobHistor
       row.key,
     )
     .toArray();
+  q.depth.gone(row);
   const kind = state === STATE.cancelled ? 'cancelled' : state === STATE.dead ? 'dead' : 'discarded';
   q.wake(now + q.retentionMs(kind));
   noteFailure(q, row, state === STATE.cancelled, history, now);
@@ -53,7 +54,8 @@ function capDeadLetters(q: QueueState): void {
 }
 
 /** Deletes a row that has ended, for good. */
-export function removeEnded(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'state' | 'body'>): void {
+export function removeEnded(q: QueueState, row: JobRow): void {
+  if (row.ended_at === null) q.depth.gone(row);
   q.recordSequence(row.key);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
   q.progress.remove(row.key);

@@ -16,6 +16,8 @@ import { Committer } from './commit';
 import { CronDuties } from './cron-duties';
 import { expireDue } from './expire';
 import { nextDue } from './lanes';
+import { lookAtDueKeys, seeToTouched } from './limits/admit';
+import { queueOpensAt } from './limits/queue-limit';
 import { OperationDuties } from './operation-duties';
 import { nextPrune, prune } from './prune';
 import { Pump } from './pump';
@@ -75,7 +77,10 @@ export class QueueEngine {
       tidy: (q, now) => {
         rescueOverdue(q, now, random);
         expireDue(q, now);
+        lookAtDueKeys(q, now);
+        seeToTouched(q, now);
       },
+      follow: (q, now) => seeToTouched(q, now),
       chores: (q, now, when) => this.crons.chores(q, now, when),
       workArrived: () => {
         this.pump.start();
@@ -177,7 +182,9 @@ export class QueueEngine {
       const outcome = await this.write((now) => claim(this.q, request, now));
       const now = this.host.now();
       if (!outcome.ok || outcome.value.length > 0 || now >= deadline) return outcome;
-      const next = Math.min(nextDue(this.q, now) ?? deadline, this.q.leases.earliest, this.q.crons.nextAt, deadline);
+      const { q } = this;
+      const opens = Math.min(q.limiters.nextCheck, queueOpensAt(q, now) ?? deadline);
+      const next = Math.min(nextDue(q, now) ?? deadline, q.leases.earliest, q.crons.nextAt, opens, deadline);
       await this.waiters.wait(Math.max(1, next - now));
     }
   }
@@ -230,6 +237,7 @@ export class QueueEngine {
         lease: q.leases.earliest,
         expiry: q.nextExpiry,
         prune: nextPrune(q),
+        limit: q.limiters.nextCheck,
         batch: nextBatchCheck(q),
         cron: this.crons.nextMoment(now),
         workflow: this.workflows.nextMoment(now),

@@ -5,16 +5,24 @@ import type { JobRecord, NewJob } from '../job/record';
 import type { RetryLayers } from '../job/retry/resolve';
 import { checkRetry } from '../job/retry/validate';
 import type { EnqueuedJob, EnqueueReceipt } from './api';
+import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
+import { bytesOf } from './depth';
 import { find, viewOf } from './find';
 import { checkType, refuseNewcomers } from './intake';
+import { learn, nowWaits, type Place, place } from './limits/admit';
+import { standingOf } from './limits/report';
 import { type JobRow, recordOf, STATE } from './rows';
 import type { QueueState } from './state';
 import { cancelKey, existingJob, type Placement, UniquePlanner } from './unique';
 import { remember } from './unique-keys';
 
 const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body)
-  VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)`;
+  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, limit_key,
+   waits_since)
+  VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?)`;
+
+/** Neither in the due index nor behind a key. */
+const NOWHERE: Place = { due_at: null, waits_since: null };
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
@@ -88,11 +96,12 @@ export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): P
 function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
+  const isAlone = plan.placements.length === 1;
   const arrived = (row: JobRow, index: number) => {
     keys[index] = row.key;
     const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
     announce(q, record, now);
-    jobs[index] = { record, layers: q.layersFor(row.type) };
+    jobs[index] = { record, layers: q.layersFor(row.type), ...(isAlone && standingAfter(q, row, now)) };
   };
   for (let index = 0; index < plan.placements.length; index++) {
     const run = plainRun(plan.placements, index, now);
@@ -122,6 +131,12 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
   return { jobs };
 }
 
+/** Where a job that just arrived leaves the key that limits it. */
+function standingAfter(q: QueueState, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
+  const standing = row.limit_key === null ? undefined : standingOf(q, row.limit_key, now);
+  return standing ? { standing } : {};
+}
+
 /** Notes the event of a job's arrival. */
 export function announce(q: QueueState, record: JobRecord, now: number): void {
   q.events.add(record.state === 'scheduled' ? 'job.scheduled' : 'job.enqueued', record.id, now, {
@@ -131,9 +146,26 @@ export function announce(q: QueueState, record: JobRecord, now: number): void {
   });
 }
 
-/** Checks and inserts. @throws {ApiError} as {@link planJobs}; then nothing was written */
+/** What a plan adds to the queue. What it replaces goes at the same time. */
+export function arrivalOf(plan: Plan): Arrival {
+  const arrival: Arrival = { jobs: 0, bytes: 0 };
+  for (const placement of plan.placements) {
+    if ('existing' in placement || placement.job.superseded) continue;
+    arrival.jobs += 1 - placement.replaces.length;
+    arrival.bytes += bytesOf(placement.job);
+  }
+  return arrival;
+}
+
+/** Checks and inserts. @throws {ApiError} as {@link planJobs}, 429 when the queue is full; then nothing was written */
 export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
-  return insertJobs(q, planJobs(q, jobs, now), now);
+  const plan = planJobs(q, jobs, now);
+  if (!isBounded(q)) return insertJobs(q, plan, now);
+  makeRoom(q, arrivalOf(plan), now);
+  const receipt = insertJobs(q, plan, now);
+  const pressure = pressureOf(q);
+  if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
+  return receipt;
 }
 
 /** A run of plain jobs is inserted by one statement from this length on; below, the detour costs more than it saves. */
@@ -175,14 +207,15 @@ function insertRun(q: QueueState, run: readonly NewJob[], now: number): JobRow[]
       JSON.stringify(run.map((job) => job.body)),
     )
     .toArray();
+  for (const job of run) q.depth.added(job);
   if (q.lineLength !== null) q.lineLength += run.length;
   q.arrived(now, type);
-  return run.map((job, index) => newRow(job, { key: first + index, state: STATE.waiting, dueAt: null }, now));
+  return run.map((job, index) => newRow(job, { key: first + index, state: STATE.waiting, ...NOWHERE }, now));
 }
 
-/** Does the job stand in the line: available now, of default priority? */
+/** Does the job stand in the line: available now, of default priority, not limited? */
 function isImmediate(job: NewJob, now: number): boolean {
-  return dueAtOf(job, now) === now && job.priority === 0 && !job.pending;
+  return dueAtOf(job, now) === now && job.priority === 0 && !job.pending && !job.limit;
 }
 
 /** The moment at which a new job becomes available, epoch ms. */
@@ -191,41 +224,40 @@ export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
 }
 
 function insert(q: QueueState, job: NewJob, now: number): JobRow {
-  const dueAt = dueAtOf(job, now);
-  const immediate = isImmediate(job, now);
-  const row = writeRow(
-    q,
-    job,
-    {
-      line: immediate,
-      state: job.pending ? STATE.pending : STATE.waiting,
-      dueAt: immediate || job.pending ? null : dueAt,
-    },
-    now,
-  );
-  if (immediate) {
+  const line = isImmediate(job, now);
+  if (job.limit) learn(q, job.limit, now);
+  const at = line || job.pending ? NOWHERE : placeOf(q, job, now);
+  const row = writeRow(q, job, { line, state: job.pending ? STATE.pending : STATE.waiting, ...at }, now);
+  if (line) {
     if (q.lineLength !== null) q.lineLength++;
     q.arrived(now, row.type);
-  } else if (row.due_at !== null) {
-    entersDueIndex(q, row);
-    if (row.due_at <= now) q.arrived(now, row.type);
-    else q.wake(row.due_at);
+  } else if (!job.pending) {
+    nowWaits(q, row, now);
   }
   return row;
+}
+
+function placeOf(q: QueueState, job: NewJob, now: number): Place {
+  return place(q, { ...job, limit_key: job.limit?.key ?? null }, dueAtOf(job, now), now, job.limit);
 }
 
 /** Writes the row of a new job under the next sequence number, and its alias if it has one. */
 export function writeRow(
   q: QueueState,
   job: NewJob,
-  place: { line: boolean; state: number; dueAt: number | null },
+  at: Place & { line: boolean; state: number },
   now: number,
 ): JobRow {
   const sequence = q.nextSequence++;
-  const row = newRow(job, { ...place, key: place.line ? sequence : LANE_BIT + sequence }, now);
+  const row = newRow(job, { ...at, key: at.line ? sequence : LANE_BIT + sequence }, now);
   q.sql
-    .exec(INSERT, row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body)
+    .exec(
+      INSERT,
+      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body],
+      ...[row.limit_key, row.waits_since],
+    )
     .toArray();
+  q.depth.added(row);
   if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
   if (row.expires_at !== null) {
     q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
@@ -235,14 +267,14 @@ export function writeRow(
 }
 
 /** The row of a job that is new at `now`. */
-function newRow(job: NewJob, place: { key: number; state: number; dueAt: number | null }, now: number): JobRow {
+function newRow(job: NewJob, at: Place & { key: number; state: number }, now: number): JobRow {
   return {
-    key: place.key,
+    key: at.key,
     alias: job.id ?? null,
-    state: place.state,
+    state: at.state,
     type: job.type,
     priority: job.priority,
-    due_at: place.dueAt,
+    due_at: at.due_at,
     attempt: 0,
     claims: 0,
     created_at: now,
@@ -251,12 +283,7 @@ function newRow(job: NewJob, place: { key: number; state: number; dueAt: number 
     ended_at: null,
     body: job.body,
     history: null,
+    limit_key: job.limit?.key ?? null,
+    waits_since: at.waits_since,
   };
-}
-
-/** A row was put into the due index: cursors and priorities must know. */
-export function entersDueIndex(q: QueueState, row: Pick<JobRow, 'priority' | 'due_at' | 'attempt' | 'key'>): void {
-  const position = { at: row.due_at as number, attempt: row.attempt, key: row.key };
-  q.priorities.add(row.priority);
-  for (const scan of q.scans()) scan.entered(row.priority, position);
 }

@@ -32,10 +32,10 @@ export class Scan {
   exact = true;
   readonly due = new Map<number, Position>();
 
-  /** A row was put into the due index: it must not lie behind the cursor. */
+  /** A row was put into the due index: it must not lie behind the cursor, and what lies before it need not be read again. */
   entered(priority: number, position: Position): void {
     const cursor = this.due.get(priority);
-    if (cursor && compare(position, cursor) <= 0) this.due.delete(priority);
+    if (cursor && compare(position, cursor) <= 0) this.due.set(priority, { ...position, key: position.key - 1 });
   }
 
   /** Starts over: after an error, or when what the consumer wants has changed. */

@@ -38,6 +38,8 @@ export interface Active {
   orphaned?: true;
   /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
   solo?: true;
+  /** The key it counts under, if it is limited. */
+  limitKey?: string;
   /** Did the job come from the due index (true) or from the line of immediate jobs? */
   indexed: boolean;
   /** `options.metadata.test_directive`, read by heartbeats when test hooks are on. */
@@ -96,7 +98,15 @@ export class LeaseTable {
   /** Sequence numbers below this are on record outside the jobs themselves. */
   recordedSequence = 1;
 
+  /** Running attempts of each key that limits any. */
+  readonly runningByKey = new Map<string, number>();
+
   private readonly live = new Map<number, Set<number>>();
+  /** Keys of attempts that ended since the last look. */
+  private readonly freed = new Set<string>();
+  private anyFreed = false;
+  /** A lease could not be read when memory was rebuilt: which jobs it held is unknown. */
+  hasLost = false;
   private free: number[] = [];
   private nextId = 1;
 
@@ -105,6 +115,9 @@ export class LeaseTable {
   /** Rebuilds memory from storage: entries count only if their job still waits for exactly that claim to end. */
   load(): void {
     this.active.clear();
+    this.runningByKey.clear();
+    this.freed.clear();
+    this.anyFreed = false;
     this.live.clear();
     this.free = [];
     this.earliest = Number.POSITIVE_INFINITY;
@@ -126,9 +139,10 @@ export class LeaseTable {
       const claims = this.claimsOf(lease.e.map((entry) => entry[0]));
       const members = new Set<number>();
       for (const [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type, directive] of lease.e) {
-        if (claims.get(key) !== claim - 1) continue;
+        const job = claims.get(key);
+        if (job?.claims !== claim - 1) continue;
         members.add(key);
-        this.active.set(key, {
+        this.begin({
           key,
           type,
           claim,
@@ -143,6 +157,7 @@ export class LeaseTable {
           ...(lease.w !== undefined && { workerId: lease.w }),
           ...(lease.t !== undefined && { target: lease.t, orphaned: true as const }),
           ...(directive !== undefined && { directive }),
+          ...(job.limit_key !== null && { limitKey: job.limit_key }),
         });
         this.earliest = Math.min(this.earliest, expiresAt, lease.t === undefined ? timeoutAt : expiresAt);
       }
@@ -150,17 +165,18 @@ export class LeaseTable {
       else this.free.push(id);
     }
     // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
+    this.hasLost = unreadable;
     if (unreadable) this.head = 0;
   }
 
-  private claimsOf(keys: number[]): Map<number, number> {
+  private claimsOf(keys: number[]): Map<number, { claims: number; limit_key: string | null }> {
     const rows = this.sql
-      .exec<{ key: number; claims: number }>(
-        `SELECT key, claims FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND state = ${STATE.waiting}`,
+      .exec<{ key: number; claims: number; limit_key: string | null }>(
+        `SELECT key, claims, limit_key FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND state = ${STATE.waiting}`,
         JSON.stringify(keys),
       )
       .toArray();
-    return new Map(rows.map((row) => [row.key, row.claims]));
+    return new Map(rows.map((row) => [row.key, row]));
   }
 
   /** Writes one lease for a batch of claims. One row written. */
@@ -171,7 +187,7 @@ export class LeaseTable {
     const members = new Set<number>();
     for (const entry of batch) {
       members.add(entry.key);
-      this.active.set(entry.key, { ...entry, leaseId: id });
+      this.begin({ ...entry, leaseId: id });
       this.earliest = Math.min(this.earliest, entry.expiresAt, entry.timeoutAt);
     }
     this.live.set(id, members);
@@ -182,7 +198,7 @@ export class LeaseTable {
 
   /** Forgets a running attempt; the job's row already says that it is over. No row written. */
   release(active: Active): void {
-    this.active.delete(active.key);
+    this.over(active);
     const members = this.live.get(active.leaseId);
     if (!members) return;
     members.delete(active.key);
@@ -190,6 +206,36 @@ export class LeaseTable {
       this.live.delete(active.leaseId);
       this.free.push(active.leaseId);
     }
+  }
+
+  /** Has an attempt ended since the last call of {@link takeFreed}? */
+  get hasFreed(): boolean {
+    return this.anyFreed;
+  }
+
+  /** The keys of the attempts that ended since the last call. */
+  takeFreed(): string[] {
+    const keys = [...this.freed];
+    this.freed.clear();
+    this.anyFreed = false;
+    return keys;
+  }
+
+  private begin(active: Active): void {
+    this.active.set(active.key, active);
+    const { limitKey } = active;
+    if (limitKey !== undefined) this.runningByKey.set(limitKey, (this.runningByKey.get(limitKey) ?? 0) + 1);
+  }
+
+  private over(active: Active): void {
+    if (!this.active.delete(active.key)) return;
+    this.anyFreed = true;
+    const { limitKey } = active;
+    if (limitKey === undefined) return;
+    this.freed.add(limitKey);
+    const running = (this.runningByKey.get(limitKey) ?? 0) - 1;
+    if (running > 0) this.runningByKey.set(limitKey, running);
+    else this.runningByKey.delete(limitKey);
   }
 
   /** Moves the end of these leases to now + their own length (or `visibilityMs`). One row written per lease. */

@@ -48,10 +48,10 @@ import { getMany } from './get-many';
 import { heartbeat } from './heartbeat';
 import { heldBy, releaseHeld } from './held';
 import { once } from './idempotency';
+import { LimitsObject } from './limits/object';
 import { deadLetters, list } from './list';
 import type { OperationDuties } from './operation-duties';
 import type { IdempotencyKey, RememberedAnswer } from './operations-api';
-import { OperationsObject } from './operations-object';
 import { progressOf, reportProgress } from './progress';
 import { deadLetterRow, deleteDeadLetter, type RedriveOptions, redrive } from './redrive';
 import { ack, nack } from './report';
@@ -67,7 +67,7 @@ import { cancelSteps, startSteps } from './workflow-steps';
 
 type Operation<T> = (q: QueueState, now: number) => T;
 
-export class QueueObject extends OperationsObject implements QueueApi {
+export class QueueObject extends LimitsObject implements QueueApi {
   private engine: QueueEngine | undefined;
   private opening: Promise<QueueEngine> | undefined;
   private clock!: AlarmClock;

@@ -5,10 +5,11 @@
 import { conflict } from '../job/errors';
 import type { JobBody, JobView, RetryInput } from '../job/record';
 import { checkRetry } from '../job/retry/validate';
-import { entersDueIndex } from './enqueue';
+import { entersDueIndex } from './due-index';
 import { mustFind, viewOfRow } from './find';
+import { waitsNoMore } from './limits/admit';
 import type { PatchRequest } from './operations-api';
-import { bodyOf, idOf, type JobRow, STATE, stateOf } from './rows';
+import { bodyOf, idOf, isInLine, type JobRow, STATE, stateOf } from './rows';
 import type { QueueState } from './state';
 
 /** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
@@ -37,22 +38,32 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
     if (row.state === STATE.waiting) after.due_at = dueAfter(row, state === 'available', start, now);
   }
   // Only the due index knows priorities. A job from the line goes to where it stood there.
-  const waitsInLine = row.state === STATE.waiting && row.due_at === null;
+  const waitsInLine = isInLine(row);
   if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
+  const moment = after.due_at ?? row.waits_since;
+  const moves = after.priority !== row.priority || after.due_at !== row.due_at;
+  if (row.limit_key !== null && moment !== null && moves) {
+    // It may belong before some that stand ready, and after others: that is for the next claim to see.
+    waitsNoMore(q, row);
+    Object.assign(after, { due_at: moment, waits_since: null });
+  }
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
   q.sql
     .exec(
-      'UPDATE jobs SET priority = ?, due_at = ?, expires_at = ?, body = ? WHERE key = ?',
+      'UPDATE jobs SET priority = ?, due_at = ?, waits_since = ?, expires_at = ?, body = ? WHERE key = ?',
       after.priority,
       after.due_at,
+      after.waits_since,
       after.expires_at,
       after.body,
       row.key,
     )
     .toArray();
+  q.depth.gone(row);
+  q.depth.added(after);
   if (waitsInLine && after.due_at !== null && q.lineLength !== null) q.lineLength--;
-  if (after.due_at !== null) {
+  if (moves && after.due_at !== null) {
     entersDueIndex(q, after);
     if (after.due_at <= now) q.arrived(now, row.type);
     else q.wake(after.due_at);
@@ -123,5 +134,5 @@ function setMember<K extends keyof JobBody>(body: JobBody, name: K, value: JobBo
 }
 
 function sameRow(a: JobRow, b: JobRow): boolean {
-  return a.priority === b.priority && a.due_at === b.due_at && a.expires_at === b.expires_at && a.body === b.body;
+  return (['priority', 'due_at', 'waits_since', 'expires_at', 'body'] as const).every((name) => a[name] === b[name]);
 }

@@ -22,6 +22,7 @@ import { CallBudget } from './budget';
 import type { Claimed } from './claim';
 import { viewForRunner } from './find';
 import { pushedTimeoutMs } from './leases';
+import { queueOpensAt } from './limits/queue-limit';
 import { PushSelector } from './push-select';
 import { type Delivered, settleDeliveries } from './push-settle';
 import { PushTarget } from './push-target';
@@ -124,6 +125,8 @@ export class Pump {
   nextPush(now: number): number | undefined {
     if (!this.pushes || this.host.q.paused) return undefined;
     if (this.targets.some(({ asking }) => asking)) return now + ANNOUNCEMENT_TIMEOUT_MS + STANDBY_MS;
+    const opensAt = queueOpensAt(this.host.q, now);
+    if (opensAt !== undefined) return this.selector.hasTakeable(now) ? opensAt : undefined;
     if (this.looked || !this.selector.hasTakeable(now)) return undefined;
     return now;
   }

@@ -3,11 +3,13 @@
  * decides by the moment it is given.
  */
 import { coversQueue, ownsQueue, type TargetConfig, targetFor } from '../dispatch/config';
-import { type Claimed, grant, passOver } from './claim';
+import { type Claimed, CROWD, grant, passOver } from './claim';
 import { expire } from './expire';
 import { rowByKey } from './find';
 import { Scan, selectReady, type Verdict } from './lanes';
 import { LEASE_BEYOND_TIMEOUT_MS } from './leases';
+import { LimitJudge, noteStarts } from './limits/judge';
+import { queueOpensAt, startsLeft } from './limits/queue-limit';
 import { CallPlan } from './push-plan';
 import type { PushTarget } from './push-target';
 import { bodyOf, historyOf, type JobRow } from './rows';
@@ -110,6 +112,8 @@ export class PushSelector {
     if (this.mayHoldOrphans) this.findOrphans(now, selection);
     for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
+    const opensAt = queueOpensAt(q, now);
+    if (opensAt !== undefined && this.targets.some((target) => this.hasReadyFor(target, now))) q.wake(opensAt);
     return selection;
   }
 
@@ -129,22 +133,28 @@ export class PushSelector {
     // A stopped target gets a single trial; the rest follows when it answers.
     const calls = isTrial ? 1 : callsLeft;
     const plan = new CallPlan(calls, target.batchSize);
-    const limit = Math.min(room, calls * target.batchSize);
+    const limit = Math.min(room, calls * target.batchSize, startsLeft(q, now));
+    if (limit <= 0) return 0;
+    const judge = new LimitJudge(q, now);
     const running = target.runningByEntry(q);
     const scan = q.pushScan(target.id);
     const rows = selectReady(q, scan, now, limit, (row) =>
-      this.judgeRow(row, target, scan, plan, running, now, selection),
+      this.judgeRow(row, target, scan, plan, running, now, selection, judge),
     );
     if (rows.length === room) selection.full = true;
     // Every call was used: whether more waits is for the next event to see.
     if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) selection.starved = true;
-    if (rows.length === 0) return 0;
+    if (rows.length === 0) {
+      if (judge.settle() >= CROWD) selection.starved = true;
+      return 0;
+    }
     const claimed = new Map(this.claimFor(target, rows, now).map((job) => [job.row.key, job]));
     for (const { row, active } of claimed.values()) if (hasCrashed(row)) active.solo = true;
     for (const keys of plan.calls) {
       const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
       if (jobs.length > 0) selection.calls.push({ target, jobs });
     }
+    if (judge.settle() >= CROWD) selection.starved = true;
     return plan.calls.length;
   }
 
@@ -156,6 +166,7 @@ export class PushSelector {
     running: Map<string, number>,
     now: number,
     selection: Selection,
+    judge: LimitJudge,
   ): Verdict {
     const { q } = this;
     if (passOver(q, row, now, selection.expired)) return 'pass';
@@ -175,6 +186,7 @@ export class PushSelector {
       return 'hold';
     }
     if (plan.isClosed) return 'hold';
+    if (!judge.allows(row)) return 'pass';
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.checkpoints.sizeOf(row.key);
     const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;
@@ -190,6 +202,7 @@ export class PushSelector {
     if (!seated) return 'hold';
     selection.chars -= chars;
     target.count(row.type, running);
+    judge.count(row);
     if (suspect) {
       selection.full = true;
       plan.close();
@@ -245,11 +258,17 @@ export class PushSelector {
     // The dispatcher's own timer ends an attempt. Were the server to do so as punctually, jobs that are done, and whose
     // answer waits for that of a sibling in the same call, would be called timed out.
     const leaseMs = (body: ReturnType<typeof bodyOf>) => target.timeoutFor(q, body) + LEASE_BEYOND_TIMEOUT_MS;
-    return grant(
+    const claimed = grant(
       q,
       rows,
       { workerId: target.workerId, target: target.id, timeoutMs: leaseMs, visibilityMs: leaseMs },
       now,
     );
+    noteStarts(
+      q,
+      claimed.map(({ row }) => row),
+      now,
+    );
+    return claimed;
   }
 }

@@ -3,8 +3,8 @@ import { conflict, notFound } from '../job/errors';
 import type { JobView, RetryInput } from '../job/record';
 import { checkRetry } from '../job/retry/validate';
 import { removeEnded } from './end';
-import { entersDueIndex } from './enqueue';
 import { find, mustFind, viewOfRow } from './find';
+import { nowWaits, place } from './limits/admit';
 import { bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, remember } from './unique-keys';
@@ -56,7 +56,7 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
     ...row,
     state: STATE.waiting,
     attempt: 0,
-    due_at: now,
+    ...place(q, row, now, now),
     enqueued_at: now,
     expires_at: null,
     ended_at: null,
@@ -65,22 +65,24 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
   };
   q.sql
     .exec(
-      `UPDATE jobs SET state = ?, attempt = 0, due_at = ?, enqueued_at = ?, expires_at = NULL, ended_at = NULL,
+      `UPDATE jobs SET state = ?, attempt = 0, due_at = ?, waits_since = ?, enqueued_at = ?, expires_at = NULL, ended_at = NULL,
        body = ?, history = ? WHERE key = ?`,
       after.state,
-      now,
+      after.due_at,
+      after.waits_since,
       now,
       after.body,
       after.history,
       row.key,
     )
     .toArray();
+  if (row.ended_at === null) q.depth.gone(row);
+  q.depth.added(after);
   if (row.state === STATE.dead && q.deadCount !== null) q.deadCount--;
   // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
   const fingerprint = fingerprintIn(row);
   if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
-  entersDueIndex(q, after);
-  q.arrived(now, row.type);
+  nowWaits(q, after, now);
   q.events.add('job.enqueued', idOf(q.route, row), now, { job_type: row.type, attempt: 0, redrive: true });
   return viewOfRow(q, after, now);
 }

@@ -12,10 +12,10 @@ import { LANE_BIT } from '../job/ids';
 import { JOB_STATES, TERMINAL_STATES } from '../job/record';
 import { removeWaiting } from './bulk';
 import { removeEnded } from './end';
-import { entersDueIndex } from './enqueue';
 import { rowByKey } from './find';
 import { once } from './idempotency';
 import { refuseNewcomers } from './intake';
+import { learn, nowWaits, place, policyOf } from './limits/admit';
 import type { MovedJob, RemovalRequest, RemovalView } from './operations-api';
 import { idOf, type JobRow, STATE } from './rows';
 import { writeMeta } from './schema';
@@ -176,7 +176,7 @@ export function packed(q: QueueState, moving: Moving): MovedJob[] {
       id: idOf(q.route, row),
       pending: pending.has(key),
       ...{ type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
-      due_at: row.due_at ?? row.enqueued_at,
+      due_at: row.due_at ?? row.waits_since ?? row.enqueued_at,
       ...(checkpoint && { checkpoint }),
     };
   });
@@ -203,29 +203,36 @@ export function adopt(q: QueueState, move: string, jobs: readonly MovedJob[], no
 }
 
 const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
+   limit_key, waits_since)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 function adoptJob(q: QueueState, job: MovedJob, now: number): void {
   const key = LANE_BIT + q.nextSequence++;
   const state = job.pending ? STATE.pending : STATE.waiting;
-  const dueAt = job.pending ? null : job.due_at;
   const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;
+  const policy = policyOf(q, { type, body });
+  if (policy) learn(q, policy, now);
+  const row: JobRow = {
+    ...{ key, alias: id, state, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
+    ended_at: null,
+    limit_key: policy?.key ?? null,
+    ...{ due_at: null, waits_since: null },
+  };
+  if (!job.pending) Object.assign(row, place(q, row, job.due_at, now, policy));
   q.sql
     .exec(
       INSERT,
-      ...[key, id, state, type, priority, dueAt, attempt, claims, created_at, enqueued_at, expires_at, body, history],
+      ...[key, id, state, type, priority, row.due_at, attempt, claims, created_at, enqueued_at, expires_at, body],
+      ...[history, row.limit_key, row.waits_since],
     )
     .toArray();
+  q.depth.added(row);
   q.sql.exec('INSERT OR REPLACE INTO aliases (id, key) VALUES (?, ?)', id, key).toArray();
   const fingerprint = fingerprintIn({ body });
   if (fingerprint !== undefined) remember(q.sql, fingerprint, key);
   if (job.checkpoint) q.checkpoints.put(key, job.checkpoint);
-  if (dueAt !== null) {
-    entersDueIndex(q, { priority, due_at: dueAt, attempt, key });
-    if (dueAt <= now) q.arrived(now, type);
-    else q.wake(dueAt);
-  }
+  if (!job.pending) nowWaits(q, row, now);
   if (expires_at !== null) {
     q.nextExpiry = Math.min(q.nextExpiry, expires_at);
     q.wake(expires_at);

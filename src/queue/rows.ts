@@ -22,11 +22,15 @@ export type JobRow = {
   ended_at: number | null;
   body: string;
   history: string | null;
+  /** The key that the job counts under, if it is limited. */
+  limit_key: string | null;
+  /** While it waits for its key: when it became available. It has no `due_at` then. */
+  waits_since: number | null;
 };
 
 /** The columns of `jobs`, in the order {@link readRows} takes them. */
 export const ROW_COLUMNS =
-  'key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, ended_at, body, history';
+  'key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, ended_at, body, history, limit_key, waits_since';
 
 type RawRow = [
   key: number,
@@ -43,6 +47,8 @@ type RawRow = [
   ended_at: number | null,
   body: string,
   history: string | null,
+  limit_key: string | null,
+  waits_since: number | null,
 ];
 
 /**
@@ -66,8 +72,15 @@ export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorag
       ended_at: raw[11],
       body: raw[12],
       history: raw[13],
+      limit_key: raw[14],
+      waits_since: raw[15],
     };
   }
+}
+
+/** Does the row stand in the line of immediate jobs (or run, having stood there)? */
+export function isInLine(row: Pick<JobRow, 'state' | 'due_at' | 'waits_since'>): boolean {
+  return row.state === STATE.waiting && row.due_at === null && row.waits_since === null;
 }
 
 /** A completed job as an archive chunk keeps it. Member names are short because every job pays for them. */
@@ -155,7 +168,8 @@ export function recordOf(
   const state = stateOf(row, active !== undefined, context.now);
   const history = historyOf(row);
   if (active) history.started_at = active.startedAt;
-  const promoted = row.state === STATE.waiting && row.due_at !== null && row.due_at <= context.now;
+  const due = row.due_at ?? row.waits_since;
+  const promoted = row.state === STATE.waiting && due !== null && due <= context.now;
   return {
     id: idOf(context.route, row),
     queue: context.queue,
@@ -164,7 +178,7 @@ export function recordOf(
     priority: row.priority,
     attempt: active ? active.attempt : row.attempt,
     created_at: row.created_at,
-    enqueued_at: promoted ? Math.max(row.enqueued_at, row.due_at as number) : row.enqueued_at,
+    enqueued_at: promoted ? Math.max(row.enqueued_at, due) : row.enqueued_at,
     ...((state === 'retryable' || state === 'scheduled') && { due_at: row.due_at as number }),
     body: row.body,
     history,

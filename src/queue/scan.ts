@@ -179,6 +179,7 @@ class Reader {
       const moment = Math.floor(this.now);
       const when = due && later ? '' : due ? ` AND due_at <= ${moment}` : ` AND due_at > ${moment}`;
       parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL${when}`);
+      if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
     }
     parts.push('SELECT value AS key FROM json_each(?)');
     const running = JSON.stringify(states.has('active') ? [...q.leases.active.keys()] : []);

@@ -2,6 +2,7 @@
 import { conflict } from '../job/errors';
 import { checkRetryLayer } from '../job/retry/validate';
 import type { QueueConfig, QueueStatus } from './api';
+import { forgetQueueStarts } from './limits/queue-limit';
 import { writeMeta } from './schema';
 import type { QueueState } from './state';
 
@@ -40,6 +41,7 @@ export type SettingsChange = { [K in keyof QueueConfig]?: QueueConfig[K] | null 
 /** Merges a change that the HTTP layer has validated. @throws {ApiError} 422 for a retry policy that is none */
 export function configure(q: QueueState, change: SettingsChange): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
+  if (change.rate_limit === null) forgetQueueStarts(q);
   const merged: Record<string, unknown> = { ...q.settings };
   for (const [name, value] of Object.entries(change)) {
     if (value === null) delete merged[name];
@@ -48,7 +50,9 @@ export function configure(q: QueueState, change: SettingsChange): QueueConfig {
   }
   q.settings = merged as QueueConfig;
   writeMeta(q.sql, 'config', q.settings);
-  // More concurrency may start more jobs, and another retention may make ended ones due for removal.
+  // The size is counted only while a bound asks for it.
+  q.depth.forget();
+  // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.
   q.workArrived = true;
   q.wake(0);
   return q.settings;

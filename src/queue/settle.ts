@@ -9,9 +9,9 @@ import type { JobErrorEntry, JobHistory } from '../job/record';
 import { decideFailure, type Failure } from '../job/retry/decide';
 import type { ReportedError } from './api';
 import { end } from './end';
-import { entersDueIndex } from './enqueue';
 import { type Active, pushedTimeoutMs } from './leases';
-import { bodyOf, historyOf, idOf, type JobRow, STATE } from './rows';
+import { nowWaits, place, waitsNoMore } from './limits/admit';
+import { bodyOf, historyOf, idOf, isInLine, type JobRow, STATE } from './rows';
 import type { QueueState } from './state';
 import { forgetRow } from './unique-keys';
 import { noteCompletion } from './workflow-outbox';
@@ -89,6 +89,7 @@ export function archiveCompleted(
   const history = historyOf(row);
   const active = q.leases.active.get(row.key);
   if (active) q.leases.release(active);
+  q.depth.gone(row);
   q.recordSequence(row.key);
   const progress = q.progress.read(row.key)?.reported;
   if (progress) q.progress.remove(row.key);
@@ -200,28 +201,28 @@ export function fail(
 
 /** Puts a job whose attempt is over back in line for `dueAt`. Two rows written. */
 function requeueAt(q: QueueState, row: JobRow, active: Active, history: JobHistory, dueAt: number, now: number): void {
+  const at = place(q, row, dueAt, now);
   q.sql
     .exec(
-      'UPDATE jobs SET attempt = ?, claims = ?, due_at = ?, enqueued_at = ?, history = ? WHERE key = ?',
+      'UPDATE jobs SET attempt = ?, claims = ?, due_at = ?, waits_since = ?, enqueued_at = ?, history = ? WHERE key = ?',
       active.attempt,
       active.claim,
-      dueAt,
+      at.due_at,
+      at.waits_since,
       dueAt <= now ? now : row.enqueued_at,
       JSON.stringify(history),
       row.key,
     )
     .toArray();
-  backInLine(q, { ...row, attempt: active.attempt, due_at: dueAt }, now);
+  backInLine(q, { ...row, attempt: active.attempt, ...at }, now);
 }
 
 function backInLine(q: QueueState, row: JobRow, now: number): void {
-  entersDueIndex(q, row);
   if (row.expires_at !== null) {
     q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
     q.wake(row.expires_at);
   }
-  if ((row.due_at as number) <= now) q.arrived(now, row.type);
-  else q.wake(row.due_at as number);
+  nowWaits(q, row, now);
 }
 
 /** Gives the job back without an error (`requeue: true`): available at once, the attempt stays counted. */
@@ -259,7 +260,8 @@ export function quarantine(q: QueueState, row: JobRow, now: number): void {
     reason: 'crash',
   };
   const history: JobHistory = { error: entry, errors: [entry], discarded_at: now, reason: 'crash', dead_letter: true };
-  if (row.due_at === null && q.lineLength !== null) q.lineLength--;
+  if (isInLine(row) && q.lineLength !== null) q.lineLength--;
+  waitsNoMore(q, row);
   end(q, row, STATE.dead, history, now);
   q.events.add('job.discarded', idOf(q.route, row), now, {
     job_type: row.type,

@@ -12,9 +12,11 @@ import type { QueueConfig } from './api';
 import { ArchiveBuffer } from './archive';
 import { CheckpointTable } from './checkpoint-table';
 import { CronTable } from './cron-table';
+import { Depth } from './depth';
 import { EventLog } from './events';
 import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
+import { Limiters } from './limits/limiters';
 import { ProgressTable } from './progress-table';
 import type { Removal } from './remove';
 import { readMeta, writeMeta } from './schema';
@@ -36,6 +38,8 @@ export const DEFAULTS = {
 
 export class QueueState {
   readonly leases: LeaseTable;
+  readonly limiters: Limiters;
+  readonly depth: Depth;
   readonly archive: ArchiveBuffer;
   /** What is owed to workflows. */
   readonly workflows: WorkflowOutbox;
@@ -60,6 +64,8 @@ export class QueueState {
   nextExpiry = Number.POSITIVE_INFINITY;
   /** Waiting jobs in the line; null when it has to be counted. */
   lineLength: number | null = null;
+  /** Up to this key the line was discarded to make room. */
+  shedUntil = 0;
   /** Dead letters; null when they have to be counted. */
   deadCount: number | null = null;
   /** Job types announced by handler Workers for this queue. */
@@ -82,6 +88,8 @@ export class QueueState {
     readonly variables: Record<string, string | undefined>,
   ) {
     this.leases = new LeaseTable(sql);
+    this.limiters = new Limiters(sql);
+    this.depth = new Depth(sql);
     this.archive = new ArchiveBuffer(sql);
     this.workflows = new WorkflowOutbox(sql);
     this.events = new EventLog(name, route);
@@ -118,6 +126,9 @@ export class QueueState {
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
     this.workflows.load();
     this.leases.load();
+    this.limiters.load(this.leases.hasLost);
+    this.depth.forget();
+    this.shedUntil = 0;
     this.progress.load();
     this.progress.extendLeases(this.leases);
     this.checkpoints.load();

@@ -48,7 +48,7 @@ export function stats(q: QueueState, now: number): QueueStats {
   let activeIndexed = 0;
   for (const active of q.leases.active.values()) if (active.indexed) activeIndexed++;
   counts.active = q.leases.active.size;
-  counts.available = due - activeIndexed + lineLength(q);
+  counts.available = due - activeIndexed + lineLength(q) + countLimited(q.sql);
   return {
     queue: q.name,
     exists: true,
@@ -59,6 +59,15 @@ export function stats(q: QueueState, now: number): QueueStats {
     created_at: q.createdAt,
     computed_at: now,
   };
+}
+
+/** Jobs that wait for room under their key. */
+function countLimited(sql: SqlStorage): number {
+  return sql
+    .exec<{ n: number }>(
+      `SELECT count(*) AS n FROM jobs INDEXED BY jobs_limited WHERE waits_since IS NOT NULL AND state = ${STATE.waiting}`,
+    )
+    .one().n;
 }
 
 /** Waiting jobs in the line of immediate jobs. */
@@ -84,7 +93,8 @@ export function priorities(q: QueueState): { priority: number; count: number }[]
   };
   for (const { priority, n } of q.sql.exec<{ priority: number; n: number }>(
     `SELECT priority, count(*) AS n FROM jobs WHERE due_at IS NOT NULL GROUP BY priority
-     UNION ALL SELECT priority, count(*) AS n FROM jobs WHERE state = 1 GROUP BY priority`,
+     UNION ALL SELECT priority, count(*) AS n FROM jobs WHERE state = 1 GROUP BY priority
+     UNION ALL SELECT priority, count(*) AS n FROM jobs WHERE waits_since IS NOT NULL GROUP BY priority`,
   )) {
     add(priority, n);
   }
@@ -109,6 +119,10 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
         )
         .toArray()[0]?.at,
   );
+  const limited = q.sql
+    .exec<{ at: number | null }>('SELECT min(waits_since) AS at FROM jobs WHERE waits_since IS NOT NULL')
+    .one().at;
+  waiting.push(limited ?? undefined);
   if (lineLength(q) > 0) {
     waiting.push(
       q.sql

@@ -19,6 +19,8 @@ export interface DueMoments {
   expiry?: number | undefined;
   /** The first ended job to prune. */
   prune?: number | undefined;
+  /** A key that limits jobs must be looked at: a window opens. */
+  limit?: number | undefined;
   /** A stopped target may be tried again. */
   target?: number | undefined;
   /** An undecided batch over several queues must be asked about. */

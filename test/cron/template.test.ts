@@ -252,7 +252,7 @@ describe('a template', () => {
     [{ job_template: { type: 'x', options: { timeout: 1, timeout_ms: 1 } } }, 'job_template.options.timeout'],
     [{ job_template: { type: 'x', options: { unique: { keys: ['color'] } } } }, 'job_template.options.unique.keys[0]'],
     [{ job_template: { type: 'x', options: { retry: { backoff_coefficient: 0 } } } }, 'retry.backoff_coefficient', 422],
-    [{ job_template: { type: 'x', options: { rate_limit: { key: 'k' } } } }, 'job_template.options.rate_limit', 422],
+    [{ job_template: { type: 'x', options: { rate_limit: 5 } } }, 'job_template.options.rate_limit', 400],
     [{ job_template: 'x' }, 'job_template'],
     [{ job_template: undefined }, 'type'],
     [{ job_template: undefined, type: 'x', priority: 'high' }, 'priority'],

@@ -270,10 +270,10 @@ const QUEUES: Case[] = [
     name: 'a queue setting that is not offered',
     method: 'PUT',
     path: '/queues/refused/config',
-    body: { max_size: 10 },
+    body: { max_weight: 10 },
     status: 422,
     code: 'unsupported',
-    field: 'max_size',
+    field: 'max_weight',
   },
   {
     name: 'a retention of an unknown state',

@@ -39,7 +39,7 @@ describe('a queue', () => {
     [{}, 400, 'name'],
     [{ name: 'No' }, 400, 'name'],
     [{ name: 'q', config: 5 }, 400, 'config'],
-    [{ name: 'q', max_size: 5 }, 422, 'max_size'],
+    [{ name: 'q', max_weight: 5 }, 422, 'max_weight'],
     [{ name: 'q', concurrency: 0 }, 400, 'concurrency'],
     [{ name: 'q', allowed_job_types: 'a' }, 400, 'allowed_job_types'],
     [{ name: 'q', allowed_job_types: ['*'] }, 201, ''],

@@ -16,7 +16,18 @@ export interface JobOrder {
   /** Execution limit; 0: the default of 30 minutes. */
   timeout: number;
   deadLetter: boolean;
+  /** The key it counts under; null: none. */
+  limit: LimitKey | null;
 }
+
+export type LimitKey = 'narrow' | 'rated' | 'spaced';
+
+/** What each key allows. */
+const LIMITS: Record<LimitKey, { concurrency?: number; rate?: [limit: number, period: number]; apart?: number }> = {
+  narrow: { concurrency: 1 },
+  rated: { concurrency: 3, rate: [2, 5_000] },
+  spaced: { apart: 400 },
+};
 
 export type ModelState = 'waiting' | 'pending' | 'active' | 'completed' | 'cancelled' | 'discarded' | 'gone';
 
@@ -48,6 +59,28 @@ const RETENTION = { completed: 7 * DAY, cancelled: 7 * DAY, discarded: 30 * DAY,
 export class Model {
   jobs: ModelJob[] = [];
   paused = false;
+  /** Starts of each key, and what an operator allows in its place. */
+  keys: Record<LimitKey, { starts: number[]; concurrency?: number }> = {
+    narrow: { starts: [] },
+    rated: { starts: [] },
+    spaced: { starts: [] },
+  };
+
+  /** How many jobs of the key may start now. */
+  room(key: LimitKey, now: number): number {
+    const { starts, concurrency: overridden } = this.keys[key];
+    const { concurrency = Number.POSITIVE_INFINITY, rate, apart } = LIMITS[key];
+    const running = this.jobs.filter((job) => job.state === 'active' && job.order.limit === key).length;
+    const last = starts.at(-1);
+    return Math.max(
+      0,
+      Math.min(
+        (overridden ?? concurrency) - running,
+        rate ? rate[0] - starts.filter((start) => start > now - rate[1]).length : Number.POSITIVE_INFINITY,
+        apart !== undefined ? Number(last === undefined || last + apart <= now) : Number.POSITIVE_INFINITY,
+      ),
+    );
+  }
 
   /** Treats what is due as due: leases and limits that ran out, then waiting jobs that expired. */
   tidy(now: number): void {
@@ -88,6 +121,7 @@ export class Model {
   claim(job: ModelJob, worker: string, visibility: number, now: number): void {
     job.state = 'active';
     job.attempt++;
+    if (job.order.limit) this.keys[job.order.limit].starts.push(now);
     const timeout = job.order.timeout === 0 ? 30 * MINUTE : job.order.timeout;
     const length = visibility === 0 ? 30 * MINUTE : visibility;
     job.lease = {

@@ -1,6 +1,7 @@
 /** Plays a history against the product and the model, and compares them after every step. */
 import { expect } from 'vitest';
 import { ApiError } from '../../src/job/errors';
+import { readLimitPolicy } from '../../src/job/limits/policy';
 import type { JobRecord, JobView, NewJob } from '../../src/job/record';
 import { activate } from '../../src/queue/activate';
 import { cancel } from '../../src/queue/cancel';
@@ -8,6 +9,7 @@ import { claim } from '../../src/queue/claim';
 import { enqueue } from '../../src/queue/enqueue';
 import { find, viewOf } from '../../src/queue/find';
 import { heartbeat } from '../../src/queue/heartbeat';
+import { overrideRateLimit } from '../../src/queue/limits/report';
 import { list } from '../../src/queue/list';
 import type { PatchRequest } from '../../src/queue/operations-api';
 import { patch } from '../../src/queue/patch';
@@ -16,7 +18,7 @@ import { ack, nack } from '../../src/queue/report';
 import { setPaused } from '../../src/queue/settings';
 import { stats } from '../../src/queue/stats';
 import { createTask, stepTask } from '../../src/queue/tasks';
-import { type JobOrder, Model, type ModelJob } from './model';
+import { type JobOrder, type LimitKey, Model, type ModelJob } from './model';
 import type { JobChange, Step } from './steps';
 import { InjectedFault, World } from './world';
 
@@ -84,13 +86,14 @@ export class Play {
   private withFault(statement: number, step: Step): void {
     const { world, model } = this;
     world.failAt(statement);
-    const before = structuredClone({ jobs: model.jobs, paused: model.paused });
+    const before = structuredClone({ jobs: model.jobs, paused: model.paused, keys: model.keys });
     try {
       this.step(step);
     } catch (error) {
       if (!(error instanceof InjectedFault)) throw error;
       model.jobs = before.jobs;
       model.paused = before.paused;
+      model.keys = before.keys;
     } finally {
       world.heal();
     }
@@ -136,6 +139,15 @@ export class Play {
         const held = model.jobs.filter((job) => job.lease?.worker === step.worker);
         expect(new Set(extended)).toEqual(new Set(held.map((job) => job.id)));
         for (const job of held) model.extend(job, this.now);
+        return;
+      }
+      case 'override': {
+        const override = step.concurrency === null ? null : { concurrency: step.concurrency };
+        const known = world.engine.writeNow((now) => overrideRateLimit(q, step.key, override, now));
+        model.tidy(this.now);
+        if (!known) return;
+        if (step.concurrency === null) delete model.keys[step.key].concurrency;
+        else model.keys[step.key].concurrency = step.concurrency;
         return;
       }
       case 'pause':
@@ -253,7 +265,8 @@ export class Play {
     const views = world.engine.writeNow((now) => claim(world.engine.q, request, now));
     model.tidy(this.now);
     const available = model.paused ? [] : model.available(this.now);
-    expect(views.length, 'jobs claimed').toBe(Math.min(step.count, available.length));
+    const room = roomOf(model, this.now);
+    expect(views.length, 'jobs claimed').toBe(Math.min(step.count, startable(available, room)));
     const claimed = views.map((view) => {
       const job = available.find((candidate) => candidate.id === view.record.id);
       expect(job, `${view.record.id} was not available`).toBeDefined();
@@ -264,8 +277,14 @@ export class Play {
       expect(rank(claimed[i - 1] as ModelJob, claimed[i] as ModelJob)).toBeLessThanOrEqual(0);
     }
     const last = claimed.at(-1);
+    for (const { order } of claimed) if (order.limit) room[order.limit]--;
+    for (const [key, left] of Object.entries(room)) expect(left, `room of ${key}`).toBeGreaterThanOrEqual(0);
     for (const job of available) {
-      if (last && !claimed.includes(job)) expect(rank(last, job), `${job.id} was passed over`).toBeLessThanOrEqual(0);
+      if (!last || claimed.includes(job)) continue;
+      const { limit } = job.order;
+      // Where its key has no room left, others go first, but none that stands behind it in the same line.
+      const before = limit && room[limit] === 0 ? claimed.filter(({ order }) => order.limit === limit) : [last];
+      for (const other of before) expect(rank(other, job), `${job.id} was passed over`).toBeLessThanOrEqual(0);
     }
     for (const [index, job] of claimed.entries()) {
       model.claim(job, step.worker, step.visibility, this.now);
@@ -434,6 +453,28 @@ function request({ priority, delay, ttl, maxAttempts }: JobChange, now: number):
   };
 }
 
+/** What each key has room for. */
+function roomOf(model: Model, now: number): Record<LimitKey, number> {
+  return {
+    narrow: model.room('narrow', now),
+    rated: model.room('rated', now),
+    spaced: model.room('spaced', now),
+  };
+}
+
+/** How many of these jobs may start together. */
+function startable(jobs: readonly ModelJob[], room: Record<LimitKey, number>): number {
+  const keys = Object.keys(room) as LimitKey[];
+  const limited = keys.map((key) => Math.min(room[key], jobs.filter(({ order }) => order.limit === key).length));
+  return limited.reduce((sum, count) => sum + count, jobs.filter(({ order }) => order.limit === null).length);
+}
+
+const ON_WIRE = {
+  narrow: { key: 'narrow', concurrency: 1 },
+  rated: { key: 'rated', concurrency: 3, rate: 2, period: 'PT5S' },
+  spaced: { key: 'spaced', throttle: { limit: 5, period: 'PT2S' } },
+};
+
 function newJob(order: JobOrder, now: number): NewJob {
   const retry = {
     max_attempts: order.maxAttempts,
@@ -448,6 +489,7 @@ function newJob(order: JobOrder, now: number): NewJob {
     args: [],
     meta: {},
     retry,
+    ...(order.limit && { rate_limit: ON_WIRE[order.limit] }),
     ...(order.timeout > 0 && { timeout_ms: order.timeout }),
     ...(order.delay > 0 && { scheduled_at: now + order.delay }),
   };
@@ -459,5 +501,6 @@ function newJob(order: JobOrder, now: number): NewJob {
     ...(order.delay > 0 && { scheduledAt: now + order.delay }),
     ...(order.ttl > 0 && { expiresAt: now + order.ttl }),
     ...(order.pending && { pending: true }),
+    ...(order.limit && { limit: readLimitPolicy(ON_WIRE[order.limit], 'rate_limit', 'simulated') }),
   };
 }

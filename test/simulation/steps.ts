@@ -1,6 +1,6 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
 import fc from 'fast-check';
-import type { JobOrder } from './model';
+import type { JobOrder, LimitKey } from './model';
 
 export type Step =
   | { op: 'enqueue'; jobs: JobOrder[] }
@@ -20,6 +20,7 @@ export type Step =
   | { op: 'patch'; pick: number; change: JobChange }
   | { op: 'bulk'; action: 'cancel' | 'retry' | 'delete' | 'purge'; priority: number }
   | { op: 'pause'; paused: boolean }
+  | { op: 'override'; key: LimitKey; concurrency: number | null }
   | { op: 'jump'; ms: number }
   | { op: 'alarm'; when: 'due' | 'late' | 'early' | 'twice' }
   | { op: 'lose-alarm' }
@@ -43,6 +44,10 @@ const order: fc.Arbitrary<JobOrder> = fc.record({
   backoff: fc.constantFrom(0, 50, 3_000),
   timeout: fc.constantFrom(0, 0, 700),
   deadLetter: fc.boolean(),
+  limit: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(null) },
+    fc.constantFrom<LimitKey>('narrow', 'narrow', 'rated', 'spaced'),
+  ),
 });
 
 const pick = fc.nat(1_000);
@@ -120,6 +125,14 @@ const plainStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('pause' as const), paused: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('override' as const),
+      key: fc.constantFrom<LimitKey>('narrow', 'rated', 'spaced'),
+      concurrency: fc.constantFrom(null, null, 0, 2),
+    }),
+  },
   {
     weight: 8,
     arbitrary: fc.record({

@@ -11,6 +11,9 @@ const EXPOSED = [
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   'X-OJS-Progress',
+  'X-OJS-Queue-Depth',
+  'X-OJS-Queue-Bound',
+  'X-OJS-Queue-Pressure',
 ].join(', ');
 
 const DEFAULT_ALLOWED_HEADERS =

@@ -20,6 +20,7 @@ import { filterFromQuery } from '../filter';
 import { REPLAYED, readIdempotency } from '../idempotency';
 import { countJobs, listJobs } from '../job-list';
 import { patchJob } from '../job-patch';
+import { limitHeaders } from '../limit-headers';
 import { pagination, readPaging } from '../pagination';
 import { json } from '../respond';
 
@@ -37,7 +38,7 @@ export function jobRoutes(): Hono<AppEnv> {
     const [view] = earlier ?? unwrap(await enqueueEntries(c.env, [parsed], false, idempotency));
     if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
     const envelope = renderEnqueued(view, parsed, variables);
-    const headers = earlier ? REPLAYED : {};
+    const headers = earlier ? REPLAYED : limitHeaders([view]);
     if (view.deduplicated) return json(c, { job: envelope, ...flatten(envelope), deduplicated: true }, 200, headers);
     const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
     return json(c, { job: envelope, ...flatten(envelope) }, 201, { ...location, ...headers });
@@ -57,7 +58,7 @@ export function jobRoutes(): Hono<AppEnv> {
     }));
     const deduplicated = views.filter((view) => view.deduplicated).length;
     const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
-    return json(c, { jobs, ...counts }, 201, earlier ? REPLAYED : {});
+    return json(c, { jobs, ...counts }, 201, earlier ? REPLAYED : limitHeaders(views));
   });
 
   routes.get('/jobs', async (c) => {

@@ -31,6 +31,8 @@ const MANIFEST = {
     'bulk',
     'priority',
     'queue-config',
+    'rate-limiting',
+    'backpressure',
   ],
   capabilities: {
     retries: true,
@@ -50,7 +52,8 @@ const MANIFEST = {
     cron: true,
     workflows: true,
     unique_jobs: true,
-    rate_limiting: false,
+    rate_limiting: true,
+    backpressure: true,
   },
   limits: {
     max_envelope_bytes: MAX_ENVELOPE_BYTES,

@@ -5,6 +5,7 @@
  */
 import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
+import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { checkRetryLayer } from '../retry/validate';
 import { formatInstant, parseInstant } from '../time';
@@ -85,9 +86,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'options',
 ]);
 
-/** Features that change what an accepted job does, and are therefore refused rather than ignored. */
-const NOT_OFFERED: readonly OptionName[] = ['rate_limit'];
-
 const readPriority = readInteger(-100, 100);
 const readTags = readList(50, readName(128));
 
@@ -165,11 +163,6 @@ class Members {
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
   const members = new Members(input, ctx.path);
   checkSpecVersion(input.specversion, members.at('specversion'));
-  for (const name of NOT_OFFERED) {
-    members.option(name, (_, field) => {
-      throw unsupported(`${field} is not offered by this version.`, { field });
-    });
-  }
 
   const type = readType(input.type, members.at('type'));
   const id = members.top('id', readId);
@@ -177,7 +170,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   const priority = members.option('priority', readPriority) ?? 0;
   const pending = members.option('pending', readBoolean);
   const scheduledAt = readStart(members, ctx.now);
-  const expiresAt = members.option('expires_at', instantReader(ctx.now));
+  const expiresAt = members.option('expires_at', readTime(ctx.now));
   const expiresAtWritten = expiresAt === undefined ? undefined : members.option('expires_at', asWritten(expiresAt));
   const { retry, maxAttempts } = readRetry(members);
 
@@ -186,6 +179,12 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   let unique: UniqueRequest | undefined;
   const policyAsWritten = members.option('unique', (value, field) => {
     unique = readUnique(value, field, { type, queue, args, meta });
+    return value;
+  });
+
+  let limit: LimitPolicy | undefined;
+  const limitsAsWritten = members.option('rate_limit', (value, field) => {
+    limit = readLimitPolicy(value, field, queue);
     return value;
   });
 
@@ -201,6 +200,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     ...given('expires_at', expiresAt),
     ...given('expires_at_written', expiresAtWritten),
     ...given('unique', policyAsWritten),
+    ...given('rate_limit', limitsAsWritten),
     ...given('tags', members.option('tags', readTags)),
     ...given('schema', members.top('schema', readSchema)),
     ...given('version', members.top('version', readVersion)),
@@ -220,6 +220,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     ...given('expiresAt', expiresAt),
     ...given('pending', pending || undefined),
     ...given('retry', layer),
+    ...given('limit', limit),
     body: text,
   };
   return { queue, job, body, ...given('unique', unique) };
@@ -272,7 +273,8 @@ export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
   return meta;
 };
 
-function instantReader(now: number): Reader<number> {
+/** A time, or a duration from `now` on; gives epoch ms. */
+export function readTime(now: number): Reader<number> {
   return (value, field) => {
     const instant = parseInstant(value, now);
     if (instant !== undefined) return instant;
@@ -293,7 +295,7 @@ function asWritten(instant: number): Reader<string | undefined> {
 function readStart(members: Members, now: number): number | undefined {
   const names: OptionName[] = ['delay_until', 'scheduled_at'];
   names.sort((a, b) => Number(members.inOptions(b)) - Number(members.inOptions(a)));
-  const times = names.map((name) => members.option(name, instantReader(now)));
+  const times = names.map((name) => members.option(name, readTime(now)));
   const start = times.find((time) => time !== undefined);
   return start !== undefined && start > now ? start : undefined;
 }

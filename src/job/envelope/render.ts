@@ -46,7 +46,9 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     parent_results: written.workflow && (written.parent_results ?? []),
     created_at: formatInstant(record.created_at),
     enqueued_at: formatInstant(record.enqueued_at),
-    scheduled_at: instant(written.scheduled_at),
+    scheduled_at: instant(
+      record.state === 'scheduled' ? (record.due_at ?? written.scheduled_at) : written.scheduled_at,
+    ),
     expires_at: expiry(written),
     ...historyMembers(record),
   });

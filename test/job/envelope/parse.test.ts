@@ -155,7 +155,7 @@ const REFUSED: [string, Record<string, unknown>, number, string, string][] = [
   ['numbers that grow beyond 1 MiB', { type: 'a', args: Array(60_000).fill(1e20) }, 413, 'payload_too_large', 'body'],
   ['another major version', { ...minimal, specversion: '2.0' }, 422, 'unsupported', 'specversion'],
   ['a version that is none', { ...minimal, specversion: 'one' }, 400, 'invalid_request', 'specversion'],
-  ['a rate limit', { ...minimal, rate_limit: { key: 'k' } }, 422, 'unsupported', 'rate_limit'],
+  ['a rate limit that is none', { ...minimal, rate_limit: 5 }, 400, 'invalid_request', 'rate_limit'],
   [
     'max_attempts twice',
     { ...minimal, options: { max_attempts: 2, retry: { max_attempts: 2 } } },

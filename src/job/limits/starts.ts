@@ -1,0 +1,85 @@
+/**
+ * The starts of the last period, for a sliding window: exact as long as they happened at no more than {@link MAX_MOMENTS}
+ * different moments. Beyond that, neighbours are merged at the later of their moments, so that an old start may count for a
+ * thousandth of the period too long and none ever too short: the limit holds in any case.
+ *
+ * A start at `s` counts in the half-open period that begins there: until just before `s + period`.
+ */
+
+/** Moments kept apart. A window is stored as JSON, so this bounds its size at some 20 kB. */
+export const MAX_MOMENTS = 1024;
+
+/** When, and how many. Epoch ms. */
+export type Moment = [at: number, count: number];
+
+export class Starts {
+  private total: number;
+
+  /** @param moments in ascending order */
+  constructor(private moments: Moment[] = []) {
+    this.total = moments.reduce((sum, [, count]) => sum + count, 0);
+  }
+
+  /** What to store; empty when nothing is remembered. */
+  get entries(): readonly Moment[] {
+    return this.moments;
+  }
+
+  /** How many started within the period that ends now. */
+  count(now: number, periodMs: number): number {
+    this.forget(now - periodMs);
+    return this.total;
+  }
+
+  /** Notes `count` starts now. */
+  add(now: number, count: number, periodMs: number): void {
+    this.forget(now - periodMs);
+    const last = this.moments.at(-1);
+    // A clock that was set back must not let earlier starts out of the window too soon.
+    if (last && last[0] >= now) last[1] += count;
+    else this.moments.push([now, count]);
+    this.total += count;
+    if (this.moments.length > MAX_MOMENTS) this.merge(periodMs);
+  }
+
+  /**
+   * When the next start fits, if nothing else starts: the past when one fits now. `limit` is at least 1.
+   */
+  opensAt(limit: number, periodMs: number): number {
+    let newest = 0;
+    for (let index = this.moments.length - 1; index >= 0; index--) {
+      const [at, count] = this.moments[index] as Moment;
+      newest += count;
+      if (newest >= limit) return at + periodMs;
+    }
+    return Number.NEGATIVE_INFINITY;
+  }
+
+  /** Forgets what happened at or before `cutoff`. */
+  forget(cutoff: number): void {
+    let gone = 0;
+    for (const [at, count] of this.moments) {
+      if (at > cutoff) break;
+      gone++;
+      this.total -= count;
+    }
+    if (gone > 0) this.moments = this.moments.slice(gone);
+  }
+
+  private merge(periodMs: number): void {
+    const grain = (2 * periodMs) / MAX_MOMENTS;
+    const merged: Moment[] = [];
+    let begin = Number.NEGATIVE_INFINITY;
+    for (const [at, count] of this.moments) {
+      const group = merged.at(-1);
+      if (group && at - begin < grain) {
+        group[0] = at;
+        group[1] += count;
+      } else {
+        merged.push([at, count]);
+        begin = at;
+      }
+    }
+    this.moments = merged;
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * How much of its limits a key has used, and what that leaves: how many jobs may start now, and when the next one may.
+ * Attempts that run are counted by whoever holds the leases; starts are counted here.
+ */
+import type { Limits, Quota } from './policy';
+import { type Moment, Starts } from './starts';
+
+/** What is stored of a key's use. Absent members are empty. Times in epoch ms. */
+export interface StoredUsage {
+  starts?: Moment[];
+  /** A throttle lets nothing start before. */
+  spaced_until?: number;
+  /** Moments promised to jobs that were rescheduled. */
+  booked?: Moment[];
+}
+
+export class Usage {
+  private readonly starts: Starts;
+  private readonly booked: Starts;
+  private spacedUntil: number;
+
+  constructor(stored: StoredUsage = {}) {
+    this.starts = new Starts(stored.starts?.map(([at, count]) => [at, count]));
+    this.booked = new Starts(stored.booked?.map(([at, count]) => [at, count]));
+    this.spacedUntil = stored.spaced_until ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** What to store. */
+  stored(): StoredUsage {
+    return {
+      ...(this.starts.entries.length > 0 && { starts: [...this.starts.entries] }),
+      ...(Number.isFinite(this.spacedUntil) && { spaced_until: this.spacedUntil }),
+      ...(this.booked.entries.length > 0 && { booked: [...this.booked.entries] }),
+    };
+  }
+
+  /** Does the past still matter to these limits? */
+  isEmpty(limits: Limits, now: number): boolean {
+    this.booked.forget(now);
+    const started = limits.rate ? this.starts.count(now, limits.rate.period_ms) : 0;
+    return started === 0 && this.spacedUntil <= now && this.booked.entries.length === 0;
+  }
+
+  /** Starts that count at `now`; 0 where nothing counts them. */
+  startsIn(rate: Quota | undefined, now: number): number {
+    return rate ? this.starts.count(now, rate.period_ms) : 0;
+  }
+
+  /** How many may start now: 0 … , infinite without limits. `running`: attempts that run. */
+  room(limits: Limits, running: number, now: number): number {
+    const { concurrency, rate, throttle } = limits;
+    let room = Number.POSITIVE_INFINITY;
+    if (concurrency !== undefined) room = Math.min(room, concurrency - running);
+    if (rate) room = Math.min(room, rate.limit - this.starts.count(now, rate.period_ms));
+    if (throttle) room = Math.min(room, throttle.limit > 0 && now >= this.spacedUntil ? 1 : 0);
+    return Math.max(0, room);
+  }
+
+  /**
+   * When rate and throttle let the next one start: now or earlier when they do. Undefined when only an operator can tell,
+   * because they are stopped. What runs does not matter here.
+   */
+  opensAt({ rate, throttle }: Limits): number | undefined {
+    if (rate?.limit === 0 || throttle?.limit === 0) return undefined;
+    return Math.max(
+      rate ? this.starts.opensAt(rate.limit, rate.period_ms) : Number.NEGATIVE_INFINITY,
+      throttle ? Math.ceil(this.spacedUntil) : Number.NEGATIVE_INFINITY,
+    );
+  }
+
+  /** When more is left than now: when the next start fits, or else when the oldest one counts no more; epoch ms. */
+  resetsAt(limits: Limits, now: number): number | undefined {
+    const opensAt = this.opensAt(limits);
+    if (opensAt === undefined || opensAt > now) return opensAt;
+    const [oldest] = this.starts.entries;
+    return limits.rate && oldest ? oldest[0] + limits.rate.period_ms : undefined;
+  }
+
+  /** Notes that `count` jobs start now. @returns whether anything counts them */
+  started(limits: Limits, count: number, now: number): boolean {
+    const { rate, throttle } = limits;
+    if (rate) this.starts.add(now, count, rate.period_ms);
+    if (throttle && throttle.limit > 0) {
+      this.spacedUntil = Math.max(this.spacedUntil, now) + (count * throttle.period_ms) / throttle.limit;
+    }
+    return rate !== undefined || throttle !== undefined;
+  }
+
+  /**
+   * Promises a moment to a job that is rescheduled: the first at which it may start if everything that was promised before
+   * starts when it may. Undefined when nobody can know.
+   */
+  book(limits: Limits, now: number): number | undefined {
+    const { rate, throttle } = limits;
+    if ((!rate && !throttle) || rate?.limit === 0 || throttle?.limit === 0) return undefined;
+    this.booked.forget(now);
+    let at = now;
+    if (throttle) {
+      const last = this.booked.entries.at(-1)?.[0];
+      const interval = throttle.period_ms / throttle.limit;
+      at = Math.max(at, this.spacedUntil, last === undefined ? at : last + interval);
+    }
+    if (rate) {
+      this.starts.forget(now - rate.period_ms);
+      const line = new Starts([...this.starts.entries, ...this.booked.entries].map(([when, count]) => [when, count]));
+      at = Math.max(at, line.opensAt(rate.limit, rate.period_ms));
+    }
+    at = Math.max(Math.ceil(at), now + 1, this.booked.entries.at(-1)?.[0] ?? 0);
+    // Promises older than the last `limit` ones decide nothing any more.
+    this.booked.add(at, 1, rate?.period_ms ?? throttle?.period_ms ?? 0);
+    return at;
+  }
+}

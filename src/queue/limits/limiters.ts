@@ -1,0 +1,143 @@
+/**
+ * The keys of one queue. Memory holds those in use; the table holds all that are known. A key is written at the end of a
+ * transaction, once, and only if something about it changed: a key that limits nothing but concurrency is written when it
+ * is first used and never again.
+ */
+import { Limiter } from './limiter';
+
+/** Idle keys kept in memory. */
+const MAX_IDLE = 2_000;
+
+/** The key of the queue's own limit. No job's key is empty. */
+export const QUEUE_KEY = '';
+
+export class Limiters {
+  private readonly cache = new Map<string, Limiter>();
+  private readonly changed = new Set<Limiter>();
+  private readonly touched = new Set<string>();
+  /** No key has to be looked at before, epoch ms. */
+  nextCheck = Number.POSITIVE_INFINITY;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /**
+   * Forgets what memory says.
+   * @param doubtful leases were lost, so nobody knows which keys have room: all that jobs wait for are looked at
+   */
+  load(doubtful: boolean): void {
+    this.cache.clear();
+    this.changed.clear();
+    this.touched.clear();
+    this.readNextCheck();
+    if (!doubtful) return;
+    const waited = 'SELECT DISTINCT limit_key AS key FROM jobs WHERE waits_since IS NOT NULL';
+    for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
+    if (this.touched.size > 0) this.nextCheck = 0;
+  }
+
+  /** Reads when the first key must be looked at. */
+  readNextCheck(): void {
+    const { at } = this.sql.exec<{ at: number | null }>('SELECT min(check_at) AS at FROM limit_keys').one();
+    this.nextCheck = at ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The key, if it is known. */
+  find(key: string): Limiter | undefined {
+    const cached = this.cache.get(key);
+    if (cached) return cached;
+    const row = this.sql
+      .exec<{ check_at: number | null; data: string }>('SELECT check_at, data FROM limit_keys WHERE key = ?', key)
+      .toArray()[0];
+    if (!row) return undefined;
+    const limiter = new Limiter(key, row);
+    this.cache.set(key, limiter);
+    return limiter;
+  }
+
+  /** The key, new if it is not known. */
+  get(key: string): Limiter {
+    let limiter = this.find(key);
+    if (!limiter) {
+      limiter = new Limiter(key);
+      this.cache.set(key, limiter);
+    }
+    return limiter;
+  }
+
+  /** Keys to look at by `now`, the earliest first. */
+  due(now: number, limit: number): string[] {
+    if (now < this.nextCheck) return [];
+    return this.sql
+      .exec<{ key: string }>(
+        'SELECT key FROM limit_keys WHERE check_at <= ? ORDER BY check_at LIMIT ?',
+        Math.floor(now),
+        limit,
+      )
+      .toArray()
+      .map(({ key }) => key);
+  }
+
+  /** All keys that are known, in order. */
+  known(limit: number): string[] {
+    return this.sql
+      .exec<{ key: string }>('SELECT key FROM limit_keys WHERE key > ? ORDER BY key LIMIT ?', QUEUE_KEY, limit)
+      .toArray()
+      .map(({ key }) => key);
+  }
+
+  /** Something about the key changed that may let jobs in, or means that one must be let in later. */
+  touch(key: string): void {
+    this.touched.add(key);
+  }
+
+  /** The keys touched since the last call. */
+  takeTouched(): string[] {
+    if (this.touched.size === 0) return [];
+    const keys = [...this.touched];
+    this.touched.clear();
+    return keys;
+  }
+
+  /** The key's row will be written, at the latest with the transaction. */
+  save(limiter: Limiter): void {
+    if (!limiter.isChanged && limiter.isStored) return;
+    this.changed.add(limiter);
+    if (limiter.checkAt !== null) this.nextCheck = Math.min(this.nextCheck, limiter.checkAt);
+  }
+
+  /** Forgets a key. One row written if it was stored. */
+  remove(limiter: Limiter): void {
+    this.cache.delete(limiter.key);
+    this.changed.delete(limiter);
+    if (limiter.isStored) this.sql.exec('DELETE FROM limit_keys WHERE key = ?', limiter.key).toArray();
+  }
+
+  /** Writes what changed. Two rows for a new key; one, or with a new moment to look at it two, for another. */
+  flush(): void {
+    for (const limiter of this.changed) this.write(limiter);
+    this.changed.clear();
+    if (this.cache.size > MAX_IDLE) this.dropIdle();
+  }
+
+  private write(limiter: Limiter): void {
+    const { key, checkAt } = limiter;
+    if (!limiter.isStored) {
+      this.sql
+        .exec('INSERT INTO limit_keys (key, check_at, data) VALUES (?, ?, ?)', key, checkAt, limiter.data())
+        .toArray();
+    } else if (limiter.isCheckMoved) {
+      this.sql
+        .exec('UPDATE limit_keys SET check_at = ?, data = ? WHERE key = ?', checkAt, limiter.data(), key)
+        .toArray();
+    } else {
+      this.sql.exec('UPDATE limit_keys SET data = ? WHERE key = ?', limiter.data(), key).toArray();
+    }
+    limiter.isStored = true;
+    limiter.isChanged = false;
+    limiter.isCheckMoved = false;
+  }
+
+  private dropIdle(): void {
+    for (const [key, limiter] of this.cache) if (!limiter.hasReady) this.cache.delete(key);
+  }
+}
