@@ -16,7 +16,7 @@ const PROBE_AGE_MS = 30_000;
 const MANIFEST = {
   specversion: '1.0',
   ojs_version: '1.0',
-  conformance_level: 3,
+  conformance_level: 4,
   protocols: ['http'],
   backend: 'durable-objects',
   implementation: { name: 'tocsin', version: VERSION, language: 'typescript' },
