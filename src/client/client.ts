@@ -1,9 +1,14 @@
 /** The producer's view of a queue: enqueue, look, cancel. */
 import type { JobEnvelope } from '../job/wire';
+import { batchOf, enqueuedJobOf, jobOf, workflowOf } from './answers';
 import { Batcher } from './batch';
-import { ConflictError, DuplicateJobError, NotFoundError, type TocsinError, UnavailableError } from './errors';
+import { Bulk } from './bulk';
+import { Crons } from './cron';
+import { DeadLetters } from './dead-letters';
+import { ConflictError, DuplicateJobError, NotFoundError, type TocsinError } from './errors';
 import { uuidv7 } from './id';
 import { type EnqueueOptions, jsonOf, type NewJob, type PreparedJob, prepare } from './job';
+import type { ClientOptions } from './options';
 import {
   countJobs,
   type JobPatch,
@@ -16,39 +21,12 @@ import {
   setPaused,
   wirePatch,
 } from './queries';
-import { type Retrier, type RetryOptions, withRetries } from './retry';
-import { createSend, type Endpoint, type Send } from './transport';
+import { createRequests, type Requests } from './requests';
+import { type Retrier, withRetries } from './retry';
+import { createSend, type Send } from './transport';
 import { type Flow, flow, type Workflow, type WorkflowOptions, type WorkflowStatus, wireWorkflow } from './workflow';
 
 const MAX_BATCH = 1000;
-
-/** Settings of a client. */
-export type ClientOptions = Endpoint & {
-  /** API key, sent as a bearer token. */
-  key?: string;
-  /** How long to wait for each answer, in ms. Default 30000. */
-  timeoutMs?: number;
-  /** How requests are repeated; `false`: never. */
-  retry?: RetryOptions | false;
-  /**
-   * Choose the ids of jobs here, so that an enqueue without an answer can be repeated without making a second job.
-   * Costs the server a row for each job. Default false.
-   */
-  safeRetries?: boolean;
-  /** Most jobs in one request when enqueues are gathered, 1 … 1000; 1: never gather. Default 100. */
-  maxBatch?: number;
-  /**
-   * How long to gather, in ms. Default: the present turn only. Set it only where one client serves one request, or
-   * outside of Workers: a Worker must not send on behalf of another request.
-   */
-  linger?: number;
-  /** Source of randomness in [0, 1). Default `Math.random`. */
-  random?: () => number;
-  /** Clock, epoch ms. Default `Date.now`. */
-  now?: () => number;
-  /** Waits between tries. Default: a timer. */
-  sleep?: (ms: number) => Promise<void>;
-};
 
 /** Job arguments by type; without type parameter anything goes. */
 type AnyJobs = Record<string, readonly unknown[]>;
@@ -72,12 +50,22 @@ export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = {
 export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
   readonly #send: Send;
   readonly #retrier: Retrier;
+  readonly #requests: Requests;
   readonly #batcher: Batcher;
   readonly #newId: () => string | undefined;
   readonly #newWorkflowId: () => string;
 
   /** Makes workflows: `const { chain, group, batch, graph } = tocsin.flow;` */
   readonly flow: Flow<JobOf<Jobs>> = flow as unknown as Flow<JobOf<Jobs>>;
+
+  /** Schedules: `await tocsin.cron.put({ name, expression: '@daily', job: { type: 'report.build', args: [] } });` */
+  readonly cron: Crons<JobOf<Jobs>>;
+
+  /** Discarded jobs that wait for a human: `await tocsin.deadLetters.retry(id);` */
+  readonly deadLetters: DeadLetters;
+
+  /** Operations on many jobs: `await tocsin.bulk.cancel({ queue: 'mail', type: 'email.*' });` */
+  readonly bulk: Bulk;
 
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
   constructor(options: ClientOptions) {
@@ -94,6 +82,10 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       random,
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
     };
+    this.#requests = createRequests(this.#send, this.#retrier);
+    this.cron = new Crons(this.#requests);
+    this.deadLetters = new DeadLetters(this.#requests);
+    this.bulk = new Bulk(this.#requests, timeoutMs);
     this.#newId = options.safeRetries ? () => uuidv7(now(), random) : () => undefined;
     this.#newWorkflowId = () => uuidv7(now(), random);
     this.#batcher = new Batcher(
@@ -180,32 +172,28 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
    * }
    */
   list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
-    return listJobs(this.#sendSafely, query, options);
+    return listJobs(this.#requests.safely, query, options);
   }
 
   /** How many jobs match, without reading them. */
   async count(query: JobQuery = {}): Promise<number> {
-    return await countJobs(this.#sendSafely, query);
+    return await countJobs(this.#requests.safely, query);
   }
 
   /** Lets a queue take jobs and give none out, until it is resumed. */
   async pause(queue: string): Promise<QueueState> {
-    return await setPaused(this.#sendSafely, queue, 'pause');
+    return await setPaused(this.#requests.safely, queue, 'pause');
   }
 
   /** Lets a queue give out jobs again. */
   async resume(queue: string): Promise<QueueState> {
-    return await setPaused(this.#sendSafely, queue, 'resume');
+    return await setPaused(this.#requests.safely, queue, 'resume');
   }
 
   /** How many jobs a queue has in each state. */
   async stats(queue: string): Promise<QueueCounts> {
-    return await queueStats(this.#sendSafely, queue);
+    return await queueStats(this.#requests.safely, queue);
   }
-
-  /** For requests that may be sent again whatever became of them. */
-  readonly #sendSafely: Send = (method, path, body) =>
-    withRetries(this.#retrier, true, () => this.#send(method, path, body));
 
   /**
    * Starts a workflow. When it resolves, the workflow is stored durably and goes its way.
@@ -275,10 +263,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   }
 
   async #postBatch(jobs: PreparedJob[]): Promise<JobEnvelope[]> {
-    const answer = await this.#send('POST', '/jobs/batch', `{"jobs":[${jobs.map((job) => job.json).join(',')}]}`);
-    const list = member(answer, 'jobs');
-    if (Array.isArray(list) && list.length === jobs.length) return list.map((envelope) => asJob(envelope));
-    throw invalidAnswer();
+    const json = `{"jobs":[${jobs.map((job) => job.json).join(',')}]}`;
+    return batchOf(await this.#send('POST', '/jobs/batch', json), jobs.length);
   }
 
   /**
@@ -308,42 +294,7 @@ function workflowPath(id: string): string {
   return `/workflows/${encodeURIComponent(id)}`;
 }
 
-function workflowOf(answer: unknown): WorkflowStatus {
-  const workflow = member(answer, 'workflow');
-  if (typeof member(workflow, 'id') !== 'string') throw invalidAnswer();
-  return workflow as WorkflowStatus;
-}
-
-function jobOf(answer: unknown): JobEnvelope {
-  return asJob(member(answer, 'job'));
-}
-
-/** A batch says of each job that it existed already; the answer to a single one says so beside the job. */
-function enqueuedJobOf(answer: unknown): JobEnvelope {
-  const job = jobOf(answer);
-  return member(answer, 'deduplicated') === true ? { ...job, deduplicated: true } : job;
-}
-
-function asJob(value: unknown): JobEnvelope {
-  if (typeof member(value, 'id') !== 'string') throw invalidAnswer();
-  // The server is the authority on its envelopes; they are not checked again.
-  return value as JobEnvelope;
-}
-
 /** The server gives back the arguments it was given. */
 function typed<Args extends readonly unknown[]>(envelope: JobEnvelope): JobEnvelope<Args> {
   return envelope as unknown as JobEnvelope<Args>;
-}
-
-function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-}
-
-function invalidAnswer(): UnavailableError {
-  return new UnavailableError('The answer does not hold the job.', {
-    status: 200,
-    code: 'invalid_response',
-    retryable: false,
-    outcomeUnknown: true,
-  });
 }

@@ -4,7 +4,10 @@
  * @module tocsin/client
  */
 export type { Duration, EnvelopeError, JobEnvelope as Job, RetryJitter, RetryPolicy } from '../job/wire';
-export { type ClientOptions, type JobOf, TocsinClient } from './client';
+export type { Bulk, BulkItem, BulkQuery, BulkResult } from './bulk';
+export { type JobOf, TocsinClient } from './client';
+export type { CronEntry, CronGroupResult, CronQuery, CronStatus, Crons } from './cron';
+export type { DeadLetterQuery, DeadLetters, RetryOverride } from './dead-letters';
 export {
   ConflictError,
   DuplicateJobError,
@@ -18,6 +21,7 @@ export {
   UnavailableError,
 } from './errors';
 export type { EnqueueOptions, Moment, NewJob, UniqueOptions } from './job';
+export type { ClientOptions } from './options';
 export type { JobPatch, JobQuery, ListOptions, QueueCounts, QueueState } from './queries';
 export type { RetryOptions } from './retry';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';

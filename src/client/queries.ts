@@ -1,7 +1,8 @@
 /** Questions about many jobs, changes of waiting ones, and queues as a whole, as a producer writes them. */
 import type { JobState } from '../job/record';
 import type { Duration, JobEnvelope, RetryPolicy } from '../job/wire';
-import { InvalidJobError, UnavailableError } from './errors';
+import { malformed } from './answers';
+import { InvalidJobError } from './errors';
 import { type Moment, momentText, relativeText } from './job';
 import type { Send } from './transport';
 
@@ -125,12 +126,25 @@ export function wirePatch(change: JobPatch): Record<string, unknown> {
  * @param send sends a request, repeating it where that is safe
  */
 export async function* listJobs(send: Send, query: JobQuery, options: ListOptions): AsyncGenerator<JobEnvelope> {
+  yield* pagesOf(send, '/jobs', parametersOf(query), options);
+}
+
+/**
+ * Jobs of a list that has cursors, page by page as it is read.
+ * @param conditions what the list is asked for
+ */
+export async function* pagesOf(
+  send: Send,
+  path: string,
+  conditions: URLSearchParams,
+  options: ListOptions,
+): AsyncGenerator<JobEnvelope> {
   const { pageSize = 100, limit = Number.POSITIVE_INFINITY } = options;
-  const parameters = parametersOf(query);
+  const parameters = new URLSearchParams(conditions);
   parameters.set('limit', String(Math.max(1, Math.min(pageSize, limit))));
   let left = limit;
   while (left > 0) {
-    const page = (await send('GET', `/jobs?${parameters}`)) as {
+    const page = (await send('GET', `${path}?${parameters}`)) as {
       jobs?: JobEnvelope[];
       pagination?: { has_more?: boolean; next_cursor?: string | null };
     };
@@ -167,15 +181,7 @@ export async function queueStats(send: Send, queue: string): Promise<QueueCounts
   return stats;
 }
 
-function invalid(message: string, field: string): InvalidJobError {
+/** The error about a question that was not asked. */
+export function invalid(message: string, field: string): InvalidJobError {
   return new InvalidJobError(message, { status: 0, code: 'invalid_request', retryable: false, details: { field } });
-}
-
-function malformed(what: string): UnavailableError {
-  return new UnavailableError(`The answer does not hold ${what}.`, {
-    status: 200,
-    code: 'invalid_response',
-    retryable: false,
-    outcomeUnknown: true,
-  });
 }

@@ -9,15 +9,15 @@ import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../job/envel
 import { ApiError, duplicate, type ErrorData, invalidRequest, type Outcome } from '../job/errors';
 import type { EnqueuedJob } from '../queue/api';
 import type { IdempotencyKey } from '../queue/operations-api';
+import { refuseTakenIds } from '../routing/batch';
+import { inParallel, queueObject } from '../routing/objects';
+import { enqueueEntries } from '../routing/unique';
 import { readAtomicity } from './atomicity';
-import { refuseTakenIds } from './batch';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from './body';
 import type { AppContext } from './context';
 import { renderEnqueued, usableVariables } from './enqueued';
 import { REPLAYED, readIdempotency } from './idempotency';
-import { inParallel, queueObject } from './objects';
 import { json } from './respond';
-import { enqueueEntries } from './unique';
 
 const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 

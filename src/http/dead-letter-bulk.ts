@@ -1,4 +1,5 @@
 /** Operations on all dead letters that match a filter. */
+import { invalidRequest } from '../job/errors';
 import { type JsonObject, readBody } from './body';
 import type { AppContext } from './context';
 import { filterFromBody, type Selection } from './filter';
@@ -10,9 +11,24 @@ import { json } from './respond';
 export async function deadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
   const body = await readBody(c);
   if (body.confirm !== true) throw unconfirmed();
+  refuseStray(c, body, ['filter', 'confirm']);
   const { filter, queues } = readDeadLetterFilter(body, Date.now());
   const summary = await operate(c.env, action, filter, queues, patience(c));
   return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, locationOf(summary));
+}
+
+/**
+ * Refuses members and query parameters that would be overlooked: a condition in the wrong place must not turn an operation
+ * on some jobs into one on all.
+ * @throws {ApiError} 400 naming the first one
+ */
+export function refuseStray(c: AppContext, body: JsonObject, members: readonly string[], query: string[] = []): void {
+  const member = Object.keys(body).find((name) => !members.includes(name));
+  if (member !== undefined) {
+    throw invalidRequest(member, `${member}: is not known here; conditions go into ${members.join(' or ')}.`);
+  }
+  const parameter = Object.keys(c.req.query()).find((name) => ![...query, 'wait', 'access_token'].includes(name));
+  if (parameter !== undefined) throw invalidRequest(parameter, `${parameter}: is not a parameter of this operation.`);
 }
 
 function readDeadLetterFilter(body: JsonObject, now: number) {

@@ -3,7 +3,7 @@ import type { Env } from '../config';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { formatInstant } from '../job/time';
-import { inParallel, queueObject } from './objects';
+import { inParallel, queueObject } from '../routing/objects';
 import { badCursor, decodeCursor, encodeCursor, type Paging } from './pagination';
 
 /** Most dead letters a queue keeps, so no offset needs to reach further. */

@@ -1,8 +1,8 @@
 /** From many job ids to the queues to ask about each. */
 import type { Env } from '../config';
 import { isUuidV7 } from '../job/ids';
-import { queueOfRoute } from './locate';
-import { inParallel, knownQueues } from './objects';
+import { queueOfRoute } from '../routing/locate';
+import { inParallel, knownQueues } from '../routing/objects';
 
 /**
  * Which queues to ask for which of these ids. An id that carries a route is asked for in the queue it names; one chosen by

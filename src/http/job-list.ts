@@ -9,7 +9,7 @@ import { isObject } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import type { JobFilter } from '../queue/filter';
-import { inParallel, queueObject } from './objects';
+import { inParallel, queueObject } from '../routing/objects';
 import { badCursor, decodeCursor, encodeCursor, type Paging } from './pagination';
 
 /** Most jobs asked from a queue at once. */

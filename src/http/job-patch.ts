@@ -5,9 +5,9 @@ import type { JobView } from '../job/record';
 import { checkRetryLayer } from '../job/retry/validate';
 import { parseInstant } from '../job/time';
 import type { PatchRequest } from '../queue/operations-api';
+import { withJob } from '../routing/locate';
 import { type JsonObject, readBody } from './body';
 import type { AppContext } from './context';
-import { withJob } from './locate';
 
 const MAX_ATTEMPTS = 2_147_483_647;
 

@@ -5,9 +5,9 @@ import { unsupported, unwrap } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobFilter } from '../queue/filter';
 import type { BulkAction, BulkItem, OperationView } from '../queue/operations-api';
+import { inParallel, knownQueues, queueObject } from '../routing/objects';
 import type { AppContext } from './context';
 import { groupByHome } from './job-groups';
-import { inParallel, knownQueues, queueObject } from './objects';
 import { integerParam } from './query';
 
 /** An operation that takes longer goes on after the answer; seconds. */

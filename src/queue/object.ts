@@ -7,10 +7,10 @@
  * has no tables, no alarm and no name; the first job registers it in the directory and creates them.
  */
 import { type Config, type Env, readConfig } from '../config';
-import { enqueueEntries } from '../http/unique';
 import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobView, NewJob } from '../job/record';
+import { enqueueEntries } from '../routing/unique';
 import type { StepStart, WorkflowApi } from '../workflow/api';
 import { activate } from './activate';
 import type {

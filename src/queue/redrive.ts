@@ -29,8 +29,10 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
   const body = bodyOf(row);
   if (options.override?.meta) body.meta = { ...body.meta, ...options.override.meta };
   if (options.override?.retry) {
+    // The limit may have been written beside the policy: it stays unless the override names one.
+    const limit = body.max_attempts === undefined ? {} : { max_attempts: body.max_attempts };
     delete body.max_attempts;
-    body.retry = { ...body.retry, ...options.override.retry };
+    body.retry = { ...body.retry, ...limit, ...options.override.retry };
     checkRetry(q.retryLayers(row.type, { retry: body.retry }));
   }
   // A second life that was over before it began helps nobody: the old expiry does not apply to it.

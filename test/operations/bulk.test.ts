@@ -273,6 +273,10 @@ describe('operators', () => {
     expect(retried.body).toMatchObject({ action: 'retry', matched: 3, succeeded: 3 });
     expect((await post('/dead-letter/purge?older_than=PT1H', undefined)).body).toMatchObject({ deleted: 0 });
     expect((await post('/dead-letter/purge', undefined)).status).toBe(400);
+    // A condition in the wrong place must not turn "some" into "all".
+    expect((await call('DELETE', `/ojs/v1/dead-letter?queue=${queue}`, { confirm: true })).status).toBe(400);
+    expect((await call('DELETE', '/ojs/v1/dead-letter', { confirm: true, queue })).status).toBe(400);
+    expect((await post('/dead-letter/purge', { older_than: 'P30D', queue })).status).toBe(400);
     const since = { since: '2000-01-01T00:00:00Z' };
     const deleted = await call('DELETE', '/ojs/v1/admin/dead-letter', { filter: since, confirm: true });
     expect(deleted.body).toMatchObject({ action: 'delete', matched: 2, succeeded: 2 });

@@ -3,8 +3,8 @@ import { abortAllDurableObjects } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { enqueueAcross } from '../../src/http/batch';
 import { unwrap } from '../../src/job/errors';
+import { enqueueAcross } from '../../src/routing/batch';
 import { until } from '../support/http';
 import { type JobChange, newJob, refusal, setTime, T0, TestQueue } from './support';
 

@@ -2,10 +2,10 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
-import { queueObject } from '../../src/http/objects';
 import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import { unwrap } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
+import { queueObject } from '../../src/routing/objects';
 import type { Reservation, UniqueLockApi, Wanted } from '../../src/unique/api';
 import { shardOf } from '../../src/unique/shards';
 import { ok, startEmpty } from '../http/client';

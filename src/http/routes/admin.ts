@@ -5,11 +5,11 @@ import { renderJob } from '../../job/envelope/render';
 import { notFound, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { previewRetry } from '../../job/retry/preview';
+import { forgetRoutes, withJob } from '../../routing/locate';
+import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { resetLocks } from '../../unique/reservation';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { forgetRoutes, withJob } from '../locate';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../objects';
 import { json } from '../respond';
 import { resetWorkflows } from './workflows';
 

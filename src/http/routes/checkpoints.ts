@@ -7,9 +7,9 @@ import { isObject, optional, readInteger, readObject } from '../../job/envelope/
 import { invalidRequest, notFound, payloadTooLarge, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { CheckpointContent, StoredCheckpoint } from '../../queue/checkpoint-table';
+import { withJob } from '../../routing/locate';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { withJob } from '../locate';
 import { DELIVERY_HEADER, readAttempt, readJobId } from '../reports';
 import { json } from '../respond';
 

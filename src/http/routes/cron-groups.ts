@@ -9,11 +9,11 @@ import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex } from '../../job/envelope/parse';
 import { ApiError, conflict, invalidRequest, notFound } from '../../job/errors';
 import type { CronView } from '../../queue/cron-api';
+import { inParallel } from '../../routing/objects';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderCron } from '../cron-render';
 import { deleteCron, type Located, listCrons, readCrons, saveCron } from '../cron-store';
-import { inParallel } from '../objects';
 import { pagination, readPaging } from '../pagination';
 import { json } from '../respond';
 

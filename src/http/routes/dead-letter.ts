@@ -7,13 +7,13 @@ import { renderJob } from '../../job/envelope/render';
 import { invalidRequest, unsupported, unwrap } from '../../job/errors';
 import type { RetryInput } from '../../job/record';
 import { checkRetryLayer } from '../../job/retry/validate';
+import { withJob } from '../../routing/locate';
+import { knownQueues } from '../../routing/objects';
 import { type JsonObject, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { deadLetters } from '../dead-letter-bulk';
+import { deadLetters, refuseStray } from '../dead-letter-bulk';
 import { deadLetterStats, listDeadLetters } from '../dead-letter-list';
 import { readAge } from '../filter';
-import { withJob } from '../locate';
-import { knownQueues } from '../objects';
 import { continuation, locationOf, statusOf } from '../operation-answers';
 import { operate, patience } from '../operations';
 import { pagination, readPaging } from '../pagination';
@@ -64,6 +64,7 @@ export async function retryDeadLetter(c: AppContext, id: string): Promise<Respon
 /** Removes dead letters that are old enough. */
 async function purgeDeadLetters(c: AppContext): Promise<Response> {
   const body = (await readOptionalBody(c)) ?? {};
+  refuseStray(c, body, ['older_than'], ['older_than', 'queue']);
   const given = textParam(c, 'older_than')?.replace(' ', '+') ?? body.older_than;
   if (given === undefined || given === null) {
     throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');

@@ -9,7 +9,10 @@ import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import type { EnqueuedJob } from '../../queue/api';
 import type { IdempotencyKey } from '../../queue/operations-api';
-import { refuseTakenIds } from '../batch';
+import { refuseTakenIds } from '../../routing/batch';
+import { withJob } from '../../routing/locate';
+import { knownQueues, queueObject } from '../../routing/objects';
+import { enqueueEntries } from '../../routing/unique';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderEnqueued, usableVariables } from '../enqueued';
@@ -18,11 +21,8 @@ import { REPLAYED, readIdempotency } from '../idempotency';
 import { countJobs, listJobs } from '../job-list';
 import { patchJob } from '../job-patch';
 import { limitHeaders } from '../limit-headers';
-import { withJob } from '../locate';
-import { knownQueues, queueObject } from '../objects';
 import { pagination, readPaging } from '../pagination';
 import { json } from '../respond';
-import { enqueueEntries } from '../unique';
 
 /** Routes below `/ojs/v1`. */
 export function jobRoutes(): Hono<AppEnv> {

@@ -9,9 +9,9 @@ import { invalidRequest, notFound, unwrap } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../queue/limits/api';
+import { inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { inParallel, knownQueues, queueObject } from '../objects';
 import { pagination, readPaging } from '../pagination';
 import { json } from '../respond';
 

@@ -6,11 +6,11 @@ import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type Envelope, renderJob } from '../../job/envelope/render';
 import { ApiError, invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import { type JobView, TERMINAL_STATES } from '../../job/record';
+import { withJob } from '../../routing/locate';
+import { inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { groupByHome } from '../job-groups';
-import { withJob } from '../locate';
-import { inParallel, knownQueues, queueObject } from '../objects';
 import { textParam } from '../query';
 import { json } from '../respond';
 

@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import { type Env, VERSION } from '../../config';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
+import { directoryObject, inParallel, queueObject } from '../../routing/objects';
 import type { AppContext, AppEnv } from '../context';
-import { directoryObject, inParallel, queueObject } from '../objects';
 import { json } from '../respond';
 import { deadLetterPage } from './dead-letter';
 import { listQueues } from './queues';
@@ -16,7 +16,7 @@ const PROBE_AGE_MS = 30_000;
 const MANIFEST = {
   specversion: '1.0',
   ojs_version: '1.0',
-  conformance_level: 1,
+  conformance_level: 4,
   protocols: ['http'],
   backend: 'durable-objects',
   implementation: { name: 'tocsin', version: VERSION, language: 'typescript' },

@@ -7,11 +7,11 @@ import { invalidRequest, notFound, unsupported, unwrap } from '../../job/errors'
 import type { JobView } from '../../job/record';
 import { formatInstant } from '../../job/time';
 import type { ClaimRequest, WorkerView } from '../../queue/api';
+import { withJob } from '../../routing/locate';
+import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { groupByHome } from '../job-groups';
-import { withJob } from '../locate';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../objects';
 import { pagination, readPaging } from '../pagination';
 import { DELIVERY_HEADER, forQueue, type Heartbeat, readAck, readHeartbeat, readNack, readWorkerId } from '../reports';
 import { json } from '../respond';

@@ -6,12 +6,12 @@ import { ApiError, type ErrorData, notFound, type Outcome, unwrap } from '../../
 import { isUuidV7 } from '../../job/ids';
 import { variablesLayer } from '../../job/retry/variables';
 import { formatInstant } from '../../job/time';
+import { directoryObject, inParallel, queueObject } from '../../routing/objects';
 import type { WorkflowApi, WorkflowView } from '../../workflow/api';
 import { parseWorkflow, type StepCheck } from '../../workflow/parse';
 import { jobsBelow, nodeAt, pathOf } from '../../workflow/plan';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { directoryObject, inParallel, queueObject } from '../objects';
 import { pagination, readPaging } from '../pagination';
 import { listParam, oneOf } from '../query';
 import { json } from '../respond';

@@ -1,4 +1,7 @@
-/** The Durable Objects behind the routes, seen through their interfaces. */
+/**
+ * The Durable Objects seen through their interfaces. This folder finds the object that a request, or a job, is for; both the
+ * routes and the queue objects use it.
+ */
 import type { Env } from '../config';
 import { isQueueName, QUEUE_RULE } from '../job/envelope/names';
 import { invalidRequest } from '../job/errors';
