@@ -2,12 +2,12 @@
 import type { DeliveryOutcome } from '../dispatch/answer';
 import type { Claimed } from './claim';
 import { rowByKey } from './find';
-import { historyOf, type JobRow } from './rows';
+import type { JobRow } from './rows';
 import {
   archiveCompleted,
   complete,
   fail,
-  namesClaim,
+  lateAttempt,
   type Random,
   removeCompleted,
   runningAttempt,
@@ -46,9 +46,6 @@ export function settleDeliveries(q: QueueState, delivered: readonly Delivered[],
 
 /** A success that arrives after its attempt was called timed out still counts while the job waits. */
 function settleLate(q: QueueState, row: JobRow, delivery: string, outcome: DeliveryOutcome, now: number): void {
-  if (outcome.kind !== 'completed' || row.state !== 0 || row.due_at === null || row.due_at <= now) return;
-  const history = historyOf(row);
-  if (!namesClaim(q, row, delivery, row.claims) || history.error?.code !== 'timeout') return;
-  const attempt = { startedAt: history.started_at ?? now, number: row.attempt, claim: row.claims };
-  complete(q, row, attempt, outcome.result, now);
+  const attempt = outcome.kind === 'completed' ? lateAttempt(q, row, delivery, now) : undefined;
+  if (attempt && outcome.kind === 'completed') complete(q, row, attempt, outcome.result, now);
 }

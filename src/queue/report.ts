@@ -13,7 +13,7 @@ import type { AckRequest, AttemptName, NackRequest } from './api';
 import { mustFind, rowByKey, viewOf, viewOfArchived, viewOfRow } from './find';
 import type { Active } from './leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from './rows';
-import { complete, type EndedAttempt, fail, type Random, requeue, runningAttempt } from './settle';
+import { complete, type EndedAttempt, fail, lateAttempt, type Random, requeue, runningAttempt } from './settle';
 import type { QueueState } from './state';
 
 /** Does a report that names its attempt mean this one? Absent names match. */
@@ -61,7 +61,10 @@ export function ack(q: QueueState, request: AckRequest, now: number): JobView {
     fence(q, row, active, request);
     return completed(q, row, runningAttempt(active), request.result, now);
   }
-  const late = lateSuccess(q, row, request, now);
+  const late =
+    request.delivery_id !== undefined && names(request.job_id, request, row.attempt, row.claims)
+      ? lateAttempt(q, row, request.delivery_id, now)
+      : undefined;
   if (late) return completed(q, row, late, request.result, now);
   throw notActive(request.job_id, stateOf(row, false, now));
 }
@@ -95,15 +98,6 @@ function settledByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: 
   const id = idOf(q.route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
   if (isNamed(name)) return names(id, name, job.n, job.c);
   return job.push !== undefined && now <= job.at[3] + 2 * job.push;
-}
-
-/** The attempt that a late ack completes: pushed, timed out, and not yet followed by another. */
-function lateSuccess(q: QueueState, row: JobRow, name: AttemptName, now: number) {
-  if (name.delivery_id === undefined || row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return;
-  if (!names(idOf(q.route, row), name, row.attempt, row.claims)) return;
-  const history = historyOf(row);
-  if (history.error?.code !== 'timeout' || history.error.attempt !== row.attempt) return;
-  return { startedAt: history.started_at ?? now, number: row.attempt, claim: row.claims };
 }
 
 /** The attempt failed, or the worker gives the job back. @throws {ApiError} 404, 409 */

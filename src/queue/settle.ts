@@ -59,6 +59,18 @@ export function runningAttempt(active: Active): EndedAttempt {
   };
 }
 
+/**
+ * The pushed attempt that a late success still completes: the one this delivery names, if it timed out and the job still
+ * waits for the next one.
+ */
+export function lateAttempt(q: QueueState, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
+  if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return undefined;
+  if (!namesClaim(q, row, delivery, row.claims)) return undefined;
+  const { error, started_at } = historyOf(row);
+  if (error?.code !== 'timeout' || error.attempt !== row.attempt) return undefined;
+  return { startedAt: started_at ?? now, number: row.attempt, claim: row.claims };
+}
+
 /** The attempt succeeded. `result` is JSON text. */
 export function complete(
   q: QueueState,
