@@ -6,7 +6,7 @@
  * is, and until then reading finds the entry in one of the queues noted.
  */
 import schema from '../../migrations/0003_directory_cron.sql';
-import type { CronPlace } from '../queue/cron-api';
+import type { CronPlace } from '../queue/cron/api';
 
 type Row = { queue: string; others: string; version: number };
 

@@ -6,18 +6,18 @@ import { DurableObject } from 'cloudflare:workers';
 import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
 import { routeCandidate } from '../job/ids';
+import type { QueueEvent } from '../queue/api';
+import type { CronPlace } from '../queue/cron/api';
+import type { WorkflowSummary } from '../workflow/api';
 import type {
   Directive,
   DirectoryApi,
   KnownQueue,
-  QueueEvent,
   WorkerBeat,
   WorkerSummary,
   WorkerView,
   WorkflowListRequest,
-} from '../queue/api';
-import type { CronPlace } from '../queue/cron-api';
-import type { WorkflowSummary } from '../workflow/api';
+} from './api';
 import { CronPlaces } from './crons';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';

@@ -7,8 +7,8 @@
  * ago, and a fleet of a hundred quiet workers costs about three rows a second instead of twenty.
  */
 import schema from '../../migrations/0002_workers.sql';
-import type { Directive, ReportedState, WorkerBeat, WorkerFacts, WorkerSummary, WorkerView } from '../queue/api';
 import { EventLog } from '../queue/events';
+import type { Directive, ReportedState, WorkerBeat, WorkerFacts, WorkerSummary, WorkerView } from './api';
 
 /** A worker silent for longer than this is stale, ms. */
 export const STALE_AFTER_MS = 60_000;

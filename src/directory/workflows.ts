@@ -1,7 +1,7 @@
 /** The list of workflows. A workflow is found by its id without it; the list is for those who look for ids. */
 import schema from '../../migrations/0004_directory_workflow.sql';
-import type { WorkflowListRequest } from '../queue/api';
 import type { WorkflowSummary } from '../workflow/api';
+import type { WorkflowListRequest } from './api';
 
 export class WorkflowList {
   private ready = false;

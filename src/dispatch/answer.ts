@@ -2,20 +2,13 @@
  * What a handler's answer means: the answer table of push delivery as pure functions. Nothing a handler sends can make
  * them throw.
  */
+
 import { parseDuration } from '../job/duration';
+import type { ReportedError } from '../job/record';
 import { parseTimestamp } from '../job/time';
 
 /** A failure as reported by, or concluded from, an answer. */
-export interface ReportedFailure {
-  code?: string;
-  type?: string;
-  message?: string;
-  retryable?: boolean;
-  details?: unknown;
-  classes?: string[];
-  kill?: boolean;
-  retry_in?: unknown;
-  retry_at?: unknown;
+export interface ReportedFailure extends ReportedError {
   /** The next run must not start earlier than this many ms from now (`Retry-After`). */
   at_least_ms?: number;
   /** The handler Worker died without an answer. */

@@ -8,7 +8,7 @@ import { MAX_BATCH_SIZE } from '../job/envelope/names';
 import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../job/envelope/parse';
 import { ApiError, duplicate, type ErrorData, invalidRequest, type Outcome } from '../job/errors';
 import type { EnqueuedJob } from '../queue/api';
-import type { IdempotencyKey } from '../queue/operations-api';
+import type { IdempotencyKey } from '../queue/operations/api';
 import { refuseTakenIds } from '../routing/batch';
 import { inParallel, queueObject } from '../routing/objects';
 import { enqueueEntries } from '../routing/unique';

@@ -7,7 +7,7 @@ import type { Env } from '../config';
 import type { CronDefinition } from '../job/cron/definition';
 import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
 import type { QueueApi } from '../queue/api';
-import type { CronPlace, CronSummary, CronView } from '../queue/cron-api';
+import type { CronPlace, CronSummary, CronView } from '../queue/cron/api';
 import { directoryObject, inParallel, queueObject } from '../routing/objects';
 
 /** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */

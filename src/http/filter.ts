@@ -7,7 +7,13 @@ import { readInteger, readName, readObject, readQueueName, readString } from '..
 import { ApiError, invalidRequest } from '../job/errors';
 import { JOB_STATES, type JobState } from '../job/record';
 import { parseTimestamp } from '../job/time';
-import { conditionOnRow, type FieldCondition, type JobFilter, MAX_BINDINGS, type Range } from '../queue/filter';
+import {
+  conditionOnRow,
+  type FieldCondition,
+  type JobFilter,
+  MAX_BINDINGS,
+  type Range,
+} from '../queue/operations/filter';
 import type { AppContext } from './context';
 import { isFieldName, readFieldPath } from './field-path';
 import { listParam, oneOf, queueParam, textParam } from './query';

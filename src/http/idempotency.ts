@@ -2,7 +2,7 @@
 import { readName } from '../job/envelope/fields';
 import { invalidRequest } from '../job/errors';
 import { fingerprintOf } from '../job/unique';
-import type { IdempotencyKey } from '../queue/operations-api';
+import type { IdempotencyKey } from '../queue/operations/api';
 import type { JsonObject } from './body';
 import type { AppContext } from './context';
 

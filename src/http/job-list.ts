@@ -8,7 +8,7 @@ import type { Env } from '../config';
 import { isObject } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
-import type { JobFilter } from '../queue/filter';
+import type { JobFilter } from '../queue/operations/filter';
 import { inParallel, queueObject } from '../routing/objects';
 import { badCursor, decodeCursor, encodeCursor, type Paging } from './pagination';
 

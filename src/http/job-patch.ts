@@ -4,7 +4,7 @@ import { invalidPolicy, invalidRequest, unsupported, unwrap } from '../job/error
 import type { JobView } from '../job/record';
 import { checkRetryLayer } from '../job/retry/validate';
 import { parseInstant } from '../job/time';
-import type { PatchRequest } from '../queue/operations-api';
+import type { PatchRequest } from '../queue/operations/api';
 import { withJob } from '../routing/locate';
 import { type JsonObject, readBody } from './body';
 import type { AppContext } from './context';

@@ -1,6 +1,6 @@
 /** How the outcome of an operation on many jobs is told. */
 import { invalidRequest } from '../job/errors';
-import type { BulkAction } from '../queue/operations-api';
+import type { BulkAction } from '../queue/operations/api';
 import type { OperationSummary } from './operations';
 
 /** 202 while an operation goes on, 207 when some jobs could not be acted on. */

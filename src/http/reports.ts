@@ -1,5 +1,6 @@
 /** What workers say about an attempt: ack, nack and heartbeat bodies, read into what a queue object takes. */
 
+import type { WorkerBeat } from '../directory/api';
 import { MAX_DURATION_MS } from '../job/duration';
 import {
   isObject,
@@ -16,8 +17,9 @@ import {
 import { MAX_RESULT_BYTES, utf8Bytes } from '../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
+import type { ReportedError } from '../job/record';
 import { parseTimestamp } from '../job/time';
-import type { AckRequest, AttemptName, HeartbeatRequest, NackRequest, ReportedError, WorkerBeat } from '../queue/api';
+import type { AckRequest, AttemptName, HeartbeatRequest, NackRequest } from '../queue/workers/api';
 import type { JsonObject } from './body';
 
 const MAX_NAME = 255;

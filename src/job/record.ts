@@ -107,6 +107,22 @@ export interface NewJob {
   body: string;
 }
 
+/** A failure as a handler or worker reports it (`error` of nack, or of a push answer). */
+export interface ReportedError {
+  code?: string;
+  type?: string;
+  message?: string;
+  retryable?: boolean;
+  details?: unknown;
+  /** Class names, own class first. */
+  classes?: string[];
+  kill?: boolean;
+  /** A duration, see `job/duration`. */
+  retry_in?: unknown;
+  /** RFC 3339 or epoch ms. */
+  retry_at?: unknown;
+}
+
 /** One failed attempt in a job's history. */
 export interface JobErrorEntry {
   /** The attempt that failed, from 1. */

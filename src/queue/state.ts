@@ -9,18 +9,18 @@ import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
 import type { RetryPolicy } from '../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { QueueConfig } from './api';
-import { ArchiveBuffer } from './archive';
-import { CheckpointTable } from './checkpoint-table';
-import { CronTable } from './cron-table';
-import { Depth } from './depth';
+import { CronTable } from './cron/table';
 import { EventLog } from './events';
-import { readPriorities, Scan } from './lanes';
-import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
-import { ProgressTable } from './progress-table';
-import type { Removal } from './remove';
-import { readMeta, writeMeta } from './schema';
-import { WorkflowOutbox } from './workflow-outbox';
+import type { Removal } from './operations/remove';
+import { ArchiveBuffer } from './storage/archive';
+import { CheckpointTable } from './storage/checkpoint-table';
+import { Depth } from './storage/depth';
+import { readPriorities, Scan } from './storage/lanes';
+import { LeaseTable } from './storage/leases';
+import { ProgressTable } from './storage/progress-table';
+import { readMeta, writeMeta } from './storage/schema';
+import { WorkflowOutbox } from './workflow/outbox';
 
 const DAY = 86_400_000;
 

@@ -5,7 +5,7 @@ import type { Env } from '../config';
 import { duplicate, type ErrorData, type Outcome, unwrap } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { EnqueuedJob, EnqueueReceipt } from '../queue/api';
-import type { IdempotencyKey } from '../queue/operations-api';
+import type { IdempotencyKey } from '../queue/operations/api';
 import { findElsewhere } from './locate';
 import { inParallel, queueObject } from './objects';
 
@@ -81,7 +81,7 @@ export interface Remembered {
 
 /**
  * Enqueues every group, or none, and gives the jobs back in the order of the batch. One queue takes its jobs in one
- * transaction; several go through prepare, decide, commit (`src/queue/batch.ts`). An error names the entry's place in
+ * transaction; several go through prepare, decide, commit (`src/queue/jobs/batch.ts`). An error names the entry's place in
  * the batch.
  */
 export async function enqueueAcross(

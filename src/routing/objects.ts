@@ -3,9 +3,10 @@
  * routes and the queue objects use it.
  */
 import type { Env } from '../config';
+import type { DirectoryApi } from '../directory/api';
 import { isQueueName, QUEUE_RULE } from '../job/envelope/names';
 import { invalidRequest } from '../job/errors';
-import type { DirectoryApi, QueueApi } from '../queue/api';
+import type { QueueApi } from '../queue/api';
 
 /** The object of one queue. Asking for it creates nothing. */
 export function queueObject(env: Env, name: string): QueueApi {

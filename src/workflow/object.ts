@@ -4,8 +4,9 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
+import type { DirectoryApi } from '../directory/api';
 import { ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
-import type { DirectoryApi, QueueApi } from '../queue/api';
+import type { QueueApi } from '../queue/api';
 import { AlarmClock } from '../queue/wake';
 import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from './api';
 import { WorkflowEngine } from './engine';

@@ -2,9 +2,10 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
+import type { DirectoryApi } from '../../src/directory/api';
 import type { CronDefinition } from '../../src/job/cron/definition';
 import { unwrap } from '../../src/job/errors';
-import type { DirectoryApi, QueueApi } from '../../src/queue/api';
+import type { QueueApi } from '../../src/queue/api';
 import { call, type Json, ok } from '../http/client';
 import { failOnce } from '../support/faults';
 import { until } from '../support/http';

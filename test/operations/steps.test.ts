@@ -2,10 +2,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../src/job/errors';
-import type { JobFilter } from '../../src/queue/filter';
-import { list } from '../../src/queue/list';
-import type { BulkAction, OperationView } from '../../src/queue/operations-api';
-import { createTask, stepTask } from '../../src/queue/tasks';
+import type { BulkAction, OperationView } from '../../src/queue/operations/api';
+import type { JobFilter } from '../../src/queue/operations/filter';
+import { list } from '../../src/queue/operations/list';
+import { createTask, stepTask } from '../../src/queue/operations/tasks';
 import { type JobChange, steady, TestQueue } from '../queue/support';
 import { failOnce } from '../support/faults';
 import { until } from '../support/http';

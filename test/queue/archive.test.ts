@@ -12,9 +12,9 @@ import {
   findArchived,
   pruneArchive,
   SPAN,
-} from '../../src/queue/archive';
-import type { ArchivedJob } from '../../src/queue/rows';
-import { migrate } from '../../src/queue/schema';
+} from '../../src/queue/storage/archive';
+import type { ArchivedJob } from '../../src/queue/storage/rows';
+import { migrate } from '../../src/queue/storage/schema';
 import { type JobChange, setTime, steady, T0, TestQueue } from './support';
 
 beforeEach(() => setTime(T0));

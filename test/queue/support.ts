@@ -4,11 +4,12 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { env } from 'cloudflare:workers';
 import { afterEach, vi } from 'vitest';
 import { type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
-import type { JobBody, JobRecord, NewJob } from '../../src/job/record';
-import type { AttemptName, ClaimRequest, QueueApi, ReportedError } from '../../src/queue/api';
+import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/record';
+import type { QueueApi } from '../../src/queue/api';
 import type { QueueEngine } from '../../src/queue/engine';
 import type { QueueObject } from '../../src/queue/object';
 import type { QueueState } from '../../src/queue/state';
+import type { AttemptName, ClaimRequest } from '../../src/queue/workers/api';
 
 /**
  * Where the clock of a test stands that needs one: a whole hour, so far in the future that no real alarm fires. An alarm

@@ -3,7 +3,7 @@
  * simulation.
  */
 import { QueueEngine } from '../../src/queue/engine';
-import { migrate, writeMeta } from '../../src/queue/schema';
+import { migrate, writeMeta } from '../../src/queue/storage/schema';
 import { AlarmClock } from '../../src/queue/wake';
 
 /** The error of a statement that was made to fail. */

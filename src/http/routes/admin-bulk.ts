@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { readConfig } from '../../config';
 import { type Envelope, renderJob } from '../../job/envelope/render';
 import { unsupported, unwrap } from '../../job/errors';
-import type { BulkAction } from '../../queue/operations-api';
+import type { BulkAction } from '../../queue/operations/api';
 import { withJob } from '../../routing/locate';
 import { knownQueues } from '../../routing/objects';
 import { readBody } from '../body';

@@ -1,9 +1,10 @@
 /** Operators' view of the workers that pull, and what they tell them. */
 import { Hono } from 'hono';
+import type { Directive, WorkerView } from '../../directory/api';
 import { optional, type Reader } from '../../job/envelope/fields';
 import { conflict, invalidRequest, notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { Directive, HeldJob, WorkerView } from '../../queue/api';
+import type { HeldJob } from '../../queue/workers/api';
 import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';

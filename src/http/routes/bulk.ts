@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
-import type { BulkItem } from '../../queue/operations-api';
+import type { BulkItem } from '../../queue/operations/api';
 import { readAtomicity } from '../atomicity';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import { enqueueBulk } from '../bulk-enqueue';

@@ -6,7 +6,7 @@ import { Hono } from 'hono';
 import { isObject, optional, readInteger, readObject } from '../../job/envelope/fields';
 import { invalidRequest, notFound, payloadTooLarge, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { CheckpointContent, StoredCheckpoint } from '../../queue/checkpoint-table';
+import type { CheckpointContent, StoredCheckpoint } from '../../queue/storage/checkpoint-table';
 import { withJob } from '../../routing/locate';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';

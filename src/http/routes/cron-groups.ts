@@ -8,7 +8,7 @@ import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } 
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex } from '../../job/envelope/parse';
 import { ApiError, conflict, invalidRequest, notFound } from '../../job/errors';
-import type { CronView } from '../../queue/cron-api';
+import type { CronView } from '../../queue/cron/api';
 import { inParallel } from '../../routing/objects';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';

@@ -4,7 +4,7 @@ import { readConfig } from '../../config';
 import { CRON_NAME_RULE, isCronName, parseCron } from '../../job/cron/definition';
 import { renderJob } from '../../job/envelope/render';
 import { ApiError, invalidRequest } from '../../job/errors';
-import type { CronView } from '../../queue/cron-api';
+import type { CronView } from '../../queue/cron/api';
 import { type JsonObject, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from '../cron-render';

@@ -8,7 +8,7 @@ import { flatten, renderJob } from '../../job/envelope/render';
 import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import type { EnqueuedJob } from '../../queue/api';
-import type { IdempotencyKey } from '../../queue/operations-api';
+import type { IdempotencyKey } from '../../queue/operations/api';
 import { refuseTakenIds } from '../../routing/batch';
 import { withJob } from '../../routing/locate';
 import { knownQueues, queueObject } from '../../routing/objects';

@@ -4,7 +4,7 @@ import { optional, type Reader, readObject } from '../../job/envelope/fields';
 import { MAX_META_BYTES, utf8Bytes } from '../../job/envelope/names';
 import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { ProgressReport, ProgressRequest } from '../../queue/api';
+import type { ProgressReport, ProgressRequest } from '../../queue/workers/api';
 import { withJob } from '../../routing/locate';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';

@@ -4,8 +4,8 @@ import { optional, readName, readObject, readQueueName } from '../../job/envelop
 import { ApiError, invalidRequest, unwrap } from '../../job/errors';
 import { JOB_STATES, type JobState } from '../../job/record';
 import { formatInstant } from '../../job/time';
-import type { JobFilter } from '../../queue/filter';
-import type { RemovalStrategy } from '../../queue/operations-api';
+import type { RemovalStrategy } from '../../queue/operations/api';
+import type { JobFilter } from '../../queue/operations/filter';
 import { queueNameIn, queueObject } from '../../routing/objects';
 import { type JsonObject, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';

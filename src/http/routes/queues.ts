@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../queue/api';
-import { modeOf } from '../../queue/settings';
+import { modeOf } from '../../queue/operations/settings';
 import { directoryObject, inParallel, queueNameIn, queueObject } from '../../routing/objects';
 import { readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';

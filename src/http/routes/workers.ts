@@ -1,12 +1,13 @@
 /** Routes of workers that pull: fetch, ack, nack, heartbeat, health. */
 import { Hono } from 'hono';
 import { readConfig } from '../../config';
+import type { WorkerView } from '../../directory/api';
 import { optional, type Reader, readList, readMilliseconds, readQueueName } from '../../job/envelope/fields';
 import { type Envelope, renderJob } from '../../job/envelope/render';
 import { invalidRequest, notFound, unsupported, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { formatInstant } from '../../job/time';
-import type { ClaimRequest, WorkerView } from '../../queue/api';
+import type { ClaimRequest } from '../../queue/workers/api';
 import { withJob } from '../../routing/locate';
 import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';

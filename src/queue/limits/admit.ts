@@ -15,9 +15,9 @@
  */
 import type { LimitPolicy } from '../../job/limits/policy';
 import { readLimitPolicy } from '../../job/limits/policy';
-import { entersDueIndex } from '../due-index';
-import { bodyOf, type JobRow } from '../rows';
 import type { QueueState } from '../state';
+import { entersDueIndex } from '../storage/due-index';
+import { bodyOf, type JobRow } from '../storage/rows';
 import type { Limiter } from './limiter';
 
 /** Where a waiting job stands: in the due index, or behind its key. */

@@ -2,9 +2,9 @@
  * The limits as a claim sees them: it takes a job only if its key has room at that moment, and what it finds without room
  * it puts where the job's policy says. Counted in the transaction of the claim.
  */
-import { end } from '../end';
-import { historyOf, idOf, type JobRow, STATE } from '../rows';
+import { end } from '../jobs/end';
 import type { QueueState } from '../state';
+import { historyOf, idOf, type JobRow, STATE } from '../storage/rows';
 import { limiterOf, nowWaits, policyOf, runningOf, waitsNoMore } from './admit';
 import type { Limiter } from './limiter';
 import { noteQueueStarts } from './queue-limit';

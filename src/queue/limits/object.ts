@@ -1,7 +1,7 @@
 /** The queue object's methods about limits. */
 import type { Outcome } from '../../job/errors';
 import type { LimitOverride } from '../../job/limits/policy';
-import { OperationsObject } from '../operations-object';
+import { OperationsObject } from '../operations/object';
 import type { LimitsApi, RateLimitView } from './api';
 import { limitKeys, overrideRateLimit, rateLimits } from './report';
 

@@ -1,0 +1,96 @@
+/** What the directory answers over RPC: which queues, workers, cron entries and workflows there are. */
+
+import type { QueueEvent } from '../queue/api';
+import type { CronDirectoryApi } from '../queue/cron/api';
+import type { WorkflowSummary } from '../workflow/api';
+
+/** A queue the directory knows. */
+export interface KnownQueue {
+  name: string;
+  /** 32-bit number in the ids of its jobs. */
+  route: number;
+  created_at: number;
+}
+
+/** What a worker says about itself; absent members keep what it said before. */
+export interface WorkerFacts {
+  hostname?: string;
+  pid?: number;
+  queues?: string[];
+  concurrency?: number;
+  labels?: unknown;
+  version?: string;
+}
+
+/** How a worker describes what it is doing. */
+export type ReportedState = 'running' | 'quiet' | 'draining' | 'shutting_down';
+
+/** What an operator wants a worker to do. */
+export type Directive = 'running' | 'quiet' | 'terminate';
+
+/** A heartbeat, as far as it is about the worker and not about its jobs. `stopped`: its last one. */
+export interface WorkerBeat {
+  worker_id: string;
+  state: ReportedState | 'stopped';
+  facts: WorkerFacts;
+  /** How many jobs it runs, when it says so. */
+  active_jobs?: number;
+}
+
+/** A worker that pulls, as operators see it. Times in epoch ms. */
+export interface WorkerView extends WorkerFacts {
+  id: string;
+  /** `stale`: silent for longer than 60 s. Else what it does or has been told to do, whichever is stronger. */
+  state: Directive | 'stale';
+  reported_state: ReportedState;
+  directive: Directive;
+  active_jobs: number;
+  started_at: number;
+  last_heartbeat_at: number;
+}
+
+export interface WorkerSummary {
+  total: number;
+  running: number;
+  quiet: number;
+  terminate: number;
+  stale: number;
+}
+
+/** A page of the list of workflows. */
+export interface WorkflowListRequest {
+  states?: string[];
+  offset: number;
+  limit: number;
+}
+
+export interface DirectoryApi extends CronDirectoryApi {
+  /** Registers a queue once; answers its route. */
+  register(name: string): Promise<KnownQueue>;
+  list(): Promise<KnownQueue[]>;
+  resolve(route: number): Promise<KnownQueue | null>;
+  /** Forgets a queue that was registered at or before `until` (epoch ms). */
+  unregister(name: string, until: number): Promise<void>;
+  /**
+   * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
+   */
+  beat(beat: WorkerBeat): Promise<{ directive: Directive; silenced: boolean; silencedChanged: boolean }>;
+  /** Workers by id, a page of them. */
+  workers(page: { offset: number; limit: number }): Promise<{ workers: WorkerView[]; summary: WorkerSummary }>;
+  worker(id: string): Promise<WorkerView | null>;
+  /** Tells these workers, or all, what to do. @returns the ids of those that are known */
+  direct(directive: Directive, ids?: string[]): Promise<string[]>;
+  /** Forgets a worker that is stale; `alive` when it is not. */
+  removeWorker(id: string): Promise<'removed' | 'unknown' | 'alive'>;
+  /** Ids of the workers that are to get no jobs. */
+  silencedWorkers(): Promise<string[]>;
+  /** What happened to workers lately, from memory. */
+  workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  /** Puts a workflow on the list, or notes its new state. */
+  noteWorkflow(summary: WorkflowSummary): Promise<void>;
+  /** Takes a workflow off the list. */
+  forgetWorkflow(id: string): Promise<void>;
+  /** Workflows, the latest first, a page of them. */
+  workflows(request: WorkflowListRequest): Promise<{ workflows: WorkflowSummary[]; total: number }>;
+  reset(): Promise<void>;
+}

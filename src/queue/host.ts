@@ -1,0 +1,156 @@
+/**
+ * How a queue object lives: it is constructed when touched and evicted when idle, at any moment and without notice. So everything
+ * that matters is in SQLite, and what is in memory can be rebuilt ({@link QueueEngine}). An object that was never written to
+ * has no tables, no alarm and no name; the first job registers it in the directory and creates them.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import { type Config, type Env, readConfig } from '../config';
+import { notFound, type Outcome, outcomeOf } from '../job/errors';
+import { isUuidV7 } from '../job/ids';
+import type { NewJob } from '../job/record';
+import { enqueueEntries } from '../routing/unique';
+import type { WorkflowApi } from '../workflow/api';
+import type { EnqueuedJob, QueueApi } from './api';
+import { QueueEngine } from './engine';
+import { checkPolicies } from './jobs/enqueue';
+import { ENDED_JOBS_HINT } from './jobs/find';
+import type { QueueState } from './state';
+import { isInitialised, migrate, writeMeta } from './storage/schema';
+import { AlarmClock } from './wake';
+
+/** What is done to a queue in a transaction at `now` (epoch ms). */
+export type Operation<T> = (q: QueueState, now: number) => T;
+
+export abstract class QueueHost extends DurableObject<Env> {
+  /** Undefined while the queue does not exist. */
+  protected engine: QueueEngine | undefined;
+  private opening: Promise<QueueEngine> | undefined;
+  private clock!: AlarmClock;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    void ctx.blockConcurrencyWhile(async () => {
+      this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
+      if (!isInitialised(ctx.storage.sql)) return;
+      this.engine = this.open();
+      this.engine.armNext();
+    });
+  }
+
+  async reset(_queue: string): Promise<void> {
+    this.engine?.close();
+    this.engine = undefined;
+    this.opening = undefined;
+    await this.clock.clear();
+    await this.ctx.storage.deleteAll();
+    this.clock = new AlarmClock(this.ctx.storage, null);
+  }
+
+  /** The last step of a deletion. Nothing else happens here meanwhile. */
+  private async destroy(at: number): Promise<void> {
+    const name = this.engine?.q.name ?? '';
+    await this.env.DIRECTORY.getByName('directory').unregister(name, at);
+    await this.ctx.blockConcurrencyWhile(() => this.reset(name));
+  }
+
+  override async alarm(): Promise<void> {
+    if (this.engine) this.engine.alarm();
+    else this.clock.fired(Date.now());
+  }
+
+  // ---- opening -----------------------------------------------------------------------------------------------------
+
+  private open(): QueueEngine {
+    return new QueueEngine({
+      storage: this.ctx.storage,
+      clock: this.clock,
+      config: this.usableConfig(),
+      random: Math.random,
+      now: () => Date.now(),
+      keepAlive: (promise) => this.ctx.waitUntil(promise),
+      peer: (queue) => this.env.QUEUES.getByName(queue) as unknown as QueueApi,
+      destroy: (at) => this.destroy(at),
+      enqueueAcross: (job) => this.enqueueAcross(this.engine?.q.name ?? '', job),
+      workflow: (id) => this.env.WORKFLOWS.getByName(id) as unknown as WorkflowApi,
+    });
+  }
+
+  /** A deployment with mistakes in its settings answers them to requests; jobs that exist stay where they are. */
+  private usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
+    try {
+      return readConfig(this.env);
+    } catch (error) {
+      console.error('tocsin: invalid configuration', error);
+      return { retryVariables: {}, targets: [] };
+    }
+  }
+
+  /** Opens the queue, creating it at its first use: registered in the directory first, so that its ids have a route. */
+  private async openOrCreate(name: string): Promise<QueueEngine> {
+    if (this.engine) return this.engine;
+    this.opening ??= this.create(name).finally(() => {
+      this.opening = undefined;
+    });
+    return this.opening;
+  }
+
+  private async create(name: string): Promise<QueueEngine> {
+    const { storage } = this.ctx;
+    const known = await this.env.DIRECTORY.getByName('directory').register(name);
+    storage.transactionSync(() => {
+      migrate(storage);
+      writeMeta(storage.sql, 'name', name);
+      writeMeta(storage.sql, 'route', known.route);
+      writeMeta(storage.sql, 'created_at', Date.now());
+    });
+    this.engine = this.open();
+    return this.engine;
+  }
+
+  /** A queue that does not exist yet is not created by jobs that are refused anyway. */
+  protected refusal(jobs: readonly NewJob[]): (Outcome<never> & { ok: false }) | undefined {
+    if (this.engine) return undefined;
+    const { retryVariables } = this.usableConfig();
+    const checked = outcomeOf(() => checkPolicies(jobs, () => ({ variables: retryVariables })));
+    return checked.ok ? undefined : checked;
+  }
+
+  // ---- transactions ------------------------------------------------------------------------------------------------
+
+  /** Runs a writing operation, creating the queue if need be. */
+  protected async write<T>(queue: string, operation: Operation<T>): Promise<Outcome<T>> {
+    const engine = await this.openOrCreate(queue);
+    return engine.write((now) => operation(engine.q, now));
+  }
+
+  /** The same unless the queue does not exist. */
+  protected writeIfExists<T>(operation: Operation<T>): Promise<Outcome<T>> | undefined {
+    const { engine } = this;
+    return engine?.write((now) => operation(engine.q, now));
+  }
+
+  /** Runs a writing operation on a job that must exist here. */
+  protected async change<T>(id: string, operation: Operation<T>): Promise<Outcome<T>> {
+    const { engine } = this;
+    if (!engine || !isUuidV7(id)) return { ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data };
+    return engine.write((now) => operation(engine.q, now));
+  }
+
+  /** The state to read from; undefined when the queue does not exist. */
+  protected present(): QueueState | undefined {
+    return this.engine?.tidied();
+  }
+
+  /** Through the front door, because other queues and the lock objects have a say in it. */
+  protected async enqueueAcross(queue: string, job: NewJob): Promise<Outcome<EnqueuedJob>> {
+    const outcome = await enqueueEntries(this.env, [{ queue, job }], false);
+    return outcome.ok ? { ok: true, value: outcome.value[0] as EnqueuedJob } : outcome;
+  }
+
+  /** Reads a job that must exist here. */
+  protected read<T>(id: string, operation: Operation<T>): Outcome<T> {
+    const q = this.present();
+    if (!q) return { ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data };
+    return outcomeOf(() => operation(q, Date.now()));
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * Backpressure: a queue with a bound refuses what would go beyond it, or makes room by discarding the jobs that have
+ * waited longest. Producers are told before that happens.
+ */
+import { ApiError } from '../../job/errors';
+import { LANE_BIT } from '../../job/ids';
+import type { QueuePressure } from '../api';
+import { waitsNoMore } from '../limits/admit';
+import type { QueueState } from '../state';
+import { bytesOf } from '../storage/depth';
+import { historyOf, idOf, isInLine, type JobRow, STATE } from '../storage/rows';
+import { end } from './end';
+import { rowByKey } from './find';
+
+/** From this part of the bound on producers are warned, unless the queue says otherwise. */
+const DEFAULT_WARNING = 0.8;
+
+/** Seconds after which a refused producer may try again. */
+const RETRY_AFTER_S = 1;
+
+/** What is about to be written. */
+export interface Arrival {
+  jobs: number;
+  bytes: number;
+}
+
+/** Has the queue a bound? */
+export function isBounded({ settings }: QueueState): boolean {
+  return settings.max_depth !== undefined || settings.max_bytes !== undefined;
+}
+
+/**
+ * Makes sure that the arrivals fit, discarding old jobs if the queue says so. Writes nothing before it is certain.
+ * @throws {ApiError} 429 `QUEUE_FULL`
+ */
+export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
+  const surplus = surplusOf(q, arrival);
+  if (surplus.jobs <= 0 && surplus.bytes <= 0) return;
+  if (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival)) throw queueFull(q);
+  const victims = oldest(q, surplus);
+  if (!victims) throw queueFull(q);
+  for (const row of victims) discard(q, row, now);
+}
+
+/**
+ * The same for a share of a batch over several queues: checked when it is prepared, while nothing is discarded for a batch
+ * that may come to nothing. @throws {ApiError} 429 `QUEUE_FULL`
+ */
+export function checkRoom(q: QueueState, arrival: Arrival): void {
+  const surplus = surplusOf(q, arrival);
+  const fits = surplus.jobs <= 0 && surplus.bytes <= 0;
+  if (!fits && (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival))) throw queueFull(q);
+}
+
+/** A prepared batch became real: what is too much now goes, as far as that is possible. */
+export function shedSurplus(q: QueueState, now: number): void {
+  if (q.settings.overflow !== 'drop_oldest') return;
+  const surplus = surplusOf(q, { jobs: 0, bytes: 0 });
+  if (surplus.jobs <= 0 && surplus.bytes <= 0) return;
+  for (const row of oldest(q, surplus) ?? []) discard(q, row, now);
+}
+
+/** How full the queue is, when that is worth a warning. */
+export function pressureOf(q: QueueState): QueuePressure | undefined {
+  const { max_depth, warning_threshold } = q.settings;
+  if (max_depth === undefined) return undefined;
+  const depth = q.depth.jobs();
+  return depth >= (warning_threshold ?? DEFAULT_WARNING) * max_depth ? { depth, bound: max_depth } : undefined;
+}
+
+/** By how much the arrivals would exceed the bounds; nothing above 0: they fit. */
+function surplusOf(q: QueueState, { jobs, bytes }: Arrival): Arrival {
+  const { max_depth, max_bytes } = q.settings;
+  return {
+    jobs: max_depth === undefined ? 0 : q.depth.jobs() + jobs - max_depth,
+    bytes: max_bytes === undefined ? 0 : q.depth.bytes() + bytes - max_bytes,
+  };
+}
+
+function exceedsAlone({ settings }: QueueState, { jobs, bytes }: Arrival): boolean {
+  return jobs > (settings.max_depth ?? jobs) || bytes > (settings.max_bytes ?? bytes);
+}
+
+function queueFull(q: QueueState): ApiError {
+  const { max_depth, max_bytes } = q.settings;
+  const depth = q.depth.jobs();
+  return new ApiError({
+    status: 429,
+    code: 'QUEUE_FULL',
+    message: `Queue ${q.name} is full; nothing was enqueued.`,
+    retryable: true,
+    details: {
+      queue: q.name,
+      depth,
+      ...(max_depth !== undefined && { bound: max_depth }),
+      ...(max_bytes !== undefined && { bytes: q.depth.bytes(), max_bytes }),
+    },
+    headers: {
+      'Retry-After': String(RETRY_AFTER_S),
+      'X-OJS-Queue-Depth': String(depth),
+      ...(max_depth !== undefined && { 'X-OJS-Queue-Bound': String(max_depth) }),
+    },
+  });
+}
+
+type Candidate = { key: number; at: number };
+
+/** The jobs that have waited longest, as many as the surplus needs; undefined when there are not enough that do not run. */
+function oldest(q: QueueState, surplus: Arrival): JobRow[] | undefined {
+  const chosen: JobRow[] = [];
+  let { jobs, bytes } = surplus;
+  for (const { key } of waitingLongest(q, Math.max(jobs, bytes > 0 ? 1_000 : 0))) {
+    if (jobs <= 0 && bytes <= 0) break;
+    const row = rowByKey(q, key);
+    if (!row) continue;
+    chosen.push(row);
+    jobs--;
+    bytes -= bytesOf(row);
+  }
+  return jobs <= 0 && bytes <= 0 ? chosen : undefined;
+}
+
+/**
+ * Jobs that do not run, the one first that became available first; scheduled and retried ones whose time has not come and
+ * pending ones after all others. All that is read belongs to jobs that have not ended, of which there are no more than the
+ * bound allows, and in the line only what is new since the last time.
+ */
+function waitingLongest(q: QueueState, limit: number): Candidate[] {
+  const running = JSON.stringify([...q.leases.active.keys()]);
+  const read = (where: string, at: string, ...bindings: (string | number)[]) =>
+    q.sql.exec<Candidate>(`SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit).toArray();
+  const idle = 'key NOT IN (SELECT value FROM json_each(?))';
+  const found = [
+    ...read(
+      `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL AND ${idle} ORDER BY key`,
+      'enqueued_at',
+      Math.max(q.leases.head, q.shedUntil),
+      running,
+    ),
+    ...[...q.priorities].flatMap((priority) =>
+      read(
+        `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`,
+        'due_at',
+        priority,
+        running,
+      ),
+    ),
+    ...read(`waits_since IS NOT NULL AND state = ${STATE.waiting} ORDER BY waits_since, key`, 'waits_since'),
+  ];
+  if (found.length < limit) {
+    const pending = read(`state = ${STATE.pending} ORDER BY key`, 'created_at');
+    // They come after everything that has a time, however far that lies ahead.
+    found.push(...pending.map(({ key, at }) => ({ key, at: at + Number.MAX_SAFE_INTEGER / 2 })));
+  }
+  return found.sort((a, b) => a.at - b.at || (a.key % LANE_BIT) - (b.key % LANE_BIT)).slice(0, limit);
+}
+
+/** Discards a job to make room. Two rows written. */
+function discard(q: QueueState, row: JobRow, now: number): void {
+  if (isInLine(row)) {
+    q.shedUntil = Math.max(q.shedUntil, row.key);
+    if (q.lineLength !== null) q.lineLength--;
+  }
+  waitsNoMore(q, row);
+  end(q, row, STATE.discarded, { ...historyOf(row), discarded_at: now, reason: 'queue_full' }, now);
+  q.events.add('job.discarded', idOf(q.route, row), now, {
+    job_type: row.type,
+    attempt: row.attempt,
+    reason: 'queue_full',
+    dead_letter: false,
+  });
+}

@@ -1,0 +1,37 @@
+/** Cancelling: any job that has not ended, even one that runs. The report of a runner that goes on is refused. */
+import { conflict } from '../../job/errors';
+import type { JobView } from '../../job/record';
+import { waitsNoMore } from '../limits/admit';
+import type { QueueState } from '../state';
+import { historyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../storage/rows';
+import { end } from './end';
+import { mustFind, rowByKey, viewOfRow } from './find';
+
+/** Cancels a job. @throws {ApiError} 404; 409 when it has ended already */
+export function cancel(q: QueueState, id: string, now: number): JobView {
+  const found = mustFind(q, id);
+  const active = found.row && q.leases.active.get(found.row.key);
+  const state = found.row ? stateOf(found.row, active !== undefined, now) : 'completed';
+  if (!found.row || state === 'cancelled' || state === 'discarded') {
+    throw conflict(`Job ${id} is ${state} and cannot be cancelled.`, {
+      job_id: id,
+      current_state: state,
+      expected_state: 'scheduled, available, pending, active or retryable',
+    });
+  }
+  const { row } = found;
+  const history = { ...historyOf(row), cancelled_at: now };
+  delete history.retry_delay_ms;
+  if (active) {
+    history.started_at = active.startedAt;
+    q.leases.release(active);
+    end(q, { ...row, attempt: active.attempt, claims: active.claim }, STATE.cancelled, history, now);
+  } else {
+    if (isInLine(row) && q.lineLength !== null) q.lineLength--;
+    waitsNoMore(q, row);
+    end(q, row, STATE.cancelled, history, now);
+  }
+  const after = rowByKey(q, row.key) as JobRow;
+  q.events.add('job.cancelled', idOf(q.route, row), now, { job_type: row.type, attempt: after.attempt });
+  return viewOfRow(q, after, now);
+}

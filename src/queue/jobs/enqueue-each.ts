@@ -1,0 +1,27 @@
+/** Accepting jobs one by one in one transaction: what cannot be accepted says why and keeps none of the others out. */
+import { outcomeOf } from '../../job/errors';
+import type { NewJob } from '../../job/record';
+import type { EnqueuedJob } from '../api';
+import type { EachReceipt, IdempotencyKey } from '../operations/api';
+import type { QueueState } from '../state';
+import { enqueue } from './enqueue';
+import { recallAnswer, rememberAnswer } from './idempotency';
+
+/**
+ * Enqueues each job on its own. A refusal comes before anything is written, so it leaves nothing behind.
+ * @throws {ApiError} 409 when the key was used for another request
+ */
+export function enqueueEach(
+  q: QueueState,
+  jobs: readonly NewJob[],
+  idempotency: IdempotencyKey | undefined,
+  now: number,
+): EachReceipt {
+  const remembered = idempotency && recallAnswer<EachReceipt>(q, idempotency, now);
+  if (remembered) return { ...remembered, replayed: true };
+  const receipt: EachReceipt = {
+    outcomes: jobs.map((job) => outcomeOf(() => enqueue(q, [job], now).jobs[0] as EnqueuedJob)),
+  };
+  if (idempotency) rememberAnswer(q, idempotency, receipt, now);
+  return receipt;
+}

@@ -1,0 +1,27 @@
+/** Which jobs a queue takes: none while it drains or is being deleted, and only those of the types it is meant for. */
+import { ApiError, conflict, invalidRequest } from '../../job/errors';
+import type { QueueState } from '../state';
+
+/** A queue that drains, or is being deleted, takes no jobs. @throws {ApiError} 409 */
+export function refuseNewcomers(q: QueueState): void {
+  if (!q.draining && !q.removal) return;
+  const state = q.removal ? 'deleting' : 'draining';
+  const { data } = conflict(`Queue ${q.name} is ${state} and takes no jobs.`, {
+    queue: q.name,
+    current_state: state,
+    expected_state: 'active or paused',
+  });
+  throw new ApiError({ ...data, hint: 'Resume the queue, or enqueue into another one.' });
+}
+
+/** Is the type among those the queue takes? @throws {ApiError} 400 */
+export function checkType(q: QueueState, type: string): void {
+  const allowed = q.settings.allowed_job_types;
+  if (allowed === undefined || allowed.some((pattern) => fits(type, pattern))) return;
+  throw invalidRequest('type', `Queue ${q.name} takes no jobs of type ${type}.`, { queue: q.name, allowed });
+}
+
+/** A pattern is a type, or the beginning of one followed by `*`. */
+function fits(type: string, pattern: string): boolean {
+  return pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+}

@@ -1,0 +1,138 @@
+/**
+ * Changing a job that waits: when it starts, its place in the order, its retry policy. One row written, two when the job
+ * enters or moves in the due index.
+ */
+import { conflict } from '../../job/errors';
+import type { JobBody, JobView, RetryInput } from '../../job/record';
+import { checkRetry } from '../../job/retry/validate';
+import { waitsNoMore } from '../limits/admit';
+import type { PatchRequest } from '../operations/api';
+import type { QueueState } from '../state';
+import { entersDueIndex } from '../storage/due-index';
+import { bodyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../storage/rows';
+import { mustFind, viewOfRow } from './find';
+
+/** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
+export function patch(q: QueueState, request: PatchRequest, now: number): JobView {
+  const { row } = mustFind(q, request.id);
+  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  if (!row || !(row.state === STATE.pending || (row.state === STATE.waiting && state !== 'active'))) {
+    throw conflict(`Job ${request.id} is ${state} and cannot be changed.`, {
+      job_id: request.id,
+      current_state: state,
+      expected_state: 'scheduled, available, pending or retryable',
+    });
+  }
+  const body = bodyOf(row);
+  changePolicy(q, row, body, request);
+  setMember(body, 'timeout_ms', request.timeout_ms);
+  setMember(body, 'tags', request.tags);
+  setMember(body, 'expires_at', request.expires_at);
+  const after: JobRow = { ...row };
+  if (request.priority !== undefined) after.priority = request.priority ?? 0;
+  if (request.expires_at !== undefined) after.expires_at = request.expires_at;
+  if (request.scheduled_at !== undefined) {
+    const start = request.scheduled_at !== null && request.scheduled_at > now ? request.scheduled_at : undefined;
+    // A retryable job keeps the time its producer asked for: what moves is its next attempt.
+    if (state !== 'retryable') setMember(body, 'scheduled_at', start ?? null);
+    if (row.state === STATE.waiting) after.due_at = dueAfter(row, state === 'available', start, now);
+  }
+  // Only the due index knows priorities. A job from the line goes to where it stood there.
+  const waitsInLine = isInLine(row);
+  if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
+  const moment = after.due_at ?? row.waits_since;
+  const moves = after.priority !== row.priority || after.due_at !== row.due_at;
+  if (row.limit_key !== null && moment !== null && moves) {
+    // It may belong before some that stand ready, and after others: that is for the next claim to see.
+    waitsNoMore(q, row);
+    Object.assign(after, { due_at: moment, waits_since: null });
+  }
+  after.body = JSON.stringify(body);
+  if (sameRow(row, after)) return viewOfRow(q, row, now);
+  q.sql
+    .exec(
+      'UPDATE jobs SET priority = ?, due_at = ?, waits_since = ?, expires_at = ?, body = ? WHERE key = ?',
+      after.priority,
+      after.due_at,
+      after.waits_since,
+      after.expires_at,
+      after.body,
+      row.key,
+    )
+    .toArray();
+  q.depth.gone(row);
+  q.depth.added(after);
+  if (waitsInLine && after.due_at !== null && q.lineLength !== null) q.lineLength--;
+  if (moves && after.due_at !== null) {
+    entersDueIndex(q, after);
+    if (after.due_at <= now) q.arrived(now, row.type);
+    else q.wake(after.due_at);
+  }
+  if (after.expires_at !== null) {
+    q.nextExpiry = Math.min(q.nextExpiry, after.expires_at);
+    q.wake(after.expires_at);
+  }
+  const rescheduled = after.due_at !== null && after.due_at > now && after.due_at !== row.due_at;
+  if (rescheduled) {
+    q.events.add('job.scheduled', idOf(q.route, row), now, {
+      job_type: row.type,
+      attempt: row.attempt,
+      scheduled_at: after.due_at,
+    });
+  }
+  return viewOfRow(q, after, now);
+}
+
+/** When the job becomes available. One that is so already and is to stay so keeps its place. */
+function dueAfter(row: JobRow, available: boolean, start: number | undefined, now: number): number | null {
+  if (start !== undefined) return start;
+  return available ? row.due_at : now;
+}
+
+/** Merges the job's own retry policy. */
+function changePolicy(q: QueueState, row: JobRow, body: JobBody, { retry, max_attempts }: PatchRequest): void {
+  if (retry === undefined && max_attempts === undefined) return;
+  if (retry === null) {
+    delete body.retry;
+    if (max_attempts === undefined) delete body.max_attempts;
+  } else if (retry !== undefined) {
+    const merged = mergePolicies(body.retry ?? {}, retry);
+    if ('max_attempts' in retry) delete body.max_attempts;
+    setMember(body, 'retry', Object.keys(merged).length > 0 ? merged : null);
+  }
+  if (max_attempts !== undefined) {
+    if (body.retry) {
+      const { max_attempts: _, ...rest } = body.retry;
+      setMember(body, 'retry', Object.keys(rest).length > 0 ? rest : null);
+    }
+    setMember(body, 'max_attempts', max_attempts);
+  }
+  checkRetry(q.retryLayers(row.type, body));
+}
+
+/** Names of one and the same field of a policy. */
+const SAME_FIELD = [
+  ['backoff_strategy', 'backoff_type', 'strategy', 'backoff'],
+  ['initial_interval', 'initial_interval_ms'],
+  ['max_interval', 'max_interval_ms'],
+  ['offset', 'offset_ms'],
+];
+
+/** Members given replace those there are, under whatever name. `null` means "not given", except where it means "no cap". */
+function mergePolicies(old: RetryInput, change: RetryInput): RetryInput {
+  const replaced = new Set(Object.keys(change));
+  for (const names of SAME_FIELD)
+    if (names.some((name) => name in change)) for (const name of names) replaced.add(name);
+  const kept = Object.entries(old).filter(([name]) => !replaced.has(name));
+  const given = Object.entries(change).filter(([name, value]) => value !== null || name.startsWith('max_interval'));
+  return Object.fromEntries([...kept, ...given]);
+}
+
+function setMember<K extends keyof JobBody>(body: JobBody, name: K, value: JobBody[K] | null | undefined): void {
+  if (value === null) delete body[name];
+  else if (value !== undefined) body[name] = value;
+}
+
+function sameRow(a: JobRow, b: JobRow): boolean {
+  return (['priority', 'due_at', 'waits_since', 'expires_at', 'body'] as const).every((name) => a[name] === b[name]);
+}

@@ -1,0 +1,101 @@
+/** A second life for a job that ended without success: attempts start again at 0, the error history stays. */
+import { conflict, notFound } from '../../job/errors';
+import type { JobView, RetryInput } from '../../job/record';
+import { checkRetry } from '../../job/retry/validate';
+import { nowWaits, place } from '../limits/admit';
+import type { QueueState } from '../state';
+import { bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../storage/rows';
+import { fingerprintIn, remember } from '../unique/keys';
+import { removeEnded } from './end';
+import { find, mustFind, viewOfRow } from './find';
+
+export interface RedriveOptions {
+  /** Answer 404 unless the job is a dead letter. */
+  deadLetterOnly: boolean;
+  override?: { meta?: Record<string, unknown>; retry?: RetryInput };
+}
+
+/** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
+export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
+  const row = options.deadLetterOnly ? deadLetterRow(q, id) : mustFind(q, id).row;
+  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  if (!row || !(state === 'discarded' || state === 'cancelled' || state === 'retryable')) {
+    throw conflict(`Job ${id} is ${state} and cannot be retried.`, {
+      job_id: id,
+      current_state: state,
+      expected_state: 'discarded, cancelled or retryable',
+    });
+  }
+  const body = bodyOf(row);
+  if (options.override?.meta) body.meta = { ...body.meta, ...options.override.meta };
+  if (options.override?.retry) {
+    // The limit may have been written beside the policy: it stays unless the override names one.
+    const limit = body.max_attempts === undefined ? {} : { max_attempts: body.max_attempts };
+    delete body.max_attempts;
+    body.retry = { ...body.retry, ...limit, ...options.override.retry };
+    checkRetry(q.retryLayers(row.type, { retry: body.retry }));
+  }
+  // A second life that was over before it began helps nobody: the old expiry does not apply to it.
+  delete body.expires_at;
+  const history = historyOf(row);
+  for (const gone of [
+    'error',
+    'completed_at',
+    'cancelled_at',
+    'discarded_at',
+    'reason',
+    'dead_letter',
+    'retry_delay_ms',
+    'started_at',
+    'told_until',
+    'unreported',
+  ] as const) {
+    delete history[gone];
+  }
+  const after: JobRow = {
+    ...row,
+    state: STATE.waiting,
+    attempt: 0,
+    ...place(q, row, now, now),
+    enqueued_at: now,
+    expires_at: null,
+    ended_at: null,
+    body: JSON.stringify(body),
+    history: JSON.stringify(history),
+  };
+  q.sql
+    .exec(
+      `UPDATE jobs SET state = ?, attempt = 0, due_at = ?, waits_since = ?, enqueued_at = ?, expires_at = NULL, ended_at = NULL,
+       body = ?, history = ? WHERE key = ?`,
+      after.state,
+      after.due_at,
+      after.waits_since,
+      now,
+      after.body,
+      after.history,
+      row.key,
+    )
+    .toArray();
+  if (row.ended_at === null) q.depth.gone(row);
+  q.depth.added(after);
+  if (row.state === STATE.dead && q.deadCount !== null) q.deadCount--;
+  // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
+  const fingerprint = fingerprintIn(row);
+  if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
+  nowWaits(q, after, now);
+  q.events.add('job.enqueued', idOf(q.route, row), now, { job_type: row.type, attempt: 0, redrive: true });
+  return viewOfRow(q, after, now);
+}
+
+/** The row of a dead letter. @throws {ApiError} 404 */
+export function deadLetterRow(q: QueueState, id: string): JobRow {
+  const row = find(q, id)?.row;
+  if (row?.state !== STATE.dead) throw notFound('dead letter', id, 'GET /ojs/v1/dead-letter lists them.');
+  return row;
+}
+
+/** Deletes a dead letter for good. @throws {ApiError} 404 */
+export function deleteDeadLetter(q: QueueState, id: string): { job_id: string } {
+  removeEnded(q, deadLetterRow(q, id));
+  return { job_id: id };
+}

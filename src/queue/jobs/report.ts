@@ -1,0 +1,133 @@
+/**
+ * Reports of workers and handlers about an attempt: ack and nack, fenced by the attempt they name.
+ *
+ * A report for an attempt that is over changes nothing (409), with three exceptions that change nothing either: a repeated
+ * ack or nack that names its attempt is told the stored outcome, and so is one about a pushed attempt that the dispatcher
+ * has recorded moments before. Only one late report counts: the ack of a pushed attempt that timed out, while its job
+ * still waits for the next one.
+ */
+import { type ApiError, conflict } from '../../job/errors';
+import { claimOfDelivery } from '../../job/ids';
+import type { JobView } from '../../job/record';
+import type { QueueState } from '../state';
+import type { Active } from '../storage/leases';
+import { type ArchivedJob, bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../storage/rows';
+import type { AckRequest, AttemptName, NackRequest } from '../workers/api';
+import { mustFind, rowByKey, viewOf, viewOfArchived, viewOfRow } from './find';
+import { complete, type EndedAttempt, fail, lateAttempt, type Random, requeue, runningAttempt } from './settle';
+
+/** Does a report that names its attempt mean this one? Absent names match. */
+function names(id: string, name: AttemptName, attempt: number, claim: number): boolean {
+  if (name.attempt !== undefined && name.attempt !== attempt) return false;
+  return name.delivery_id === undefined || claimOfDelivery(id, name.delivery_id) === claim;
+}
+
+/** Does a report say which attempt it is about? */
+export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
+
+function notActive(jobId: string, state: string): ApiError {
+  return conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
+    job_id: jobId,
+    current_state: state,
+    expected_state: 'active',
+  });
+}
+
+/** Checks that a report is about the attempt that runs. @throws {ApiError} 409 */
+export function fence(q: QueueState, row: JobRow, active: Active, name: AttemptName): void {
+  const id = idOf(q.route, row);
+  if (!names(id, name, active.attempt, active.claim)) {
+    throw conflict(`The report names another attempt of job ${id}: attempt ${active.attempt} is running.`, {
+      job_id: id,
+      current_state: 'active',
+      current_attempt: active.attempt,
+    });
+  }
+  if (name.worker_id !== undefined && active.workerId !== undefined && name.worker_id !== active.workerId) {
+    throw conflict(`Job ${id} is held by another worker.`, { job_id: id, current_state: 'active' });
+  }
+}
+
+/** The attempt succeeded. @throws {ApiError} 404, 409 */
+export function ack(q: QueueState, request: AckRequest, now: number): JobView {
+  const found = mustFind(q, request.job_id);
+  if (found.archived) {
+    if (settledByThis(q, found.archived, request, now)) return viewOfArchived(q, found.archived);
+    throw notActive(request.job_id, 'completed');
+  }
+  const { row } = found;
+  const active = q.leases.active.get(row.key);
+  if (active) {
+    fence(q, row, active, request);
+    return completed(q, row, runningAttempt(active), request.result, now);
+  }
+  const late =
+    request.delivery_id !== undefined && names(request.job_id, request, row.attempt, row.claims)
+      ? lateAttempt(q, row, request.delivery_id, now)
+      : undefined;
+  if (late) return completed(q, row, late, request.result, now);
+  throw notActive(request.job_id, stateOf(row, false, now));
+}
+
+/** Completes and answers what the job now looks like, before its archive chunk is written. */
+function completed(
+  q: QueueState,
+  row: JobRow,
+  attempt: EndedAttempt,
+  result: string | undefined,
+  now: number,
+): JobView {
+  const before = viewOfRow(q, row, now);
+  complete(q, row, attempt, result, now);
+  const { error: _error, retry_delay_ms: _delay, ...history } = before.record.history;
+  const { due_at: _due, worker_id: _worker, ...record } = before.record;
+  return {
+    ...before,
+    record: {
+      ...record,
+      state: 'completed',
+      attempt: attempt.number,
+      history: { ...history, started_at: attempt.startedAt, completed_at: now },
+      ...(result !== undefined && { result }),
+    },
+  };
+}
+
+/** Is this the repeated report of the attempt that completed the job? */
+function settledByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: number): boolean {
+  const id = idOf(q.route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
+  if (isNamed(name)) return names(id, name, job.n, job.c);
+  return job.push !== undefined && now <= job.at[3] + 2 * job.push;
+}
+
+/** The attempt failed, or the worker gives the job back. @throws {ApiError} 404, 409 */
+export function nack(q: QueueState, request: NackRequest, now: number, random: Random): JobView {
+  const found = mustFind(q, request.job_id);
+  if (found.archived) throw notActive(request.job_id, 'completed');
+  const { row } = found;
+  const active = q.leases.active.get(row.key);
+  if (!active) {
+    if (endedByThis(q, row, request, now)) return viewOf(q, found, now);
+    throw notActive(request.job_id, stateOf(row, false, now));
+  }
+  fence(q, row, active, request);
+  if (request.requeue && active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
+    requeue(q, row, active, now);
+  } else {
+    fail(q, row, active, request.error, now, random);
+  }
+  return viewOfRow(q, rowByKey(q, row.key) as JobRow, now);
+}
+
+/** Is this the repeated report of the attempt that ended last? */
+function endedByThis(q: QueueState, row: JobRow, request: NackRequest, now: number): boolean {
+  if (row.attempt === 0 || row.state === STATE.cancelled) return false;
+  const history = historyOf(row);
+  // A handler that reports by itself what the dispatcher has just recorded names nothing.
+  if (!isNamed(request) && !(history.told_until !== undefined && now <= history.told_until)) return false;
+  if (!names(idOf(q.route, row), request, row.attempt, row.claims)) return false;
+  const last = history.error;
+  // An attempt that left no error was given back.
+  if (last?.attempt !== row.attempt) return request.requeue === true && row.state === STATE.waiting;
+  return last.code !== 'visibility_timeout' && !history.unreported;
+}

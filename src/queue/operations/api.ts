@@ -1,0 +1,143 @@
+/**
+ * The part of a queue object's RPC interface that operators use: changing jobs that wait, operations on many jobs, the
+ * life of the queue itself, and answers that are remembered. Times in epoch ms.
+ */
+import type { ErrorData, Outcome } from '../../job/errors';
+import type { JobView, NewJob, RetryInput } from '../../job/record';
+import type { EnqueuedJob, EnqueueReceipt, QueueStatus } from '../api';
+import type { JobFilter } from './filter';
+
+/** How many jobs match. `next`: so far; the next call goes on below this position. */
+export interface CountResult {
+  count: number;
+  next?: number;
+}
+
+/** What to change about a job that waits. Absent members stay; null goes back to the default. */
+export interface PatchRequest {
+  id: string;
+  /** −100 … 100. */
+  priority?: number | null;
+  /** Start not before this time; null: as soon as possible. */
+  scheduled_at?: number | null;
+  expires_at?: number | null;
+  /** ms. */
+  timeout_ms?: number | null;
+  /** Members replace those of the job's own policy, null removes them (but `max_interval: null` means no cap). */
+  retry?: RetryInput | null;
+  max_attempts?: number | null;
+  tags?: string[] | null;
+}
+
+/** What to do with each job. `purge` deletes waiting jobs too. */
+export type BulkAction = 'cancel' | 'retry' | 'delete' | 'purge';
+
+/** What became of one job. */
+export interface BulkItem {
+  job_id: string;
+  status: 'done' | 'skipped' | 'failed';
+  /** Why not: `not_found`, the state it is in, or an error code. */
+  reason?: string;
+}
+
+/** An operation on all jobs of a queue that match a filter. */
+export interface OperationRequest {
+  /** Chosen by the caller; one that is known already is not begun again. */
+  id: string;
+  action: BulkAction;
+  filter: JobFilter;
+}
+
+/** How far an operation is. */
+export interface OperationView {
+  id: string;
+  action: BulkAction;
+  done: boolean;
+  matched: number;
+  succeeded: number;
+  skipped: number;
+  failed: number;
+  /** The first ones. */
+  errors: { job_id: string; error: string }[];
+  started_at: number;
+}
+
+/** What happens to jobs that have not ended when their queue is deleted. */
+export type RemovalStrategy = 'reject' | 'discard' | 'move';
+
+export interface RemovalRequest {
+  strategy: RemovalStrategy;
+  /** Where `move` moves jobs to. */
+  target_queue?: string;
+}
+
+export interface RemovalView {
+  strategy: RemovalStrategy;
+  jobs_affected: number;
+  state: 'deleting' | 'deleted';
+}
+
+/** A job on its way from a queue that is being deleted. */
+export interface MovedJob {
+  id: string;
+  pending: boolean;
+  type: string;
+  priority: number;
+  due_at: number;
+  attempt: number;
+  claims: number;
+  created_at: number;
+  enqueued_at: number;
+  expires_at: number | null;
+  body: string;
+  history: string | null;
+  checkpoint?: { sequence: number; created_at: number; content: string };
+}
+
+/** A request that may be sent again. */
+export interface IdempotencyKey {
+  key: string;
+  /** Hash of what was asked for. */
+  hash: string;
+}
+
+/** An answer to remember under a key. */
+export interface RememberedAnswer {
+  idempotency: IdempotencyKey;
+  receipt: EnqueueReceipt;
+}
+
+export interface OperationsApi {
+  /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
+  patch(queue: string, request: PatchRequest): Promise<Outcome<JobView>>;
+  count(queue: string, request: { filter: JobFilter; before?: number }): Promise<Outcome<CountResult>>;
+  /** One transaction for at most 1000 ids. `atomic`: when one job cannot, none is changed. */
+  bulk(
+    queue: string,
+    request: { action: BulkAction; ids: string[]; atomic: boolean },
+  ): Promise<Outcome<{ items: BulkItem[]; applied: boolean }>>;
+  /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
+  operate(queue: string, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
+  /** An operation that runs, or ended within the last day; null when there is none. */
+  operation(queue: string, id: string, waitMs: number): Promise<OperationView | null>;
+  /** Takes no more jobs, and gives out those it has, until `resume`. */
+  drain(queue: string): Promise<Outcome<QueueStatus>>;
+  /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 when jobs are in the way. */
+  remove(queue: string, request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>>;
+  /** Takes jobs over from a queue that is being deleted, once for each `move`. */
+  adopt(queue: string, move: string, jobs: MovedJob[]): Promise<Outcome<void>>;
+  priorities(queue: string): Promise<{ priority: number; count: number }[]>;
+  /** When the job that waits longest became available. */
+  oldestAvailable(queue: string): Promise<number | null>;
+  /** Accepts each job on its own; what cannot be accepted says why. */
+  enqueueEach(queue: string, jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
+  /** What was answered under this key. @returns null: nothing; 409: to another request */
+  recall(queue: string, idempotency: IdempotencyKey): Promise<Outcome<EnqueueReceipt | null>>;
+}
+
+/** One outcome for each job. */
+export interface EachReceipt {
+  outcomes: ({ ok: true; value: EnqueuedJob } | { ok: false; error: ErrorData })[];
+  /** The answer is that of an earlier request. */
+  replayed?: true;
+}

@@ -1,0 +1,158 @@
+/**
+ * What outlives a request: operations on many jobs, and the deletion of the queue. Both go in steps of one transaction
+ * each, with other requests in between, and are taken up again by the alarm wherever they were cut off.
+ */
+import { unwrap } from '../../job/errors';
+import type { QueueState } from '../state';
+import type { OperationsApi, OperationView } from './api';
+import { discardNext, dropMoved, LOOK_AGAIN_MS, packed, readyToEmpty, setAside } from './remove';
+import { noteFailure, openTasks, stepTask, viewTask } from './tasks';
+
+/** While steps are being made the alarm stands by, in case the object dies; ms. */
+const STANDBY_MS = 1_000;
+
+export interface OperationHost {
+  readonly q: QueueState;
+  now(): number;
+  keepAlive(promise: Promise<unknown>): void;
+  /** Runs an operation in the next transaction. */
+  write<T>(operation: (now: number) => T): Promise<T>;
+  wakeAt(at: number): void;
+  peer(queue: string): Pick<OperationsApi, 'adopt'>;
+  /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
+  destroy(at: number): Promise<void>;
+}
+
+export class OperationDuties {
+  private running: Promise<void> | undefined;
+  private removing: Promise<void> | undefined;
+  private readonly waiting = new Set<{ id: string; done: () => void }>();
+  /** No step is tried before, epoch ms. */
+  private pauseUntil = 0;
+  private open: string[];
+
+  constructor(private readonly host: OperationHost) {
+    this.open = openTasks(host.q);
+  }
+
+  /** When the object must wake for them, epoch ms. */
+  nextMoment(now: number): number | undefined {
+    if (this.open.length === 0 && !this.host.q.removal) return undefined;
+    return this.running || this.removing ? now + STANDBY_MS : Math.max(now, this.pauseUntil);
+  }
+
+  /** Goes on with whatever there is to do. */
+  start(): void {
+    const { q, keepAlive, now } = this.host;
+    if (now() < this.pauseUntil) return;
+    if (!this.running && this.open.length > 0) {
+      this.running = this.run().finally(() => {
+        this.running = undefined;
+      });
+      keepAlive(this.running);
+    }
+    if (!this.removing && q.removal) {
+      this.removing = this.remove()
+        .catch((error) => {
+          console.error(`tocsin: queue ${q.name} could not be deleted yet`, error);
+          this.pauseFor(LOOK_AGAIN_MS);
+        })
+        .finally(() => {
+          this.removing = undefined;
+        });
+      keepAlive(this.removing);
+    }
+  }
+
+  /** An operation was noted. */
+  began(id: string): void {
+    if (!this.open.includes(id)) this.open.push(id);
+    this.host.wakeAt(this.host.now() + STANDBY_MS);
+    this.start();
+  }
+
+  /** The queue is to be deleted. Answers when it is gone, or after `waitMs`. @returns whether it is gone */
+  async removed(waitMs: number): Promise<boolean> {
+    this.start();
+    await withPatience(waitMs, Promise.resolve(this.removing));
+    return !this.host.q.removal;
+  }
+
+  /** The operation, at its end or after `waitMs`. */
+  async view(id: string, waitMs: number): Promise<OperationView | undefined> {
+    const { q } = this.host;
+    const first = viewTask(q, id);
+    if (!first || first.done || waitMs <= 0) return first;
+    const ended = new Promise<void>((resolve) => this.waiting.add({ id, done: resolve }));
+    await withPatience(waitMs, ended);
+    return viewTask(q, id);
+  }
+
+  private async run(): Promise<void> {
+    const { q } = this.host;
+    for (let id = this.open[0]; id !== undefined; id = this.open[0]) {
+      const task = id;
+      let done: boolean;
+      try {
+        done = await this.host.write((now) => {
+          q.wake(now + STANDBY_MS);
+          return stepTask(q, task, now);
+        });
+      } catch (error) {
+        console.error(`tocsin: a step of operation ${task} failed`, error);
+        done = await this.failed(task);
+        if (!done) return;
+      }
+      if (done) this.finished(task);
+      // Whoever came meanwhile goes first.
+      else await scheduler.wait(0);
+    }
+  }
+
+  /** @returns whether the operation is given up */
+  private async failed(id: string): Promise<boolean> {
+    this.pauseFor(LOOK_AGAIN_MS);
+    try {
+      return await this.host.write((now) => noteFailure(this.host.q, id, now));
+    } catch {
+      return false;
+    }
+  }
+
+  private finished(id: string): void {
+    this.open = this.open.filter((other) => other !== id);
+    for (const entry of this.waiting) {
+      if (entry.id !== id) continue;
+      this.waiting.delete(entry);
+      entry.done();
+    }
+  }
+
+  private pauseFor(ms: number): void {
+    this.pauseUntil = this.host.now() + ms;
+    this.host.wakeAt(this.pauseUntil);
+  }
+
+  private async remove(): Promise<void> {
+    const { q, write, peer } = this.host;
+    const target = q.removal?.strategy === 'move' ? q.removal.target_queue : undefined;
+    while (target !== undefined) {
+      const moving = await write(() => setAside(q));
+      if (!moving) break;
+      unwrap(await peer(target).adopt(target, moving.name, packed(q, moving)));
+      await write(() => dropMoved(q));
+    }
+    while (q.removal?.strategy === 'discard' && !(await write((now) => discardNext(q, now)))) await scheduler.wait(0);
+    if (!q.removal || !readyToEmpty(q)) return this.pauseFor(LOOK_AGAIN_MS);
+    await this.host.destroy(q.removal.at);
+    delete q.removal;
+  }
+}
+
+/** Waits for the promise, but no longer than `ms`. Leaves no timer behind: it would keep the object awake. */
+async function withPatience(ms: number, promise: Promise<unknown>): Promise<void> {
+  const over = new AbortController();
+  const late = scheduler.wait(ms, { signal: over.signal }).catch(() => undefined);
+  await Promise.race([promise, late]);
+  over.abort();
+}

@@ -1,0 +1,111 @@
+/** The queue object's methods for operators: changing, counting and handling many jobs, and the life of the queue itself. */
+import { notFound, type Outcome, outcomeOf } from '../../job/errors';
+import type { JobView, NewJob } from '../../job/record';
+import type { EnqueueReceipt, QueueStatus } from '../api';
+import { CronObject } from '../cron/object';
+import { enqueueEach } from '../jobs/enqueue-each';
+import { recallAnswer } from '../jobs/idempotency';
+import { patch } from '../jobs/patch';
+import type {
+  BulkAction,
+  BulkItem,
+  CountResult,
+  EachReceipt,
+  IdempotencyKey,
+  MovedJob,
+  OperationRequest,
+  OperationsApi,
+  OperationView,
+  PatchRequest,
+  RemovalRequest,
+  RemovalView,
+} from './api';
+import { bulk } from './bulk';
+import { count } from './list';
+import { adopt, beginRemoval } from './remove';
+import { setMode } from './settings';
+import { oldestAvailable, priorities } from './stats';
+import { createTask, viewTask } from './tasks';
+
+export abstract class OperationsObject extends CronObject implements OperationsApi {
+  async patch(_queue: string, request: PatchRequest): Promise<Outcome<JobView>> {
+    return this.writeIfExists((q, now) => patch(q, request, now)) ?? noSuchJob(request.id);
+  }
+
+  async count(_queue: string, request: Parameters<OperationsApi['count']>[1]): Promise<Outcome<CountResult>> {
+    const q = this.present();
+    return q ? outcomeOf(() => count(q, request, Date.now())) : { ok: true, value: { count: 0 } };
+  }
+
+  async bulk(
+    _queue: string,
+    request: { action: BulkAction; ids: string[]; atomic: boolean },
+  ): Promise<Outcome<{ items: BulkItem[]; applied: boolean }>> {
+    const written = this.writeIfExists((q, now) => bulk(q, request, now));
+    if (written) return written;
+    const items = request.ids.map((job_id) => ({ job_id, status: 'failed' as const, reason: 'not_found' }));
+    return { ok: true, value: { items, applied: !request.atomic } };
+  }
+
+  async operate(_queue: string, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>> {
+    const written = this.writeIfExists((q, now) => createTask(q, request, now));
+    const duties = this.engine?.operations;
+    if (!written || !duties) return { ok: true, value: nothingToDo(request) };
+    const outcome = await written;
+    if (!outcome.ok) return outcome;
+    duties.began(request.id);
+    return { ok: true, value: (await duties.view(request.id, waitMs)) ?? nothingToDo(request) };
+  }
+
+  async operation(_queue: string, id: string, waitMs: number): Promise<OperationView | null> {
+    const q = this.present();
+    if (!q || !viewTask(q, id)) return null;
+    return (await this.engine?.operations?.view(id, waitMs)) ?? null;
+  }
+
+  async drain(queue: string): Promise<Outcome<QueueStatus>> {
+    return this.write(queue, (q, now) => setMode(q, 'draining', now));
+  }
+
+  async remove(queue: string, request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>> {
+    const begun = this.writeIfExists((q, now) => beginRemoval(q, request, now));
+    if (!begun) return { ok: false, error: notFound('queue', queue).data };
+    const outcome = await begun;
+    if (!outcome.ok) return outcome;
+    const gone = (await this.engine?.operations?.removed(waitMs)) ?? true;
+    return { ok: true, value: { ...outcome.value, ...(gone && { state: 'deleted' as const }) } };
+  }
+
+  async adopt(queue: string, move: string, jobs: MovedJob[]): Promise<Outcome<void>> {
+    return this.write(queue, (q, now) => adopt(q, move, jobs, now));
+  }
+
+  async priorities(_queue: string): Promise<{ priority: number; count: number }[]> {
+    const q = this.present();
+    return q ? priorities(q) : [];
+  }
+
+  async oldestAvailable(_queue: string): Promise<number | null> {
+    const q = this.present();
+    return q ? (oldestAvailable(q, Date.now()) ?? null) : null;
+  }
+
+  async enqueueEach(queue: string, jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>> {
+    return this.write(queue, (q, now) => enqueueEach(q, jobs, idempotency, now));
+  }
+
+  async recall(_queue: string, idempotency: IdempotencyKey): Promise<Outcome<EnqueueReceipt | null>> {
+    const q = this.present();
+    if (!q) return { ok: true, value: null };
+    return outcomeOf(() => recallAnswer<EnqueueReceipt>(q, idempotency, Date.now()) ?? null);
+  }
+}
+
+function noSuchJob(id: string): Outcome<never> {
+  return { ok: false, error: notFound('job', id).data };
+}
+
+function nothingToDo({ id, action }: OperationRequest): OperationView {
+  const none = { matched: 0, succeeded: 0, skipped: 0, failed: 0 };
+  return { id, action, done: true, ...none, errors: [], started_at: Date.now() };
+}

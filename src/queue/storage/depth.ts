@@ -1,0 +1,61 @@
+/**
+ * How many jobs that have not ended there are, and how large they are together: counted once, when a bound asks for it,
+ * and then kept in memory, so that an enqueue into a bounded queue reads nothing for it.
+ */
+import { LANE_BIT } from '../../job/ids';
+import { type JobRow, STATE } from './rows';
+
+const encoder = new TextEncoder();
+
+export class Depth {
+  private counted: number | null = null;
+  private size: number | null = null;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Memory may be wrong: it will be counted anew. */
+  forget(): void {
+    this.counted = null;
+    this.size = null;
+  }
+
+  /** Jobs that have not ended, those of undecided batches included. */
+  jobs(): number {
+    this.counted ??= this.sql
+      .exec<{ n: number }>(
+        `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
+           + (SELECT count(*) FROM jobs WHERE state = 1)
+           + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
+           + (SELECT count(*) FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
+           + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM batches WHERE role = 'participant') AS n`,
+      )
+      .one().n;
+    return this.counted;
+  }
+
+  /** Bytes of their bodies. The first call reads them all. */
+  bytes(): number {
+    this.size ??= this.sql
+      .exec<{ n: number | null }>('SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL')
+      .one().n;
+    this.size ??= 0;
+    return this.size;
+  }
+
+  /** A job was written that has not ended. */
+  added(job: Pick<JobRow, 'body'>): void {
+    if (this.counted !== null) this.counted++;
+    if (this.size !== null) this.size += bytesOf(job);
+  }
+
+  /** A job that had not ended did so, or was removed. */
+  gone(job: Pick<JobRow, 'body'>): void {
+    if (this.counted !== null) this.counted--;
+    if (this.size !== null) this.size -= bytesOf(job);
+  }
+}
+
+/** Size of a job's body. */
+export function bytesOf({ body }: Pick<JobRow, 'body'>): number {
+  return encoder.encode(body).byteLength;
+}
