@@ -51,6 +51,18 @@ describe('ten thousand jobs of a key without room', () => {
   });
 });
 
+describe('a crowd that workers pull', () => {
+  it('is not looked through again for handlers that take other types', { timeout: 60_000 }, async () => {
+    const queue = new LimitedQueue();
+    await queue.addMany(3_000);
+    await queue.addMany(3_000, undefined, { priority: 5 });
+    await queue.startCounting();
+    await queue.add();
+    await queue.add(undefined, { priority: 5 });
+    expect((await queue.rows()).read).toBeLessThan(100);
+  });
+});
+
 describe('rows written', () => {
   it('for a job that finds room are two at its enqueue, as for a prioritised one', async () => {
     const queue = new LimitedQueue();

@@ -53,7 +53,9 @@ export type Verdict =
   /** Never for this consumer as the row stands: running, expired, or of a type that is not pushed. */
   | 'pass'
   /** For this consumer, but not now. */
-  | 'hold';
+  | 'hold'
+  /** The same, and it need not see more. */
+  | 'stop';
 
 /** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
 const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
@@ -94,7 +96,7 @@ class Lane {
   pass(row: JobRow, verdict: Verdict): void {
     this.next++;
     this.after = this.positionOf(row);
-    if (verdict === 'hold') this.held = true;
+    if (verdict === 'hold' || verdict === 'stop') this.held = true;
     if (!this.held) this.moveCursor(this.after);
   }
 }
@@ -198,16 +200,18 @@ export function selectReady(
   const taken: JobRow[] = [];
   let read = 0;
   let chars = 0;
+  let stopped = false;
   const pageSize = () => Math.min(Math.max(limit - taken.length, 1) + 4, 128);
   const visit = (lane: Lane, row: JobRow): void => {
     const verdict = judge(row);
     read++;
     lane.pass(row, verdict);
+    stopped = verdict === 'stop';
     if (verdict !== 'take') return;
     taken.push(row);
     chars += row.body.length;
   };
-  const full = () => taken.length >= limit || read >= MAX_READ || chars >= MAX_TAKEN_CHARS;
+  const full = () => stopped || taken.length >= limit || read >= MAX_READ || chars >= MAX_TAKEN_CHARS;
   const priorities = [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
     const due = lanes.priorities.has(priority) ? dueLane(lanes, scan, priority, now) : undefined;
