@@ -1,38 +1,16 @@
 /** What entries cost: written rows are the dear part of an object's bill, an alarm that is set counts as one. */
-import { runInDurableObject } from 'cloudflare:test';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ok } from '../http/client';
 import { until } from '../support/http';
+import { rowsWhile } from '../support/rows';
 import { CRON, create, entry, inside, MINUTE, passTo, ring, startAtT0, stub, T0 } from './support';
 
 startAtT0();
 
 /** Rows that the object writes and alarms that it sets while `act` runs. */
 async function cost(queue: string, act: () => Promise<unknown>): Promise<{ rows: number; alarms: number }> {
-  const cursors: { rowsWritten: number }[] = [];
-  let alarms = 0;
-  const restore = await runInDurableObject(stub(queue), (_, { storage }) => {
-    const { sql } = storage;
-    const exec = sql.exec.bind(sql);
-    const setAlarm = storage.setAlarm.bind(storage);
-    const spies = [
-      vi.spyOn(sql, 'exec').mockImplementation((query: string, ...bindings: unknown[]) => {
-        const cursor = exec(query, ...bindings);
-        cursors.push(cursor);
-        return cursor;
-      }),
-      vi.spyOn(storage, 'setAlarm').mockImplementation((time) => {
-        alarms++;
-        return setAlarm(time);
-      }),
-    ];
-    return () => {
-      for (const spy of spies) spy.mockRestore();
-    };
-  });
-  await act();
-  restore();
-  return { rows: cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0), alarms };
+  const { written, alarms } = await rowsWhile(stub(queue), act);
+  return { rows: written - alarms, alarms };
 }
 
 describe('a fire', () => {

@@ -1,10 +1,12 @@
 /** What the tests of workers that pull share: fetching, failing, losing an object's memory, counting written rows. */
+
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, vi } from 'vitest';
 import type { QueueEngine } from '../../src/queue/engine';
 import { type Answer, call, type Json, ok } from '../http/client';
 import { until } from '../support/http';
+import { rowsWhile } from '../support/rows';
 
 export const V1 = '/ojs/v1';
 
@@ -92,19 +94,6 @@ export function restoreClock(): void {
 
 /** The rows that the object of a queue writes while `act` runs. */
 export async function rowsWritten(queue: string, act: () => Promise<unknown>): Promise<number> {
-  const stub = env.QUEUES.getByName(queue);
-  let cursors: { rowsWritten: number }[] = [];
-  const spy = await runInDurableObject(stub, (_, { storage }) => {
-    const { sql } = storage;
-    const exec = sql.exec.bind(sql);
-    return vi.spyOn(sql, 'exec').mockImplementation((query: string, ...bindings: unknown[]) => {
-      const cursor = exec(query, ...bindings);
-      cursors.push(cursor);
-      return cursor;
-    });
-  });
-  cursors = [];
-  await act();
-  spy.mockRestore();
-  return cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0);
+  const { written, alarms } = await rowsWhile(env.QUEUES.getByName(queue), act);
+  return written - alarms;
 }

@@ -1,4 +1,5 @@
 /** Counts what SQLite reads and writes, as the platform bills it. */
+import { runInDurableObject } from 'cloudflare:test';
 
 export interface RowCount {
   read: number;
@@ -54,4 +55,18 @@ export function countRows(storage: DurableObjectStorage): RowCount {
   counted.cursors = [];
   counted.alarms = 0;
   return count;
+}
+
+/** What an object reads and writes while `act` runs. */
+export async function rowsWhile(
+  stub: DurableObjectStub<Rpc.DurableObjectBranded & DurableObject>,
+  act: () => Promise<unknown>,
+): Promise<RowCount> {
+  await runInDurableObject(stub, (_, { storage }) => startCounting(storage));
+  try {
+    await act();
+    return await runInDurableObject(stub, (_, { storage }) => countRows(storage));
+  } finally {
+    await runInDurableObject(stub, (_, { storage }) => counting.get(storage)?.stop());
+  }
 }

@@ -1,7 +1,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { expect, it, vi } from 'vitest';
-import { enqueue, ok, startEmpty } from '../http/client';
+import { expect, it } from 'vitest';
+import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
+import { shardOf } from '../../src/unique/shards';
+import { enqueue, type Json, ok, startEmpty } from '../http/client';
+import { rowsWhile } from '../support/rows';
 import { complete, enqueued } from './support';
 
 startEmpty();
@@ -9,34 +12,22 @@ startEmpty();
 const QUEUE = 'a';
 const stub = () => env.QUEUES.getByName(QUEUE);
 
-/** Rows written to the queue's database while `task` runs. */
-async function rowsWritten(task: () => Promise<unknown>): Promise<number> {
-  const cursors: { rowsWritten: number }[] = [];
-  const spy = await runInDurableObject(stub(), (_, { storage: { sql } }) => {
-    const exec = sql.exec.bind(sql);
-    return vi.spyOn(sql, 'exec').mockImplementation(((query: string, ...bindings: unknown[]) => {
-      const cursor = exec(query, ...bindings);
-      cursors.push(cursor);
-      return cursor;
-    }) as unknown as typeof sql.exec);
-  });
-  try {
-    await task();
-  } finally {
-    spy.mockRestore();
-  }
-  return runInDurableObject(stub(), () => cursors.reduce((rows, cursor) => rows + cursor.rowsWritten, 0));
-}
-
 const unique = { keys: ['type', 'queue'] };
 
 /** Rows of one job's life: enqueue, claim, complete, and what removes it. */
 async function life(make: () => Promise<unknown>): Promise<number> {
-  return rowsWritten(async () => {
+  const { written, alarms } = await rowsWhile(stub(), async () => {
     await make();
     await complete(QUEUE);
     await runDurableObjectAlarm(stub());
   });
+  return written - alarms;
+}
+
+/** The name of the lock object that a unique policy leads to. */
+async function lockOf(policy: Json): Promise<string> {
+  const { job } = await withFingerprint(parseJob({ type: 'sync.user', args: [], unique: policy }, { now: Date.now() }));
+  return shardOf(job.unique?.fingerprint as string);
 }
 
 it('a unique job costs two rows more than any other', async () => {
@@ -63,4 +54,18 @@ it('a fingerprint goes when its job goes', async () => {
   await ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
   await runDurableObjectAlarm(stub());
   expect(await rows()).toBe(0);
+});
+
+it('a job that is unique over all queues costs three rows at its lock too', async () => {
+  await ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
+  const everywhere = { key: 'report:7' };
+  const lock = env.UNIQUE_LOCKS.getByName(await lockOf(everywhere));
+  await life(() => enqueued(QUEUE, { key: 'report:6' }));
+  const ordinary = await life(() => enqueue(QUEUE, { type: 'sync.user' }));
+  let inQueue = 0;
+  const { written, alarms } = await rowsWhile(lock, async () => {
+    inQueue = await life(() => enqueued(QUEUE, everywhere));
+  });
+  expect(inQueue - ordinary).toBe(2);
+  expect(written - alarms).toBe(3);
 });
