@@ -39,14 +39,18 @@ export interface StepView {
   error?: StepFailure;
 }
 
-/** A workflow as its object shows it. */
-export interface WorkflowView {
+/** What is said of a workflow wherever it is shown. Times in epoch ms. */
+export interface WorkflowHeader {
   id: string;
   type?: 'chain' | 'group' | 'batch';
   name?: string;
   state: WorkflowState;
   created_at: number;
   ended_at?: number;
+}
+
+/** A workflow as its object shows it. */
+export interface WorkflowView extends WorkflowHeader {
   /** Jobs that were called off with the workflow. */
   steps_cancelled?: number;
   plan: Plan;
@@ -97,14 +101,8 @@ export interface StepStart {
   first: boolean;
 }
 
-/** What the list of workflows says of each. Times in epoch ms. */
-export interface WorkflowSummary {
-  id: string;
-  type?: 'chain' | 'group' | 'batch';
-  name?: string;
-  state: WorkflowState;
-  created_at: number;
-  ended_at?: number;
+/** What the list of workflows says of each. */
+export interface WorkflowSummary extends WorkflowHeader {
   /** Steps of the outermost level, and jobs of all levels without callbacks. */
   steps: number;
   jobs: number;

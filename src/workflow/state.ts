@@ -2,7 +2,7 @@
  * A workflow in memory: its plan, how far it has got, and what is known of each job. It is what its log says: every change
  * is an entry that was written first, and reading the log again gives the same state.
  */
-import type { StepFailure, WorkflowSummary, WorkflowView } from './api';
+import type { StepFailure, WorkflowHeader, WorkflowSummary, WorkflowView } from './api';
 import { jobsBelow, nodeAt, type Plan } from './plan';
 import { Run } from './run';
 import type { LogEntry, Meta } from './store';
@@ -125,8 +125,8 @@ export class WorkflowRecord {
     return { ...(result !== undefined && { text: result }), far: far === true };
   }
 
-  view(): WorkflowView {
-    const { id, type, name, at, plan } = this.meta;
+  private header(): WorkflowHeader {
+    const { id, type, name, at } = this.meta;
     return {
       id,
       ...(type && { type }),
@@ -134,6 +134,13 @@ export class WorkflowRecord {
       state: this.state,
       created_at: at,
       ...(this.endedAt !== undefined && { ended_at: this.endedAt }),
+    };
+  }
+
+  view(): WorkflowView {
+    const { plan } = this.meta;
+    return {
+      ...this.header(),
       ...(this.cancelled && { steps_cancelled: this.cancelled.steps }),
       plan,
       steps: this.known.map(({ jobId, startedAt, endedAt, error }, step) => ({
@@ -147,15 +154,10 @@ export class WorkflowRecord {
   }
 
   summary(): WorkflowSummary {
-    const { id, type, name, at, plan } = this.meta;
+    const { plan } = this.meta;
     const states = jobsBelow(plan, 0).map((job) => this.run.stateOf(job));
     return {
-      id,
-      ...(type && { type }),
-      ...(name !== undefined && { name }),
-      state: this.state,
-      created_at: at,
-      ...(this.endedAt !== undefined && { ended_at: this.endedAt }),
+      ...this.header(),
       steps: nodeAt(plan, 0).children.length,
       jobs: states.length,
       completed: states.filter((state) => state === 'completed').length,
