@@ -60,8 +60,32 @@ export interface WorkerSummary {
 /** A page of the list of workflows. */
 export interface WorkflowListRequest {
   states?: string[];
+  /** Only workflows made before the one with this id. */
+  before?: string;
   offset: number;
   limit: number;
+}
+
+export interface WorkflowPage {
+  workflows: WorkflowSummary[];
+  /** How many match in all. */
+  total: number;
+  more: boolean;
+}
+
+/** A page of the list of workers, by id. */
+export interface WorkerListRequest {
+  /** Only workers after this id. */
+  after?: string;
+  offset: number;
+  limit: number;
+}
+
+export interface WorkerPage {
+  workers: WorkerView[];
+  /** Of all workers. */
+  summary: WorkerSummary;
+  more: boolean;
 }
 
 export interface DirectoryApi extends CronDirectoryApi {
@@ -76,7 +100,7 @@ export interface DirectoryApi extends CronDirectoryApi {
    */
   beat(beat: WorkerBeat): Promise<{ directive: Directive; silenced: boolean; silencedChanged: boolean }>;
   /** Workers by id, a page of them. */
-  workers(page: { offset: number; limit: number }): Promise<{ workers: WorkerView[]; summary: WorkerSummary }>;
+  workers(request: WorkerListRequest): Promise<WorkerPage>;
   worker(id: string): Promise<WorkerView | null>;
   /** Tells these workers, or all, what to do. @returns the ids of those that are known */
   direct(directive: Directive, ids?: string[]): Promise<string[]>;
@@ -91,6 +115,6 @@ export interface DirectoryApi extends CronDirectoryApi {
   /** Takes a workflow off the list. */
   forgetWorkflow(id: string): Promise<void>;
   /** Workflows, the latest first, a page of them. */
-  workflows(request: WorkflowListRequest): Promise<{ workflows: WorkflowSummary[]; total: number }>;
+  workflows(request: WorkflowListRequest): Promise<WorkflowPage>;
   reset(): Promise<void>;
 }

@@ -14,9 +14,11 @@ import type {
   DirectoryApi,
   KnownQueue,
   WorkerBeat,
-  WorkerSummary,
+  WorkerListRequest,
+  WorkerPage,
   WorkerView,
   WorkflowListRequest,
+  WorkflowPage,
 } from './api';
 import { CronPlaces } from './crons';
 import { WorkerRegistry } from './workers';
@@ -83,7 +85,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     this.workflowIndex.forget(id);
   }
 
-  async workflows(request: WorkflowListRequest): Promise<{ workflows: WorkflowSummary[]; total: number }> {
+  async workflows(request: WorkflowListRequest): Promise<WorkflowPage> {
     return this.workflowIndex.page(request);
   }
 
@@ -98,8 +100,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     return this.workerRegistry.beat(beat, Date.now());
   }
 
-  async workers(page: { offset: number; limit: number }): Promise<{ workers: WorkerView[]; summary: WorkerSummary }> {
-    return this.workerRegistry.list(page, Date.now());
+  async workers(request: WorkerListRequest): Promise<WorkerPage> {
+    return this.workerRegistry.list(request, Date.now());
   }
 
   async worker(id: string): Promise<WorkerView | null> {

@@ -8,7 +8,16 @@
  */
 import schema from '../../migrations/0002_workers.sql';
 import { EventLog } from '../queue/events';
-import type { Directive, ReportedState, WorkerBeat, WorkerFacts, WorkerSummary, WorkerView } from './api';
+import type {
+  Directive,
+  ReportedState,
+  WorkerBeat,
+  WorkerFacts,
+  WorkerListRequest,
+  WorkerPage,
+  WorkerSummary,
+  WorkerView,
+} from './api';
 
 /** A worker silent for longer than this is stale, ms. */
 export const STALE_AFTER_MS = 60_000;
@@ -78,13 +87,14 @@ export class WorkerRegistry {
   }
 
   /** A page of the workers, by id, and how many are in which state. */
-  list(page: { offset: number; limit: number }, now: number): { workers: WorkerView[]; summary: WorkerSummary } {
+  list({ after, offset, limit }: WorkerListRequest, now: number): WorkerPage {
     this.forgetGone(now);
     const views = [...this.load()].map(([id, worker]) => view(id, worker, now));
     views.sort((a, b) => (a.id < b.id ? -1 : 1));
     const summary: WorkerSummary = { total: views.length, running: 0, quiet: 0, terminate: 0, stale: 0 };
     for (const { state } of views) summary[state]++;
-    return { workers: views.slice(page.offset, page.offset + page.limit), summary };
+    const rest = after === undefined ? views : views.filter(({ id }) => id > after);
+    return { workers: rest.slice(offset, offset + limit), summary, more: rest.length > offset + limit };
   }
 
   get(id: string, now: number): WorkerView | null {

@@ -1,7 +1,7 @@
 /** The list of workflows. A workflow is found by its id without it; the list is for those who look for ids. */
 import schema from '../../migrations/0004_directory_workflow.sql';
 import type { WorkflowSummary } from '../workflow/api';
-import type { WorkflowListRequest } from './api';
+import type { WorkflowListRequest, WorkflowPage } from './api';
 
 export class WorkflowList {
   private ready = false;
@@ -27,22 +27,24 @@ export class WorkflowList {
   }
 
   /** A page, the latest first. */
-  page({ states, offset, limit }: WorkflowListRequest): { workflows: WorkflowSummary[]; total: number } {
-    if (!this.exists()) return { workflows: [], total: 0 };
+  page({ states, before, offset, limit }: WorkflowListRequest): WorkflowPage {
+    if (!this.exists()) return { workflows: [], total: 0, more: false };
     const { sql } = this.storage;
     const [where, bindings] = states
       ? (['state IN (SELECT value FROM json_each(?))', [JSON.stringify(states)]] as const)
       : (['1', []] as const);
     const rows = sql
       .exec<{ data: string }>(
-        `SELECT data FROM workflows WHERE ${where} ORDER BY id DESC LIMIT ? OFFSET ?`,
+        `SELECT data FROM workflows WHERE ${where} AND id < ? ORDER BY id DESC LIMIT ? OFFSET ?`,
         ...bindings,
-        limit,
+        before ?? '~',
+        limit + 1,
         offset,
       )
       .toArray();
     const total = sql.exec<{ n: number }>(`SELECT count(*) AS n FROM workflows WHERE ${where}`, ...bindings).one().n;
-    return { workflows: rows.map(({ data }) => JSON.parse(data) as WorkflowSummary), total };
+    const workflows = rows.slice(0, limit).map(({ data }) => JSON.parse(data) as WorkflowSummary);
+    return { workflows, total, more: rows.length > limit };
   }
 
   private exists(): boolean {

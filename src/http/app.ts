@@ -18,6 +18,7 @@ import { cronRoutes } from './routes/cron';
 import { cronGroupRoutes } from './routes/cron-groups';
 import { deadLetterRoutes } from './routes/dead-letter';
 import { eventRoutes } from './routes/events';
+import { historyRoutes } from './routes/history';
 import { jobRoutes } from './routes/jobs';
 import { progressRoutes } from './routes/progress';
 import { queueOperationRoutes } from './routes/queue-operations';
@@ -38,6 +39,7 @@ export function createApp(): App {
   app.route('/', systemRoutes());
   app.route(PREFIX, bulkRoutes());
   app.route(PREFIX, jobRoutes());
+  app.route(PREFIX, historyRoutes());
   app.route(PREFIX, workerRoutes());
   app.route(PREFIX, progressRoutes());
   app.route(PREFIX, resultRoutes());

@@ -17,8 +17,11 @@ export interface Paging {
   page?: number;
 }
 
+/** How a list is read when nothing is said: 50 at a time, or as operators' lists, pages of 20. */
+export type PagingStyle = 'limit' | 'page';
+
 /** Reads the paging parameters; too large or small values are clamped. @throws {ApiError} 400 when one is no integer */
-export function readPaging(c: AppContext): Paging {
+export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging {
   const page = integerParam(c, 'page', 1, MAX_OFFSET);
   const perPage = integerParam(c, 'per_page', 1, 100);
   if (page !== undefined || perPage !== undefined) {
@@ -27,7 +30,7 @@ export function readPaging(c: AppContext): Paging {
   }
   const cursor = textParam(c, 'cursor');
   return {
-    limit: integerParam(c, 'limit', 1, 200) ?? 50,
+    limit: integerParam(c, 'limit', 1, 200) ?? (style === 'page' ? 20 : 50),
     offset: integerParam(c, 'offset', 0, MAX_OFFSET) ?? 0,
     ...(cursor !== undefined && { cursor }),
   };
@@ -44,6 +47,29 @@ export function pagination(paging: Paging, total: number, hasMore: boolean, next
     has_more: hasMore,
     next_cursor: hasMore ? nextCursor : null,
   };
+}
+
+/**
+ * A page of a list that is at hand whole, in the order of its names. Its cursor is the last name shown, so that pages do not
+ * shift when entries come and go.
+ * @throws {ApiError} 400 for a cursor of another list
+ */
+export function pageByName<T>(sorted: readonly T[], nameOf: (item: T) => string, paging: Paging) {
+  const after = paging.cursor === undefined ? undefined : readAfter(paging.cursor);
+  const passed = after === undefined ? 0 : sorted.filter((item) => nameOf(item) <= after).length;
+  const start = passed + paging.offset;
+  const items = sorted.slice(start, start + paging.limit);
+  const last = items.at(-1);
+  const hasMore = sorted.length > start + items.length;
+  const next = last === undefined ? null : encodeCursor({ after: nameOf(last) });
+  return { items, pagination: pagination(paging, sorted.length, hasMore, next) };
+}
+
+/** The name or id after which a list goes on. @throws {ApiError} 400 for a cursor of another list */
+export function readAfter(cursor: string): string {
+  const { after } = decodeCursor(cursor);
+  if (typeof after !== 'string') throw badCursor();
+  return after;
 }
 
 /** Packs a position into an opaque text. */

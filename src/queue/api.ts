@@ -32,9 +32,9 @@ export interface EnqueuedJob {
   standing?: LimitStanding;
 }
 
-/** How full a bounded queue is. */
+/** How full a bounded queue is, in the unit of the bound that is nearer. */
 export interface QueuePressure {
-  /** Jobs that have not ended. */
+  /** Jobs that have not ended, or bytes of their bodies. */
   depth: number;
   bound: number;
 }

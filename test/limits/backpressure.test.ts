@@ -138,6 +138,21 @@ describe('the warning', () => {
     expect(batch.headers.get('X-OJS-Queue-Pressure')).toBe('1');
   });
 
+  it('is about the bound that is nearer: of jobs, or of bytes', async () => {
+    const queue = new LimitedQueue();
+    await queue.configure({ max_size: 1000, max_size_bytes: 2000 });
+    const large = { ...jobFor(queue), args: ['x'.repeat(1600)] };
+    const taken = await post(large);
+    expect(taken.status).toBe(201);
+    expect(taken.headers.get('X-OJS-Queue-Bound')).toBe('2000');
+    expect(Number(taken.headers.get('X-OJS-Queue-Depth'))).toBeGreaterThan(1600);
+    expect(Number(taken.headers.get('X-OJS-Queue-Pressure'))).toBeGreaterThanOrEqual(0.8);
+    const full = await post(large);
+    expect(full.status).toBe(429);
+    expect(full.headers.get('X-OJS-Queue-Bound')).toBe('2000');
+    expect(full.headers.get('X-OJS-Queue-Depth')).toBe(taken.headers.get('X-OJS-Queue-Depth'));
+  });
+
   it('comes at four fifths unless the queue says otherwise', async () => {
     const queue = new LimitedQueue();
     await queue.configure(bound(5));

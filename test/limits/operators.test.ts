@@ -42,6 +42,30 @@ describe('GET /rate-limits', () => {
     const first = await okApi('GET', '/ojs/v1/rate-limits?limit=1');
     expect(first.items).toHaveLength(1);
     expect(first.pagination).toMatchObject({ total: names.length, limit: 1, has_more: names.length > 1 });
+    const cursor = (first.pagination as { next_cursor: string }).next_cursor;
+    const second = await okApi('GET', `/ojs/v1/rate-limits?limit=1&cursor=${cursor}`);
+    expect((second.items as { key: string }[])[0]?.key).toBe(names[1]);
+  });
+
+  it('counts as waiting what stands ready and may not start any more', async () => {
+    const queue = new LimitedQueue();
+    const key = freshKey();
+    await queue.addMany(3, { key, concurrency: 2 });
+    expect(await okApi('GET', path(key))).toMatchObject({ active: 0, waiting: 1 });
+    await okApi('PUT', path(key), { concurrency: 0 });
+    expect(await okApi('GET', path(key))).toMatchObject({ active: 0, waiting: 3, waiting_count: 3 });
+  });
+
+  it('counts the starts under a throttle too', async () => {
+    const queue = new LimitedQueue();
+    const key = freshKey();
+    await queue.addMany(3, { key, throttle: { limit: 2, period: 'PT10S' } });
+    expect(await queue.fetch()).toHaveLength(1);
+    at(5000);
+    expect(await queue.fetch()).toHaveLength(1);
+    expect(await okApi('GET', path(key))).toMatchObject({ limit: 2, period: 'PT10S', current_count: 2 });
+    at(11_000);
+    expect(await okApi('GET', path(key))).toMatchObject({ current_count: 1 });
   });
 
   it('sums up a key that several queues know, and shows each', async () => {

@@ -31,7 +31,7 @@ export function adminBulkRoutes(): Hono<AppEnv> {
     const view = await patchJob(c, c.req.param('id'));
     return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
   });
-  routes.get('/dead-letter', deadLetterPage);
+  routes.get('/dead-letter', (c) => deadLetterPage(c, 'page'));
   routes.get('/dead-letter/stats', async (c) => json(c, await deadLetterStats(c.env, await knownQueues(c.env))));
   routes.post('/dead-letter/retry', (c) => deadLetters(c, 'retry'));
   routes.delete('/dead-letter', (c) => deadLetters(c, 'delete'));
@@ -46,7 +46,7 @@ export function adminBulkRoutes(): Hono<AppEnv> {
 
 /** A page of jobs without what they carry. */
 async function listForOperators(c: AppContext): Promise<Response> {
-  const paging = readPaging(c);
+  const paging = readPaging(c, 'page');
   const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], ['created_at', 'scheduled_at', 'priority'], 'sort')?.[0];
   const order = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0];
   if (sort !== 'created_at' || order !== 'desc') {

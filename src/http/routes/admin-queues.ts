@@ -8,7 +8,7 @@ import { directoryObject, inParallel, queueNameIn, queueObject } from '../../rou
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { continuation, locationOf, unconfirmed } from '../operation-answers';
-import { pagination, readPaging } from '../pagination';
+import { pageByName, readPaging } from '../pagination';
 import { parseQueueConfig, renderQueueConfig } from '../queue-config';
 import { json } from '../respond';
 import { purge } from './queue-operations';
@@ -19,15 +19,14 @@ export function adminQueueRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
 
   routes.get('/queues', async (c) => {
-    const paging = readPaging(c);
+    const paging = readPaging(c, 'page');
     const known = (await directoryObject(c.env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
-    const page = known.slice(paging.offset, paging.offset + paging.limit);
-    const items = await inParallel(page, async ({ name, created_at }) => ({
+    const page = pageByName(known, ({ name }) => name, paging);
+    const items = await inParallel(page.items, async ({ name, created_at }) => ({
       ...itemOf(await statsOf(c, name)),
       created_at: formatInstant(created_at),
     }));
-    const hasMore = known.length > paging.offset + page.length;
-    return json(c, { items, total: known.length, pagination: pagination(paging, known.length, hasMore, null) });
+    return json(c, { items, total: known.length, pagination: page.pagination });
   });
 
   routes.get('/queues/:name', async (c) => json(c, await detailOf(c, queueNameIn(c.req.param('name')))));

@@ -17,7 +17,7 @@ const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
 /** Routes below `/ojs/v1/admin`. */
 export function adminWorkerRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
-  routes.get('/workers', listWorkers);
+  routes.get('/workers', (c) => listWorkers(c, 'page'));
   routes.post('/workers/directive', directive);
   routes.get('/workers/:id', async (c) => {
     const worker = await mustKnow(c, c.req.param('id'));

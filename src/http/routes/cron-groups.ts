@@ -14,7 +14,7 @@ import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderCron } from '../cron-render';
 import { deleteCron, type Located, listCrons, readCrons, saveCron } from '../cron-store';
-import { pagination, readPaging } from '../pagination';
+import { pageByName, readPaging } from '../pagination';
 import { json } from '../respond';
 
 /** Entries of one group at most. */
@@ -60,9 +60,8 @@ async function listGroups(c: AppContext): Promise<Response> {
   const sizes = new Map<string, number>();
   for (const { group } of await listCrons(c.env)) if (group !== null) sizes.set(group, (sizes.get(group) ?? 0) + 1);
   const all = [...sizes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => ({ name, count }));
-  const groups = all.slice(paging.offset, paging.offset + paging.limit);
-  const hasMore = all.length > paging.offset + groups.length;
-  return json(c, { groups, items: groups, pagination: pagination(paging, all.length, hasMore, null) });
+  const page = pageByName(all, ({ name }) => name, paging);
+  return json(c, { groups: page.items, items: page.items, pagination: page.pagination });
 }
 
 async function replaceGroup(c: AppContext): Promise<Response> {

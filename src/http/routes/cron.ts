@@ -9,7 +9,7 @@ import { type JsonObject, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from '../cron-render';
 import { deleteCron, findCron, listCrons, readCron, readCrons, saveCron, withCron } from '../cron-store';
-import { pagination, readPaging } from '../pagination';
+import { type PagingStyle, pageByName, readPaging } from '../pagination';
 import { integerParam, textParam } from '../query';
 import { json } from '../respond';
 
@@ -26,7 +26,7 @@ export function cronRoutes(): Hono<AppEnv> {
     return json(c, { crons, cron_jobs: crons, count: page.total, pagination: page });
   });
   routes.get('/crons', async (c) => {
-    const { crons, page } = await listPage(c);
+    const { crons, page } = await listPage(c, 'page');
     return json(c, { items: crons, pagination: page });
   });
   routes.delete('/cron/:name', async (c) => {
@@ -71,8 +71,8 @@ async function createCron(c: AppContext): Promise<Response> {
   return json(c, { cron: entry, cron_job: entry }, saved.created ? 201 : 200, saved.created ? headers : {});
 }
 
-async function listPage(c: AppContext) {
-  const paging = readPaging(c);
+async function listPage(c: AppContext, style?: PagingStyle) {
+  const paging = readPaging(c, style);
   const enabled = textParam(c, 'enabled');
   if (enabled !== undefined && enabled !== 'true' && enabled !== 'false') {
     throw invalidRequest('enabled', 'enabled must be true or false.');
@@ -83,10 +83,9 @@ async function listPage(c: AppContext) {
       (enabled === undefined || entry.enabled === (enabled === 'true')) &&
       (group === undefined || entry.group === group),
   );
-  const located = all.slice(paging.offset, paging.offset + paging.limit);
-  const crons = (await readCrons(c.env, located)).map((view) => renderCron(view));
-  const hasMore = all.length > paging.offset + located.length;
-  return { crons, page: pagination(paging, all.length, hasMore, null) };
+  const page = pageByName(all, ({ name }) => name, paging);
+  const crons = (await readCrons(c.env, page.items)).map((view) => renderCron(view));
+  return { crons, page: page.pagination };
 }
 
 /** Changes what the body names. */

@@ -16,14 +16,14 @@ import { deadLetterStats, listDeadLetters } from '../dead-letter-list';
 import { readAge } from '../filter';
 import { continuation, locationOf, statusOf } from '../operation-answers';
 import { operate, patience } from '../operations';
-import { pagination, readPaging } from '../pagination';
+import { type PagingStyle, pagination, readPaging } from '../pagination';
 import { queueParam, textParam, timeParam } from '../query';
 import { json } from '../respond';
 
 /** Routes below `/ojs/v1`. */
 export function deadLetterRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
-  routes.get('/dead-letter', deadLetterPage);
+  routes.get('/dead-letter', (c) => deadLetterPage(c));
   routes.get('/dead-letter/stats', async (c) => json(c, await deadLetterStats(c.env, await knownQueues(c.env))));
 
   routes.get('/dead-letter/:id', async (c) => {
@@ -75,9 +75,9 @@ async function purgeDeadLetters(c: AppContext): Promise<Response> {
   return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), locationOf(summary));
 }
 
-/** A page of dead letters, newest first. */
-export async function deadLetterPage(c: AppContext): Promise<Response> {
-  const paging = readPaging(c);
+/** A page of dead letters, newest first; operators' pages call them items. */
+export async function deadLetterPage(c: AppContext, style?: PagingStyle): Promise<Response> {
+  const paging = readPaging(c, style);
   const conditions = {
     type: textParam(c, 'type'),
     error_type: textParam(c, 'error_type'),
@@ -89,7 +89,7 @@ export async function deadLetterPage(c: AppContext): Promise<Response> {
   const page = await listDeadLetters(c.env, { queues, ...given }, paging);
   const { retryVariables } = readConfig(c.env);
   return json(c, {
-    jobs: page.jobs.map((view) => renderJob(view, retryVariables)),
+    [style === 'page' ? 'items' : 'jobs']: page.jobs.map((view) => renderJob(view, retryVariables)),
     total: page.total,
     pagination: pagination(paging, page.total, page.hasMore, page.nextCursor),
   });

@@ -7,7 +7,7 @@ import { modeOf } from '../../queue/operations/settings';
 import { directoryObject, inParallel, queueNameIn, queueObject } from '../../routing/objects';
 import { readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { pagination, readPaging } from '../pagination';
+import { pageByName, readPaging } from '../pagination';
 import { parseQueueConfig, renderQueueConfig } from '../queue-config';
 import { json } from '../respond';
 
@@ -66,18 +66,12 @@ export function queueRoutes(): Hono<AppEnv> {
 export async function listQueues(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const known = (await directoryObject(c.env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
-  const page = known.slice(paging.offset, paging.offset + paging.limit);
-  const queues = await inParallel(page, async ({ name, created_at }) => ({
+  const page = pageByName(known, ({ name }) => name, paging);
+  const queues = await inParallel(page.items, async ({ name, created_at }) => ({
     ...statusOf(name, await readStats(c, name)),
     created_at: formatInstant(created_at),
   }));
-  const hasMore = known.length > paging.offset + page.length;
-  return json(c, {
-    queues,
-    items: queues,
-    total: known.length,
-    pagination: pagination(paging, known.length, hasMore, null),
-  });
+  return json(c, { queues, items: queues, total: known.length, pagination: page.pagination });
 }
 
 /** Pauses or resumes a queue. */

@@ -12,7 +12,7 @@ import type { RateLimitView } from '../../queue/limits/api';
 import { inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { pagination, readPaging } from '../pagination';
+import { pageByName, readPaging } from '../pagination';
 import { json } from '../respond';
 
 /** Routes below `/ojs/v1`. */
@@ -24,16 +24,10 @@ export function rateLimitRoutes(): Hono<AppEnv> {
     const queues = await knownQueues(c.env);
     const named = await inParallel(queues, (name) => queueObject(c.env, name).limitKeys(name));
     const keys = [...new Set(named.flat())].sort();
-    const page = keys.slice(paging.offset, paging.offset + paging.limit);
+    const page = pageByName(keys, (key) => key, paging);
     const holders = queues.filter((_, index) => named[index]?.length);
-    const items = (await viewsOf(c, page, holders)).map(render);
-    const hasMore = keys.length > paging.offset + page.length;
-    return json(c, {
-      items,
-      rate_limits: items,
-      total: keys.length,
-      pagination: pagination(paging, keys.length, hasMore, null),
-    });
+    const items = (await viewsOf(c, page.items, holders)).map(render);
+    return json(c, { items, rate_limits: items, total: keys.length, pagination: page.pagination });
   });
 
   routes.get('/rate-limits/:key', async (c) => {

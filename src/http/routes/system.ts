@@ -69,8 +69,8 @@ export function systemRoutes(): Hono<AppEnv> {
   routes.get('/ojs/manifest', (c) => json(c, MANIFEST));
   for (const path of ['/health', '/ready', '/ojs/v1/health', '/v1/health']) routes.get(path, health);
   routes.get('/v1/queues', listQueues);
-  routes.get('/v1/dead-letter', deadLetterPage);
-  routes.get('/v1/workers', listWorkers);
+  routes.get('/v1/dead-letter', (c) => deadLetterPage(c));
+  routes.get('/v1/workers', (c) => listWorkers(c));
   return routes;
 }
 

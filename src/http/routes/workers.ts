@@ -13,7 +13,7 @@ import { directoryObject, inParallel, knownQueues, queueObject } from '../../rou
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { groupByHome } from '../job-groups';
-import { pagination, readPaging } from '../pagination';
+import { encodeCursor, type PagingStyle, pagination, readAfter, readPaging } from '../pagination';
 import { DELIVERY_HEADER, forQueue, type Heartbeat, readAck, readHeartbeat, readNack, readWorkerId } from '../reports';
 import { json } from '../respond';
 
@@ -39,12 +39,14 @@ export function workerRoutes(): Hono<AppEnv> {
 }
 
 /** Workers known from their heartbeats. */
-export async function listWorkers(c: AppContext): Promise<Response> {
-  const paging = readPaging(c);
-  const { workers, summary } = await directoryObject(c.env).workers(paging);
+export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<Response> {
+  const paging = readPaging(c, style);
+  const after = paging.cursor === undefined ? {} : { after: readAfter(paging.cursor) };
+  const { limit, offset } = paging;
+  const { workers, summary, more } = await directoryObject(c.env).workers({ limit, offset, ...after });
   const items = workers.map(renderWorker);
-  const more = paging.offset + items.length < summary.total;
-  return json(c, { items, workers: items, summary, pagination: pagination(paging, summary.total, more, null) });
+  const next = encodeCursor({ after: workers.at(-1)?.id });
+  return json(c, { items, workers: items, summary, pagination: pagination(paging, summary.total, more, next) });
 }
 
 /** A worker as operators see it. */

@@ -12,7 +12,7 @@ import { parseWorkflow, type StepCheck } from '../../workflow/parse';
 import { jobsBelow, nodeAt, pathOf } from '../../workflow/plan';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { pagination, readPaging } from '../pagination';
+import { encodeCursor, pagination, readAfter, readPaging } from '../pagination';
 import { listParam, oneOf } from '../query';
 import { json } from '../respond';
 import { renderSummary, renderWorkflow, stepState } from '../workflow-view';
@@ -38,14 +38,15 @@ export function workflowRoutes(): Hono<AppEnv> {
     const paging = readPaging(c);
     const states = oneOf(listParam(c, 'state'), STATES, 'state');
     const { offset, limit } = paging;
-    const page = await directoryObject(c.env).workflows({ offset, limit, ...(states && { states }) });
+    const before = paging.cursor === undefined ? {} : { before: readAfter(paging.cursor) };
+    const page = await directoryObject(c.env).workflows({ offset, limit, ...before, ...(states && { states }) });
     const workflows = page.workflows.map(renderSummary);
-    const hasMore = page.total > offset + workflows.length;
+    const next = encodeCursor({ after: page.workflows.at(-1)?.id });
     return json(c, {
       workflows,
       items: workflows,
       total: page.total,
-      pagination: pagination(paging, page.total, hasMore, null),
+      pagination: pagination(paging, page.total, page.more, next),
     });
   });
 

@@ -41,9 +41,9 @@ export class Usage {
     return started === 0 && this.spacedUntil <= now && this.booked.entries.length === 0;
   }
 
-  /** Starts that count at `now`; 0 where nothing counts them. */
-  startsIn(rate: Quota | undefined, now: number): number {
-    return rate ? this.starts.count(now, rate.period_ms) : 0;
+  /** Starts within the period of a rate or throttle; 0 without one. */
+  startsIn(quota: Quota | undefined, now: number): number {
+    return quota ? this.starts.count(now, quota.period_ms) : 0;
   }
 
   /** How many may start now: 0 … , infinite without limits. `running`: attempts that run. */
@@ -79,7 +79,9 @@ export class Usage {
   /** Notes that `count` jobs start now. @returns whether anything counts them */
   started(limits: Limits, count: number, now: number): boolean {
     const { rate, throttle } = limits;
-    if (rate) this.starts.add(now, count, rate.period_ms);
+    // A throttle needs no more than its spacing; its starts are noted for those who ask how many there were.
+    const counted = rate ?? throttle;
+    if (counted) this.starts.add(now, count, counted.period_ms);
     if (throttle && throttle.limit > 0) {
       this.spacedUntil = Math.max(this.spacedUntil, now) + (count * throttle.period_ms) / throttle.limit;
     }

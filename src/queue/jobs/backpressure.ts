@@ -36,9 +36,9 @@ export function isBounded({ settings }: QueueState): boolean {
 export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
   const surplus = surplusOf(q, arrival);
   if (surplus.jobs <= 0 && surplus.bytes <= 0) return;
-  if (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival)) throw queueFull(q);
+  if (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival)) throw queueFull(q, surplus);
   const victims = oldest(q, surplus);
-  if (!victims) throw queueFull(q);
+  if (!victims) throw queueFull(q, surplus);
   for (const row of victims) discard(q, row, now);
 }
 
@@ -49,7 +49,7 @@ export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
 export function checkRoom(q: QueueState, arrival: Arrival): void {
   const surplus = surplusOf(q, arrival);
   const fits = surplus.jobs <= 0 && surplus.bytes <= 0;
-  if (!fits && (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival))) throw queueFull(q);
+  if (!fits && (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival))) throw queueFull(q, surplus);
 }
 
 /** A prepared batch became real: what is too much now goes, as far as that is possible. */
@@ -62,10 +62,18 @@ export function shedSurplus(q: QueueState, now: number): void {
 
 /** How full the queue is, when that is worth a warning. */
 export function pressureOf(q: QueueState): QueuePressure | undefined {
-  const { max_depth, warning_threshold } = q.settings;
-  if (max_depth === undefined) return undefined;
-  const depth = q.depth.jobs();
-  return depth >= (warning_threshold ?? DEFAULT_WARNING) * max_depth ? { depth, bound: max_depth } : undefined;
+  const fill = fillOf(q);
+  if (!fill) return undefined;
+  return fill.depth >= (q.settings.warning_threshold ?? DEFAULT_WARNING) * fill.bound ? fill : undefined;
+}
+
+/** The bound that is nearer, and how far the queue is from it: in jobs, or in bytes. */
+function fillOf(q: QueueState): QueuePressure | undefined {
+  const { max_depth, max_bytes } = q.settings;
+  const jobs = max_depth === undefined ? undefined : { depth: q.depth.jobs(), bound: max_depth };
+  const bytes = max_bytes === undefined ? undefined : { depth: q.depth.bytes(), bound: max_bytes };
+  if (!jobs || !bytes) return jobs ?? bytes;
+  return bytes.depth * jobs.bound > jobs.depth * bytes.bound ? bytes : jobs;
 }
 
 /** By how much the arrivals would exceed the bounds; nothing above 0: they fit. */
@@ -81,9 +89,11 @@ function exceedsAlone({ settings }: QueueState, { jobs, bytes }: Arrival): boole
   return jobs > (settings.max_depth ?? jobs) || bytes > (settings.max_bytes ?? bytes);
 }
 
-function queueFull(q: QueueState): ApiError {
+/** @param surplus what is too much */
+function queueFull(q: QueueState, surplus: Arrival): ApiError {
   const { max_depth, max_bytes } = q.settings;
   const depth = q.depth.jobs();
+  const reached = surplus.jobs > 0 ? { depth, bound: max_depth } : { depth: q.depth.bytes(), bound: max_bytes };
   return new ApiError({
     status: 429,
     code: 'QUEUE_FULL',
@@ -97,8 +107,8 @@ function queueFull(q: QueueState): ApiError {
     },
     headers: {
       'Retry-After': String(RETRY_AFTER_S),
-      'X-OJS-Queue-Depth': String(depth),
-      ...(max_depth !== undefined && { 'X-OJS-Queue-Bound': String(max_depth) }),
+      'X-OJS-Queue-Depth': String(reached.depth),
+      'X-OJS-Queue-Bound': String(reached.bound),
     },
   });
 }

@@ -100,6 +100,13 @@ export class Limiter {
     else this.ready.delete(priority);
   }
 
+  /** How many jobs stand ready that may not start: the limits have become narrower since they were let in. */
+  readyWithoutRoom(running: number, now: number): number {
+    let ready = 0;
+    for (const count of this.ready.values()) ready += count;
+    return Math.max(0, ready - this.room(running, now));
+  }
+
   get hasReady(): boolean {
     return this.ready.size > 0;
   }

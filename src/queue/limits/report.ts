@@ -26,6 +26,7 @@ function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
   const { key, usage } = limiter;
   const { concurrency, rate, throttle } = limiter.inForce(now);
   const quota = rate ?? throttle;
+  const running = runningOf(q, key);
   const resetsAt = usage.resetsAt({ ...(rate && { rate }), ...(throttle && { throttle }) }, now);
   const override = limiter.overrideAt(now);
   const { n } = q.sql
@@ -35,12 +36,12 @@ function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
     key,
     queue: q.name,
     ...(concurrency !== undefined && { concurrency }),
-    active: runningOf(q, key),
+    active: running,
     ...(quota && { limit: quota.limit, period_ms: quota.period_ms }),
     ...(!rate && throttle && { throttled: true as const }),
-    current_count: usage.startsIn(rate, now),
+    current_count: usage.startsIn(quota, now),
     ...(resetsAt !== undefined && { window_resets_at: resetsAt }),
-    waiting: n,
+    waiting: n + limiter.readyWithoutRoom(running, now),
     ...(override && { override }),
   };
 }

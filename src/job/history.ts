@@ -1,0 +1,99 @@
+/**
+ * The story of a job, told from its own record: its timestamps and its error history. Nothing is written for it, so what the
+ * record does not keep (who paused a queue, when a worker asked) is not in it, and it goes when the job goes.
+ */
+import type { JobErrorEntry, JobRecord, JobState } from './record';
+
+/** Who did it: a worker that is known by name, or the queue. */
+export interface HistoryActor {
+  type: 'worker' | 'system';
+  id: string;
+}
+
+/** One thing that happened to a job. */
+export interface HistoryEvent {
+  event_type:
+    | 'job.created'
+    | 'job.state_changed'
+    | 'job.attempt_started'
+    | 'job.attempt_completed'
+    | 'job.attempt_failed'
+    | 'job.cancelled'
+    | 'job.discarded';
+  /** Epoch ms. */
+  at: number;
+  actor: HistoryActor;
+  data: Record<string, unknown>;
+}
+
+/** An attempt that failed, and what followed. Times in epoch ms. */
+export interface FailedAttempt {
+  attempt: number;
+  /** What the job became: it waits, or it has ended. */
+  state: 'retryable' | 'discarded';
+  error: string;
+  /** Absent when the queue does not know how long the attempt ran. */
+  started_at?: number;
+  failed_at: number;
+  next_retry_at?: number;
+}
+
+const SYSTEM: HistoryActor = { type: 'system', id: 'tocsin' };
+
+/** Everything that the record tells, oldest first. */
+export function historyOfJob(record: JobRecord): HistoryEvent[] {
+  const { history } = record;
+  const events: HistoryEvent[] = [];
+  const note = (event_type: HistoryEvent['event_type'], at: number, data: HistoryEvent['data'], actor = SYSTEM) => {
+    events.push({ event_type, at, actor, data });
+  };
+  const moved = (at: number, from: JobState | null, to: JobState) => note('job.state_changed', at, { from, to });
+  const started = (attempt: number, at: number, actor?: HistoryActor) => {
+    moved(at, 'available', 'active');
+    note('job.attempt_started', at, { attempt }, actor);
+  };
+  note('job.created', record.created_at, { type: record.type, queue: record.queue, priority: record.priority });
+  const failures = history.errors ?? [];
+  for (const failure of failures) {
+    const { attempt, occurred_at, code, type, message } = failure;
+    const { started_at, state } = failedAttempt(failure);
+    if (started_at !== undefined) started(attempt, started_at);
+    note('job.attempt_failed', occurred_at, { attempt, code, type, message, backoff_ms: failure.backoff_ms });
+    moved(occurred_at, 'active', state);
+  }
+  const running = record.state === 'active' || record.state === 'completed';
+  if (running && history.started_at !== undefined) {
+    const worker = record.worker_id;
+    started(record.attempt, history.started_at, worker === undefined ? undefined : { type: 'worker', id: worker });
+  }
+  if (record.state === 'completed' && history.completed_at !== undefined) {
+    note('job.attempt_completed', history.completed_at, { attempt: record.attempt });
+    moved(history.completed_at, 'active', 'completed');
+  }
+  if (history.cancelled_at !== undefined) note('job.cancelled', history.cancelled_at, {});
+  if (history.discarded_at !== undefined) {
+    const dead = history.dead_letter === true;
+    note('job.discarded', history.discarded_at, { reason: history.reason ?? null, dead_letter: dead });
+  }
+  if (record.state === 'available' && record.enqueued_at > record.created_at) {
+    moved(record.enqueued_at, null, 'available');
+  }
+  // Each came after the ones before it; sorting keeps the order of those that share a millisecond.
+  return events.sort((a, b) => a.at - b.at);
+}
+
+/** The attempts that failed, oldest first, the newest 1000. */
+export function failedAttempts(record: JobRecord): FailedAttempt[] {
+  return (record.history.errors ?? []).map(failedAttempt);
+}
+
+function failedAttempt({ attempt, occurred_at, duration_ms, message, backoff_ms }: JobErrorEntry): FailedAttempt {
+  return {
+    attempt,
+    state: backoff_ms === null ? 'discarded' : 'retryable',
+    error: message,
+    ...(duration_ms !== null && { started_at: occurred_at - duration_ms }),
+    failed_at: occurred_at,
+    ...(backoff_ms !== null && { next_retry_at: occurred_at + backoff_ms }),
+  };
+}
