@@ -5,19 +5,23 @@ import { jobsBelow, nodeAt, type PlanNode } from '../workflow/plan';
 
 type Json = Record<string, unknown>;
 
-/** A workflow with its steps, nested ones inside each other. */
-export function renderWorkflow(view: WorkflowView): Json {
+/** The states of jobs that have not ended, as their queues say. */
+export type LiveStates = ReadonlyMap<string, { state: string }>;
+
+/** A workflow with its steps, nested ones inside each other. Without `live` no job shows that it runs. */
+export function renderWorkflow(view: WorkflowView, live: LiveStates = new Map()): Json {
   const { plan } = view;
   const root = nodeAt(plan, 0);
   const states = root.children.map((child) => view.steps[child]?.state);
   const completed = states.filter((state) => state === 'completed').length;
-  const failed = states.filter((state) => state === 'failed' || (state === 'cancelled' && !isCancelled(view))).length;
+  const hasFailed = (state: string | undefined) => state === 'failed' || (state === 'cancelled' && !isCancelled(view));
+  const failed = states.filter(hasFailed).length;
   const jobs = jobsBelow(plan, 0).map((job) => view.steps[job]?.state);
   const created = formatInstant(view.created_at);
   const ended = view.ended_at === undefined ? {} : { [endedName(view)]: formatInstant(view.ended_at) };
   return {
     id: view.id,
-    ...(view.type && { type: view.type }),
+    type: view.type ?? 'graph',
     ...(view.name !== undefined && { name: view.name }),
     state: view.state,
     created_at: created,
@@ -32,15 +36,15 @@ export function renderWorkflow(view: WorkflowView): Json {
       jobs_completed: completed,
       jobs_failed: failed,
     }),
-    steps: renderSteps(view, root),
-    ...renderCallbacks(view, root),
+    steps: renderSteps(view, live, root),
+    ...renderCallbacks(view, live, root),
     metadata: {
       created_at: created,
       started_at: created,
       ...ended,
       job_count: jobs.length,
       completed_count: jobs.filter((state) => state === 'completed').length,
-      failed_count: jobs.filter((state) => state === 'failed').length,
+      failed_count: jobs.filter(hasFailed).length,
     },
   };
 }
@@ -50,7 +54,7 @@ export function renderSummary(summary: WorkflowSummary): Json {
   const { id, type, name, state, created_at, ended_at, steps, jobs, completed, failed } = summary;
   return {
     id,
-    ...(type && { type }),
+    type: type ?? 'graph',
     ...(name !== undefined && { name }),
     state,
     created_at: formatInstant(created_at),
@@ -63,7 +67,7 @@ export function renderSummary(summary: WorkflowSummary): Json {
   };
 }
 
-/** The state of a step as clients know it: a job waits for its turn, then for a worker (`pending`), until it has ended. */
+/** The state of a step as clients know it: a job waits for its turn, then for its end (`pending`). */
 export function stepState(view: WorkflowView, index: number): string {
   const { kind, callback } = nodeAt(view.plan, index);
   const state = view.steps[index]?.state ?? 'waiting';
@@ -87,22 +91,24 @@ function skippedCallback(view: WorkflowView, index: number): string {
   return ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
 }
 
-function renderSteps(view: WorkflowView, parent: PlanNode): Json[] {
+function renderSteps(view: WorkflowView, live: LiveStates, parent: PlanNode): Json[] {
   return parent.children.map((child, place) => {
     const before = place > 0 && parent.kind === 'chain' ? [parent.children[place - 1] as number] : [];
     const needs = nodeAt(view.plan, child).needs ?? before;
     return {
-      ...renderStep(view, child),
+      ...renderStep(view, live, child),
       index: place,
       depends_on: needs.map((need) => nodeAt(view.plan, need).id),
     };
   });
 }
 
-function renderStep(view: WorkflowView, index: number): Json {
+function renderStep(view: WorkflowView, live: LiveStates, index: number): Json {
   const node = nodeAt(view.plan, index);
   const step = view.steps[index] as StepView;
-  const state = stepState(view, index);
+  const known = stepState(view, index);
+  const runs = known === 'pending' && live.get(step.job_id ?? '')?.state === 'active';
+  const state = runs ? 'active' : known;
   const jobs = jobsBelow(view.plan, index).map((job) => view.steps[job] as StepView);
   const isJob = node.kind === 'job';
   const ended = state === 'completed' || state === 'failed' || state === 'cancelled';
@@ -119,14 +125,14 @@ function renderStep(view: WorkflowView, index: number): Json {
     ...(startedAt !== undefined && { started_at: formatInstant(startedAt) }),
     ...(ended && endedAt !== undefined && { completed_at: formatInstant(endedAt) }),
     ...(step.error && { error: step.error }),
-    ...(!isJob && { steps: renderSteps(view, node) }),
-    ...renderCallbacks(view, node),
+    ...(!isJob && { steps: renderSteps(view, live, node) }),
+    ...renderCallbacks(view, live, node),
   };
 }
 
-function renderCallbacks(view: WorkflowView, { callbacks }: PlanNode): Json {
+function renderCallbacks(view: WorkflowView, live: LiveStates, { callbacks }: PlanNode): Json {
   if (!callbacks) return {};
-  const entries = Object.entries(callbacks).map(([name, index]) => [name, renderStep(view, index)] as const);
+  const entries = Object.entries(callbacks).map(([name, index]) => [name, renderStep(view, live, index)] as const);
   return { callbacks: Object.fromEntries(entries) };
 }
 

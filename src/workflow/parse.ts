@@ -94,6 +94,7 @@ class TreeReader {
   readonly steps: NewStep[] = [];
   readonly checks: StepCheck[] = [];
   private outermost: number | undefined;
+  private jobs = 0;
   private dependencies = 0;
 
   constructor(
@@ -148,7 +149,10 @@ class TreeReader {
       throw invalidRequest(`${path}.depends_on`, `${path}.depends_on belongs to a step of a graph.`);
     }
     const kind = compositeKind(step);
-    return kind ? this.addComposite(step, kind, parent, id, path, depth + 1) : this.addJob(step, parent, id, path);
+    if (kind) return this.addComposite(step, kind, parent, id, path, depth + 1);
+    // Callbacks come on top: a batch of as many jobs as there may be has its callbacks too.
+    if (++this.jobs > MAX_JOBS) throw payloadTooLarge(path, this.jobs, MAX_JOBS, 'jobs');
+    return this.addJob(step, parent, id, path);
   }
 
   private addJob(step: Json, parent: number, id: string, path: string): number {
@@ -167,7 +171,6 @@ class TreeReader {
     const place = this.outermost === undefined ? {} : { index: this.outermost };
     const judged: NewJob = { type, priority, ...(retry && { retry }), body: '' };
     this.checks.push({ queue: parsed.queue, job: judged, path, ...place });
-    if (this.steps.length > MAX_JOBS) throw payloadTooLarge(path, this.steps.length, MAX_JOBS, 'jobs');
     return index;
   }
 

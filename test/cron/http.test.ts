@@ -241,6 +241,20 @@ describe('PATCH and PUT /cron/:name', () => {
     expect((await read('a')).description).toBeUndefined();
   });
 
+  it('change single options and members of the template, and take away what is null', async () => {
+    await create('a', { options: { priority: 3, tags: ['x'], timeout_ms: 1000 } });
+    await ok(200, 'PATCH', `${CRON}/a`, { options: { priority: 4, tags: null } });
+    expect(await read('a')).toMatchObject({ queue: 'a', options: { queue: 'a', priority: 4, timeout_ms: 1000 } });
+    expect(((await read('a')).options as Json).tags ?? null).toBeNull();
+    await ok(200, 'PATCH', `${CRON}/a`, { job_template: { args: [5], options: { timeout_ms: 2000 } } });
+    expect(await read('a')).toMatchObject({
+      job_template: { type: 'test.cron', args: [5], options: { queue: 'a', priority: 4, timeout_ms: 2000 } },
+    });
+    // Posting it again replaces it.
+    await ok(200, 'POST', CRON, entry('a'));
+    expect(((await read('a')).options as Json).priority ?? null).toBeNull();
+  });
+
   it('take back an entry as it was shown, with one of its spellings changed', async () => {
     await create('a', { options: { priority: 3 } });
     const shown = await read('a');
@@ -322,10 +336,11 @@ describe('the routes of the admin UI', () => {
 });
 
 describe('paths', () => {
-  it('may be percent-encoded, and answer 400 for what is no name', async () => {
+  it('may be percent-encoded, and is not found when no entry can have it', async () => {
     await create('a.b');
     expect(await ok(200, 'GET', `${CRON}/a%2Eb`)).toMatchObject({ name: 'a.b' });
-    expect(await call('GET', `${CRON}/A%20b`)).toMatchObject({ status: 400 });
+    expect(await call('GET', `${CRON}/A%20b`)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
+    expect(await call('DELETE', `${CRON}/no_such_entry`)).toMatchObject({ status: 404 });
     expect(await call('POST', `${CRON}/a.b`)).toMatchObject({ status: 405 });
   });
 

@@ -253,6 +253,7 @@ describe('a template', () => {
     [{ job_template: { type: 'x', options: { unique: { keys: ['color'] } } } }, 'job_template.options.unique.keys[0]'],
     [{ job_template: { type: 'x', options: { retry: { backoff_coefficient: 0 } } } }, 'retry.backoff_coefficient', 422],
     [{ job_template: { type: 'x', options: { rate_limit: 5 } } }, 'job_template.options.rate_limit', 400],
+    [{ job_template: { type: 'x', args: null } }, 'job_template.args', 400],
     [{ job_template: 'x' }, 'job_template'],
     [{ job_template: undefined }, 'type'],
     [{ job_template: undefined, type: 'x', priority: 'high' }, 'priority'],
@@ -260,6 +261,13 @@ describe('a template', () => {
     const answer = await refused(entry('a', change), status);
     expect(answer.body.error?.details?.field).toMatch(new RegExp(`(^|\\.)${field.replace(/[[\].]/g, '\\$&')}$`));
     expect(await call('GET', `${CRON}/a`)).toMatchObject({ status: 404 });
+  });
+
+  it('of a type that its queue does not take is refused', async () => {
+    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { allowed_job_types: ['report.*'] });
+    const answer = await refused(entry('a'));
+    expect(answer.body.error?.details).toMatchObject({ queue: 'a', allowed: ['report.*'] });
+    await create('a', { job_template: { type: 'report.build', options: { queue: 'a' } } });
   });
 
   it('whose meta has no room for what a fire adds is refused', async () => {

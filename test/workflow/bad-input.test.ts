@@ -84,9 +84,10 @@ describe('a workflow that cannot be', () => {
     ['has too many jobs', { type: 'group', jobs: Array.from({ length: 1001 }, good) }, 413, 'jobs'],
     [
       'has too many jobs in all',
-      { type: 'batch', jobs: Array.from({ length: 1000 }, good), callbacks: { on_complete: good() } },
+      { type: 'chain', steps: [{ type: 'group', jobs: Array.from({ length: 1000 }, good) }, good()] },
       413,
-      'callbacks.on_complete',
+      'steps[1]',
+      1,
     ],
   ])('because it %s is refused, and nothing is enqueued', async (_, definition, status, field, index) => {
     const answer = await api('POST', WORKFLOWS, definition);

@@ -19,6 +19,17 @@ import {
 const steps = (queue: string, count: number, change: Json = {}) =>
   Array.from({ length: count }, () => step(queue, change));
 
+/** Waits until the queues have taken these callbacks. */
+async function calledFor(id: string, ...names: string[]): Promise<void> {
+  await until(
+    async () => {
+      const { callbacks } = await workflow(id);
+      return names.every((name) => callbacks[name]?.job_id);
+    },
+    `the callbacks ${names.join(' and ')}`,
+  );
+}
+
 describe('a group', () => {
   it('starts all jobs at once and completes with the last of them', async () => {
     const queue = freshQueue();
@@ -62,11 +73,28 @@ describe('a batch', () => {
     return { id, called };
   }
 
+  it('shows which of its jobs run, and counts one that was cancelled among those that failed', async () => {
+    const queue = freshQueue();
+    const id = await begin({ type: 'group', jobs: [step(queue), step(queue)] });
+    const [job] = await fetchJobs(queue, 1);
+    const states = async () => (await workflow(id)).steps.map(({ state }) => state);
+    expect(await states()).toEqual(['active', 'pending']);
+    const other = (await workflow(id)).steps[1]?.job_id;
+    await okApi('POST', `/ojs/v1/jobs/${other}/cancel`);
+    await ack(job as Json);
+    expect(await workflowIn(id, 'failed')).toMatchObject({
+      jobs_completed: 1,
+      jobs_failed: 1,
+      metadata: { job_count: 2, completed_count: 1, failed_count: 1 },
+    });
+    expect(await states()).toEqual(['completed', 'cancelled']);
+  });
+
   it('calls on_complete and on_success once each when no job failed, with all results', async () => {
     const { id, called } = await batch(['ack', 'ack']);
     const ended = await workflowIn(id, 'completed');
     expect(ended).toMatchObject({ jobs_total: 2, jobs_completed: 2, metadata: { job_count: 2 } });
-    await until(async () => (await workflow(id)).callbacks.on_success?.job_id, 'the callbacks');
+    await calledFor(id, 'on_complete', 'on_success');
     const results = [{ place: 0 }, { place: 1 }];
     expect(await called('on_complete')).toMatchObject([{ workflow_id: id, parent_results: results }]);
     expect(await called('on_success')).toMatchObject([{ workflow_id: id, parent_results: results }]);
@@ -77,7 +105,7 @@ describe('a batch', () => {
   it('calls on_complete and on_failure once each when a job failed, with null for it', async () => {
     const { id, called } = await batch(['ack', 'nack', 'ack']);
     await workflowIn(id, 'failed');
-    await until(async () => (await workflow(id)).callbacks.on_failure?.job_id, 'the callbacks');
+    await calledFor(id, 'on_complete', 'on_failure');
     const results = [{ place: 0 }, null, { place: 2 }];
     expect(await called('on_complete')).toMatchObject([{ parent_results: results }]);
     expect(await called('on_failure')).toMatchObject([{ parent_results: results }]);
@@ -113,7 +141,7 @@ describe('a graph', () => {
     await ack(c, c.type);
     expect(await work(queue)).toMatchObject({ type: 'test.d', parent_results: [null, 1, 'test.b', 'test.c'] });
     const ended = await workflowIn(id, 'completed');
-    expect(ended.type).toBeUndefined();
+    expect(ended.type).toBe('graph');
     expect(ended.steps.map((shown) => [shown.id, shown.depends_on])).toEqual([
       ['d', ['b', 'c']],
       ['a', []],

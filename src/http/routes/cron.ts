@@ -1,14 +1,14 @@
 /** Routes about cron entries, below `/ojs/v1/cron` and, in the shapes of the admin UI, below `/ojs/v1/crons`. */
 import { Hono } from 'hono';
 import { readConfig } from '../../config';
-import { CRON_NAME_RULE, isCronName, parseCron } from '../../job/cron/definition';
+import { isCronName, parseCron } from '../../job/cron/definition';
 import { renderJob } from '../../job/envelope/render';
 import { ApiError, invalidRequest } from '../../job/errors';
 import type { CronView } from '../../queue/cron/api';
 import { type JsonObject, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from '../cron-render';
-import { deleteCron, findCron, listCrons, readCron, readCrons, saveCron, withCron } from '../cron-store';
+import { deleteCron, findCron, listCrons, noCron, readCron, readCrons, saveCron, withCron } from '../cron-store';
 import { type PagingStyle, pageByName, readPaging } from '../pagination';
 import { integerParam, textParam } from '../query';
 import { json } from '../respond';
@@ -52,11 +52,11 @@ export function cronRoutes(): Hono<AppEnv> {
   return routes;
 }
 
-/** The name in the path. @throws {ApiError} 400 when no entry can have it */
+/** The name in the path. @throws {ApiError} 404 when no entry can have it */
 function nameIn(c: AppContext): string {
   const name = c.req.param('name') ?? '';
   if (isCronName(name)) return name;
-  throw invalidRequest('name', `The name of a cron entry ${CRON_NAME_RULE}.`);
+  throw noCron(name);
 }
 
 async function createCron(c: AppContext): Promise<Response> {

@@ -50,7 +50,11 @@ export function workflowRoutes(): Hono<AppEnv> {
     });
   });
 
-  routes.get('/workflows/:id', async (c) => answer(c, unwrap(await withWorkflow(c, (object, id) => object.get(id)))));
+  routes.get('/workflows/:id', async (c) => {
+    const view = unwrap(await withWorkflow(c, (object, id) => object.get(id)));
+    const workflow = renderWorkflow(view, await liveJobs(c.env, view));
+    return json(c, { workflow, ...workflow });
+  });
   routes.delete('/workflows/:id', cancel);
   routes.post('/workflows/:id/cancel', cancel);
   routes.get('/workflows/:id/progress', progress);
@@ -138,7 +142,7 @@ async function progress(c: AppContext): Promise<Response> {
   const done = counted.reduce((sum, step) => sum + step.progress, 0);
   return json(c, {
     workflow_id: view.id,
-    ...(view.type && { type: view.type }),
+    type: view.type ?? 'graph',
     state: view.state,
     progress: done / counted.length,
     steps: steps.map(({ counts: _counts, at: _at, ...step }) => step),
@@ -146,11 +150,12 @@ async function progress(c: AppContext): Promise<Response> {
   });
 }
 
+/** What the queues say of the jobs that have not ended. */
 async function liveJobs(env: Env, view: WorkflowView): Promise<Map<string, { state: string; progress?: number }>> {
   const byQueue = new Map<string, string[]>();
   for (const [index, { state, job_id }] of view.steps.entries()) {
     const { queue } = nodeAt(view.plan, index);
-    if (queue === undefined || job_id === undefined || state === 'completed') continue;
+    if (queue === undefined || job_id === undefined || state !== 'running') continue;
     byQueue.set(queue, [...(byQueue.get(queue) ?? []), job_id]);
   }
   const answers = await inParallel([...byQueue], ([queue, ids]) => queueObject(env, queue).getMany(queue, ids));

@@ -18,7 +18,7 @@ const FLAT_OPTIONS = [
 
 /**
  * Reads a template without judging the job in it.
- * @param before the template to change; one given whole replaces it
+ * @param before the template to change: what is named changes, `null` takes it away
  * @param prefix path of the entry, with a dot at its end, or empty
  * @returns the template, the path under which its members stand in the request, and the options that stand beside them
  */
@@ -30,22 +30,25 @@ export function readTemplate(
   const given = optional(input, 'job_template', readObject, prefix);
   const path = given ? `${prefix}job_template` : prefix.slice(0, -1);
   const source = given ?? input;
-  const inherited = given ? undefined : before;
   if (given && (given.id ?? null) !== null) {
     throw invalidRequest(`${path}.id`, `${path}.id cannot be chosen: each fire makes a job of its own.`);
   }
   const names = given ? Object.keys(given) : ['type', 'args', 'schema', 'version'];
-  const template: Record<string, unknown> = { ...inherited };
-  for (const name of names) if ((source[name] ?? null) !== null && name !== 'options') template[name] = source[name];
-  if (source.type === null) template.type = null;
-  template.args ??= [];
+  const template: Record<string, unknown> = { ...before };
+  for (const name of names) {
+    if (name === 'options' || source[name] === undefined) continue;
+    // A job without arguments says so by leaving them out, or by an empty list.
+    if (source[name] === null && name !== 'type' && name !== 'args') delete template[name];
+    else template[name] = source[name];
+  }
+  if (template.args === undefined) template.args = [];
   const at = path === '' ? '' : `${path}.`;
   const own = optional(source, 'options', readObject, at);
   const flat = given
     ? {}
     : Object.fromEntries(FLAT_OPTIONS.flatMap((name) => (name in input ? [[name, input[name]]] : [])));
   template.options = withTimeout(
-    { ...flat, ...(own ?? (inherited?.options as object | undefined)), ...(!own && flat) },
+    before ? { ...(before.options as object | undefined), ...flat, ...own } : { ...flat, ...own },
     `${at}options`,
   );
   return { template, path, flat: Object.keys(flat).filter((name) => own?.[name] === undefined) };

@@ -13,13 +13,19 @@ const UTC_NAMES: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GM
 
 const IANA_NAME = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+){1,2}$/;
 
+/** Names of one word in the database that stand for the rules of a place, daylight saving included. */
+const PLACE_NAMES: ReadonlySet<string> = new Set(
+  `CET CST6CDT Cuba EET EST5EDT Egypt Eire GB GB-Eire Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST7MDT NZ
+   NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT Universal W-SU WET Zulu`.split(/\s+/),
+);
+
 /**
- * Is this the name of a zone in the IANA database? Only `Area/Location` and `UTC`, `GMT` count: an abbreviation such as `EST`,
- * or an offset such as `+05:00`, is something that date libraries accept as well, but it does not know of daylight saving.
+ * Is this the name of a zone in the IANA database? An abbreviation such as `EST`, or an offset such as `+05:00`, is something
+ * that date libraries accept as well, but it does not know of daylight saving.
  */
 export function isZone(name: string): boolean {
   if (UTC_NAMES.has(name)) return true;
-  if (!IANA_NAME.test(name)) return false;
+  if (!IANA_NAME.test(name) && !PLACE_NAMES.has(name)) return false;
   try {
     formatter(name);
     return true;

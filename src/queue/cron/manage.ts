@@ -10,6 +10,7 @@ import { nextFire } from '../../job/cron/schedule';
 import { conflict, unavailable } from '../../job/errors';
 import { checkPolicies } from '../jobs/enqueue';
 import { find, viewOf } from '../jobs/find';
+import { checkType } from '../jobs/intake';
 import type { QueueState } from '../state';
 import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from './api';
 import { mustReadCron, setNext } from './fire';
@@ -26,9 +27,11 @@ export const OFFER_AGAIN_MS = 10_000;
 /** Characters of definitions and histories in one answer at most, unless a single entry has more. */
 const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
 
-/** Would this queue take the jobs of the entry? @throws {ApiError} 422: the retry policy, over the queue's own layers */
+/** Would this queue take the jobs of the entry? @throws {ApiError} 400: their type; 422: their retry policy, over its own layers */
 export function checkCron(q: QueueState, definition: CronDefinition, now: number): void {
-  checkPolicies([jobOf(definition, { now })], (job) => q.retryLayers(job.type, {}));
+  const job = jobOf(definition, { now });
+  checkType(q, job.type);
+  checkPolicies([job], ({ type }) => q.retryLayers(type, {}));
 }
 
 /**
