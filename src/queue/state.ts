@@ -6,6 +6,7 @@
  */
 import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
+import type { End } from '../job/retention';
 import type { RetryPolicy } from '../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { QueueConfig } from './api';
@@ -232,9 +233,9 @@ export class QueueState {
     return resolveRetry(this.retryLayers(type, job));
   }
 
-  /** How long a job is kept after it ended in `state`, ms. */
-  retentionMs(state: 'completed' | 'discarded' | 'cancelled' | 'dead'): number {
-    if (state === 'dead') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
-    return this.settings.retention?.[state] ?? DEFAULTS.retention[state];
+  /** How long a job that does not say it itself is kept after it ended so, ms. */
+  retentionMs(end: End): number {
+    if (end === 'dead_letter') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
+    return this.settings.retention?.[end] ?? DEFAULTS.retention[end];
   }
 }

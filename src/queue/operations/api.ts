@@ -4,6 +4,7 @@
  */
 import type { ErrorData, Outcome } from '../../job/errors';
 import type { JobView, NewJob, RetryInput } from '../../job/record';
+import type { RetentionChange } from '../../job/retention';
 import type { EnqueuedJob, EnqueueReceipt, QueueStatus } from '../api';
 import type { JobFilter } from './filter';
 
@@ -27,6 +28,8 @@ export interface PatchRequest {
   retry?: RetryInput | null;
   max_attempts?: number | null;
   tags?: string[] | null;
+  /** Members replace those of the job's own retention; null goes back to the queue's. */
+  retention?: RetentionChange | null;
 }
 
 /** What to do with each job. `purge` deletes waiting jobs too. */
