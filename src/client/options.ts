@@ -8,6 +8,11 @@ export type ClientOptions = Endpoint & {
   key?: string;
   /** How long to wait for each answer, in ms. Default 30000. */
   timeoutMs?: number;
+  /**
+   * Gives up what is under way when it fires, with an {@link AbortedError}; nothing is sent afterwards. For one call:
+   * `tocsin.with({ signal })`.
+   */
+  signal?: AbortSignal;
   /** How requests are repeated; `false`: never. */
   retry?: RetryOptions | false;
   /**

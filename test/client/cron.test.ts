@@ -47,9 +47,9 @@ describe('a schedule', () => {
 
   it('whose jobs would all have the same id is not sent', async () => {
     const { client, requests } = fakeQueue();
-    const job = { ...entry.job, options: { id: '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee' } };
+    const job = { ...entry.job, options: { id: '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee' } } as CronEntry['job'];
     await expect(client.cron.put({ ...entry, job })).rejects.toThrow(InvalidJobError);
-    await expect(client.cron.putGroup('g', [{ ...entry, job }])).rejects.toThrow(InvalidJobError);
+    await expect(client.cronGroups.put('g', [{ ...entry, job }])).rejects.toThrow(InvalidJobError);
     expect(requests).toEqual([]);
   });
 
@@ -112,14 +112,14 @@ describe('the server', () => {
   });
 
   it('keeps a group as it was declared last', async () => {
-    const { cron } = client;
+    const { cron, cronGroups } = client;
     const named = (name: string): CronEntry => ({ ...entry, name });
-    const first = await cron.putGroup('billing', [named('a'), named('b')], { timezone: 'Europe/Paris' });
+    const first = await cronGroups.put('billing', [named('a'), named('b')], { timezone: 'Europe/Paris' });
     expect(first).toMatchObject({ name: 'billing', created: ['a', 'b'], deleted: [] });
     expect(first.entries[0]).toMatchObject({ group: 'billing', timezone: 'Europe/Paris' });
-    const second = await cron.putGroup('billing', [{ ...named('b'), timezone: 'Europe/Paris' }, named('c')]);
+    const second = await cronGroups.put('billing', [{ ...named('b'), timezone: 'Europe/Paris' }, named('c')]);
     expect(second).toMatchObject({ created: ['c'], unchanged: ['b'], updated: [], deleted: ['a'] });
-    await expect(cron.putGroup('other', [named('c')])).rejects.toThrow(ConflictError);
+    await expect(cronGroups.put('other', [named('c')])).rejects.toThrow(ConflictError);
     await cron.put(named('loose'));
     const names: string[] = [];
     for await (const { name } of cron.list({ group: 'billing' })) names.push(name);
