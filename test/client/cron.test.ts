@@ -1,6 +1,13 @@
 /** Schedules through the client: what is sent, when it is sent again, and that the server understands it. */
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import { ConflictError, type CronEntry, InvalidJobError, NotFoundError, TocsinClient } from '../../src/client';
+import {
+  ConflictError,
+  type CronEntry,
+  type CronGroupSummary,
+  InvalidJobError,
+  NotFoundError,
+  TocsinClient,
+} from '../../src/client';
 import { send, startEmpty } from '../http/client';
 import { freshName } from '../queue/support';
 import { errorAnswer, fakeQueue } from './harness';
@@ -104,6 +111,15 @@ describe('the server', () => {
     expect(await cron.put({ ...entry, job })).toMatchObject({ status: 'paused' });
     expect(await cron.resume('nightly')).toMatchObject({ enabled: true });
     expect(await cron.trigger('nightly')).toMatchObject({ type: 'report.build', args: [{ of: 'sales' }], queue });
+    expect(await cron.patch('nightly', { expression: '@hourly', limit: 3, job: { ...job, args: [2] } })).toMatchObject({
+      expression: '@hourly',
+      limit: 3,
+      args: [2],
+    });
+    expect(await cron.patch('nightly', { expression: '@daily', limit: null })).not.toHaveProperty('limit');
+    const { executions, skipped } = await cron.history('nightly', { limit: 5 });
+    expect(executions).toMatchObject([{ state: 'available', trigger: 'manual' }]);
+    expect(skipped).toEqual([]);
     const read = await cron.get('nightly');
     expect(read).toMatchObject({ run_count: 1, fire_count: 0 });
     expect(read.next_fires).toHaveLength(5);
@@ -124,6 +140,12 @@ describe('the server', () => {
     const names: string[] = [];
     for await (const { name } of cron.list({ group: 'billing' })) names.push(name);
     expect(names.sort()).toEqual(['b', 'c']);
+    expect((await cronGroups.get('billing')).entries.map(({ name }) => name).sort()).toEqual(['b', 'c']);
+    const groups: CronGroupSummary[] = [];
+    for await (const group of cronGroups.list()) groups.push(group);
+    expect(groups).toEqual([{ name: 'billing', count: 2 }]);
+    await cronGroups.delete('billing');
+    await expect(cronGroups.get('billing')).rejects.toThrow(NotFoundError);
   });
 });
 
