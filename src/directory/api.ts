@@ -1,7 +1,8 @@
 /** What the directory answers over RPC: which queues, workers, cron entries and workflows there are. */
 
-import type { QueueEvent } from '../queue/api';
+import type { QueueConfig, QueueEvent } from '../queue/api';
 import type { CronDirectoryApi } from '../queue/cron/api';
+import type { QueueDefaults, SettingsChange } from '../queue/operations/config';
 import type { WorkflowSummary } from '../workflow/api';
 
 /** A queue the directory knows. */
@@ -10,6 +11,12 @@ export interface KnownQueue {
   /** 32-bit number in the ids of its jobs. */
   route: number;
   created_at: number;
+}
+
+/** A queue that has just asked for its number. */
+export interface RegisteredQueue extends KnownQueue {
+  /** What holds in all queues, when anybody has said so. */
+  defaults?: QueueDefaults;
 }
 
 /** What a worker says about itself; absent members keep what it said before. */
@@ -65,12 +72,19 @@ export interface WorkflowListRequest {
 }
 
 export interface DirectoryApi extends CronDirectoryApi {
-  /** Registers a queue once; answers its route. */
-  register(name: string): Promise<KnownQueue>;
+  /** Registers a queue once; answers its route, and the settings of all queues. */
+  register(name: string): Promise<RegisteredQueue>;
   list(): Promise<KnownQueue[]>;
   resolve(route: number): Promise<KnownQueue | null>;
   /** Forgets a queue that was registered at or before `until` (epoch ms). */
   unregister(name: string, until: number): Promise<void>;
+  /** The settings of all queues; null when nobody has made any. */
+  queueDefaults(): Promise<QueueDefaults | null>;
+  /**
+   * Merges a change into the settings of all queues and tells them; waits a moment for that.
+   * @returns the settings, and how many queues have not confirmed them yet
+   */
+  changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }>;
   /**
    * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
    */

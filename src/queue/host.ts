@@ -8,6 +8,7 @@ import { type Config, type Env, readConfig } from '../config';
 import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
+import { directoryObject } from '../routing/objects';
 import { enqueueEntries } from '../routing/unique';
 import type { WorkflowApi } from '../workflow/api';
 import type { EnqueuedJob, QueueApi } from './api';
@@ -76,7 +77,7 @@ export abstract class QueueHost extends DurableObject<Env> {
   }
 
   /** A deployment with mistakes in its settings answers them to requests; jobs that exist stay where they are. */
-  private usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
+  protected usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
     try {
       return readConfig(this.env);
     } catch (error) {
@@ -94,14 +95,20 @@ export abstract class QueueHost extends DurableObject<Env> {
     return this.opening;
   }
 
+  /** Waits for a creation that is under way. */
+  protected async opened(): Promise<void> {
+    await this.opening?.catch(() => undefined);
+  }
+
   private async create(name: string): Promise<QueueEngine> {
     const { storage } = this.ctx;
-    const known = await this.env.DIRECTORY.getByName('directory').register(name);
+    const known = await directoryObject(this.env).register(name);
     storage.transactionSync(() => {
       migrate(storage);
       writeMeta(storage.sql, 'name', name);
       writeMeta(storage.sql, 'route', known.route);
       writeMeta(storage.sql, 'created_at', Date.now());
+      if (known.defaults) writeMeta(storage.sql, 'defaults', known.defaults);
     });
     this.engine = this.open();
     return this.engine;

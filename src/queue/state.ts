@@ -13,12 +13,14 @@ import type { QueueConfig } from './api';
 import { CronTable } from './cron/table';
 import { EventLog } from './events';
 import { Limiters } from './limits/limiters';
+import { over, type QueueDefaults } from './operations/config';
 import type { Removal } from './operations/remove';
 import { ArchiveBuffer } from './storage/archive';
 import { CheckpointTable } from './storage/checkpoint-table';
 import { Depth } from './storage/depth';
 import { readPriorities, Scan } from './storage/lanes';
 import { LeaseTable } from './storage/leases';
+import { MoveTable } from './storage/move-table';
 import { ProgressTable } from './storage/progress-table';
 import { readMeta, writeMeta } from './storage/schema';
 import { WorkflowOutbox } from './workflow/outbox';
@@ -48,6 +50,8 @@ export class QueueState {
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
+  /** Dead letters on their way to another queue. */
+  readonly moves: MoveTable;
   /** How far workers that pull have read. */
   readonly pullScan = new Scan();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -60,6 +64,11 @@ export class QueueState {
   draining = false;
   /** The queue is being deleted. */
   removal?: Removal;
+  /** What this queue says itself. */
+  own: QueueConfig = {};
+  /** What the deployment says for all queues, as far as this one has heard. */
+  defaults: QueueDefaults | undefined;
+  /** What holds: its own settings over those of the deployment. */
   settings: QueueConfig = {};
   /** No waiting job expires before this: a lower bound. */
   nextExpiry = Number.POSITIVE_INFINITY;
@@ -97,6 +106,7 @@ export class QueueState {
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
     this.crons = new CronTable(sql);
+    this.moves = new MoveTable(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -122,7 +132,11 @@ export class QueueState {
     this.paused = (pause?.paused ?? false) || removal !== undefined;
     this.draining = pause?.draining ?? false;
     this.pausedChangedAt = pause?.at ?? this.createdAt;
-    this.settings = (meta.get('config') as QueueConfig | undefined) ?? {};
+    this.setSettings(
+      (meta.get('config') as QueueConfig | undefined) ?? {},
+      meta.get('defaults') as QueueDefaults | undefined,
+    );
+    this.moves.load(meta);
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
     this.workflows.load();
@@ -143,6 +157,13 @@ export class QueueState {
     this.nextExpiry = this.firstExpiry();
     this.wanted = Number.POSITIVE_INFINITY;
     this.workArrived = false;
+  }
+
+  /** Other settings hold from now on. */
+  setSettings(own: QueueConfig, defaults: QueueDefaults | undefined): void {
+    this.own = own;
+    this.defaults = defaults;
+    this.settings = over(own, defaults?.config);
   }
 
   private firstExpiry(): number {

@@ -59,8 +59,9 @@ function capDeadLetters(q: QueueState): void {
   }
 }
 
-/** Deletes a row that has ended, for good. */
+/** Deletes a row that has ended, for good. One that is on its way to another queue goes when it has arrived. */
 export function removeEnded(q: QueueState, row: JobRow): void {
+  if (q.moves.of(row.key)) return;
   if (row.ended_at === null) q.depth.gone(row);
   q.recordSequence(row.key);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();

@@ -57,6 +57,16 @@ export function mustFind(q: QueueState, id: string): Found {
   return found;
 }
 
+/**
+ * Finds the job that a runner reports about. One that is on its way to another queue may run there already, so it is not
+ * here for its runner. @throws {ApiError} 404
+ */
+export function mustFindForReport(q: QueueState, id: string): Found {
+  const found = mustFind(q, id);
+  if (found.row && q.moves.of(found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
+  return found;
+}
+
 /** A row as the outside sees it. */
 export function viewOfRow(q: QueueState, row: JobRow, now: number): JobView {
   const record = recordOf(row, q.leases.active.get(row.key), { queue: q.name, route: q.route, now });

@@ -97,6 +97,23 @@ export interface MovedJob {
   checkpoint?: { sequence: number; created_at: number; content: string };
 }
 
+/** What is to change about a job that lives again. */
+export interface Override {
+  /** Merged into its own, member by member. */
+  meta?: Record<string, unknown>;
+  /** Laid over its own policy. */
+  retry?: RetryInput;
+}
+
+/** Where a dead letter is to go, and what is to change about it. */
+export interface MoveRequest {
+  target: string;
+  override: Override;
+}
+
+/** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
+export type Adoption = { refused: ErrorData } | { job: JobView | null };
+
 /** A request that may be sent again. */
 export interface IdempotencyKey {
   key: string;
@@ -129,6 +146,16 @@ export interface OperationsApi {
   remove(queue: string, request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>>;
   /** Takes jobs over from a queue that is being deleted, once for each `move`. */
   adopt(queue: string, move: string, jobs: MovedJob[]): Promise<Outcome<void>>;
+  /**
+   * Gives a dead letter its second life in another queue. The job as it is there; 404 unless it is a dead letter; what that
+   * queue says against it, and then nothing has changed; 409 when something else has been decided about the job; 503 when
+   * it is on its way and will arrive by itself.
+   */
+  moveDeadLetter(queue: string, id: string, request: MoveRequest): Promise<Outcome<JobView>>;
+  /** Would this queue take the job? Writes nothing. */
+  considerMoved(queue: string, job: MovedJob): Promise<Outcome<void>>;
+  /** Takes a dead letter of another queue, or refuses it for good; once for each `move`. */
+  adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>>;
   priorities(queue: string): Promise<{ priority: number; count: number }[]>;
   /** When the job that waits longest became available. */
   oldestAvailable(queue: string): Promise<number | null>;

@@ -4,6 +4,7 @@ import { type JobState, TERMINAL_STATES } from '../../job/record';
 import { cancel } from '../jobs/cancel';
 import { removeEnded } from '../jobs/end';
 import { find, rowByKey } from '../jobs/find';
+import { refuseMoving } from '../jobs/moving';
 import { redrive } from '../jobs/redrive';
 import { waitsNoMore } from '../limits/admit';
 import type { QueueState } from '../state';
@@ -23,6 +24,7 @@ export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
 /** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
 export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: number): void {
   const id = idOf(q.route, row);
+  refuseMoving(q, row);
   if (action === 'cancel') cancel(q, id, now);
   else if (action === 'retry') redrive(q, id, { deadLetterOnly: false }, now);
   else if (row.ended_at !== null) removeEnded(q, row);
@@ -74,6 +76,7 @@ function judge(q: QueueState, action: BulkAction, id: string, now: number): Bulk
   const found = find(q, id);
   if (!found) return { job_id: id, status: 'failed', reason: 'not_found' };
   const { row } = found;
+  if (row && q.moves.of(row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
   const able = ACTS_ON[action].includes(state) || (action === 'cancel' && state === 'active');
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };

@@ -1,18 +1,22 @@
 /** The queue object's methods for operators: changing, counting and handling many jobs, and the life of the queue itself. */
+import { v7 as uuidv7 } from 'uuid';
 import { notFound, type Outcome, outcomeOf } from '../../job/errors';
 import type { JobView, NewJob } from '../../job/record';
+import { directoryObject, queueObject } from '../../routing/objects';
 import type { EnqueueReceipt, QueueStatus } from '../api';
 import { CronObject } from '../cron/object';
 import { enqueueEach } from '../jobs/enqueue-each';
 import { recallAnswer } from '../jobs/idempotency';
 import { patch } from '../jobs/patch';
 import type {
+  Adoption,
   BulkAction,
   BulkItem,
   CountResult,
   EachReceipt,
   IdempotencyKey,
   MovedJob,
+  MoveRequest,
   OperationRequest,
   OperationsApi,
   OperationView,
@@ -22,6 +26,7 @@ import type {
 } from './api';
 import { bulk } from './bulk';
 import { count } from './list';
+import { adoptMoved, beginMove, considerMove, considerMoveIntoNew, planMove } from './moves';
 import { adopt, beginRemoval } from './remove';
 import { setMode } from './settings';
 import { oldestAvailable, priorities } from './stats';
@@ -78,6 +83,33 @@ export abstract class OperationsObject extends CronObject implements OperationsA
 
   async adopt(queue: string, move: string, jobs: MovedJob[]): Promise<Outcome<void>> {
     return this.write(queue, (q, now) => adopt(q, move, jobs, now));
+  }
+
+  async moveDeadLetter(_queue: string, id: string, request: MoveRequest): Promise<Outcome<JobView>> {
+    const { engine } = this;
+    if (!engine) return { ok: false, error: notFound('dead letter', id).data };
+    const q = engine.tidied();
+    const planned = outcomeOf(() => planMove(q, id, request, Date.now()));
+    if (!planned.ok) return planned;
+    if (!planned.value.open) {
+      const peer = queueObject(this.env, request.target);
+      const considered = await peer.considerMoved(request.target, planned.value.job);
+      if (!considered.ok) return considered;
+    }
+    const begun = await engine.write((now) => beginMove(q, id, request, uuidv7(), now));
+    return begun.ok ? engine.operations.moves.finish(begun.value) : begun;
+  }
+
+  async considerMoved(queue: string, job: MovedJob): Promise<Outcome<void>> {
+    const q = this.present();
+    if (q) return outcomeOf(() => considerMove(q, job));
+    const settings = (await directoryObject(this.env).queueDefaults())?.config ?? {};
+    const { retryVariables } = this.usableConfig();
+    return outcomeOf(() => considerMoveIntoNew(queue, { settings, variables: retryVariables }, job));
+  }
+
+  async adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>> {
+    return this.write(queue, (q, now) => adoptMoved(q, move, job, now));
   }
 
   async priorities(_queue: string): Promise<{ priority: number; count: number }[]> {
