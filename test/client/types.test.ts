@@ -178,7 +178,7 @@ describe('an operation', () => {
 describe('an answer', () => {
   it('tells by its state what it holds', () => {
     expectTypeOf<Extract<JobOutcome<number>, { state: 'completed' }>['result']>().toEqualTypeOf<number>();
-    expectTypeOf<Extract<JobOutcome<number>, { state: 'discarded' }>['result']>().toBeNull();
+    expectTypeOf<Extract<JobOutcome<number>, { state: 'discarded' | 'cancelled' }>['result']>().toBeNull();
     expectTypeOf<Extract<EnqueueOutcome, { status: 'failed' }>['error']>().toHaveProperty('message');
   });
 
