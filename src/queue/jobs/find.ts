@@ -30,7 +30,8 @@ function byKey(q: QueueState, key: number, matches: (job: { created: number; ali
     const visible = row.state !== STATE.held && matches({ created: row.created_at, alias: row.alias });
     return visible ? { row } : undefined;
   }
-  const archived = findArchived(q.sql, key);
+  // Completed by this very transaction, it is not in the archive yet.
+  const archived = q.archive.find(key) ?? findArchived(q.sql, key);
   if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
   return undefined;
 }
