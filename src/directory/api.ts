@@ -1,7 +1,9 @@
 /** What the directory answers over RPC: which queues, workers, cron entries and workflows there are. */
 
+import type { Outcome } from '../job/errors';
 import type { QueueConfig, QueueEvent } from '../queue/api';
 import type { CronDirectoryApi } from '../queue/cron/api';
+import type { IdempotencyKey } from '../queue/operations/api';
 import type { QueueDefaults, SettingsChange } from '../queue/operations/config';
 import type { WorkflowSummary } from '../workflow/api';
 
@@ -71,6 +73,20 @@ export interface WorkflowListRequest {
   limit: number;
 }
 
+/** An operation on many jobs that was begun under an idempotency key. */
+export interface KeyedOperation {
+  /** UUIDv7. */
+  id: string;
+  /** Epoch ms. */
+  started_at: number;
+  /** The queues that there were. */
+  queues: string[];
+  /** The queue that decides, where it is all or nothing and has come so far. */
+  coordinator?: string;
+  /** The request was sent before. */
+  replayed: boolean;
+}
+
 export interface DirectoryApi extends CronDirectoryApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
@@ -100,6 +116,12 @@ export interface DirectoryApi extends CronDirectoryApi {
   silencedWorkers(): Promise<string[]>;
   /** What happened to workers lately, from memory. */
   workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  /** The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request */
+  beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>>;
+  /** Which queue decides: `queue`, unless it was settled before; null when the operation is not known. */
+  coordinateOperation(key: string, id: string, queue: string): Promise<string | null>;
+  /** The operation changed nothing: its key may be used again. */
+  forgetOperation(key: string, id: string): Promise<void>;
   /** Puts a workflow on the list, or notes its new state. */
   noteWorkflow(summary: WorkflowSummary): Promise<void>;
   /** Takes a workflow off the list. */

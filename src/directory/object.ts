@@ -5,10 +5,11 @@
 import { DurableObject } from 'cloudflare:workers';
 import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
-import { unwrap } from '../job/errors';
+import { type Outcome, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import type { QueueConfig, QueueEvent } from '../queue/api';
 import type { CronPlace } from '../queue/cron/api';
+import type { IdempotencyKey } from '../queue/operations/api';
 import type { QueueDefaults, SettingsChange } from '../queue/operations/config';
 import { queueObject } from '../routing/objects';
 import { withPatience } from '../routing/patience';
@@ -16,6 +17,7 @@ import type { WorkflowSummary } from '../workflow/api';
 import type {
   Directive,
   DirectoryApi,
+  KeyedOperation,
   KnownQueue,
   RegisteredQueue,
   WorkerBeat,
@@ -25,6 +27,7 @@ import type {
 } from './api';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
+import { OperationKeys } from './operations';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 
@@ -38,6 +41,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   private registry: WorkerRegistry | undefined;
   private places: CronPlaces | undefined;
   private workflowList: WorkflowList | undefined;
+  private keys: OperationKeys | undefined;
   private defaults: DefaultsStore;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -96,6 +100,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     this.registry = undefined;
     this.places = undefined;
     this.workflowList = undefined;
+    this.keys = undefined;
   }
 
   // ---- settings of all queues --------------------------------------------------------------------------------------
@@ -122,6 +127,26 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     return new DefaultsStore(this.ctx.storage, async (queue, defaults) =>
       unwrap(await queueObject(this.env, queue).takeDefaults(queue, defaults)),
     );
+  }
+
+  // ---- operations on many jobs -------------------------------------------------------------------------------------
+
+  async beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>> {
+    const queues = (await this.list()).map(({ name }) => name);
+    return this.operationKeys.begin(idempotency, { id, started_at: Date.now(), queues });
+  }
+
+  async coordinateOperation(key: string, id: string, queue: string): Promise<string | null> {
+    return this.operationKeys.coordinate(key, id, queue, Date.now());
+  }
+
+  async forgetOperation(key: string, id: string): Promise<void> {
+    this.operationKeys.forget(key, id);
+  }
+
+  private get operationKeys(): OperationKeys {
+    this.keys ??= new OperationKeys(this.ctx.storage);
+    return this.keys;
   }
 
   // ---- workflows ---------------------------------------------------------------------------------------------------

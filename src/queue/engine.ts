@@ -278,7 +278,9 @@ export class QueueEngine {
     for (const { batch, coordinator } of duties.ask) {
       await finish(async () => {
         const decision = unwrap(await host.peer(coordinator).batchDecision(coordinator, batch));
-        await committer.run((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch)));
+        await committer.run((now) =>
+          decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch, now),
+        );
       });
     }
     for (const { batch, queues } of duties.tell) {

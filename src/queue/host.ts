@@ -15,6 +15,7 @@ import type { EnqueuedJob, QueueApi } from './api';
 import { QueueEngine } from './engine';
 import { checkPolicies } from './jobs/enqueue';
 import { ENDED_JOBS_HINT } from './jobs/find';
+import { refuseLocked } from './jobs/lock';
 import type { QueueState } from './state';
 import { isInitialised, migrate, writeMeta } from './storage/schema';
 import { AlarmClock } from './wake';
@@ -140,7 +141,10 @@ export abstract class QueueHost extends DurableObject<Env> {
   protected async change<T>(id: string, operation: Operation<T>): Promise<Outcome<T>> {
     const { engine } = this;
     if (!engine || !isUuidV7(id)) return { ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data };
-    return engine.write((now) => operation(engine.q, now));
+    return engine.write((now) => {
+      refuseLocked(engine.q, id);
+      return operation(engine.q, now);
+    });
   }
 
   /** The state to read from; undefined when the queue does not exist. */

@@ -66,7 +66,7 @@ export class QueueObject extends WorkersObject implements QueueApi {
     );
   }
 
-  async checkJobs(_queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
+  async checkJobs(queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
     const { engine } = this;
     if (!engine) return this.refusal(jobs) ?? { ok: true, value: undefined };
     return outcomeOf(() => checkJobs(engine.q, jobs, Date.now()));
@@ -113,7 +113,7 @@ export class QueueObject extends WorkersObject implements QueueApi {
   }
 
   async abortBatch(queue: string, batch: string): Promise<Outcome<void>> {
-    return this.write(queue, (q) => abortBatch(q, batch));
+    return this.write(queue, (q, now) => abortBatch(q, batch, now));
   }
 
   async batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>> {

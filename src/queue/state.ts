@@ -20,6 +20,7 @@ import { CheckpointTable } from './storage/checkpoint-table';
 import { Depth } from './storage/depth';
 import { readPriorities, Scan } from './storage/lanes';
 import { LeaseTable } from './storage/leases';
+import { LockTable } from './storage/locks';
 import { MoveTable } from './storage/move-table';
 import { ProgressTable } from './storage/progress-table';
 import { readMeta, writeMeta } from './storage/schema';
@@ -41,6 +42,8 @@ export const DEFAULTS = {
 
 export class QueueState {
   readonly leases: LeaseTable;
+  /** Jobs of operations over several queues that are being decided. */
+  readonly locks: LockTable;
   readonly limiters: Limiters;
   readonly depth: Depth;
   readonly archive: ArchiveBuffer;
@@ -98,6 +101,7 @@ export class QueueState {
     readonly variables: Record<string, string | undefined>,
   ) {
     this.leases = new LeaseTable(sql);
+    this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql);
     this.depth = new Depth(sql);
     this.archive = new ArchiveBuffer(sql);
@@ -140,6 +144,7 @@ export class QueueState {
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
     this.workflows.load();
+    this.locks.load();
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
     this.depth.forget();

@@ -5,15 +5,7 @@ import type { JobView } from '../../job/record';
 import type { QueueState } from '../state';
 import { farResult, findArchived } from '../storage/archive';
 import type { CheckpointContent } from '../storage/checkpoint-table';
-import {
-  type ArchivedJob,
-  type JobRow,
-  ROW_COLUMNS,
-  readRows,
-  recordOf,
-  recordOfArchived,
-  STATE,
-} from '../storage/rows';
+import { type ArchivedJob, type JobRow, ROW_COLUMNS, readRows, recordOf, recordOfArchived } from '../storage/rows';
 
 /** Where a job lies. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
@@ -27,8 +19,8 @@ export function rowByKey(q: QueueState, key: number): JobRow | undefined {
 function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
   const row = rowByKey(q, key);
   if (row) {
-    const visible = row.state !== STATE.held && matches({ created: row.created_at, alias: row.alias });
-    return visible ? { row } : undefined;
+    const seen = q.locks.seen(row);
+    return seen && matches({ created: row.created_at, alias: row.alias }) ? { row: seen } : undefined;
   }
   // Completed by this very transaction, it is not in the archive yet.
   const archived = q.archive.find(key) ?? findArchived(q.sql, key);

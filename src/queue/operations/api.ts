@@ -43,12 +43,68 @@ export interface BulkItem {
   reason?: string;
 }
 
+/** What lists can be sorted by. */
+export const SORT_KEYS = ['created_at', 'scheduled_at', 'priority'] as const;
+export type SortKey = (typeof SORT_KEYS)[number];
+
+/** Asks for the first ones of the jobs that match. */
+export interface SortedRequest {
+  filter: JobFilter;
+  sort: SortKey;
+  descending: boolean;
+  /** How many to give of those that this call looks at. */
+  limit: number;
+  /** Where the call before ended. */
+  before?: number;
+}
+
+export interface SortedEntry {
+  id: string;
+  /** What it is sorted by; null for a job that has none. */
+  value: number | null;
+  /** Epoch ms. */
+  created_at: number;
+  /** Its place among the jobs of its queue, in the order of their making. */
+  position: number;
+}
+
+/** What one step of sorting has found. */
+export interface SortedPart {
+  /** In order. */
+  entries: SortedEntry[];
+  /** How many of the jobs that were looked at match. */
+  matched: number;
+  looked: number;
+  /** Where the next call goes on; absent when all were looked at. */
+  next?: number;
+}
+
+/** An operation on jobs named by their ids, each once. */
+export interface BulkRequest {
+  action: BulkAction;
+  ids: string[];
+  /** When one job cannot be acted on, none is. */
+  atomic: boolean;
+  /** Done once under this key; later the same answer is given. */
+  once?: IdempotencyKey;
+  /** Jobs created after this time (epoch ms) do not count: the operation began before. */
+  createdUntil?: number;
+}
+
+/** What became of the jobs. Not applied: nothing was changed, and the items say what would have been. */
+export interface BulkAnswer {
+  items: BulkItem[];
+  applied: boolean;
+}
+
 /** An operation on all jobs of a queue that match a filter. */
 export interface OperationRequest {
   /** Chosen by the caller; one that is known already is not begun again. */
   id: string;
   action: BulkAction;
   filter: JobFilter;
+  /** Jobs created after this time (epoch ms) are left alone: the operation began elsewhere before. */
+  createdUntil?: number;
 }
 
 /** How far an operation is. */
@@ -122,20 +178,37 @@ export interface IdempotencyKey {
 }
 
 /** An answer to remember under a key. */
-export interface RememberedAnswer {
+export interface RememberedAnswer<T = EnqueueReceipt> {
   idempotency: IdempotencyKey;
-  receipt: EnqueueReceipt;
+  receipt: T;
 }
 
 export interface OperationsApi {
   /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
   patch(queue: string, request: PatchRequest): Promise<Outcome<JobView>>;
   count(queue: string, request: { filter: JobFilter; before?: number }): Promise<Outcome<CountResult>>;
-  /** One transaction for at most 1000 ids. `atomic`: when one job cannot, none is changed. */
-  bulk(
+  /** The first jobs in another order than that of their making, a step of them. */
+  sorted(queue: string, request: SortedRequest): Promise<Outcome<SortedPart>>;
+  /** One transaction for at most 1000 ids. */
+  bulk(queue: string, request: BulkRequest): Promise<Outcome<BulkAnswer>>;
+  /** What {@link bulk} would do to each of these jobs. */
+  judge(queue: string, request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
+  /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
+  prepareBulk(
     queue: string,
-    request: { action: BulkAction; ids: string[]; atomic: boolean },
-  ): Promise<Outcome<{ items: BulkItem[]; applied: boolean }>>;
+    batch: string,
+    coordinator: string,
+    request: { action: BulkAction; ids: string[] },
+  ): Promise<Outcome<BulkAnswer>>;
+  /** As `decideBatch`. */
+  decideBulk(
+    queue: string,
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer<BulkAnswer>,
+  ): Promise<Outcome<BulkAnswer | null>>;
+  /** What {@link bulk} or {@link decideBulk} answered under this key; null: nothing. */
+  recallBulk(queue: string, idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>>;
   /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
   operate(queue: string, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
   /** An operation that runs, or ended within the last day; null when there is none. */

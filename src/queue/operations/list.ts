@@ -67,7 +67,8 @@ function filterOf(request: ListRequest): JobFilter {
 function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
   if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
   const row = rowByKey(q, hit.key);
-  return row && viewOfRow(q, row, now);
+  const seen = row && q.locks.seen(row);
+  return seen && viewOfRow(q, seen, now);
 }
 
 /** How many match, exactly where that is cheap; else at least so many. */

@@ -5,13 +5,17 @@ import type { JobView, NewJob } from '../../job/record';
 import { directoryObject, queueObject } from '../../routing/objects';
 import type { EnqueueReceipt, QueueStatus } from '../api';
 import { CronObject } from '../cron/object';
+import { decideBatch, refuseGivenUp } from '../jobs/batch';
 import { enqueueEach } from '../jobs/enqueue-each';
 import { recallAnswer } from '../jobs/idempotency';
 import { patch } from '../jobs/patch';
+import { prepareBulk } from './across';
 import type {
   Adoption,
   BulkAction,
+  BulkAnswer,
   BulkItem,
+  BulkRequest,
   CountResult,
   EachReceipt,
   IdempotencyKey,
@@ -21,20 +25,24 @@ import type {
   OperationsApi,
   OperationView,
   PatchRequest,
+  RememberedAnswer,
   RemovalRequest,
   RemovalView,
+  SortedPart,
+  SortedRequest,
 } from './api';
-import { bulk } from './bulk';
+import { bulk, judge } from './bulk';
 import { count } from './list';
 import { adoptMoved, beginMove, considerMove, considerMoveIntoNew, planMove } from './moves';
 import { adopt, beginRemoval } from './remove';
 import { setMode } from './settings';
+import { sorted } from './sorted';
 import { oldestAvailable, priorities } from './stats';
 import { createTask, viewTask } from './tasks';
 
 export abstract class OperationsObject extends CronObject implements OperationsApi {
   async patch(_queue: string, request: PatchRequest): Promise<Outcome<JobView>> {
-    return this.writeIfExists((q, now) => patch(q, request, now)) ?? noSuchJob(request.id);
+    return this.change(request.id, (q, now) => patch(q, request, now));
   }
 
   async count(_queue: string, request: Parameters<OperationsApi['count']>[1]): Promise<Outcome<CountResult>> {
@@ -42,17 +50,54 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     return q ? outcomeOf(() => count(q, request, Date.now())) : { ok: true, value: { count: 0 } };
   }
 
-  async bulk(
-    _queue: string,
-    request: { action: BulkAction; ids: string[]; atomic: boolean },
-  ): Promise<Outcome<{ items: BulkItem[]; applied: boolean }>> {
+  async sorted(_queue: string, request: SortedRequest): Promise<Outcome<SortedPart>> {
+    const q = this.present();
+    if (!q) return { ok: true, value: { entries: [], matched: 0, looked: 0 } };
+    return outcomeOf(() => sorted(q, request, Date.now()));
+  }
+
+  async bulk(_queue: string, request: BulkRequest): Promise<Outcome<BulkAnswer>> {
     const written = this.writeIfExists((q, now) => bulk(q, request, now));
-    if (written) return written;
-    const items = request.ids.map((job_id) => ({ job_id, status: 'failed' as const, reason: 'not_found' }));
-    return { ok: true, value: { items, applied: !request.atomic } };
+    return written ?? { ok: true, value: { items: noneOf(request.ids), applied: !request.atomic } };
+  }
+
+  async judge(_queue: string, request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>> {
+    const q = this.present();
+    if (!q) return { ok: true, value: noneOf(request.ids) };
+    return outcomeOf(() => request.ids.map((id) => judge(q, request.action, id, Date.now())));
+  }
+
+  async prepareBulk(
+    _queue: string,
+    batch: string,
+    coordinator: string,
+    request: { action: BulkAction; ids: string[] },
+  ): Promise<Outcome<BulkAnswer>> {
+    const written = this.writeIfExists((q, now) => {
+      refuseGivenUp(q, batch, now);
+      return prepareBulk(q, batch, coordinator, request, now);
+    });
+    return written ?? { ok: true, value: { items: noneOf(request.ids), applied: false } };
+  }
+
+  async decideBulk(
+    queue: string,
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer<BulkAnswer>,
+  ): Promise<Outcome<BulkAnswer | null>> {
+    return this.write(queue, (q, now) => decideBatch<BulkAnswer>(q, batch, others, now, answer));
+  }
+
+  async recallBulk(_queue: string, idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>> {
+    const q = this.present();
+    if (!q) return { ok: true, value: null };
+    return outcomeOf(() => recallAnswer<BulkAnswer>(q, idempotency, Date.now()) ?? null);
   }
 
   async operate(_queue: string, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>> {
+    const known = this.engine && viewTask(this.engine.q, request.id);
+    if (known?.done) return { ok: true, value: known };
     const written = this.writeIfExists((q, now) => createTask(q, request, now));
     const duties = this.engine?.operations;
     if (!written || !duties) return { ok: true, value: nothingToDo(request) };
@@ -133,8 +178,8 @@ export abstract class OperationsObject extends CronObject implements OperationsA
   }
 }
 
-function noSuchJob(id: string): Outcome<never> {
-  return { ok: false, error: notFound('job', id).data };
+function noneOf(ids: readonly string[]): BulkItem[] {
+  return ids.map((job_id) => ({ job_id, status: 'failed', reason: 'not_found' }));
 }
 
 function nothingToDo({ id, action }: OperationRequest): OperationView {
