@@ -41,7 +41,7 @@ export interface BulkOptions {
 
 /** How an operation by ids is done. */
 export interface BulkIdsOptions extends BulkOptions {
-  /** All of them or, when one cannot be, none. Of one queue only. */
+  /** All of them or, when one cannot be, none. */
   atomic?: boolean;
 }
 

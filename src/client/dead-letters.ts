@@ -88,7 +88,7 @@ export class DeadLetters {
 
   /**
    * Gives a dead letter another life. Not repeated when there was no answer: by then it may have failed again, and would
-   * get one life more.
+   * get one life more. A move to another queue happens once and is repeated.
    *
    * @throws {NotFoundError} {@link ConflictError}
    * @example
@@ -96,7 +96,8 @@ export class DeadLetters {
    */
   async retry(id: string, override?: RetryOverride): Promise<JobEnvelope> {
     const body = override && jsonOf({ override }, 'The override');
-    return jobOf(await this.#requests.once('POST', `${pathOf(id)}/retry`, body));
+    const send = override?.queue === undefined ? this.#requests.once : this.#requests.safely;
+    return jobOf(await send('POST', `${pathOf(id)}/retry`, body));
   }
 
   /**

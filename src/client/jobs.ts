@@ -3,7 +3,7 @@ import type { JobEnvelope, RetryPolicy } from '../job/wire';
 import { jobOf, listOf, member, shaped } from './answers';
 import { ConflictError, WaitTimeoutError } from './errors';
 import { jsonOf } from './job';
-import { byCursor, type ListOptions, parametersFrom } from './pages';
+import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import { type JobPatch, wirePatch } from './patch';
 import { type JobQuery, parametersOf } from './queries';
 import type { Requests, WaitOptions } from './requests';
@@ -203,11 +203,17 @@ export class StoredJobs {
     return shaped<InspectedJob>(await this.#requests.safely('GET', `/admin${pathOf(id)}`), 'id', 'the job');
   }
 
-  /** Every job that matches, without what it carries. Needs `admin:read`. */
+  /**
+   * Every job that matches, without what it carries. Needs `admin:read`. In another order than that of making the server has
+   * to look at every one: it refuses where they are too many, and what changes meanwhile may shift the pages.
+   * @throws {InvalidJobError}
+   */
   async *summaries(query: JobQuery = {}, options: ListOptions & SummaryOrder = {}): AsyncGenerator<JobSummary> {
     const { sort, order, ...paging } = options;
     const conditions = new URLSearchParams([...parametersOf(query), ...parametersFrom({ sort, order })]);
-    yield* byCursor<JobSummary>(this.#requests.safely, { path: '/admin/jobs', conditions, member: 'items' }, paging);
+    const list = { path: '/admin/jobs', conditions, member: 'items' };
+    const asMade = (sort ?? 'created_at') === 'created_at' && order !== 'asc';
+    yield* (asMade ? byCursor : byOffset)<JobSummary>(this.#requests.safely, list, paging);
   }
 }
 

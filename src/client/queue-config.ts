@@ -48,6 +48,20 @@ export type QueueConfigChange = {
   [K in keyof QueueConfig]?: (K extends 'default_retry' ? RetryChange : QueueConfig[K]) | null;
 };
 
+/** The settings of a queue, or of all. */
+export interface QueueSettings {
+  /** What it says itself. */
+  config: QueueConfig;
+  /** What holds: the rest from the settings of all queues, and from what is built in. */
+  effective: QueueConfig;
+}
+
+/** The settings of all queues after a change. */
+export interface QueueDefaults extends QueueSettings {
+  /** Queues that have not heard of it yet; they will. */
+  pendingQueues: number;
+}
+
 /** What a queue does with its jobs. */
 export type QueueMode = 'active' | 'paused' | 'draining';
 

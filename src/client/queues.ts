@@ -1,6 +1,6 @@
 /** Queues as a whole through the client: settings, counts, pause, drain, purge, delete. */
 import type { JobState } from '../job/record';
-import { listOf, shaped } from './answers';
+import { listOf, member, shaped } from './answers';
 import { waitParameter } from './bulk';
 import { NotFoundError } from './errors';
 import { jsonOf } from './job';
@@ -15,10 +15,12 @@ import {
   type QueueConfig,
   type QueueConfigChange,
   type QueueCounts,
+  type QueueDefaults,
   type QueueDeletion,
   type QueueDetail,
   type QueueOverview,
   type QueueRemoval,
+  type QueueSettings,
   type QueueState,
   type QueueSummary,
 } from './queue-config';
@@ -56,9 +58,9 @@ export class Queues {
     return configOf(await this.#requests.once('POST', '/queues', body));
   }
 
-  /** The settings of a queue. What it does not say itself is not in it. */
-  async config(name: string): Promise<QueueConfig> {
-    return configOf(await this.#requests.safely('GET', `${pathOf(name)}/config`));
+  /** The settings of a queue: what it says itself, and what holds. */
+  async config(name: string): Promise<QueueSettings> {
+    return settingsOf(await this.#requests.safely('GET', configPath(name)));
   }
 
   /**
@@ -68,17 +70,23 @@ export class Queues {
    * await tocsin.queues.configure('mail', { rate_limit: { limit: 1000, period: 'minute' }, max_size: null });
    */
   async configure(name: string, change: QueueConfigChange): Promise<QueueConfig> {
-    return configOf(await this.#requests.safely('PUT', `${pathOf(name)}/config`, jsonOf(change, 'The settings')));
+    return configOf(await this.#requests.safely('PUT', configPath(name), jsonOf(change, 'The settings')));
   }
 
-  /** The settings of queues that do not say their own. */
-  async defaults(): Promise<QueueConfig> {
-    return await this.config(DEFAULTS);
+  /** The settings that hold in every queue which does not say its own. */
+  async defaults(): Promise<QueueSettings> {
+    return settingsOf(await this.#requests.safely('GET', configPath(DEFAULTS)));
   }
 
-  /** Changes the settings of queues that do not say their own, as {@link Queues.configure}. */
-  async setDefaults(change: QueueConfigChange): Promise<QueueConfig> {
-    return await this.configure(DEFAULTS, change);
+  /**
+   * Changes the settings that hold in every queue which does not say its own, as {@link Queues.configure}.
+   * @example
+   * await tocsin.queues.setDefaults({ default_retry: { on_exhaustion: 'dead_letter' } });
+   */
+  async setDefaults(change: QueueConfigChange): Promise<QueueDefaults> {
+    const answer = await this.#requests.safely('PUT', configPath(DEFAULTS), jsonOf(change, 'The settings'));
+    const pending = member(answer, 'pending_queues');
+    return { ...settingsOf(answer), pendingQueues: typeof pending === 'number' ? pending : 0 };
   }
 
   /** Lets a queue take jobs and give none out, until it is resumed. */
@@ -166,6 +174,15 @@ export class Queues {
 
 function configOf(answer: unknown): QueueConfig {
   return shaped<{ config: QueueConfig }>(answer, 'config', 'the settings').config;
+}
+
+function settingsOf(answer: unknown): QueueSettings {
+  const { config, effective } = shaped<QueueSettings>(answer, 'effective', 'the settings');
+  return { config, effective };
+}
+
+function configPath(name: string): string {
+  return `${pathOf(name)}/config`;
 }
 
 function pathOf(name: string): string {

@@ -1,6 +1,6 @@
 /** Single jobs through the client, against the queue itself: waiting, results, progress, checkpoints, operators' view. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ConflictError, NotFoundError, TocsinClient, WaitTimeoutError } from '../../src/client';
+import { ConflictError, NotFoundError, WaitTimeoutError } from '../../src/client';
 import { startEmpty, UNKNOWN_ID } from '../http/client';
 import { freshName } from '../queue/support';
 import { fakeQueue } from './harness';
@@ -110,17 +110,13 @@ it('operators see why a job ended, and can give it another life', async () => {
   expect(await client.jobs.retry(id)).toMatchObject({ id, state: 'available', attempt: 0 });
 });
 
-it('an order of the operators’ list is asked for by name', async () => {
-  const urls: string[] = [];
-  const service = {
-    fetch: async (input: string) => {
-      urls.push(new URL(input).search);
-      return Response.json({ items: [] });
-    },
-  };
-  const { jobs } = new TocsinClient({ service });
-  await all(jobs.summaries({ queue: 'a' }, { sort: 'priority', order: 'asc', pageSize: 10 }));
-  expect(urls).toEqual(['?queue=a&sort=priority&order=asc&limit=10']);
+it('operators list jobs in the order they ask for, over pages', async () => {
+  const priorities = [3, 1, 2];
+  await client.enqueueMany(priorities.map((priority) => ({ type: 'a.b', args: [], options: { queue, priority } })));
+  const listed = await all(client.jobs.summaries({ queue }, { sort: 'priority', order: 'asc', pageSize: 2 }));
+  expect(listed.map(({ priority }) => priority)).toEqual([1, 2, 3]);
+  const newest = await all(client.jobs.summaries({ queue }, { pageSize: 2 }));
+  expect(newest.map(({ priority }) => priority)).toEqual([2, 1, 3]);
 });
 
 it('a list can be read a page at a time', async () => {

@@ -118,6 +118,16 @@ describe('an operation on many jobs', () => {
     expect(await client.count({ queue })).toBe(2);
   });
 
+  it('is done once under a key', async () => {
+    const { id } = await client.enqueue('a.b', [], { queue });
+    const first = await client.bulk.cancel({ queue }, { idempotencyKey: 'k-1' });
+    expect(first).toMatchObject({ succeeded: 1 });
+    await client.bulk.retry([id], { idempotencyKey: 'k-2' });
+    expect(await client.bulk.cancel({ queue }, { idempotencyKey: 'k-1' })).toEqual(first);
+    expect(await client.get(id)).toMatchObject({ state: 'available' });
+    await expect(client.bulk.delete({ queue }, { idempotencyKey: 'k-1' })).rejects.toThrow(ConflictError);
+  });
+
   it('under a key is sent again when there was no answer', async () => {
     const { client, requests } = fakeQueue((_, index) => {
       if (index === 0) throw new Error('connection lost');
@@ -147,10 +157,16 @@ describe('dead letters', () => {
     expect(requests).toEqual([]);
   });
 
-  it('can go to another queue', async () => {
-    const { client, requests } = fakeQueue(() => Response.json({ job: { id: 'x' } }));
-    await client.deadLetters.retry('x', { queue: 'other', retry: { max_attempts: 2 } });
-    expect(requests[0]?.body).toEqual({ override: { queue: 'other', retry: { max_attempts: 2 } } });
+  it('can live again in another queue, and the move is repeated when there was no answer', async () => {
+    const { id } = await deadLetter(client, queue);
+    const target = freshName('other');
+    const moved = await client.deadLetters.retry(id, { queue: target, retry: { max_attempts: 2 } });
+    expect(moved).toMatchObject({ id, queue: target, state: 'available', max_attempts: 2 });
+    const lost = fakeQueue((_, index) => {
+      if (index === 0) throw new Error('connection lost');
+      return Response.json({ job: { id: 'x', queue: 'other' } });
+    });
+    expect(await lost.client.deadLetters.retry('x', { queue: 'other' })).toMatchObject({ queue: 'other' });
   });
 });
 

@@ -29,7 +29,7 @@ describe('a queue', () => {
       allowed_job_types: ['a.*'],
     });
     expect(changed).not.toHaveProperty('concurrency');
-    expect(await queues.config(queue)).toEqual(changed);
+    expect((await queues.config(queue)).config).toEqual(changed);
     expect(changed).toMatchObject({ rate_limit: { limit: 10, concurrency: 3 }, allowed_job_types: ['a.*'] });
     await enqueue();
     await enqueue();
@@ -104,14 +104,15 @@ describe('a queue', () => {
   });
 });
 
-it('the settings of all queues are those of a name that no queue can have', async () => {
-  const { client, requests } = fakeQueue(() => Response.json({ name: '_default', config: { concurrency: 3 } }));
-  expect(await client.queues.setDefaults({ concurrency: 3 })).toEqual({ concurrency: 3 });
-  expect(await client.queues.defaults()).toEqual({ concurrency: 3 });
-  expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
-    'PUT /queues/_default/config',
-    'GET /queues/_default/config',
-  ]);
+it('the settings of all queues hold where a queue says nothing else', async () => {
+  await queues.create(queue, { concurrency: 3 });
+  const set = await queues.setDefaults({ concurrency: 7, retention: { completed: '1d' } });
+  expect(set).toMatchObject({ config: { concurrency: 7 }, pendingQueues: 0 });
+  expect(await queues.defaults()).toEqual({ config: set.config, effective: set.effective });
+  const { config, effective } = await queues.config(queue);
+  expect(config).toEqual({ concurrency: 3 });
+  expect(effective).toMatchObject({ concurrency: 3, retention: { completed: 'P1D' } });
+  expect((await queues.setDefaults({ concurrency: null, retention: null })).config).toEqual({});
 });
 
 describe('a limited key', () => {

@@ -69,7 +69,7 @@ describe('the client as the guides show it', { timeout: 180_000 }, () => {
     unique: async () => assert.equal(await tocsin.count({ type: 'account.export' }), 1),
     limits: async () => assert.equal((await tocsin.rateLimits.get('stripe')).override, undefined),
     'dead-letters': async () => assert.equal((await tocsin.deadLetters.stats()).total, 0),
-    queues: async () => assert.equal((await tocsin.queues.config('mail')).concurrency, 20),
+    queues: async () => assert.equal((await tocsin.queues.config('mail')).config.concurrency, 20),
     workers: async () => assert.equal(await tocsin.count({ type: 'greeting.write', state: 'completed' }), 1),
   };
 
