@@ -1,7 +1,6 @@
 /** Takes apart what the server answers. It is the authority on its shapes: only what the client relies on is checked. */
 import type { JobEnvelope } from '../job/wire';
 import { UnavailableError } from './errors';
-import type { WorkflowStatus } from './workflow';
 
 /** The job of an answer about one. @throws {UnavailableError} */
 export function jobOf(answer: unknown): JobEnvelope {
@@ -21,16 +20,22 @@ export function batchOf(answer: unknown, count: number): JobEnvelope[] {
   throw malformed('the jobs');
 }
 
-/** The workflow of an answer about one. @throws {UnavailableError} */
-export function workflowOf(answer: unknown): WorkflowStatus {
-  const workflow = member(answer, 'workflow');
-  if (typeof member(workflow, 'id') !== 'string') throw malformed('the workflow');
-  return workflow as WorkflowStatus;
-}
-
 /** A member of what may be an object. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** The answer, when it has the member by which its shape is known. @throws {UnavailableError} */
+export function shaped<T>(answer: unknown, mark: keyof T & string, what: string): T {
+  if (member(answer, mark) === undefined) throw malformed(what);
+  return answer as T;
+}
+
+/** A list in an answer. @throws {UnavailableError} */
+export function listOf<T>(answer: unknown, name: string, what: string): T[] {
+  const list = member(answer, name);
+  if (!Array.isArray(list)) throw malformed(what);
+  return list as T[];
 }
 
 /** The error about an answer that lacks what was asked for; whatever the request was to change may have changed. */

@@ -94,13 +94,18 @@ export class Batcher {
 
 /**
  * Batches of one queue each (one transaction in one object), in the order of arrival. Jobs with known ids go apart from
- * the others: only a batch in which every id is known may be repeated when its outcome is not.
+ * the others: only a batch in which every id is known may be repeated when its outcome is not. A job under an idempotency
+ * key goes alone, because the key is that of its request.
  */
 function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
   const encoder = new TextEncoder();
   const batches: Waiting[][] = [];
   const open = new Map<string, { batch: Waiting[]; bytes: number }>();
   for (const entry of waiting) {
+    if (entry.job.idempotencyKey !== undefined) {
+      batches.push([entry]);
+      continue;
+    }
     const key = `${entry.job.id === undefined ? 'new' : 'known'} ${entry.job.queue}`;
     const bytes = encoder.encode(entry.job.json).length;
     let group = open.get(key);

@@ -1,14 +1,13 @@
 /** Operations on many jobs through the client: by their ids, or on all that match a query. */
-import { malformed, member } from './answers';
-import { jsonOf, type Moment, momentText } from './job';
-import { invalid, type JobQuery } from './queries';
-import type { Requests } from './requests';
+import { listOf, malformed, member } from './answers';
+import { keyHeader } from './enqueue';
+import { jsonOf } from './job';
+import { type BulkQuery, filterOf } from './queries';
+import type { Requests, WaitOptions } from './requests';
+import type { SendOptions } from './transport';
 
 /** The longest the server waits for the end of an operation, in s. */
 const MAX_WAIT_S = 20;
-
-/** Which jobs to act on; at least one condition. */
-export type BulkQuery = Omit<JobQuery, 'deadLetter'>;
 
 /** What became of one job. */
 export interface BulkItem {
@@ -22,7 +21,7 @@ export interface BulkItem {
 export interface BulkResult {
   /** Absent for jobs named by ids. */
   operationId?: string;
-  /** False: it goes on by itself; see {@link Bulk.get}. */
+  /** False: it goes on by itself; see {@link Bulk.wait}. */
   completed: boolean;
   matched: number;
   /** Jobs it was done to. */
@@ -34,18 +33,27 @@ export interface BulkResult {
   items: BulkItem[];
 }
 
+/** How an operation by query is done. */
+export interface BulkOptions {
+  /** 1 … 256 characters. The same operation under the same key is begun once, so that it is repeated without an answer. */
+  idempotencyKey?: string;
+}
+
+/** How an operation by ids is done. */
+export interface BulkIdsOptions extends BulkOptions {
+  /** All of them or, when one cannot be, none. */
+  atomic?: boolean;
+}
+
 /**
- * Operations on many jobs, as `tocsin.bulk`. None is repeated when there was no answer: a query may match other jobs by
- * then, and the result would not tell what the first try has done.
+ * Operations on many jobs, as `tocsin.bulk`. None is repeated when there was no answer, unless it has an idempotency key: a
+ * query may match other jobs by then, and the result would not tell what the first try has done.
  */
 export class Bulk {
   readonly #requests: Requests;
-  readonly #waitS: number;
 
-  /** @param timeoutMs how long the client waits for an answer; the server is asked to answer well before */
-  constructor(requests: Requests, timeoutMs: number) {
+  constructor(requests: Requests) {
     this.#requests = requests;
-    this.#waitS = Math.max(0, Math.min(MAX_WAIT_S, Math.floor(timeoutMs / 2000)));
   }
 
   /**
@@ -55,8 +63,10 @@ export class Bulk {
    * @example
    * const { succeeded } = await tocsin.bulk.cancel({ queue: 'mail', where: { 'args.0.campaign': 'spring' } });
    */
-  async cancel(jobs: readonly string[] | BulkQuery): Promise<BulkResult> {
-    return await this.#act('cancel', 'cancelled', jobs);
+  async cancel(jobs: readonly string[], options?: BulkIdsOptions): Promise<BulkResult>;
+  async cancel(jobs: BulkQuery, options?: BulkOptions): Promise<BulkResult>;
+  async cancel(jobs: readonly string[] | BulkQuery, options: BulkIdsOptions = {}): Promise<BulkResult> {
+    return await this.#act('cancel', 'cancelled', jobs, options);
   }
 
   /**
@@ -66,8 +76,10 @@ export class Bulk {
    * @example
    * await tocsin.bulk.retry({ state: 'discarded', errorType: 'SmtpError', endedAfter: yesterday });
    */
-  async retry(jobs: readonly string[] | BulkQuery): Promise<BulkResult> {
-    return await this.#act('retry', 'retried', jobs);
+  async retry(jobs: readonly string[], options?: BulkIdsOptions): Promise<BulkResult>;
+  async retry(jobs: BulkQuery, options?: BulkOptions): Promise<BulkResult>;
+  async retry(jobs: readonly string[] | BulkQuery, options: BulkIdsOptions = {}): Promise<BulkResult> {
+    return await this.#act('retry', 'retried', jobs, options);
   }
 
   /**
@@ -78,51 +90,78 @@ export class Bulk {
    * const { items } = await tocsin.bulk.delete([first.id, second.id]);
    * console.log(items.filter((item) => item.status === 'failed'));
    */
-  async delete(jobs: readonly string[] | BulkQuery): Promise<BulkResult> {
-    return await this.#act('delete', 'deleted', jobs);
+  async delete(jobs: readonly string[], options?: BulkIdsOptions): Promise<BulkResult>;
+  async delete(jobs: BulkQuery, options?: BulkOptions): Promise<BulkResult>;
+  async delete(jobs: readonly string[] | BulkQuery, options: BulkIdsOptions = {}): Promise<BulkResult> {
+    return await this.#act('delete', 'deleted', jobs, options);
+  }
+
+  /** How far an operation is. Known until a day after its end. @throws {NotFoundError} */
+  async get(operationId: string): Promise<BulkResult> {
+    return await this.#look(operationId, 0);
   }
 
   /**
-   * How far an operation is; waits a while for its end. Known until a day after the end.
-   * @throws {NotFoundError}
+   * Waits for the end of an operation.
+   * @param operation its id, or what {@link Bulk.cancel} and the others gave
+   * @throws {WaitTimeoutError} when it has not ended in time; it goes on
    * @example
-   * let result = await tocsin.bulk.delete({ queue: 'mail', endedBefore: lastYear });
-   * while (!result.completed && result.operationId) result = await tocsin.bulk.get(result.operationId);
+   * const begun = await tocsin.bulk.delete({ queue: 'mail', endedBefore: lastYear });
+   * const { succeeded } = await tocsin.bulk.wait(begun, { timeoutMs: 600_000 });
    */
-  async get(operationId: string): Promise<BulkResult> {
-    const path = `/jobs/bulk/${encodeURIComponent(operationId)}?wait=${this.#waitS}`;
-    const answer = await this.#requests.safely('GET', path);
-    const errors = member(answer, 'errors');
-    if (!Array.isArray(errors)) throw malformed('the operation');
-    const items = errors.map(({ job_id, error }): BulkItem => ({ job_id, status: 'failed', reason: error }));
-    return resultOf(answer, 'matched', 'succeeded', items);
+  async wait(operation: string | BulkResult, options: WaitOptions = {}): Promise<BulkResult> {
+    if (typeof operation !== 'string' && operation.completed) return operation;
+    const id = typeof operation === 'string' ? operation : operation.operationId;
+    if (id === undefined) throw malformed('the operation');
+    return await this.#requests.waitFor(`Operation ${id}`, options, async (seconds) => {
+      const result = await this.#look(id, Math.min(MAX_WAIT_S, Math.floor(seconds)));
+      return result.completed ? result : undefined;
+    });
+  }
+
+  async #look(id: string, seconds: number): Promise<BulkResult> {
+    const answer = await this.#requests.safely('GET', `/jobs/bulk/${encodeURIComponent(id)}?wait=${seconds}`);
+    return summaryOf(answer);
   }
 
   async #act(
     action: string,
     counter: 'cancelled' | 'retried' | 'deleted',
     jobs: readonly string[] | BulkQuery,
+    { atomic = false, idempotencyKey }: BulkIdsOptions,
   ): Promise<BulkResult> {
-    const path = `/jobs/bulk/${action}`;
     if (isIds(jobs) && jobs.length === 0) {
       return { completed: true, matched: 0, succeeded: 0, skipped: 0, failed: 0, items: [] };
     }
+    const path = `/jobs/bulk/${action}`;
+    const send = idempotencyKey === undefined ? this.#requests.once : this.#requests.safely;
+    const options: SendOptions = { headers: keyHeader(idempotencyKey), answers: [422] };
     const answer = isIds(jobs)
-      ? await this.#requests.once('POST', path, jsonOf({ job_ids: jobs }, 'The list'))
-      : await this.#requests.once('POST', `${path}?wait=${this.#waitS}`, jsonOf({ filter: wireFilter(jobs) }));
-    const items = member(answer, 'items');
-    if (!Array.isArray(items)) throw malformed('the outcome');
-    return resultOf(
-      answer,
-      'total_matched',
-      counter,
-      items.map(({ job_id, status, reason }) => ({ job_id, status, ...(reason !== undefined && { reason }) })),
-    );
+      ? await send('POST', path, jsonOf({ job_ids: jobs, ...(atomic && { atomicity: 'atomic' }) }, 'The list'), options)
+      : await send('POST', `${path}?${waitParameter(this.#requests)}`, jsonOf({ filter: filterOf(jobs) }), options);
+    const items = listOf<BulkItem>(answer, 'items', 'the outcome').map(({ job_id, status, reason }) => ({
+      job_id,
+      status,
+      ...(reason !== undefined && { reason }),
+    }));
+    return resultOf(answer, 'total_matched', counter, items);
   }
 }
 
 function isIds(jobs: readonly string[] | BulkQuery): jobs is readonly string[] {
   return Array.isArray(jobs);
+}
+
+/** How long the server may take before it answers how far an operation is. */
+export function waitParameter({ patienceMs }: Pick<Requests, 'patienceMs'>): string {
+  return `wait=${Math.max(0, Math.min(MAX_WAIT_S, Math.floor(patienceMs / 1000)))}`;
+}
+
+/** The summary of an operation by query. @throws {UnavailableError} */
+export function summaryOf(answer: unknown): BulkResult {
+  const errors = listOf<{ job_id: string; error: string }>(answer, 'errors', 'the operation');
+  const items = errors.map(({ job_id, error }): BulkItem => ({ job_id, status: 'failed', reason: error }));
+  return resultOf(answer, 'matched', 'succeeded', items);
 }
 
 function resultOf(answer: unknown, matched: string, succeeded: string, items: BulkItem[]): BulkResult {
@@ -141,45 +180,4 @@ function resultOf(answer: unknown, matched: string, succeeded: string, items: Bu
     failed: count('failed'),
     items,
   };
-}
-
-/** Conditions → their wire names. */
-const CONDITIONS: Record<keyof BulkQuery, string> = {
-  queue: 'queue',
-  ids: 'ids',
-  type: 'type',
-  state: 'state',
-  tags: 'tags',
-  priority: 'priority',
-  attempts: 'attempts',
-  createdAfter: 'created_after',
-  createdBefore: 'created_before',
-  enqueuedAfter: 'enqueued_after',
-  enqueuedBefore: 'enqueued_before',
-  scheduledAfter: 'scheduled_after',
-  scheduledBefore: 'scheduled_before',
-  endedAfter: 'ended_after',
-  endedBefore: 'ended_before',
-  errorType: 'error_type',
-  where: 'where',
-};
-
-/** What cannot be sent would widen the query, so it is refused. @throws {InvalidJobError} */
-function wireFilter(query: BulkQuery): Record<string, unknown> {
-  const filter: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(query)) {
-    const wireName = Object.hasOwn(CONDITIONS, name) ? CONDITIONS[name as keyof BulkQuery] : undefined;
-    if (wireName === undefined) throw invalid(`${name} is not a condition of an operation on many jobs.`, name);
-    // JSON has no other word for NaN than null, which the server takes for no condition.
-    if (value === null || Number.isNaN(value)) throw invalid(`${name} must have a value.`, name);
-    if (value !== undefined) filter[wireName] = isMoment(name, value) ? momentText(value, name) : value;
-  }
-  if (Object.keys(filter).length > 0) return filter;
-  throw invalid('Name at least one condition; for all jobs of a queue, name the queue.', 'filter');
-}
-
-function isMoment(name: string, value: unknown): value is Moment {
-  return (
-    /(After|Before)$/.test(name) && (value instanceof Date || typeof value === 'number' || typeof value === 'string')
-  );
 }

@@ -1,39 +1,39 @@
-/** The producer's view of a queue: enqueue, look, cancel. */
+/** The client: enqueues jobs, and holds one object for each kind of thing that the server knows. */
 import type { JobEnvelope } from '../job/wire';
-import { batchOf, enqueuedJobOf, jobOf, workflowOf } from './answers';
-import { Batcher } from './batch';
 import { Bulk } from './bulk';
 import { Crons } from './cron';
+import { CronGroups } from './cron-groups';
 import { DeadLetters } from './dead-letters';
-import { ConflictError, DuplicateJobError, NotFoundError, type TocsinError } from './errors';
+import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
+import { Events } from './events';
 import { uuidv7 } from './id';
-import { type EnqueueOptions, jsonOf, type NewJob, type PreparedJob, prepare } from './job';
+import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from './job';
+import { StoredJobs } from './jobs';
 import type { ClientOptions } from './options';
-import {
-  countJobs,
-  type JobPatch,
-  type JobQuery,
-  type ListOptions,
-  listJobs,
-  type QueueCounts,
-  type QueueState,
-  queueStats,
-  setPaused,
-  wirePatch,
-} from './queries';
+import type { ListOptions } from './pages';
+import type { JobPatch } from './patch';
+import { PullWorker, type WorkerOptions } from './pull';
+import type { JobQuery } from './queries';
+import { Queues } from './queues';
+import { RateLimits } from './rate-limits';
 import { createRequests, type Requests } from './requests';
-import { type Retrier, withRetries } from './retry';
-import { createSend, type Send } from './transport';
-import { type Flow, flow, type Workflow, type WorkflowOptions, type WorkflowStatus, wireWorkflow } from './workflow';
-
-const MAX_BATCH = 1000;
+import { Server } from './server';
+import { createSend } from './transport';
+import { Workers } from './workers';
+import { type Flow, flow } from './workflow';
+import { Workflows } from './workflows';
 
 /** Job arguments by type; without type parameter anything goes. */
 type AnyJobs = Record<string, readonly unknown[]>;
 
 /** A job of any type of a job map. */
-export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = {
-  [Type in keyof Jobs & string]: NewJob<Type, Jobs[Type]>;
+export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>, Options = JobOptions> = {
+  [Type in keyof Jobs & string]: NewJob<Type, Jobs[Type], Options>;
+}[keyof Jobs & string];
+
+/** A stored job of any type of a job map: its `type` tells what its `args` are. */
+export type StoredJobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = {
+  [Type in keyof Jobs & string]: JobEnvelope<Jobs[Type]> & { type: Type };
 }[keyof Jobs & string];
 
 /**
@@ -48,51 +48,86 @@ export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = {
  * console.log(job.id, job.state); // "0190…" "scheduled"
  */
 export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
-  readonly #send: Send;
-  readonly #retrier: Retrier;
+  readonly #options: ClientOptions;
   readonly #requests: Requests;
-  readonly #batcher: Batcher;
-  readonly #newId: () => string | undefined;
-  readonly #newWorkflowId: () => string;
+  readonly #enqueuer: Enqueuer;
 
   /** Makes workflows: `const { chain, group, batch, graph } = tocsin.flow;` */
-  readonly flow: Flow<JobOf<Jobs>> = flow as unknown as Flow<JobOf<Jobs>>;
+  readonly flow: Flow<JobOf<Jobs, StepOptions>> = flow as unknown as Flow<JobOf<Jobs, StepOptions>>;
 
-  /** Schedules: `await tocsin.cron.put({ name, expression: '@daily', job: { type: 'report.build', args: [] } });` */
-  readonly cron: Crons<JobOf<Jobs>>;
-
-  /** Discarded jobs that wait for a human: `await tocsin.deadLetters.retry(id);` */
-  readonly deadLetters: DeadLetters;
+  /** Jobs that exist: `await tocsin.jobs.wait(job.id);` */
+  readonly jobs: StoredJobs;
 
   /** Operations on many jobs: `await tocsin.bulk.cancel({ queue: 'mail', type: 'email.*' });` */
   readonly bulk: Bulk;
 
+  /** Schedules: `await tocsin.cron.put({ name, expression: '@daily', job: { type: 'report.build', args: [] } });` */
+  readonly cron: Crons<JobOf<Jobs, CronJobOptions>>;
+
+  /** All schedules of an application at once: `await tocsin.cronGroups.put('billing', entries);` */
+  readonly cronGroups: CronGroups<JobOf<Jobs, CronJobOptions>>;
+
+  /** Workflows: `await tocsin.workflows.start(chain(first, second));` */
+  readonly workflows: Workflows<JobOf<Jobs, StepOptions>>;
+
+  /** Discarded jobs that wait for a human: `await tocsin.deadLetters.retry(id);` */
+  readonly deadLetters: DeadLetters;
+
+  /** Queues as a whole: `await tocsin.queues.pause('mail');` */
+  readonly queues: Queues;
+
+  /** Keys that jobs count under: `await tocsin.rateLimits.override('stripe', { concurrency: 0 });` */
+  readonly rateLimits: RateLimits;
+
+  /** Workers that pull, as operators see them: `await tocsin.workers.quiet(id);` */
+  readonly workers: Workers;
+
+  /** What happened lately: `for await (const event of tocsin.events.list({ queue: 'mail' })) …` */
+  readonly events: Events;
+
+  /** The deployment: `await tocsin.server.health();` */
+  readonly server: Server;
+
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
   constructor(options: ClientOptions) {
-    const { maxBatch = 100, linger, timeoutMs = 30_000, random = Math.random, now = Date.now } = options;
+    const { key, signal, maxBatch = 100, linger, timeoutMs = 30_000, random = Math.random, now = Date.now } = options;
     const retry = options.retry === false ? { attempts: 1 } : options.retry;
     if (!Number.isInteger(maxBatch) || maxBatch < 1 || maxBatch > MAX_BATCH) {
       throw new TypeError(`TocsinClient: maxBatch must be a whole number of 1 to ${MAX_BATCH}`);
     }
-    this.#send = createSend(options, options.key, timeoutMs, now);
-    this.#retrier = {
+    const retrier = {
       attempts: retry?.attempts ?? 4,
       baseMs: retry?.baseMs ?? 100,
       maxMs: retry?.maxMs ?? 10_000,
       random,
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
+      signal,
     };
-    this.#requests = createRequests(this.#send, this.#retrier);
-    this.cron = new Crons(this.#requests);
-    this.deadLetters = new DeadLetters(this.#requests);
-    this.bulk = new Bulk(this.#requests, timeoutMs);
-    this.#newId = options.safeRetries ? () => uuidv7(now(), random) : () => undefined;
-    this.#newWorkflowId = () => uuidv7(now(), random);
-    this.#batcher = new Batcher(
-      (jobs) => this.#enqueue(jobs),
-      maxBatch,
-      (flush) => void (linger === undefined ? queueMicrotask(flush) : setTimeout(flush, linger)),
-    );
+    const requests = createRequests(createSend(options, { key, timeoutMs, signal, now }), retrier, timeoutMs, now);
+    const newId = () => uuidv7(now(), random);
+    this.#options = options;
+    this.#requests = requests;
+    this.#enqueuer = new Enqueuer(requests, { maxBatch, linger, newId: options.safeRetries ? newId : () => undefined });
+    this.jobs = new StoredJobs(requests);
+    this.bulk = new Bulk(requests);
+    this.cron = new Crons(requests);
+    this.cronGroups = new CronGroups(requests);
+    this.workflows = new Workflows(requests, newId);
+    this.deadLetters = new DeadLetters(requests);
+    this.queues = new Queues(requests);
+    this.rateLimits = new RateLimits(requests);
+    this.workers = new Workers(requests);
+    this.events = new Events(requests);
+    this.server = new Server(requests);
+  }
+
+  /**
+   * The same client with other settings, e.g. for one request of a Worker: its enqueues are not gathered with those of others.
+   * @example
+   * await tocsin.with({ signal: request.signal }).jobs.wait(id);
+   */
+  with(settings: Partial<Omit<ClientOptions, 'service' | 'url' | 'fetch'>>): TocsinClient<Jobs> {
+    return new TocsinClient<Jobs>({ ...this.#options, ...settings });
   }
 
   /**
@@ -108,8 +143,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     args: Jobs[Type],
     options: EnqueueOptions = {},
   ): Promise<JobEnvelope<Jobs[Type]>> {
-    const envelope = await this.#batcher.add(prepare(type, args, options, this.#newId()));
-    return typed<Jobs[Type]>(envelope);
+    const envelope: JobEnvelope<readonly unknown[]> = await this.#enqueuer.one(type, args, options);
+    // The server gives back the arguments it was given.
+    return envelope as JobEnvelope<Jobs[Type]>;
   }
 
   /**
@@ -119,182 +155,71 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
    * @example
    * await tocsin.enqueueMany(users.map((user) => ({ type: 'email.send', args: [{ to: user.email }] })));
    */
-  async enqueueMany(jobs: readonly JobOf<Jobs>[]): Promise<JobEnvelope[]> {
-    if (jobs.length === 0) return [];
-    return await this.#enqueue(
-      jobs.map((job) => prepare(job.type, job.args, job.options ?? {}, this.#newId())),
-      true,
-    );
+  async enqueueMany(jobs: readonly JobOf<Jobs>[], options: BatchOptions = {}): Promise<JobEnvelope[]> {
+    return await this.#enqueuer.batch(jobs, options);
   }
 
   /**
-   * Reads a job.
+   * Enqueues jobs each on its own, in one request of at most 1000 jobs and 16 MiB, and says of each what became of it.
+   *
+   * @example
+   * const { items } = await tocsin.enqueueEach(jobs);
+   * for (const item of items) if (item.status === 'failed') console.error(item.index, item.error.message);
+   */
+  async enqueueEach(jobs: readonly JobOf<Jobs>[], options: BulkEnqueueOptions = {}): Promise<BulkEnqueued> {
+    return await this.#enqueuer.each(jobs, options);
+  }
+
+  /**
+   * Reads a job: `jobs.get`.
    * @throws {NotFoundError} when there is none, or its retention has passed
    */
   async get(id: string): Promise<JobEnvelope> {
-    return await withRetries(this.#retrier, true, async () => jobOf(await this.#send('GET', pathOf(id))));
+    return await this.jobs.get(id);
   }
 
   /**
-   * Cancels a job that has not ended. A running handler is not stopped, but its report is refused.
+   * Cancels a job that has not ended: `jobs.cancel`.
    * @throws {NotFoundError} {@link ConflictError} when the job has ended
    */
   async cancel(id: string): Promise<JobEnvelope> {
-    return await withRetries(this.#retrier, true, async ({ mayHaveHappened }) => {
-      try {
-        return jobOf(await this.#send('DELETE', pathOf(id)));
-      } catch (error) {
-        // An earlier try without an answer did it.
-        const done = error instanceof ConflictError && error.details.current_state === 'cancelled';
-        if (done && mayHaveHappened) return await this.get(id);
-        throw error;
-      }
-    });
+    return await this.jobs.cancel(id);
   }
 
   /**
-   * Changes a job that waits: its time, its place, its policy. Sending it again changes nothing more.
+   * Changes a job that waits: `jobs.patch`.
    * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
    * @example
    * await tocsin.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
    */
   async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
-    const json = JSON.stringify(wirePatch(change));
-    return await withRetries(this.#retrier, true, async () => jobOf(await this.#send('PATCH', pathOf(id), json)));
+    return await this.jobs.patch(id, change);
   }
 
   /**
-   * Every job that matches, newest first, read page by page. Each is seen at most once, whatever moves meanwhile; jobs
-   * enqueued after the first page are not part of it.
+   * Every job that matches, newest first, read page by page: `jobs.list`.
    * @example
    * for await (const job of tocsin.list({ queue: 'mail', state: 'discarded', where: { 'args.0.user_id': 42 } })) {
    *   console.log(job.id, job.error?.message);
    * }
    */
   list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
-    return listJobs(this.#requests.safely, query, options);
+    return this.jobs.list(query, options);
   }
 
-  /** How many jobs match, without reading them. */
+  /** How many jobs match, without reading them: `jobs.count`. */
   async count(query: JobQuery = {}): Promise<number> {
-    return await countJobs(this.#requests.safely, query);
-  }
-
-  /** Lets a queue take jobs and give none out, until it is resumed. */
-  async pause(queue: string): Promise<QueueState> {
-    return await setPaused(this.#requests.safely, queue, 'pause');
-  }
-
-  /** Lets a queue give out jobs again. */
-  async resume(queue: string): Promise<QueueState> {
-    return await setPaused(this.#requests.safely, queue, 'resume');
-  }
-
-  /** How many jobs a queue has in each state. */
-  async stats(queue: string): Promise<QueueCounts> {
-    return await queueStats(this.#requests.safely, queue);
+    return await this.jobs.count(query);
   }
 
   /**
-   * Starts a workflow. When it resolves, the workflow is stored durably and goes its way.
-   *
-   * @throws {InvalidJobError} with `details.field` of what is wrong; then nothing was enqueued
+   * A worker that pulls jobs.
+   * @param id its name for itself, 1 … 255 characters
    * @example
-   * const { chain, group } = tocsin.flow;
-   * const build = chain(
-   *   { type: 'report.collect', args: [month] },
-   *   group({ type: 'report.pdf', args: [] }, { type: 'report.csv', args: [] }),
-   *   { type: 'report.mail', args: [to] },
-   * );
-   * const { id } = await tocsin.startWorkflow(build, { name: 'monthly report' });
+   * const worker = tocsin.worker('greeter-1', { queues: ['greetings'] });
+   * for (const job of await worker.fetch({ count: 10, waitMs: 10_000 })) await worker.ack(job, greet(job));
    */
-  async startWorkflow(workflow: Workflow<JobOf<Jobs>>, options: WorkflowOptions = {}): Promise<WorkflowStatus> {
-    const id = options.id ?? this.#newWorkflowId();
-    const json = jsonOf(wireWorkflow(workflow as Workflow, id, options), 'The workflow');
-    return await withRetries(this.#retrier, true, async ({ mayHaveHappened }) => {
-      try {
-        return workflowOf(await this.#send('POST', '/workflows', json));
-      } catch (error) {
-        // An earlier try without an answer did it.
-        const ours = error instanceof DuplicateJobError && error.details.existing_workflow_id === id;
-        if (ours && mayHaveHappened) return await this.getWorkflow(id);
-        throw error;
-      }
-    });
+  worker(id: string, options: WorkerOptions): PullWorker<StoredJobOf<Jobs>> {
+    return new PullWorker(this.#requests, id, options);
   }
-
-  /**
-   * Reads a workflow.
-   * @throws {NotFoundError} when there is none, or its retention has passed
-   */
-  async getWorkflow(id: string): Promise<WorkflowStatus> {
-    return await withRetries(this.#retrier, true, async () => workflowOf(await this.#send('GET', workflowPath(id))));
-  }
-
-  /**
-   * Cancels a workflow that has not ended, and its jobs.
-   * @throws {NotFoundError} {@link ConflictError} when it has ended
-   */
-  async cancelWorkflow(id: string): Promise<WorkflowStatus> {
-    return await withRetries(this.#retrier, true, async ({ mayHaveHappened }) => {
-      try {
-        return workflowOf(await this.#send('DELETE', workflowPath(id)));
-      } catch (error) {
-        // An earlier try without an answer did it.
-        const done = error instanceof ConflictError && error.details.current_state === 'cancelled';
-        if (done && mayHaveHappened) return await this.getWorkflow(id);
-        throw error;
-      }
-    });
-  }
-
-  async #enqueue(jobs: PreparedJob[], asBatch = jobs.length > 1): Promise<JobEnvelope[]> {
-    const repeatable = jobs.every((job) => job.id !== undefined);
-    return await withRetries(this.#retrier, repeatable, async ({ mayHaveHappened }) => {
-      try {
-        if (asBatch) return await this.#postBatch(jobs);
-        return [enqueuedJobOf(await this.#send('POST', '/jobs', jobs[0]?.json ?? ''))];
-      } catch (error) {
-        const ours = error instanceof DuplicateJobError && jobs.some((job) => job.id === error.existingJobId);
-        if (ours && mayHaveHappened) return await this.#existing(jobs, error);
-        throw error;
-      }
-    });
-  }
-
-  async #postBatch(jobs: PreparedJob[]): Promise<JobEnvelope[]> {
-    const json = `{"jobs":[${jobs.map((job) => job.json).join(',')}]}`;
-    return batchOf(await this.#send('POST', '/jobs/batch', json), jobs.length);
-  }
-
-  /**
-   * The jobs an earlier try has made: a batch is written whole, so one of them means all of them. If one is missing or
-   * is of another type, an id was taken by somebody else, and the refusal stands.
-   */
-  async #existing(jobs: PreparedJob[], refusal: TocsinError): Promise<JobEnvelope[]> {
-    try {
-      const found: JobEnvelope[] = [];
-      for (const job of jobs) {
-        const envelope = await this.get(job.id ?? '');
-        if (envelope.type !== job.type) throw refusal;
-        found.push(envelope);
-      }
-      return found;
-    } catch (error) {
-      throw error instanceof NotFoundError ? refusal : error;
-    }
-  }
-}
-
-function pathOf(id: string): string {
-  return `/jobs/${encodeURIComponent(id)}`;
-}
-
-function workflowPath(id: string): string {
-  return `/workflows/${encodeURIComponent(id)}`;
-}
-
-/** The server gives back the arguments it was given. */
-function typed<Args extends readonly unknown[]>(envelope: JobEnvelope): JobEnvelope<Args> {
-  return envelope as unknown as JobEnvelope<Args>;
 }

@@ -1,27 +1,41 @@
-/** Schedules through the client: declare, look, pause, fire by hand. */
+/** Schedules through the client: declare, look, change, pause, fire by hand. */
+import type { JobState } from '../job/record';
 import type { JobEnvelope } from '../job/wire';
-import { enqueuedJobOf, malformed, member } from './answers';
-import { invalid, jsonOf, type Moment, momentText, type NewJob, wireJob } from './job';
+import { enqueuedJobOf, listOf, malformed, member, shaped } from './answers';
+import { type CronJobOptions, invalid, jsonOf, type Moment, momentText, type NewJob, wireJob } from './job';
+import { byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 
-const PAGE_SIZE = 200;
+/** A job of a schedule. */
+export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
+
+/** When fires meet, and what becomes of times nobody was there to see. */
+type Policies =
+  | {
+      /** What a fire does while the job of the one before has not ended. Default `skip`. */
+      overlapPolicy?: 'skip' | 'allow' | 'cancel_previous' | 'enqueue';
+      /** What becomes of times nobody was there to see. Default `fire_once`. */
+      missedPolicy?: 'skip' | 'fire_once';
+      maxCatchup?: never;
+    }
+  | {
+      /** Fires that are made up for come at once: other policies would let only one of them be. */
+      overlapPolicy: 'allow' | 'enqueue';
+      missedPolicy: 'fire_all';
+      /** How many missed times are made up for, 1 … 1000. Default 100. */
+      maxCatchup?: number;
+    };
 
 /** A schedule as a producer declares it. */
-export interface CronEntry<Job extends NewJob = NewJob> {
+export type CronEntry<Job extends CronJob = CronJob> = Policies & {
   /** Lower-case letters, digits, `.` and `-`; unique in the deployment. */
   name: string;
   /** Five or six cron fields, `@daily` and the like, or `@every 90s`. */
   expression: string;
-  /** What each fire enqueues. `delay` counts from the fire; an `id` is refused. */
+  /** What each fire enqueues. `delay` counts from the fire. */
   job: Job;
   /** IANA name. Default `UTC`. */
   timezone?: string;
-  /** What a fire does while the job of the one before has not ended. Default `skip`. */
-  overlapPolicy?: 'skip' | 'allow' | 'cancel_previous' | 'enqueue';
-  /** What becomes of times nobody was there to see. Default `fire_once`. */
-  missedPolicy?: 'skip' | 'fire_once' | 'fire_all';
-  /** How many missed times `fire_all` makes up for, 1 … 1000. Default 100. */
-  maxCatchup?: number;
   /** First and last moment at which it may fire. */
   startAt?: Moment;
   endAt?: Moment;
@@ -31,6 +45,21 @@ export interface CronEntry<Job extends NewJob = NewJob> {
   enabled?: boolean;
   /** At most 1000 characters. */
   description?: string;
+};
+
+/** What to change about a schedule. What is left out stays; `null` takes a date, limit or description away. */
+export interface CronPatch<Job extends CronJob = CronJob> {
+  expression?: string;
+  job?: Job;
+  timezone?: string;
+  overlapPolicy?: CronStatus['overlap_policy'];
+  missedPolicy?: CronStatus['missed_policy'];
+  maxCatchup?: number;
+  startAt?: Moment | null;
+  endAt?: Moment | null;
+  limit?: number | null;
+  enabled?: boolean;
+  description?: string | null;
 }
 
 /** A schedule as the server shows it. Times are RFC 3339. */
@@ -77,18 +106,38 @@ export interface CronQuery {
   group?: string;
 }
 
-/** What declaring a group did. The lists hold names. */
-export interface CronGroupResult {
-  name: string;
-  entries: CronStatus[];
-  created: string[];
-  updated: string[];
-  unchanged: string[];
-  deleted: string[];
+/** A job that a schedule has enqueued. */
+export interface CronExecution {
+  job_id: string;
+  state: JobState;
+  trigger: 'schedule' | 'manual';
+  /** The time in the schedule that it stands for. */
+  scheduled_at: string;
+  triggered_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+}
+
+/** A fire, or several in a row, that enqueued nothing. */
+export interface CronSkipped {
+  scheduled_at: string;
+  /** The last one, when they are several. */
+  scheduled_until?: string;
+  skipped_at: string;
+  reason: 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
+  /** The job in the way. */
+  job_id?: string;
+  message?: string;
+}
+
+/** What a schedule has done lately, the latest first. Times are RFC 3339. */
+export interface CronHistory {
+  executions: CronExecution[];
+  skipped: CronSkipped[];
 }
 
 /** Cron entries, as `tocsin.cron`. */
-export class Crons<Job extends NewJob = NewJob> {
+export class Crons<Job extends CronJob = CronJob> {
   readonly #requests: Requests;
 
   constructor(requests: Requests) {
@@ -127,19 +176,20 @@ export class Crons<Job extends NewJob = NewJob> {
    * @example
    * for await (const entry of tocsin.cron.list({ enabled: false })) console.log(entry.name, 'is paused');
    */
-  async *list(query: CronQuery = {}): AsyncGenerator<CronStatus> {
-    const parameters = new URLSearchParams({ limit: String(PAGE_SIZE) });
-    if (query.enabled !== undefined) parameters.set('enabled', String(query.enabled));
-    if (query.group !== undefined) parameters.set('group', query.group);
-    for (let offset = 0; ; ) {
-      parameters.set('offset', String(offset));
-      const page = await this.#requests.safely('GET', `/cron?${parameters}`);
-      const crons = member(page, 'crons');
-      if (!Array.isArray(crons)) throw malformed('the entries');
-      yield* crons as CronStatus[];
-      offset += crons.length;
-      if (crons.length === 0 || member(member(page, 'pagination'), 'has_more') !== true) return;
-    }
+  async *list(query: CronQuery = {}, options: ListOptions = {}): AsyncGenerator<CronStatus> {
+    const conditions = parametersFrom({ enabled: query.enabled, group: query.group });
+    yield* byOffset<CronStatus>(this.#requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
+  }
+
+  /**
+   * Changes an entry.
+   * @throws {NotFoundError} {@link InvalidJobError}
+   * @example
+   * await tocsin.cron.patch('nightly-report', { expression: '30 2 * * *', endAt: null });
+   */
+  async patch(name: string, change: CronPatch<Job>): Promise<CronStatus> {
+    const body = jsonOf(wireCronPatch(change), 'The change');
+    return cronOf(await this.#requests.safely('PATCH', pathOf(name), body));
   }
 
   /**
@@ -186,30 +236,16 @@ export class Crons<Job extends NewJob = NewJob> {
   }
 
   /**
-   * Declares all entries of a group: adds, replaces, and deletes those of the group that are not listed. When an answer
-   * was lost and the declaration sent again, the result tells what the last try found to do.
-   *
-   * @param options.timezone for entries that name none
-   * @throws {InvalidJobError} with `details.index` of the first wrong entry, then nothing has changed;
-   *   {@link ConflictError} when an entry belongs to another group
-   * @example
-   * const { deleted } = await tocsin.cron.putGroup('billing', [
-   *   { name: 'invoices', expression: '0 6 1 * *', job: { type: 'invoice.run', args: [] } },
-   *   { name: 'reminders', expression: '0 9 * * MON', job: { type: 'invoice.remind', args: [] } },
-   * ], { timezone: 'America/New_York' });
+   * The jobs an entry has enqueued lately, and the fires that enqueued none.
+   * @param options.limit jobs, 1 … 50; default 50
+   * @throws {NotFoundError}
    */
-  async putGroup(
-    name: string,
-    entries: readonly CronEntry<Job>[],
-    options: { timezone?: string } = {},
-  ): Promise<CronGroupResult> {
-    const body = jsonOf({ timezone: options.timezone, entries: entries.map(wireCron) }, 'The group');
-    const answer = (await this.#requests.safely('PUT', `/cron-groups/${encodeURIComponent(name)}`, body)) as Partial<
-      CronGroupResult | undefined
-    >;
-    const { entries: stored, created, updated, unchanged, deleted } = answer ?? {};
-    if (!stored || !created || !updated || !unchanged || !deleted) throw malformed('the group');
-    return { name, entries: stored, created, updated, unchanged, deleted };
+  async history(name: string, options: { limit?: number } = {}): Promise<CronHistory> {
+    const answer = await this.#requests.safely('GET', `${pathOf(name)}/history?${parametersFrom(options)}`);
+    return {
+      executions: listOf<CronExecution>(answer, 'executions', 'the history'),
+      skipped: listOf<CronSkipped>(answer, 'skipped', 'the history'),
+    };
   }
 }
 
@@ -219,26 +255,36 @@ function pathOf(name: string): string {
 
 function cronOf(answer: unknown): CronStatus {
   const cron = member(answer, 'cron');
-  if (typeof member(cron, 'name') !== 'string') throw malformed('the entry');
-  return cron as CronStatus;
+  if (cron === undefined) throw malformed('the entry');
+  return shaped<CronStatus>(cron, 'name', 'the entry');
 }
 
 /** The entry as the server reads it. @throws {InvalidJobError} */
-function wireCron(entry: CronEntry): Record<string, unknown> {
-  const { type, args, options = {} } = entry.job;
-  if (options.id !== undefined) throw invalid('Each fire makes a job of its own: its id cannot be chosen.', 'job.id');
+export function wireCron(entry: CronEntry): Record<string, unknown> {
+  return { name: entry.name, ...wireCronPatch(entry) };
+}
+
+function wireCronPatch(change: CronPatch): Record<string, unknown> {
+  const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
   return {
-    name: entry.name,
-    expression: entry.expression,
-    timezone: entry.timezone,
-    overlap_policy: entry.overlapPolicy,
-    missed_policy: entry.missedPolicy,
-    max_catchup: entry.maxCatchup,
-    start_at: momentText(entry.startAt, 'startAt'),
-    end_at: momentText(entry.endAt, 'endAt'),
-    limit: entry.limit,
-    enabled: entry.enabled,
-    description: entry.description,
-    job_template: wireJob(type, args, options),
+    expression: change.expression,
+    timezone: change.timezone,
+    overlap_policy: change.overlapPolicy,
+    missed_policy: change.missedPolicy,
+    max_catchup: change.maxCatchup,
+    start_at: moment(change.startAt, 'startAt'),
+    end_at: moment(change.endAt, 'endAt'),
+    limit: change.limit,
+    enabled: change.enabled,
+    description: change.description,
+    job_template: change.job && wireTemplate(change.job),
   };
+}
+
+/** @throws {InvalidJobError} when all fires would make the same job */
+function wireTemplate({ type, args, options = {} }: CronJob): Record<string, unknown> {
+  if ('id' in options && options.id !== undefined) {
+    throw invalid('Each fire makes a job of its own: its id cannot be chosen.', 'job.id');
+  }
+  return wireJob(type, args, options);
 }

@@ -1,8 +1,11 @@
 /** Discarded jobs that wait for a human, through the client: look, give another life, remove. */
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
-import { jobOf } from './answers';
+import { jobOf, shaped } from './answers';
+import { type BulkResult, summaryOf, waitParameter } from './bulk';
 import { jsonOf, type Moment, momentText } from './job';
-import { type ListOptions, pagesOf } from './queries';
+import { byCursor, type ListOptions, parametersFrom } from './pages';
+import { type BulkQuery, filterOf } from './queries';
+import { type Age, ageText, type Purged, purgedOf } from './queue-config';
 import type { Requests } from './requests';
 
 /** Which dead letters are meant. Conditions must all hold; times are those of the discard, inclusive. */
@@ -17,13 +20,31 @@ export interface DeadLetterQuery {
 
 /** What to change about a job before it runs again. */
 export interface RetryOverride {
+  /** Moves it to this queue. */
+  queue?: string;
   /** Members to add or replace. */
   meta?: Record<string, unknown>;
   /** Members replace those of the job's own policy. */
   retry?: RetryPolicy;
 }
 
-/** Dead letters, as `tocsin.deadLetters`. Many at once: {@link Bulk}. */
+/** How many dead letters there are, and of what kind. */
+export interface DeadLetterStats {
+  total: number;
+  by_queue: Record<string, number>;
+  by_type: Record<string, number>;
+  by_error_type: Record<string, number>;
+  /** Times of the discard, RFC 3339. */
+  oldest_at: string | null;
+  newest_at: string | null;
+  /** The defaults, not those of a queue. */
+  retention: { max_age: string; max_count: number };
+}
+
+/** Many dead letters: those that match, or all of all queues. In a query, `createdAfter` and `createdBefore` mean the discard. */
+export type DeadLetterSelection = BulkQuery | 'all';
+
+/** Dead letters, as `tocsin.deadLetters`. */
 export class DeadLetters {
   readonly #requests: Requests;
 
@@ -39,16 +60,20 @@ export class DeadLetters {
    * }
    */
   async *list(query: DeadLetterQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
-    const conditions = {
+    const conditions = parametersFrom({
       queue: query.queue,
       type: query.type,
       error_type: query.errorType,
       since: momentText(query.since, 'since'),
       until: momentText(query.until, 'until'),
-    };
-    const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries(conditions)) if (value !== undefined) parameters.set(name, value);
-    yield* pagesOf(this.#requests.safely, '/dead-letter', parameters, options);
+    });
+    const list = { path: '/dead-letter', conditions, member: 'jobs' };
+    yield* byCursor<JobEnvelope>(this.#requests.safely, list, options);
+  }
+
+  /** Counts them all, in all queues. It reads every one. */
+  async stats(): Promise<DeadLetterStats> {
+    return shaped<DeadLetterStats>(await this.#requests.safely('GET', '/dead-letter/stats'), 'total', 'the counts');
   }
 
   /**
@@ -63,7 +88,7 @@ export class DeadLetters {
 
   /**
    * Gives a dead letter another life. Not repeated when there was no answer: by then it may have failed again, and would
-   * get one life more.
+   * get one life more. A move to another queue happens once and is repeated.
    *
    * @throws {NotFoundError} {@link ConflictError}
    * @example
@@ -71,7 +96,8 @@ export class DeadLetters {
    */
   async retry(id: string, override?: RetryOverride): Promise<JobEnvelope> {
     const body = override && jsonOf({ override }, 'The override');
-    return jobOf(await this.#requests.once('POST', `${pathOf(id)}/retry`, body));
+    const send = override?.queue === undefined ? this.#requests.once : this.#requests.safely;
+    return jobOf(await send('POST', `${pathOf(id)}/retry`, body));
   }
 
   /**
@@ -82,6 +108,41 @@ export class DeadLetters {
    */
   async delete(id: string): Promise<void> {
     await this.#requests.remove(pathOf(id));
+  }
+
+  /**
+   * Gives many another life. What takes longer goes on by itself: {@link Bulk.wait}. Not repeated when there was no answer.
+   * @throws {InvalidJobError} when the query has no condition, or one nobody knows; then nothing was done
+   * @example
+   * const begun = await tocsin.deadLetters.retryMany({ queue: 'mail', errorType: 'smtp.timeout' });
+   * const { succeeded } = await tocsin.bulk.wait(begun);
+   */
+  async retryMany(which: DeadLetterSelection): Promise<BulkResult> {
+    return await this.#many('POST', '/dead-letter/retry', which);
+  }
+
+  /** Removes many for good. Needs `admin:purge`. Otherwise as {@link DeadLetters.retryMany}. */
+  async deleteMany(which: DeadLetterSelection): Promise<BulkResult> {
+    return await this.#many('DELETE', '/dead-letter', which);
+  }
+
+  /**
+   * Removes those that are old enough. Needs `admin:purge`.
+   * @param olderThan an age, or a moment
+   * @example
+   * const { deleted } = await tocsin.deadLetters.purge('P30D', { queue: 'mail' });
+   */
+  async purge(olderThan: Age, options: { queue?: string } = {}): Promise<Purged> {
+    const body = jsonOf({ older_than: ageText(olderThan) });
+    const parameters = parametersFrom({ queue: options.queue });
+    const path = `/dead-letter/purge?${waitParameter(this.#requests)}&${parameters}`;
+    return purgedOf(await this.#requests.once('POST', path, body));
+  }
+
+  async #many(method: string, path: string, which: DeadLetterSelection): Promise<BulkResult> {
+    const body = { confirm: true, ...(which !== 'all' && { filter: filterOf(which) }) };
+    const answer = await this.#requests.once(method, `${path}?${waitParameter(this.#requests)}`, jsonOf(body));
+    return summaryOf(answer);
   }
 }
 

@@ -4,7 +4,7 @@
 export interface TocsinErrorInfo {
   /** HTTP status; 0 when there was no answer, or nothing was sent. */
   status: number;
-  /** Code of the HTTP contract, or `network_error`, `invalid_response`, `unserialisable`. */
+  /** Code of the HTTP contract, or `network_error`, `invalid_response`, `invalid_request`, `unserialisable`, `aborted`, `timeout`. */
   code: string;
   /** `X-Request-ID` of the answer, to find it in the server's log. */
   requestId?: string | undefined;
@@ -80,6 +80,22 @@ export class QueueFullError extends RateLimitedError {}
 /** 5xx, no connection, no answer in time, or an answer that is none. */
 export class UnavailableError extends TocsinError {}
 
+/** What was waited for did not come in the time given; it may come later. */
+export class WaitTimeoutError extends TocsinError {}
+/** The caller's `AbortSignal` fired; `cause` is its reason. */
+export class AbortedError extends TocsinError {}
+
+/** The error about a request that its caller gave up. @param outcomeUnknown was any of it sent? */
+export function aborted(signal: AbortSignal, outcomeUnknown: boolean): AbortedError {
+  return new AbortedError('The request was given up by its caller.', {
+    status: 0,
+    code: 'aborted',
+    retryable: true,
+    outcomeUnknown,
+    cause: signal.reason,
+  });
+}
+
 /** The error class for an answer's status and code. */
 export function errorFor(message: string, info: TocsinErrorInfo): TocsinError {
   return new (classFor(info.status, info.code))(message, info);
@@ -89,6 +105,7 @@ function classFor(status: number, code: string): typeof TocsinError {
   if (status === 0 || status >= 500) return UnavailableError;
   if (status === 401 || status === 403) return UnauthorizedError;
   if (status === 404) return NotFoundError;
+  if (status === 408) return WaitTimeoutError;
   if (status === 409) return code === 'duplicate' ? DuplicateJobError : ConflictError;
   if (status === 429) return code === 'QUEUE_FULL' ? QueueFullError : RateLimitedError;
   return status === 400 || status === 413 || status === 422 ? InvalidJobError : TocsinError;

@@ -1,14 +1,40 @@
 /**
- * The library of a producer: enqueue jobs by service binding or by URL, read and cancel them.
+ * The library of a producer, an operator, and a worker that pulls: all that the server can do, by service binding or by URL.
  *
  * @module tocsin/client
  */
-export type { Duration, EnvelopeError, JobEnvelope as Job, RetryJitter, RetryPolicy } from '../job/wire';
-export type { Bulk, BulkItem, BulkQuery, BulkResult } from './bulk';
-export { type JobOf, TocsinClient } from './client';
-export type { CronEntry, CronGroupResult, CronQuery, CronStatus, Crons } from './cron';
-export type { DeadLetterQuery, DeadLetters, RetryOverride } from './dead-letters';
+export type {
+  Duration,
+  EnvelopeError,
+  JobEnvelope as Job,
+  RetentionOptions,
+  RetryJitter,
+  RetryPolicy,
+} from '../job/wire';
+export type { Bulk, BulkIdsOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
+export { type JobOf, type StoredJobOf, TocsinClient } from './client';
+export type {
+  CronEntry,
+  CronExecution,
+  CronHistory,
+  CronJob,
+  CronPatch,
+  CronQuery,
+  CronSkipped,
+  CronStatus,
+  Crons,
+} from './cron';
+export type { CronGroup, CronGroupResult, CronGroupSummary, CronGroups } from './cron-groups';
+export type {
+  DeadLetterQuery,
+  DeadLetterSelection,
+  DeadLetterStats,
+  DeadLetters,
+  RetryOverride,
+} from './dead-letters';
+export type { BatchOptions, BulkEnqueued, BulkEnqueueOptions, EnqueueOutcome, Refusal } from './enqueue';
 export {
+  AbortedError,
   ConflictError,
   DuplicateJobError,
   InvalidJobError,
@@ -19,12 +45,46 @@ export {
   type TocsinErrorInfo,
   UnauthorizedError,
   UnavailableError,
+  WaitTimeoutError,
 } from './errors';
-export type { EnqueueOptions, Moment, NewJob, UniqueOptions } from './job';
+export type { EventQuery, Events, QueueEvent } from './events';
+export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from './job';
+export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
+export type { QueueLimits, Quota, RateLimitOptions } from './limits';
 export type { ClientOptions } from './options';
-export type { JobPatch, JobQuery, ListOptions, QueueCounts, QueueState } from './queries';
+export type { ListOptions } from './pages';
+export type { JobPatch, RetryChange } from './patch';
+export type { HeartbeatAnswer, Held, JobFailure, ProgressReport, PullWorker, WorkerOptions } from './pull';
+export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
+export type {
+  Age,
+  InspectedQueue,
+  Overflow,
+  PriorityCount,
+  Purged,
+  QueueConfig,
+  QueueConfigChange,
+  QueueCounts,
+  QueueDefaults,
+  QueueDeletion,
+  QueueDetail,
+  QueueMode,
+  QueueOverview,
+  QueueRemoval,
+  QueueRetention,
+  QueueSettings,
+  QueueState,
+  QueueSummary,
+} from './queue-config';
+export type { Queues } from './queues';
+export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
+export type { WaitOptions } from './requests';
+export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from './results';
 export type { RetryOptions } from './retry';
+export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
+export type { UniqueDimension, UniqueOptions } from './unique';
+export type { Directive, HeldJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';
 export type {
   Batch,
   Callbacks,
@@ -34,9 +94,9 @@ export type {
   GraphStep,
   Group,
   Step,
+  StepJob,
   Workflow,
   WorkflowOptions,
-  WorkflowState,
-  WorkflowStatus,
-  WorkflowStep,
 } from './workflow';
+export type { WorkflowProgress, WorkflowState, WorkflowStatus, WorkflowStep, WorkflowSummary } from './workflow-status';
+export type { WorkflowQuery, Workflows } from './workflows';

@@ -1,69 +1,92 @@
 /** A job as a producer writes it, and its JSON. */
-import type { JobState } from '../job/record';
-import type { Duration, RetryPolicy } from '../job/wire';
+import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
 import { InvalidJobError } from './errors';
+import type { RateLimitOptions } from './limits';
+import type { UniqueOptions } from './unique';
 
 /** A moment: a Date, epoch milliseconds, or RFC 3339 with a zone. */
 export type Moment = Date | number | string;
 
-/** Avoids a second job that does the same. */
-export interface UniqueOptions {
-  /** What makes two jobs the same; `type` always does. Without `queue`, jobs of all queues count. Default `["type"]`. */
-  keys?: ('type' | 'queue' | 'args' | 'meta')[];
-  /** Your own key in place of arguments; 1 … 255 characters. */
-  key?: string;
-  /** Members of the objects in `args` that count; the others may differ. */
-  args_keys?: string[];
-  /** Members of `meta` that count. */
-  meta_keys?: string[];
-  /** For how long, from the existing job's creation. Default: as long as its state counts. */
-  period?: Duration;
-  /** States in which an existing job counts. Default: the non-terminal ones. */
-  states?: JobState[];
-  /** In place of `states`: not yet running; not yet ended; until it is removed. */
-  unique_while?: 'queued' | 'active' | 'exists';
-  /** Default `reject`: {@link DuplicateJobError}. With `ignore` the existing job is returned, `deduplicated`. */
-  on_conflict?: 'reject' | 'ignore' | 'ignore_new' | 'replace' | 'cancel_existing' | 'replace_except_schedule';
-}
+/** When a job starts. */
+type Start =
+  | {
+      /** Start not before so long from now, by the server's clock: ms, or `"10s"`, `"PT10S"`. */
+      delay?: Duration;
+      delayUntil?: never;
+    }
+  | {
+      /** Start not before this moment. A moment in the past means now. */
+      delayUntil?: Moment;
+      delay?: never;
+    };
 
-/** What may be said about a job beside its type and arguments. All optional. */
-export interface EnqueueOptions {
+/** How often it runs. */
+type Runs =
+  | {
+      /** The job's own retry policy; fields left out come from its type, its queue, the deployment. */
+      retry?: RetryPolicy;
+      maxAttempts?: never;
+    }
+  | {
+      retry?: RetryPolicy & { max_attempts?: never };
+      /** Runs in all. */
+      maxAttempts?: number;
+    };
+
+interface Settings {
   /** Default `default`. */
   queue?: string;
   /** −100 … 100, higher first. Default 0. */
   priority?: number;
-  /** Start not before so long from now, by the server's clock: ms, or `"10s"`, `"PT10S"`. */
-  delay?: Duration;
-  /** Start not before this moment. A moment in the past means now. */
-  delayUntil?: Moment;
   /** Must not start at or after this moment. */
   expiresAt?: Moment;
-  /** The job's own retry policy; fields left out come from its type, its queue, the deployment. */
-  retry?: RetryPolicy;
-  /** Runs in all. Not together with `retry.max_attempts`. */
-  maxAttempts?: number;
   /** How long a run may take, in ms. */
   timeoutMs?: number;
   /** Length of a lease, in ms. */
   visibilityTimeoutMs?: number;
-  tags?: string[];
+  tags?: readonly string[];
   /** At most 64 KiB of JSON, handed to the handler and kept with the job. */
   meta?: Record<string, unknown>;
-  /** Your own UUIDv7. The job is then enqueued at most once, and an enqueue without an answer is repeated. */
-  id?: string;
+  /** How long it can be read after its end. Default: what its queue says. */
+  retention?: RetentionOptions;
   /** Wait in state `pending` until activated. */
   pending?: boolean;
-  unique?: UniqueOptions;
-  rateLimit?: Record<string, unknown>;
+  /** How many run at once or in a time, together with others of the same key. */
+  rateLimit?: RateLimitOptions;
   schema?: string;
   version?: number | string;
 }
 
-/** A job for `enqueueMany`. */
-export interface NewJob<Type extends string = string, Args extends readonly unknown[] = readonly unknown[]> {
+/** What may be said about any job beside its type and arguments, those of workflows included. All optional. */
+export type StepOptions = Settings & Start & Runs;
+
+/** What may be said about the jobs of a schedule: each fire makes one, so its id cannot be chosen. */
+export type CronJobOptions = StepOptions & { unique?: UniqueOptions };
+
+/** What may be said about one job of many. */
+export type JobOptions = CronJobOptions & {
+  /** Your own UUIDv7. The job is then enqueued at most once, and an enqueue without an answer is repeated. */
+  id?: string;
+};
+
+/** What may be said about a job that is enqueued on its own. */
+export type EnqueueOptions = JobOptions & {
+  /**
+   * 1 … 256 characters. The same enqueue under the same key gives the same job again, for 24 hours; it is sent alone, and
+   * repeated when there was no answer.
+   */
+  idempotencyKey?: string;
+};
+
+/** A job of many. */
+export interface NewJob<
+  Type extends string = string,
+  Args extends readonly unknown[] = readonly unknown[],
+  Options = JobOptions,
+> {
   type: Type;
   args: Args;
-  options?: EnqueueOptions;
+  options?: Options;
 }
 
 /** A job ready to be sent. */
@@ -72,6 +95,7 @@ export interface PreparedJob {
   queue: string;
   /** Present when the client knows the id beforehand, so that sending it twice makes one job. */
   id: string | undefined;
+  idempotencyKey: string | undefined;
   /** JSON text, taken when the job was handed over: later changes of its arguments do not matter. */
   json: string;
 }
@@ -97,30 +121,36 @@ export function jsonOf(wire: unknown, what = 'The job'): string {
  * @throws {InvalidJobError} when it cannot be JSON, or its options contradict each other
  */
 export function prepare(type: string, args: readonly unknown[], options: EnqueueOptions, id?: string): PreparedJob {
-  const chosenId = options.id ?? id;
+  const { queue = 'default', idempotencyKey } = options;
+  // Under a key the same request must be the same text: an id made here would differ when the producer asks again.
+  const chosenId = options.id ?? (idempotencyKey === undefined ? id : undefined);
   const json = jsonOf({ id: chosenId, ...wireJob(type, args, options) });
-  return { type, queue: options.queue ?? 'default', id: chosenId, json };
+  return { type, queue, id: chosenId, idempotencyKey, json };
 }
 
 function wireOptions(options: EnqueueOptions): Record<string, unknown> {
-  if (options.delay !== undefined && options.delayUntil !== undefined) {
-    throw invalid('Say delay or delayUntil, not both.', 'options.delay');
-  }
   return {
     queue: options.queue,
     priority: options.priority,
-    delay_until:
-      options.delay === undefined ? momentText(options.delayUntil, 'delayUntil') : relativeText(options.delay),
+    delay_until: startText(options),
     expires_at: momentText(options.expiresAt, 'expiresAt'),
     retry: options.retry,
     max_attempts: options.maxAttempts,
     timeout_ms: options.timeoutMs,
     visibility_timeout_ms: options.visibilityTimeoutMs,
     tags: options.tags,
+    retention: options.retention,
     pending: options.pending,
     unique: options.unique,
     rate_limit: options.rateLimit,
   };
+}
+
+/** When to start, from either spelling. @throws {InvalidJobError} when there are both, which only code without types writes */
+function startText({ delay, delayUntil }: { delay?: Duration; delayUntil?: Moment }): string | undefined {
+  if (delay === undefined) return momentText(delayUntil, 'delayUntil');
+  if (delayUntil !== undefined) throw invalid('Say delay or delayUntil, not both.', 'options.delay');
+  return relativeText(delay);
 }
 
 /** Strings go as they are: the server reads RFC 3339 and says what is wrong with anything else. */

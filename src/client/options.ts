@@ -5,9 +5,14 @@ import type { Endpoint } from './transport';
 /** Settings of a client. */
 export type ClientOptions = Endpoint & {
   /** API key, sent as a bearer token. */
-  key?: string;
+  key?: string | undefined;
   /** How long to wait for each answer, in ms. Default 30000. */
   timeoutMs?: number;
+  /**
+   * Gives up what is under way when it fires, with an {@link AbortedError}; nothing is sent afterwards. For one call:
+   * `tocsin.with({ signal })`.
+   */
+  signal?: AbortSignal | undefined;
   /** How requests are repeated; `false`: never. */
   retry?: RetryOptions | false;
   /**

@@ -1,5 +1,5 @@
 /** Sends again what may safely be sent again. */
-import { TocsinError } from './errors';
+import { AbortedError, aborted, TocsinError } from './errors';
 
 /** How a client repeats requests. */
 export interface RetryOptions {
@@ -19,6 +19,8 @@ export interface Retrier {
   /** In [0, 1). */
   random: () => number;
   sleep: (ms: number) => Promise<void>;
+  /** Ends the tries. */
+  signal?: AbortSignal | undefined;
 }
 
 /** What a try may know about the tries before it. */
@@ -41,15 +43,30 @@ export async function withRetries<T>(
     try {
       return await send({ mayHaveHappened });
     } catch (error) {
-      if (!(error instanceof TocsinError) || attempt >= retrier.attempts) throw error;
+      if (!(error instanceof TocsinError) || error instanceof AbortedError) throw error;
+      if (attempt >= retrier.attempts) throw error;
       const refused = error.status === 429 || (error.status === 503 && !error.outcomeUnknown);
       if (!refused && !(repeatable && error.outcomeUnknown)) throw error;
       const wait = waitBefore(retrier, attempt, error.retryAfterMs);
       if (wait === undefined) throw error;
       mayHaveHappened ||= error.outcomeUnknown || error.status === 503;
-      await retrier.sleep(wait);
+      await pause(retrier, wait);
+      if (retrier.signal?.aborted) throw aborted(retrier.signal, mayHaveHappened);
     }
   }
+}
+
+/** Waits, until the signal fires at the latest. */
+export async function pause({ sleep, signal }: Pick<Retrier, 'sleep' | 'signal'>, ms: number): Promise<void> {
+  if (!signal) return await sleep(ms);
+  if (signal.aborted) return;
+  await new Promise<void>((resolve, reject) => {
+    const wake = () => resolve();
+    signal.addEventListener('abort', wake, { once: true });
+    sleep(ms)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', wake));
+  });
 }
 
 /** Full jitter over an exponential ceiling; never before the time the server named. Undefined: too long to wait. */

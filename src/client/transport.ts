@@ -1,5 +1,5 @@
 /** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
-import { errorFor, type TocsinError, UnavailableError } from './errors';
+import { aborted, errorFor, type TocsinError, UnavailableError } from './errors';
 
 /** The part of `RequestInit` that is used. */
 export interface RequestOptions {
@@ -36,26 +36,45 @@ export type Endpoint =
  */
 const BINDING_ORIGIN = 'http://localhost';
 
-export type Send = (method: string, path: string, body?: string) => Promise<unknown>;
+/** What a request may need besides its body. */
+export interface SendOptions {
+  headers?: Record<string, string>;
+  /** Statuses beside 2xx that come with an answer; a body with an `error` is a refusal all the same. */
+  answers?: readonly number[];
+}
 
-/**
- * Makes the function that sends one request below `/ojs/v1`.
- * @param timeoutMs how long to wait for the answer
- */
-export function createSend(endpoint: Endpoint, key: string | undefined, timeoutMs: number, now: () => number): Send {
+/** Sends a request below `/ojs/v1`, or at a path that begins with `/ojs/` itself. */
+export type Send = (method: string, path: string, body?: string, options?: SendOptions) => Promise<unknown>;
+
+/** How requests are sent. */
+export interface SendSettings {
+  key?: string | undefined;
+  /** How long to wait for the answer, in ms. */
+  timeoutMs: number;
+  /** Gives up what is under way, and whatever comes after. */
+  signal?: AbortSignal | undefined;
+  /** Epoch ms. */
+  now: () => number;
+}
+
+/** Makes the function that sends one request. */
+export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now }: SendSettings): Send {
   const { base, call } = connect(endpoint);
-  return async (method, path, body) => {
-    const headers: Record<string, string> = { Accept: 'application/openjobspec+json' };
+  return async (method, path, body, options = {}) => {
+    if (signal?.aborted) throw aborted(signal, false);
+    const headers: Record<string, string> = { Accept: 'application/openjobspec+json', ...options.headers };
     if (body !== undefined) headers['Content-Type'] = 'application/openjobspec+json';
     if (key !== undefined) headers.Authorization = `Bearer ${key}`;
-    const init: RequestOptions = { method, headers, signal: AbortSignal.timeout(timeoutMs) };
+    const inTime = AbortSignal.timeout(timeoutMs);
+    const init: RequestOptions = { method, headers, signal: signal ? AbortSignal.any([signal, inTime]) : inTime };
     if (body !== undefined) init.body = body;
     let response: Response;
     let text: string;
     try {
-      response = await call(`${base}/ojs/v1${path}`, init);
+      response = await call(`${base}${path.startsWith('/ojs/') ? '' : '/ojs/v1'}${path}`, init);
       text = await response.text();
     } catch (cause) {
+      if (signal?.aborted) throw aborted(signal, true);
       throw new UnavailableError(`No answer to ${method} ${path}: ${cause instanceof Error ? cause.message : cause}`, {
         status: 0,
         code: 'network_error',
@@ -65,7 +84,8 @@ export function createSend(endpoint: Endpoint, key: string | undefined, timeoutM
       });
     }
     const parsed = parse(text);
-    if (!response.ok) throw refusal(response, parsed, now);
+    const answered = options.answers?.includes(response.status) && isObject(parsed) && parsed.error === undefined;
+    if (!response.ok && !answered) throw refusal(response, parsed, now);
     if (parsed !== undefined || text === '') return parsed;
     throw new UnavailableError(`The answer to ${method} ${path} is not JSON.`, {
       status: response.status,

@@ -1,26 +1,28 @@
-/** Workflows as a producer writes them, their JSON, and what the server says of them. */
-import { type EnqueueOptions, invalid, type NewJob, wireJob } from './job';
+/** Workflows as a producer writes them, and their JSON. */
+import { invalid, type NewJob, type StepOptions, wireJob } from './job';
+
+/** A job of a workflow: its id is chosen by the server, and it cannot be unique. */
+export type StepJob = NewJob<string, readonly unknown[], StepOptions>;
 
 /** A part of a workflow: a job, or a workflow inside. */
-export type Step<Job extends NewJob = NewJob> = Job | Workflow<Job>;
+export type Step<Job extends StepJob = StepJob> = Job | Workflow<Job>;
 
 /** A workflow of any form. */
-export type Workflow<Job extends NewJob = NewJob> = Chain<Job> | Group<Job> | Batch<Job> | Graph<Job>;
+export type Workflow<Job extends StepJob = StepJob> = Chain<Job> | Group<Job> | Batch<Job> | Graph<Job>;
 
 /** One after the other; each step gets the results of all before it. */
-export interface Chain<Job extends NewJob = NewJob> {
+export interface Chain<Job extends StepJob = StepJob> {
   form: 'chain';
   steps: readonly Step<Job>[];
 }
 
 /** All at once. */
-export interface Group<Job extends NewJob = NewJob> {
+export interface Group<Job extends StepJob = StepJob> {
   form: 'group';
   jobs: readonly Step<Job>[];
 }
 
-/** Jobs that follow the end of a batch; at least one. */
-export interface Callbacks<Job extends NewJob = NewJob> {
+interface AnyCallbacks<Job extends StepJob> {
   /** In any case. */
   onComplete?: Job;
   /** When no job failed. */
@@ -29,20 +31,24 @@ export interface Callbacks<Job extends NewJob = NewJob> {
   onFailure?: Job;
 }
 
+/** Jobs that follow the end of a batch; at least one. */
+export type Callbacks<Job extends StepJob = StepJob> = AnyCallbacks<Job> &
+  ({ onComplete: Job } | { onSuccess: Job } | { onFailure: Job });
+
 /** All at once, and callbacks when all have ended; these get the results of all, null for a job that failed. */
-export interface Batch<Job extends NewJob = NewJob> {
+export interface Batch<Job extends StepJob = StepJob> {
   form: 'batch';
   jobs: readonly Step<Job>[];
   callbacks: Callbacks<Job>;
 }
 
 /** Steps by name; each starts when those it comes after have completed. */
-export interface Graph<Job extends NewJob = NewJob> {
+export interface Graph<Job extends StepJob = StepJob> {
   form: 'graph';
   steps: Readonly<Record<string, GraphStep<Job>>>;
 }
 
-export interface GraphStep<Job extends NewJob = NewJob> {
+export interface GraphStep<Job extends StepJob = StepJob> {
   step: Step<Job>;
   /** Names of other steps. */
   after?: readonly string[];
@@ -55,52 +61,11 @@ export interface WorkflowOptions {
   /** Your own UUIDv7. Default: one that is made here, so that a start without an answer is repeated safely. */
   id?: string;
   /** Options of jobs that do not say their own. */
-  jobOptions?: Omit<EnqueueOptions, 'id' | 'unique' | 'meta' | 'schema' | 'version'>;
-}
-
-export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
-
-/** A step as the server shows it. */
-export interface WorkflowStep {
-  /** Its name in a graph, else its place. */
-  id: string;
-  /** The job's type, or the form of a workflow inside. */
-  type: string;
-  state: 'waiting' | 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped';
-  /** Null until the job exists, and for a workflow inside. */
-  job_id: string | null;
-  /** Of the job, or of all jobs inside. */
-  job_ids: string[];
-  depends_on?: string[];
-  /** RFC 3339. */
-  started_at?: string;
-  completed_at?: string;
-  error?: { code: string; type: string; message: string };
-  steps?: WorkflowStep[];
-  callbacks?: Record<string, WorkflowStep>;
-}
-
-/** A workflow as the server shows it. Times are RFC 3339. */
-export interface WorkflowStatus {
-  id: string;
-  /** Absent for a graph. */
-  type?: 'chain' | 'group' | 'batch';
-  name?: string;
-  state: WorkflowState;
-  created_at: string;
-  completed_at?: string;
-  cancelled_at?: string;
-  steps_total: number;
-  steps_completed: number;
-  steps_failed: number;
-  steps_cancelled?: number;
-  steps: WorkflowStep[];
-  callbacks?: Record<string, WorkflowStep>;
-  metadata: { created_at: string; job_count: number; completed_count: number; failed_count: number };
+  jobOptions?: StepOptions & { meta?: never; schema?: never; version?: never };
 }
 
 /** Functions that make workflows of the jobs of one job map. */
-export interface Flow<Job extends NewJob = NewJob> {
+export interface Flow<Job extends StepJob = StepJob> {
   /** @example chain({ type: 'order.check', args: [id] }, { type: 'order.ship', args: [id] }) */
   chain(...steps: Step<Job>[]): Chain<Job>;
   group(...jobs: Step<Job>[]): Group<Job>;
@@ -151,6 +116,9 @@ function wireForm(workflow: Workflow): Record<string, unknown> {
 
 function wireStep(step: Step): Record<string, unknown> {
   if ('form' in step) return wireForm(step);
-  if (step.options?.id !== undefined) throw invalid('The ids of jobs in a workflow are chosen by the server.', 'id');
-  return wireJob(step.type, step.args, step.options ?? {});
+  const { type, args, options = {} } = step;
+  if ('id' in options && options.id !== undefined) {
+    throw invalid('The ids of jobs in a workflow are chosen by the server.', 'id');
+  }
+  return wireJob(type, args, options);
 }

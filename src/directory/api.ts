@@ -1,7 +1,10 @@
 /** What the directory answers over RPC: which queues, workers, cron entries and workflows there are. */
 
-import type { QueueEvent } from '../queue/api';
+import type { Outcome } from '../job/errors';
+import type { QueueConfig, QueueEvent } from '../queue/api';
 import type { CronDirectoryApi } from '../queue/cron/api';
+import type { IdempotencyKey } from '../queue/operations/api';
+import type { QueueDefaults, SettingsChange } from '../queue/operations/config';
 import type { WorkflowSummary } from '../workflow/api';
 
 /** A queue the directory knows. */
@@ -10,6 +13,12 @@ export interface KnownQueue {
   /** 32-bit number in the ids of its jobs. */
   route: number;
   created_at: number;
+}
+
+/** A queue that has just asked for its number. */
+export interface RegisteredQueue extends KnownQueue {
+  /** What holds in all queues, when anybody has said so. */
+  defaults?: QueueDefaults;
 }
 
 /** What a worker says about itself; absent members keep what it said before. */
@@ -88,13 +97,34 @@ export interface WorkerPage {
   more: boolean;
 }
 
+/** An operation on many jobs that was begun under an idempotency key. */
+export interface KeyedOperation {
+  /** UUIDv7. */
+  id: string;
+  /** Epoch ms. */
+  started_at: number;
+  /** The queues that there were. */
+  queues: string[];
+  /** The queue that decides, where it is all or nothing and has come so far. */
+  coordinator?: string;
+  /** The request was sent before. */
+  replayed: boolean;
+}
+
 export interface DirectoryApi extends CronDirectoryApi {
-  /** Registers a queue once; answers its route. */
-  register(name: string): Promise<KnownQueue>;
+  /** Registers a queue once; answers its route, and the settings of all queues. */
+  register(name: string): Promise<RegisteredQueue>;
   list(): Promise<KnownQueue[]>;
   resolve(route: number): Promise<KnownQueue | null>;
   /** Forgets a queue that was registered at or before `until` (epoch ms). */
   unregister(name: string, until: number): Promise<void>;
+  /** The settings of all queues; null when nobody has made any. */
+  queueDefaults(): Promise<QueueDefaults | null>;
+  /**
+   * Merges a change into the settings of all queues and tells them; waits a moment for that.
+   * @returns the settings, and how many queues have not confirmed them yet
+   */
+  changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }>;
   /**
    * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
    */
@@ -110,6 +140,12 @@ export interface DirectoryApi extends CronDirectoryApi {
   silencedWorkers(): Promise<string[]>;
   /** What happened to workers lately, from memory. */
   workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  /** The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request */
+  beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>>;
+  /** Which queue decides: `queue`, unless it was settled before; null when the operation is not known. */
+  coordinateOperation(key: string, id: string, queue: string): Promise<string | null>;
+  /** The operation changed nothing: its key may be used again. */
+  forgetOperation(key: string, id: string): Promise<void>;
   /** Puts a workflow on the list, or notes its new state. */
   noteWorkflow(summary: WorkflowSummary): Promise<void>;
   /** Takes a workflow off the list. */

@@ -5,14 +5,21 @@
 import { DurableObject } from 'cloudflare:workers';
 import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
+import { type Outcome, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
-import type { QueueEvent } from '../queue/api';
+import type { QueueConfig, QueueEvent } from '../queue/api';
 import type { CronPlace } from '../queue/cron/api';
+import type { IdempotencyKey } from '../queue/operations/api';
+import type { QueueDefaults, SettingsChange } from '../queue/operations/config';
+import { queueObject } from '../routing/objects';
+import { withPatience } from '../routing/patience';
 import type { WorkflowSummary } from '../workflow/api';
 import type {
   Directive,
   DirectoryApi,
+  KeyedOperation,
   KnownQueue,
+  RegisteredQueue,
   WorkerBeat,
   WorkerListRequest,
   WorkerPage,
@@ -21,8 +28,13 @@ import type {
   WorkflowPage,
 } from './api';
 import { CronPlaces } from './crons';
+import { DefaultsStore } from './defaults';
+import { OperationKeys } from './operations';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
+
+/** Whoever changes the settings of all queues waits so long for the queues to hear of it, ms. */
+const PATIENCE_MS = 3_000;
 
 type Row = { route: number; name: string; created_at: number };
 
@@ -31,10 +43,25 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   private registry: WorkerRegistry | undefined;
   private places: CronPlaces | undefined;
   private workflowList: WorkflowList | undefined;
+  private keys: OperationKeys | undefined;
+  private defaults: DefaultsStore;
 
-  /** Registers a queue, once; a later call answers the same. */
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.defaults = this.openDefaults();
+    this.defaults.watch(Date.now());
+  }
+
+  /** Registers a queue, once; a later call answers the same number, and the settings of all queues as they are then. */
   async register(name: string): Promise<KnownQueue> {
     this.prepare();
+    const defaults = this.defaults.read();
+    // Declared without the settings: the runtime's types know no way to send what may be anything.
+    const registered: RegisteredQueue = { ...this.numbered(name), ...(defaults && { defaults }) };
+    return registered;
+  }
+
+  private numbered(name: string): KnownQueue {
     return this.ctx.storage.transactionSync(() => {
       const known = this.select('name = ?', name)[0];
       if (known) return known;
@@ -68,11 +95,60 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   /** Forgets everything. */
   async reset(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
+    this.defaults = this.openDefaults();
     this.ready = false;
     this.registry = undefined;
     this.places = undefined;
     this.workflowList = undefined;
+    this.keys = undefined;
+  }
+
+  // ---- settings of all queues --------------------------------------------------------------------------------------
+
+  async queueDefaults(): Promise<QueueDefaults | null> {
+    return this.defaults.read() ?? null;
+  }
+
+  async changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }> {
+    const names = (await this.list()).map(({ name }) => name);
+    const { config } = this.defaults.change(change, names, Date.now());
+    const spread = this.defaults.spread(Date.now);
+    this.ctx.waitUntil(spread);
+    await withPatience(PATIENCE_MS, spread);
+    return { config, untold: this.defaults.untold().length };
+  }
+
+  /** Only settings need it. */
+  override async alarm(): Promise<void> {
+    await this.defaults.spread(Date.now);
+  }
+
+  private openDefaults(): DefaultsStore {
+    return new DefaultsStore(this.ctx.storage, async (queue, defaults) =>
+      unwrap(await queueObject(this.env, queue).takeDefaults(queue, defaults)),
+    );
+  }
+
+  // ---- operations on many jobs -------------------------------------------------------------------------------------
+
+  async beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>> {
+    const queues = (await this.list()).map(({ name }) => name);
+    return this.operationKeys.begin(idempotency, { id, started_at: Date.now(), queues });
+  }
+
+  async coordinateOperation(key: string, id: string, queue: string): Promise<string | null> {
+    return this.operationKeys.coordinate(key, id, queue, Date.now());
+  }
+
+  async forgetOperation(key: string, id: string): Promise<void> {
+    this.operationKeys.forget(key, id);
+  }
+
+  private get operationKeys(): OperationKeys {
+    this.keys ??= new OperationKeys(this.ctx.storage);
+    return this.keys;
   }
 
   // ---- workflows ---------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import { eventRoutes } from './routes/events';
 import { historyRoutes } from './routes/history';
 import { jobRoutes } from './routes/jobs';
 import { progressRoutes } from './routes/progress';
+import { queueDefaultRoutes } from './routes/queue-defaults';
 import { queueOperationRoutes } from './routes/queue-operations';
 import { queueRoutes } from './routes/queues';
 import { rateLimitRoutes } from './routes/rate-limits';
@@ -45,6 +46,7 @@ export function createApp(): App {
   app.route(PREFIX, resultRoutes());
   app.route(PREFIX, checkpointRoutes());
   app.route(PREFIX + PREFIX, sdkCheckpointRoutes());
+  app.route(PREFIX, queueDefaultRoutes());
   app.route(PREFIX, queueRoutes());
   app.route(PREFIX, queueOperationRoutes());
   app.route(PREFIX, rateLimitRoutes());
@@ -54,6 +56,7 @@ export function createApp(): App {
   app.route(PREFIX, cronRoutes());
   app.route(PREFIX, cronGroupRoutes());
   app.route(`${PREFIX}/admin`, adminBulkRoutes());
+  app.route(`${PREFIX}/admin`, queueDefaultRoutes());
   app.route(`${PREFIX}/admin`, adminQueueRoutes());
   app.route(`${PREFIX}/admin`, adminRoutes());
   app.route(`${PREFIX}/admin`, adminWorkerRoutes());

@@ -1,5 +1,5 @@
 /** Operations on all dead letters that match a filter. */
-import { invalidRequest } from '../job/errors';
+import { type ApiError, invalidRequest, unsupported } from '../job/errors';
 import { type JsonObject, readBody } from './body';
 import type { AppContext } from './context';
 import { filterFromBody, type Selection } from './filter';
@@ -11,6 +11,7 @@ import { json } from './respond';
 export async function deadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
   const body = await readBody(c);
   if (body.confirm !== true) throw unconfirmed();
+  if (body.override !== undefined && body.override !== null) throw noOverride(body.override);
   refuseStray(c, body, ['filter', 'confirm']);
   const { filter, queues } = readDeadLetterFilter(body, Date.now());
   const summary = await operate(c.env, action, filter, queues, patience(c));
@@ -29,6 +30,16 @@ export function refuseStray(c: AppContext, body: JsonObject, members: readonly s
   }
   const parameter = Object.keys(c.req.query()).find((name) => ![...query, 'wait', 'access_token'].includes(name));
   if (parameter !== undefined) throw invalidRequest(parameter, `${parameter}: is not a parameter of this operation.`);
+}
+
+/** What is changed about a job is changed about one at a time. */
+function noOverride(override: unknown): ApiError {
+  const [member] = typeof override === 'object' && override !== null ? Object.keys(override) : [];
+  const field = member === undefined ? 'override' : `override.${member}`;
+  return unsupported(
+    `${field} is not offered for many dead letters at once: use POST /ojs/v1/dead-letter/:id/retry for each.`,
+    { field },
+  );
 }
 
 function readDeadLetterFilter(body: JsonObject, now: number) {

@@ -1,9 +1,12 @@
 /** The dead letters of many queues as one list, newest first, and what can be counted about them. */
 import type { Env } from '../config';
+import { formatDuration } from '../job/duration';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { formatInstant } from '../job/time';
-import { inParallel, queueObject } from '../routing/objects';
+import type { QueueConfig } from '../queue/api';
+import { DEFAULTS } from '../queue/state';
+import { directoryObject, inParallel, queueObject } from '../routing/objects';
 import { badCursor, decodeCursor, encodeCursor, type Paging } from './pagination';
 
 /** Most dead letters a queue keeps, so no offset needs to reach further. */
@@ -87,8 +90,25 @@ export async function deadLetterStats(env: Env, queues: readonly string[]): Prom
     by_error_type: Object.fromEntries(byErrorType),
     oldest_at: oldest === undefined ? null : formatInstant(oldest),
     newest_at: newest === undefined ? null : formatInstant(newest),
-    retention: { max_age: 'P180D', max_count: MAX_REACH },
+    retention: await retentions(env, queues),
   };
+}
+
+/** How long, and how many, dead letters are kept: in all queues, and in those that keep them otherwise. */
+async function retentions(env: Env, queues: readonly string[]): Promise<Record<string, unknown>> {
+  const defaults = renderRetention((await directoryObject(env).queueDefaults())?.config ?? {});
+  const own = await inParallel(queues, async (queue) => {
+    const { effective } = unwrap(await queueObject(env, queue).settings(queue));
+    return [queue, renderRetention(effective)] as const;
+  });
+  const differs = own.filter(([, retention]) => JSON.stringify(retention) !== JSON.stringify(defaults));
+  return { ...defaults, by_queue: Object.fromEntries(differs) };
+}
+
+function renderRetention(config: QueueConfig): Record<string, unknown> {
+  const { maxAge, maxCount } = DEFAULTS.deadLetter;
+  const { max_age = maxAge, max_count = maxCount } = config.dead_letter ?? {};
+  return { max_age: formatDuration(max_age), max_count };
 }
 
 /** The `limit` newest over all queues, and how many match in all. */

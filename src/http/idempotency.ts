@@ -1,8 +1,11 @@
 /** `Idempotency-Key`: the same request sent again gets the first answer, for 24 hours. */
+import { v7 as uuidv7 } from 'uuid';
 import { readName } from '../job/envelope/fields';
-import { invalidRequest } from '../job/errors';
+import { invalidRequest, unwrap } from '../job/errors';
 import { fingerprintOf } from '../job/unique';
 import type { IdempotencyKey } from '../queue/operations/api';
+import { directoryObject } from '../routing/objects';
+import type { Keyed } from './act-on-ids';
 import type { JsonObject } from './body';
 import type { AppContext } from './context';
 
@@ -35,4 +38,16 @@ export async function readIdempotency(
   if (key === undefined) return undefined;
   const hash = await fingerprintOf({ method: c.req.method, path: c.req.path, body });
   return { key, hash };
+}
+
+/**
+ * Begins an operation on many jobs under the key of its request, if that has one. Call it when the request is known to be
+ * valid: a refusal is not remembered.
+ * @throws {ApiError} 400; 409 when the key was used for another request
+ */
+export async function beginKeyed(c: AppContext, body: JsonObject): Promise<Keyed | undefined> {
+  const idempotency = await readIdempotency(c, body, body.idempotency_key);
+  if (!idempotency) return undefined;
+  const operation = unwrap(await directoryObject(c.env).beginOperation(idempotency, uuidv7()));
+  return { idempotency, operation };
 }

@@ -1,7 +1,8 @@
 /** Changes of a waiting job as clients write them: only what is named changes, `null` goes back to the default. */
 import { type Reader, readInteger, readList, readMilliseconds, readName, readObject } from '../job/envelope/fields';
-import { invalidPolicy, invalidRequest, unsupported, unwrap } from '../job/errors';
+import { invalidPolicy, invalidRequest, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
+import { readRetentionChange } from '../job/retention';
 import { checkRetryLayer } from '../job/retry/validate';
 import { parseInstant } from '../job/time';
 import type { PatchRequest } from '../queue/operations/api';
@@ -32,6 +33,7 @@ function changeable(now: number): Record<string, { key: keyof PatchRequest; read
     retry: { key: 'retry', read: (value, field) => checkRetryLayer(value, field) },
     max_attempts: { key: 'max_attempts', read: readMaxAttempts },
     tags: { key: 'tags', read: readList(50, readName(128)) },
+    retention: { key: 'retention', read: readRetentionChange },
   };
 }
 
@@ -79,7 +81,6 @@ export function readPatch(body: JsonObject, id: string, now: number): PatchReque
 }
 
 function unchangeable(name: string, path: string) {
-  if (name === 'retention') return unsupported('Retention is a setting of the queue, not of a job.', { field: path });
   const why = FIXED.has(name) ? 'cannot be changed' : 'is not known';
   return invalidRequest(path, `${path} ${why}; send ${Object.keys(changeable(0)).join(', ')}.`);
 }

@@ -1,20 +1,17 @@
-/** Operations on many jobs: of all queues that a filter names, as one, and on jobs named by their ids. */
+/** Operations on all jobs that match a filter: those of all queues that it names, as one. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
-import { unsupported, unwrap } from '../job/errors';
+import type { KeyedOperation } from '../directory/api';
+import { unwrap } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
-import type { BulkAction, BulkItem, OperationView } from '../queue/operations/api';
+import type { BulkAction, OperationView } from '../queue/operations/api';
 import type { JobFilter } from '../queue/operations/filter';
 import { inParallel, knownQueues, queueObject } from '../routing/objects';
 import type { AppContext } from './context';
-import { groupByHome } from './job-groups';
 import { integerParam } from './query';
 
 /** An operation that takes longer goes on after the answer; seconds. */
 const MAX_WAIT_S = 20;
-
-/** Ids handled in one transaction, where they need not be all or nothing. */
-const STEP = 500;
 
 const MAX_ERRORS = 100;
 
@@ -37,6 +34,7 @@ export function patience(c: AppContext): number {
 /**
  * Begins an operation in every queue, and waits a while for its end. It goes on by itself.
  * @param queues absent: all queues
+ * @param keyed the operation was begun under an idempotency key, perhaps by an earlier request: then it goes on
  */
 export async function operate(
   env: Env,
@@ -44,13 +42,16 @@ export async function operate(
   filter: JobFilter,
   queues: readonly string[] | undefined,
   waitMs: number,
+  keyed?: KeyedOperation,
 ): Promise<OperationSummary> {
-  const id = uuidv7();
+  const id = keyed?.id ?? uuidv7();
   const deadline = Date.now() + waitMs;
-  const names = [...new Set(queues ?? (await knownQueues(env)))];
+  const names = [...new Set(queues ?? keyed?.queues ?? (await knownQueues(env)))];
+  // A queue that the earlier request did not reach begins now, with the jobs of then.
+  const createdUntil = keyed?.replayed ? { createdUntil: keyed.started_at } : {};
   const begun = await inParallel(names, async (queue) => ({
     queue,
-    view: unwrap(await queueObject(env, queue).operate(queue, { id, action, filter }, 0)),
+    view: unwrap(await queueObject(env, queue).operate(queue, { id, action, filter, ...createdUntil }, 0)),
   }));
   const views = await Promise.all(
     begun.map(async ({ queue, view }) => {
@@ -82,55 +83,4 @@ function summaryOf(id: string, views: readonly OperationView[]): OperationSummar
     failed: sum(({ failed }) => failed),
     errors: views.flatMap(({ errors }) => errors).slice(0, MAX_ERRORS),
   };
-}
-
-/**
- * Acts on jobs named by their ids.
- * @param atomic all or none; the jobs must then be in one queue
- * @returns one item for each id, in order, and whether anything was done
- * @throws {ApiError} 422 when `atomic` and the jobs are in several queues
- */
-export async function actOnIds(
-  env: Env,
-  action: BulkAction,
-  ids: readonly string[],
-  atomic: boolean,
-): Promise<{ items: BulkItem[]; applied: boolean }> {
-  const homes = await groupByHome(env, ids);
-  const valid = new Set([...homes.values()].flat());
-  if (atomic && homes.size > 1) {
-    throw unsupported('All or nothing is offered for jobs of one queue; these are in several.', { field: 'atomicity' });
-  }
-  const items = new Map<string, BulkItem>();
-  let applied = !atomic || ids.every((id) => valid.has(id));
-  const ask = async (queue: string, named: readonly string[]) => {
-    const step = atomic ? Math.max(1, named.length) : STEP;
-    for (let at = 0; at < named.length; at += step) {
-      const request = { action, ids: named.slice(at, at + step), atomic };
-      const outcome = unwrap(await queueObject(env, queue).bulk(queue, request));
-      applied &&= outcome.applied;
-      for (const item of outcome.items) {
-        if (!items.has(item.job_id) || item.reason !== 'not_found') items.set(item.job_id, item);
-      }
-    }
-  };
-  if (applied) await inParallel([...homes], ([queue, named]) => ask(queue, named));
-  // A job may have moved to another queue with its id.
-  const lost = [...items.values()].filter(({ reason }) => reason === 'not_found').map(({ job_id }) => job_id);
-  if (!atomic && lost.length > 0) {
-    for (const queue of await knownQueues(env)) {
-      await ask(
-        queue,
-        lost.filter((id) => items.get(id)?.reason === 'not_found' && !homes.get(queue)?.includes(id)),
-      );
-    }
-  }
-  const missing = (job_id: string): BulkItem => ({ job_id, status: 'failed', reason: 'not_found' });
-  const firsts = new Set<string>();
-  const all = ids.map((job_id): BulkItem => {
-    if (firsts.has(job_id)) return { job_id, status: 'skipped', reason: 'repeated' };
-    firsts.add(job_id);
-    return items.get(job_id) ?? missing(job_id);
-  });
-  return { items: all, applied };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { LimitPolicy } from './limits/policy';
+import type { JobRetention } from './retention';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/retries.md`). */
 export type RetryInput = Record<string, unknown>;
@@ -57,6 +58,8 @@ export interface JobBody {
   /** Fingerprint of the unique policy; kept with the job, never shown. */
   fingerprint?: string;
   rate_limit?: unknown;
+  /** How long the job is kept after its end, as written; it wins over its queue's settings. */
+  retention?: JobRetention;
   tags?: string[];
   schema?: unknown;
   version?: number | string;

@@ -10,6 +10,14 @@ import type { JobState } from './record';
  */
 export type Duration = number | string;
 
+/** How long a job is kept after it ended so; what is left out, its queue says. `0`: not at all. */
+export interface RetentionOptions {
+  completed?: Duration;
+  discarded?: Duration;
+  cancelled?: Duration;
+  dead_letter?: Duration;
+}
+
 interface JitterBase {
   /** Take the random number from job id and attempt, so that it is the same after a restart. */
   deterministic?: boolean;
@@ -93,6 +101,7 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   /** Only in answers to an enqueue: the job existed already, and the unique policy said to leave it at that. */
   deduplicated?: boolean;
   rate_limit?: unknown;
+  retention?: RetentionOptions;
   schema?: unknown;
   version?: number | string;
   created_at: string;

@@ -12,6 +12,7 @@ import type { StepStart } from '../workflow/api';
 import type { CronQueueApi } from './cron/api';
 import type { LimitStanding, LimitsApi } from './limits/api';
 import type { IdempotencyKey, OperationsApi, RememberedAnswer } from './operations/api';
+import type { QueueDefaults, SettingsChange } from './operations/config';
 import type { JobFilter } from './operations/filter';
 import type { WorkersApi } from './workers/api';
 
@@ -130,6 +131,12 @@ export interface QueueEvent {
   data: Record<string, unknown>;
 }
 
+/** The settings of one queue: those it has itself, and those that hold, without what is built in. */
+export interface QueueSettings {
+  own: QueueConfig;
+  effective: QueueConfig;
+}
+
 /** Settings of one queue. Absent: the deployment's default. */
 export interface QueueConfig {
   /** How many pushed jobs may run at once, 1 … 10000. Default 10. */
@@ -216,9 +223,13 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   stats(queue: string): Promise<Outcome<QueueStats>>;
   pause(queue: string): Promise<Outcome<QueueStatus>>;
   resume(queue: string): Promise<Outcome<QueueStatus>>;
+  /** What the queue says itself. */
   config(queue: string): Promise<Outcome<QueueConfig>>;
+  settings(queue: string): Promise<Outcome<QueueSettings>>;
   /** Merges `change` into the stored settings; `null` members return to the default. */
-  configure(queue: string, change: { [K in keyof QueueConfig]?: QueueConfig[K] | null }): Promise<Outcome<QueueConfig>>;
+  configure(queue: string, change: SettingsChange): Promise<Outcome<QueueConfig>>;
+  /** The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created. */
+  takeDefaults(queue: string, defaults: QueueDefaults): Promise<Outcome<void>>;
   events(queue: string, request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
   /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */
   reset(queue: string): Promise<void>;

@@ -47,7 +47,7 @@ export interface EngineHost {
   /** Keeps the object alive until the promise settles. */
   keepAlive(promise: Promise<unknown>): void;
   /** Another queue's object, to finish what concerns several queues. */
-  peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch' | 'putCron' | 'adopt'>;
+  peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch' | 'putCron' | 'adopt' | 'adoptMoved'>;
   /** The object of a workflow. */
   workflow: NotifierHost['workflow'];
   /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
@@ -237,7 +237,7 @@ export class QueueEngine {
         job: nextDue(q, now),
         lease: q.leases.earliest,
         expiry: q.nextExpiry,
-        prune: nextPrune(q),
+        prune: this.notBusy(nextPrune(q), now),
         limit: q.limiters.nextCheck,
         batch: nextBatchCheck(q),
         cron: this.crons.nextMoment(now),
@@ -251,6 +251,12 @@ export class QueueEngine {
       console.error('tocsin: the next wake could not be planned', error);
       this.tryAgainSoon();
     }
+  }
+
+  /** Dead letters that are on their way elsewhere are kept beyond their time, and must not keep the alarm busy. */
+  private notBusy(prune: number | undefined, now: number): number | undefined {
+    if (prune === undefined || this.q.moves.size === 0) return prune;
+    return Math.max(prune, now + RETRY_ALARM_MS);
   }
 
   private tryAgainSoon(): void {
@@ -272,7 +278,9 @@ export class QueueEngine {
     for (const { batch, coordinator } of duties.ask) {
       await finish(async () => {
         const decision = unwrap(await host.peer(coordinator).batchDecision(coordinator, batch));
-        await committer.run((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch)));
+        await committer.run((now) =>
+          decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch, now),
+        );
       });
     }
     for (const { batch, queues } of duties.tell) {

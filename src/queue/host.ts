@@ -8,12 +8,14 @@ import { type Config, type Env, readConfig } from '../config';
 import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
+import { directoryObject } from '../routing/objects';
 import { enqueueEntries } from '../routing/unique';
 import type { WorkflowApi } from '../workflow/api';
 import type { EnqueuedJob, QueueApi } from './api';
 import { QueueEngine } from './engine';
 import { checkPolicies } from './jobs/enqueue';
 import { ENDED_JOBS_HINT } from './jobs/find';
+import { refuseLocked } from './jobs/lock';
 import type { QueueState } from './state';
 import { isInitialised, migrate, writeMeta } from './storage/schema';
 import { AlarmClock } from './wake';
@@ -76,7 +78,7 @@ export abstract class QueueHost extends DurableObject<Env> {
   }
 
   /** A deployment with mistakes in its settings answers them to requests; jobs that exist stay where they are. */
-  private usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
+  protected usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
     try {
       return readConfig(this.env);
     } catch (error) {
@@ -94,14 +96,20 @@ export abstract class QueueHost extends DurableObject<Env> {
     return this.opening;
   }
 
+  /** Waits for a creation that is under way. */
+  protected async opened(): Promise<void> {
+    await this.opening?.catch(() => undefined);
+  }
+
   private async create(name: string): Promise<QueueEngine> {
     const { storage } = this.ctx;
-    const known = await this.env.DIRECTORY.getByName('directory').register(name);
+    const known = await directoryObject(this.env).register(name);
     storage.transactionSync(() => {
       migrate(storage);
       writeMeta(storage.sql, 'name', name);
       writeMeta(storage.sql, 'route', known.route);
       writeMeta(storage.sql, 'created_at', Date.now());
+      if (known.defaults) writeMeta(storage.sql, 'defaults', known.defaults);
     });
     this.engine = this.open();
     return this.engine;
@@ -133,7 +141,10 @@ export abstract class QueueHost extends DurableObject<Env> {
   protected async change<T>(id: string, operation: Operation<T>): Promise<Outcome<T>> {
     const { engine } = this;
     if (!engine || !isUuidV7(id)) return { ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data };
-    return engine.write((now) => operation(engine.q, now));
+    return engine.write((now) => {
+      refuseLocked(engine.q, id);
+      return operation(engine.q, now);
+    });
   }
 
   /** The state to read from; undefined when the queue does not exist. */

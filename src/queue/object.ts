@@ -5,6 +5,7 @@
  */
 import { type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
+import { directoryObject } from '../routing/objects';
 import type { StepStart } from '../workflow/api';
 import type {
   DeadLetterRequest,
@@ -14,6 +15,7 @@ import type {
   QueueApi,
   QueueConfig,
   QueueEvent,
+  QueueSettings,
   QueueStats,
   QueueStatus,
   UniqueQuestion,
@@ -37,8 +39,9 @@ import { getMany } from './jobs/get-many';
 import { once } from './jobs/idempotency';
 import { deadLetterRow, deleteDeadLetter, type RedriveOptions, redrive } from './jobs/redrive';
 import type { IdempotencyKey, RememberedAnswer } from './operations/api';
+import type { QueueDefaults, SettingsChange } from './operations/config';
 import { deadLetters, list } from './operations/list';
-import { configure, type SettingsChange, setPaused } from './operations/settings';
+import { configure, setPaused, takeDefaults } from './operations/settings';
 import { emptyStats, stats } from './operations/stats';
 import { knownFingerprints } from './unique/keys';
 import { rivalsHere } from './unique/rivals';
@@ -63,7 +66,7 @@ export class QueueObject extends WorkersObject implements QueueApi {
     );
   }
 
-  async checkJobs(_queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
+  async checkJobs(queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
     const { engine } = this;
     if (!engine) return this.refusal(jobs) ?? { ok: true, value: undefined };
     return outcomeOf(() => checkJobs(engine.q, jobs, Date.now()));
@@ -110,7 +113,7 @@ export class QueueObject extends WorkersObject implements QueueApi {
   }
 
   async abortBatch(queue: string, batch: string): Promise<Outcome<void>> {
-    return this.write(queue, (q) => abortBatch(q, batch));
+    return this.write(queue, (q, now) => abortBatch(q, batch, now));
   }
 
   async batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>> {
@@ -191,10 +194,22 @@ export class QueueObject extends WorkersObject implements QueueApi {
   }
 
   async config(_queue: string): Promise<Outcome<QueueConfig>> {
-    return { ok: true, value: this.engine?.q.settings ?? {} };
+    return { ok: true, value: this.engine?.q.own ?? {} };
+  }
+
+  async settings(_queue: string): Promise<Outcome<QueueSettings>> {
+    const { engine } = this;
+    if (engine) return { ok: true, value: { own: engine.q.own, effective: engine.q.settings } };
+    const defaults = await directoryObject(this.env).queueDefaults();
+    return { ok: true, value: { own: {}, effective: defaults?.config ?? {} } };
   }
 
   async configure(queue: string, change: SettingsChange): Promise<Outcome<QueueConfig>> {
     return this.write(queue, (q) => configure(q, change));
+  }
+
+  async takeDefaults(_queue: string, defaults: QueueDefaults): Promise<Outcome<void>> {
+    await this.opened();
+    return this.writeIfExists((q) => takeDefaults(q, defaults)) ?? { ok: true, value: undefined };
   }
 }

@@ -6,18 +6,22 @@
  */
 import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
+import type { End } from '../job/retention';
 import type { RetryPolicy } from '../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { QueueConfig } from './api';
 import { CronTable } from './cron/table';
 import { EventLog } from './events';
 import { Limiters } from './limits/limiters';
+import { over, type QueueDefaults } from './operations/config';
 import type { Removal } from './operations/remove';
 import { ArchiveBuffer } from './storage/archive';
 import { CheckpointTable } from './storage/checkpoint-table';
 import { Depth } from './storage/depth';
 import { readPriorities, Scan } from './storage/lanes';
 import { LeaseTable } from './storage/leases';
+import { LockTable } from './storage/locks';
+import { MoveTable } from './storage/move-table';
 import { ProgressTable } from './storage/progress-table';
 import { readMeta, writeMeta } from './storage/schema';
 import { WorkflowOutbox } from './workflow/outbox';
@@ -38,6 +42,8 @@ export const DEFAULTS = {
 
 export class QueueState {
   readonly leases: LeaseTable;
+  /** Jobs of operations over several queues that are being decided. */
+  readonly locks: LockTable;
   readonly limiters: Limiters;
   readonly depth: Depth;
   readonly archive: ArchiveBuffer;
@@ -47,6 +53,8 @@ export class QueueState {
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
+  /** Dead letters on their way to another queue. */
+  readonly moves: MoveTable;
   /** How far workers that pull have read. */
   readonly pullScan = new Scan();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -59,6 +67,11 @@ export class QueueState {
   draining = false;
   /** The queue is being deleted. */
   removal?: Removal;
+  /** What this queue says itself. */
+  own: QueueConfig = {};
+  /** What the deployment says for all queues, as far as this one has heard. */
+  defaults: QueueDefaults | undefined;
+  /** What holds: its own settings over those of the deployment. */
   settings: QueueConfig = {};
   /** No waiting job expires before this: a lower bound. */
   nextExpiry = Number.POSITIVE_INFINITY;
@@ -88,6 +101,7 @@ export class QueueState {
     readonly variables: Record<string, string | undefined>,
   ) {
     this.leases = new LeaseTable(sql);
+    this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql);
     this.depth = new Depth(sql);
     this.archive = new ArchiveBuffer(sql);
@@ -96,6 +110,7 @@ export class QueueState {
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
     this.crons = new CronTable(sql);
+    this.moves = new MoveTable(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -121,10 +136,15 @@ export class QueueState {
     this.paused = (pause?.paused ?? false) || removal !== undefined;
     this.draining = pause?.draining ?? false;
     this.pausedChangedAt = pause?.at ?? this.createdAt;
-    this.settings = (meta.get('config') as QueueConfig | undefined) ?? {};
+    this.setSettings(
+      (meta.get('config') as QueueConfig | undefined) ?? {},
+      meta.get('defaults') as QueueDefaults | undefined,
+    );
+    this.moves.load(meta);
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
     this.workflows.load();
+    this.locks.load();
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
     this.depth.forget();
@@ -142,6 +162,13 @@ export class QueueState {
     this.nextExpiry = this.firstExpiry();
     this.wanted = Number.POSITIVE_INFINITY;
     this.workArrived = false;
+  }
+
+  /** Other settings hold from now on. */
+  setSettings(own: QueueConfig, defaults: QueueDefaults | undefined): void {
+    this.own = own;
+    this.defaults = defaults;
+    this.settings = over(own, defaults?.config);
   }
 
   private firstExpiry(): number {
@@ -232,9 +259,9 @@ export class QueueState {
     return resolveRetry(this.retryLayers(type, job));
   }
 
-  /** How long a job is kept after it ended in `state`, ms. */
-  retentionMs(state: 'completed' | 'discarded' | 'cancelled' | 'dead'): number {
-    if (state === 'dead') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
-    return this.settings.retention?.[state] ?? DEFAULTS.retention[state];
+  /** How long a job that does not say it itself is kept after it ended so, ms. */
+  retentionMs(end: End): number {
+    if (end === 'dead_letter') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
+    return this.settings.retention?.[end] ?? DEFAULTS.retention[end];
   }
 }

@@ -121,11 +121,7 @@ async function enqueueAtomically(
   const batch = reserved?.ticket ?? uuidv7();
   const coordinator = (groups[0] as BatchGroup).queue;
   const others = groups.slice(1).map(({ queue }) => queue);
-  const giveUp = async () => {
-    // The coordinator first: once it has given up, no queue can be told to commit. What cannot be told asks later.
-    await queueObject(env, coordinator).batchDecision(coordinator, batch);
-    await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(queue, batch)));
-  };
+  const giveUp = () => giveUpBatch(env, batch, coordinator, others);
   let receipts: Outcome<EnqueueReceipt>[];
   try {
     receipts = await inParallel(groups, ({ queue, jobs }) =>
@@ -156,17 +152,37 @@ async function enqueueAtomically(
     await giveUp();
     return { ok: true, value: earlier.jobs };
   }
-  // From here on the batch is accepted. Whoever is not reached now is told by the coordinator.
+  await tellCommitted(env, batch, coordinator, others);
+  return views;
+}
+
+/** Gives a batch up that may have been prepared. */
+export async function giveUpBatch(
+  env: Env,
+  batch: string,
+  coordinator: string,
+  others: readonly string[],
+): Promise<void> {
+  // The coordinator first: once it has given up, no queue can be told to commit. What cannot be told asks later.
+  await queueObject(env, coordinator).batchDecision(coordinator, batch);
+  await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(queue, batch)));
+}
+
+/** The coordinator has decided for the batch. Whoever is not reached now is told by it. */
+export async function tellCommitted(
+  env: Env,
+  batch: string,
+  coordinator: string,
+  others: readonly string[],
+): Promise<void> {
   const told = await Promise.allSettled(
     others.map(async (queue) => unwrap(await queueObject(env, queue).commitBatch(queue, batch))),
   );
   const confirmed = others.filter((_, at) => told[at]?.status === 'fulfilled');
-  if (confirmed.length > 0) {
-    await queueObject(env, coordinator)
-      .confirmBatch(coordinator, batch, confirmed)
-      .catch(() => undefined);
-  }
-  return views;
+  if (confirmed.length === 0) return;
+  await queueObject(env, coordinator)
+    .confirmBatch(coordinator, batch, confirmed)
+    .catch(() => undefined);
 }
 
 /** An error of one queue, its index turned from the place in the group into the place in the batch. */

@@ -1,6 +1,13 @@
 /** Schedules through the client: what is sent, when it is sent again, and that the server understands it. */
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import { ConflictError, type CronEntry, InvalidJobError, NotFoundError, TocsinClient } from '../../src/client';
+import {
+  ConflictError,
+  type CronEntry,
+  type CronGroupSummary,
+  InvalidJobError,
+  NotFoundError,
+  TocsinClient,
+} from '../../src/client';
 import { send, startEmpty } from '../http/client';
 import { freshName } from '../queue/support';
 import { errorAnswer, fakeQueue } from './harness';
@@ -47,9 +54,9 @@ describe('a schedule', () => {
 
   it('whose jobs would all have the same id is not sent', async () => {
     const { client, requests } = fakeQueue();
-    const job = { ...entry.job, options: { id: '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee' } };
+    const job = { ...entry.job, options: { id: '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee' } } as CronEntry['job'];
     await expect(client.cron.put({ ...entry, job })).rejects.toThrow(InvalidJobError);
-    await expect(client.cron.putGroup('g', [{ ...entry, job }])).rejects.toThrow(InvalidJobError);
+    await expect(client.cronGroups.put('g', [{ ...entry, job }])).rejects.toThrow(InvalidJobError);
     expect(requests).toEqual([]);
   });
 
@@ -104,6 +111,15 @@ describe('the server', () => {
     expect(await cron.put({ ...entry, job })).toMatchObject({ status: 'paused' });
     expect(await cron.resume('nightly')).toMatchObject({ enabled: true });
     expect(await cron.trigger('nightly')).toMatchObject({ type: 'report.build', args: [{ of: 'sales' }], queue });
+    expect(await cron.patch('nightly', { expression: '@hourly', limit: 3, job: { ...job, args: [2] } })).toMatchObject({
+      expression: '@hourly',
+      limit: 3,
+      args: [2],
+    });
+    expect(await cron.patch('nightly', { expression: '@daily', limit: null })).not.toHaveProperty('limit');
+    const { executions, skipped } = await cron.history('nightly', { limit: 5 });
+    expect(executions).toMatchObject([{ state: 'available', trigger: 'manual' }]);
+    expect(skipped).toEqual([]);
     const read = await cron.get('nightly');
     expect(read).toMatchObject({ run_count: 1, fire_count: 0 });
     expect(read.next_fires).toHaveLength(5);
@@ -112,18 +128,24 @@ describe('the server', () => {
   });
 
   it('keeps a group as it was declared last', async () => {
-    const { cron } = client;
+    const { cron, cronGroups } = client;
     const named = (name: string): CronEntry => ({ ...entry, name });
-    const first = await cron.putGroup('billing', [named('a'), named('b')], { timezone: 'Europe/Paris' });
+    const first = await cronGroups.put('billing', [named('a'), named('b')], { timezone: 'Europe/Paris' });
     expect(first).toMatchObject({ name: 'billing', created: ['a', 'b'], deleted: [] });
     expect(first.entries[0]).toMatchObject({ group: 'billing', timezone: 'Europe/Paris' });
-    const second = await cron.putGroup('billing', [{ ...named('b'), timezone: 'Europe/Paris' }, named('c')]);
+    const second = await cronGroups.put('billing', [{ ...named('b'), timezone: 'Europe/Paris' }, named('c')]);
     expect(second).toMatchObject({ created: ['c'], unchanged: ['b'], updated: [], deleted: ['a'] });
-    await expect(cron.putGroup('other', [named('c')])).rejects.toThrow(ConflictError);
+    await expect(cronGroups.put('other', [named('c')])).rejects.toThrow(ConflictError);
     await cron.put(named('loose'));
     const names: string[] = [];
     for await (const { name } of cron.list({ group: 'billing' })) names.push(name);
     expect(names.sort()).toEqual(['b', 'c']);
+    expect((await cronGroups.get('billing')).entries.map(({ name }) => name).sort()).toEqual(['b', 'c']);
+    const groups: CronGroupSummary[] = [];
+    for await (const group of cronGroups.list()) groups.push(group);
+    expect(groups).toEqual([{ name: 'billing', count: 2 }]);
+    await cronGroups.delete('billing');
+    await expect(cronGroups.get('billing')).rejects.toThrow(NotFoundError);
   });
 });
 

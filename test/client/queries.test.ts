@@ -67,6 +67,7 @@ describe('a request', () => {
     await expect(client.count({ state: [] })).rejects.toThrow(InvalidJobError);
     await expect(client.count({ where: { user_id: 1 } })).rejects.toThrow(InvalidJobError);
     await expect(client.count({ createdAfter: new Date(Number.NaN) })).rejects.toThrow(InvalidJobError);
+    // @ts-expect-error it starts at one time only
     await expect(client.patch('x', { delay: 1, delayUntil: 'x' })).rejects.toThrow(InvalidJobError);
     await expect(client.list({ ids: [] }).next()).rejects.toThrow(InvalidJobError);
     expect(requests).toEqual([]);
@@ -78,8 +79,8 @@ describe('a request', () => {
       if (++tries < 3) throw new Error('cut off');
       return Response.json({ stats: { depth: 1 } });
     });
-    expect((await client.stats('q')).depth).toBe(1);
-    for (const call of [() => client.count(), () => client.pause('q'), () => client.list().next()]) {
+    expect((await client.queues.stats('q')).depth).toBe(1);
+    for (const call of [() => client.count(), () => client.queues.pause('q'), () => client.list().next()]) {
       await expect(call()).rejects.toThrow(UnavailableError);
     }
   });
@@ -131,8 +132,8 @@ describe('against the queue', () => {
 
   it('pauses, resumes and counts', async () => {
     await client.enqueue('a.b', [], { queue });
-    expect(await client.pause(queue)).toEqual({ name: queue, paused: true, status: 'paused' });
-    expect(await client.stats(queue)).toMatchObject({ queue, depth: 1, dead: 0, available: 1, completed: 0 });
-    expect(await client.resume(queue)).toEqual({ name: queue, paused: false, status: 'active' });
+    expect(await client.queues.pause(queue)).toEqual({ name: queue, paused: true, status: 'paused' });
+    expect(await client.queues.stats(queue)).toMatchObject({ queue, depth: 1, dead: 0, available: 1, completed: 0 });
+    expect(await client.queues.resume(queue)).toEqual({ name: queue, paused: false, status: 'active' });
   });
 });

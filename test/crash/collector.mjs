@@ -1,5 +1,6 @@
 /** The small HTTP server on loopback to which the handler Worker reports its runs. */
 import { createServer } from 'node:http';
+import { briefly } from './identity.mjs';
 import { PUSH_TIMEOUT_MS } from './queues.mjs';
 
 export function startCollector(ledger) {
@@ -10,11 +11,12 @@ export function startCollector(ledger) {
     });
     request.on('error', () => undefined);
     request.on('end', () => {
-      const { token, attempt, started_at, outcome } = JSON.parse(text);
+      const { token, attempt, life, started_at, parent_results, outcome } = JSON.parse(text);
       if (request.url === '/start') {
-        ledger.addRun({ token, attempt, via: 'push', startedAt: Date.parse(started_at), leaseMs: PUSH_TIMEOUT_MS });
+        const run = { token, attempt, life, via: 'push', startedAt: Date.parse(started_at), leaseMs: PUSH_TIMEOUT_MS };
+        ledger.addRun({ ...run, ...(parent_results && { parents: briefly(parent_results) }) });
       } else {
-        ledger.endRun(token, attempt, outcome);
+        ledger.endRun({ token, attempt, life }, outcome);
       }
       response.end('{}');
     });

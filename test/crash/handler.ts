@@ -7,33 +7,54 @@ interface Plan {
   end: 'complete' | 'exhaust' | 'fatal';
   work_ms: number;
   hang_ms?: number;
+  /** The life of a redriven job in which it does not fail any more. */
+  saved_in?: number;
 }
 
-type Jobs = { 'push.work': [Plan] };
+type Jobs = { 'push.work': [Plan]; 'unique.work': [Plan] };
+
+/** Members of a delivered job that only this test looks at. */
+interface Delivered {
+  id: string;
+  args: [Plan];
+  meta: { cron_name?: string; cron_scheduled_at?: string; life?: number };
+  started_at?: string;
+  parent_results?: unknown[];
+}
 
 async function report(collector: string, path: string, body: Record<string, unknown>): Promise<void> {
   const response = await fetch(collector + path, { method: 'POST', body: JSON.stringify(body) });
   await response.text();
 }
 
+/** As `tokenOf` of `identity.mjs`. */
+function tokenOf({ id, args: [{ token }], meta }: Delivered): string {
+  return meta.cron_name === undefined ? token : `${token}@${meta.cron_scheduled_at ?? `by hand ${id}`}`;
+}
+
+async function work(given: unknown, { attempt, env }: { attempt: number; env: { COLLECTOR: string } }) {
+  const job = given as Delivered;
+  const [{ failures, end, work_ms, hang_ms, saved_in }] = job.args;
+  const token = tokenOf(job);
+  const life = job.meta.life ?? 0;
+  const run = { token, attempt, life };
+  const { started_at, parent_results } = job;
+  await report(env.COLLECTOR, '/start', { ...run, started_at, parent_results });
+  await scheduler.wait(attempt === 1 ? (hang_ms ?? work_ms) : work_ms);
+  const dies = end === 'exhaust' && (saved_in === undefined || life < saved_in);
+  if (dies || attempt <= failures) {
+    await report(env.COLLECTOR, '/end', { ...run, outcome: 'failure' });
+    throw new Error(`planned ${token} ${attempt}`);
+  }
+  if (end === 'fatal') {
+    await report(env.COLLECTOR, '/end', { ...run, outcome: 'fatal' });
+    throw new UnrecoverableError(`planned ${token} ${attempt}`);
+  }
+  await report(env.COLLECTOR, '/end', { ...run, outcome: 'success' });
+  return { token, attempt };
+}
+
 export default defineHandlers<Jobs, { COLLECTOR: string }>(
-  {
-    'push.work': async (job, { attempt, env }) => {
-      const [{ token, failures, end, work_ms, hang_ms }] = job.args;
-      const run = { token, attempt };
-      await report(env.COLLECTOR, '/start', { ...run, started_at: (job as { started_at?: string }).started_at });
-      await scheduler.wait(attempt === 1 ? (hang_ms ?? work_ms) : work_ms);
-      if (end === 'exhaust' || attempt <= failures) {
-        await report(env.COLLECTOR, '/end', { ...run, outcome: 'failure' });
-        throw new Error(`planned ${token} ${attempt}`);
-      }
-      if (end === 'fatal') {
-        await report(env.COLLECTOR, '/end', { ...run, outcome: 'fatal' });
-        throw new UnrecoverableError(`planned ${token} ${attempt}`);
-      }
-      await report(env.COLLECTOR, '/end', { ...run, outcome: 'success' });
-      return { token, attempt };
-    },
-  },
+  { 'push.work': work, 'unique.work': work },
   { log: () => undefined },
 );

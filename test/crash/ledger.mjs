@@ -4,7 +4,10 @@
  */
 
 export class Ledger {
-  /** token → { token, queue, type, plan, maxAttempts, onExhaustion, notBefore?, relative?, parked, pending, chosenId? } */
+  /**
+   * token → { token, queue, type, plan, maxAttempts, onExhaustion, notBefore?, relative?, parked, pending, chosenId? }.
+   * Jobs of a subject also have its name as `origin`, and who else may cancel them as `cancelledBy`.
+   */
   jobs = new Map();
   /** { tokens, outcome: 'accepted' | 'unknown' | 'refused' | 'unsent', ids? } */
   enqueues = [];
@@ -14,8 +17,28 @@ export class Ledger {
   reports = [];
   /** { token, kind: 'cancel' | 'activate', outcome } */
   changes = [];
+  /** { id, tree, outcome, sentAt, answeredAt, cancels: [{ outcome, sentAt, answeredAt }] } */
+  workflows = [];
+  /** { name, queue, expression, intervalMs, overlap, missed, maxCatchup, fingerprint?, outcome, sentAt, answeredAt, job } */
+  crons = [];
+  /** { name, kind: 'pause' | 'resume' | 'declare' | 'trigger', outcome, sentAt, answeredAt, jobId? } */
+  cronChanges = [];
+  /** { token, fingerprint, conflict, outcome: as of enqueues | 'rejected' | 'ignored', existing?, sentAt, answeredAt } */
+  uniques = [];
+  /** What a last enqueue of each fingerprint was told: { fingerprint, status, existing?, answer } */
+  fresh = [];
+  /** { queue, kind: 'pause' | 'resume', outcome, sentAt, answeredAt } */
+  pauses = [];
+  /** { token, id, life, outcome, sentAt, answeredAt } */
+  redrives = [];
+  /** { token, change: { priority, tags }, outcome } in order */
+  patches = [];
+  /** { campaign, operation?, outcome, sentAt, answeredAt } */
+  bulks = [];
   /** Moments at which the server was killed. */
   kills = [];
+  /** When there was no server: { from, until }. */
+  downs = [];
   /** { tokens, dueAt, deadline, late: [tokens] } */
   quiet = [];
   /** Queues left alone at the end: { since, touchedAt }. */
@@ -49,13 +72,13 @@ export class Ledger {
   addRun(run) {
     const entry = { ...run, seenAt: Date.now(), beats: [] };
     this.runs.push(entry);
-    this.#runs.set(`${run.token} ${run.attempt}`, entry);
+    this.#runs.set(keyOf(run), entry);
     this.lastRunAt = entry.seenAt;
     return entry;
   }
 
-  endRun(token, attempt, outcome) {
-    const run = this.#runs.get(`${token} ${attempt}`);
+  endRun({ token, attempt, life }, outcome) {
+    const run = this.#runs.get(keyOf({ token, attempt, life }));
     if (!run) {
       this.unexpected.push(`a run ended that never started: ${token}, attempt ${attempt}`);
       return;
@@ -63,7 +86,7 @@ export class Ledger {
     run.outcome = outcome;
     run.endedAt = Date.now();
     this.lastRunAt = run.endedAt;
-    const last = outcome === 'failure' && attempt >= this.jobs.get(token).maxAttempts;
+    const last = outcome === 'failure' && attempt >= this.jobs.get(token)?.maxAttempts;
     if (outcome === 'success' || outcome === 'fatal' || last) this.settle(token);
     for (const watcher of this.#watchers) watcher(token, outcome);
   }
@@ -99,8 +122,10 @@ export class Ledger {
     return [...missing];
   }
 
+  /** All that is noted, as plain data. */
   toJSON() {
-    const { jobs, enqueues, runs, reports, changes, kills, quiet, untouched, audits, unexpected } = this;
-    return { jobs: [...jobs.values()], enqueues, runs, reports, changes, kills, quiet, untouched, audits, unexpected };
+    return { ...this, jobs: [...this.jobs.values()] };
   }
 }
+
+const keyOf = ({ token, attempt, life = 0 }) => `${token} ${life} ${attempt}`;

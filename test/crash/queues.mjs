@@ -11,16 +11,30 @@ export const QUIET_QUEUE = 'push-quiet';
 /** Gets its first jobs a moment before the last crash: what wakes it afterwards was stored with them. */
 export const LAST_QUEUE = 'push-last';
 
-/** `push`: only handlers work here; `pull`: only workers do; `mixed`: both. */
+/** Of single jobs, batches and workflows. `push`: only handlers work here; `pull`: only workers do; `mixed`: both. */
 export const QUEUES = { 'push-a': 'push', 'push-b': 'push', 'pull-a': 'pull', 'pull-b': 'pull', mixed: 'mixed' };
-/** All of them, for the audits. */
-export const ALL = [...Object.keys(QUEUES), QUIET_QUEUE, LAST_QUEUE];
-export const PULLED = Object.keys(QUEUES).filter((name) => QUEUES[name] !== 'push');
-export const PUSHED = Object.keys(QUEUES).filter((name) => QUEUES[name] === 'push');
+/** Of cron entries. */
+export const CRON_QUEUES = { 'cron-push': 'push', 'cron-pull': 'pull' };
+/** Of unique jobs, all of one type: the queue decides who works. */
+export const UNIQUE_QUEUES = { 'unique-push': 'push', 'unique-pull': 'pull', 'unique-more': 'pull' };
+/** Where operators are at work: they pause, redrive, change and cancel. */
+export const OPS_QUEUES = { 'ops-push': 'push', 'ops-pull': 'pull' };
 
-/** The server's `HANDLERS`: one queue gets batches, the other one job to a call; elsewhere the type decides. */
+/** All of them, by the way their jobs are run. */
+export const KINDS = {
+  ...{ ...QUEUES, ...CRON_QUEUES, ...UNIQUE_QUEUES, ...OPS_QUEUES },
+  ...{ [QUIET_QUEUE]: 'push', [LAST_QUEUE]: 'push' },
+};
+/** All of them, for the audits. */
+export const ALL = Object.keys(KINDS);
+export const PULLED = ALL.filter((name) => KINDS[name] !== 'push');
+/** Where only handlers work: everything that is due there happens although nobody asks for it. */
+export const PUSHED = ALL.filter((name) => KINDS[name] === 'push');
+
+/** The server's `HANDLERS`: some queues get batches, others one job to a call; elsewhere the type decides. */
 export const HANDLERS = {
   'push-a/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS },
   'push-b/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS, payload: 'envelope' },
+  'unique-push/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS },
   'push.*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS, batch_size: 5 },
 };

@@ -6,25 +6,39 @@
  * Each round is load, SIGKILL, restart. In some rounds nobody sends a request after the restart, and what is due must
  * happen all the same. In the end everything is drained, the server is killed once more, and the checker judges.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { audit, get } from './audit.mjs';
-import { check } from './check.mjs';
 import { Client, Gate } from './client.mjs';
 import { startCollector } from './collector.mjs';
 import { Ledger } from './ledger.mjs';
-import { Planner } from './plan.mjs';
-import { enqueue, produce, spread } from './producers.mjs';
-import { ALL, LAST_QUEUE, PUSH_GRACE_MS, PUSH_TIMEOUT_MS, PUSHED, QUIET_QUEUE } from './queues.mjs';
+import { declareAll, pauseAll, schedule } from './load/cron.mjs';
+import { enqueue, produce, spread } from './load/jobs.mjs';
+import { campaign, cancelCampaign, operate, resumeAll } from './load/operators.mjs';
+import { Planner } from './load/plan.mjs';
+import { compete, enqueueFresh, single } from './load/unique.mjs';
+import { work } from './load/workers.mjs';
+import { orchestrate, startWorkflow } from './load/workflows.mjs';
+import { ALL, LAST_QUEUE, OPS_QUEUES, PUSH_GRACE_MS, PUSH_TIMEOUT_MS, PUSHED, QUIET_QUEUE } from './queues.mjs';
 import { Random } from './random.mjs';
+import { report } from './report.mjs';
 import { freePort, Server } from './server.mjs';
-import { work } from './workers.mjs';
 
-const PRODUCERS = 5;
-const WORKERS = 8;
+/** Who makes work, by name: how many of them, and what each does. */
+const ACTORS = {
+  producer: [4, produce],
+  workflows: [2, orchestrate],
+  cron: [1, schedule],
+  unique: [4, compete],
+  campaign: [1, campaign],
+  ...Object.fromEntries(
+    Object.keys(OPS_QUEUES).map((name) => [name, [1, (world, random) => operate(world, random, name)]]),
+  ),
+};
+const WORKERS = 10;
 /** Every so many rounds nobody touches the server after its restart. */
 const QUIET_EVERY = 4;
 /** Something due is late after this, ms: the alarm stands by for at most a second, then runs go through. */
@@ -52,6 +66,8 @@ const collector = await startCollector(ledger);
 const port = Number(values.port) || (await freePort());
 const server = new Server({ directory, port, collector: collector.address().port });
 const client = new Client({ port, gate, unexpected: (message) => ledger.unexpected.push(message) });
+/** Campaigns that can be cancelled. */
+const ready = [];
 const phase = { producing: true, working: true, calm: false, round: 0 };
 
 process.once('exit', () => server.killNow());
@@ -59,16 +75,34 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () =>
 
 /** What an actor sees of all this. */
 const world = (name, isOver) => ({
-  ...{ ledger, client, gate, isOver, takenIds: [], recent: [], calm: () => phase.calm },
+  ...{ ledger, client, gate, isOver, ready, takenIds: [], recent: [], calm: () => phase.calm },
   planner: new Planner(ledger, `${values.seed}-${name}`),
 });
 
-async function crash(withinMs = 60) {
+/** Kills the server, and starts it again on the same storage. */
+async function crash({ withinMs = 60, downMs = 0, burst = [] } = {}) {
   gate.close();
   await delay(random.int(0, withinMs));
   ledger.kills.push(Date.now());
   await server.kill();
+  const down = { from: Date.now() };
   client.reset();
+  await Promise.all(burst);
+  await delay(downMs);
+  down.until = Date.now();
+  ledger.downs.push(down);
+  await server.start();
+}
+
+/** Sends things that take more than one step, all at once and whatever the gate says: the server dies amid them. */
+function sendBurst(host) {
+  const some = (most, send) => Array.from({ length: random.int(0, most) }, () => send(host, random, true));
+  return [
+    ...some(8, spread),
+    ...some(4, startWorkflow),
+    ...some(4, single),
+    ...(random.chance(0.7) ? [cancelCampaign(host, random)] : []),
+  ];
 }
 
 /** Delayed jobs are accepted, the server dies, and nobody asks for anything until they have run. */
@@ -86,7 +120,6 @@ async function quietRound(host) {
   const { entry } = await enqueue(host, bodies, { direct: true });
   const dueAt = Date.now() + waitMs;
   await crash();
-  await server.start();
   if (entry.outcome !== 'accepted') return;
   const deadline = dueAt + QUIET_LIMIT_MS;
   const late = await ledger.succeeded(entry.tokens, deadline);
@@ -104,8 +137,7 @@ async function lastCrash(host) {
     }),
   );
   await enqueue(host, bodies, { direct: true });
-  await crash(0);
-  await server.start();
+  await crash({ withinMs: 0 });
 }
 
 /** Leaves the server alone until every push that a crash cut off has been made good. */
@@ -117,22 +149,22 @@ async function leaveAlone() {
   ledger.untouched = { queues: [...PUSHED, QUIET_QUEUE, LAST_QUEUE], since, touchedAt: Date.now() };
 }
 
-/** Lets workers finish what is left. */
-async function drain() {
-  const end = Date.now() + DRAIN_LIMIT_MS;
+/** Lets everyone finish what they are at, and workers what is left. */
+async function drain(producing) {
   gate.open();
+  await producing;
+  const end = Date.now() + DRAIN_LIMIT_MS;
   for (let left; ; await delay(200)) {
-    left = 0;
+    left = (await get(client, '/workflows?state=running&limit=1')).total;
     for (const queue of ALL) {
       const { stats } = await get(client, `/queues/${queue}/stats`);
       left += stats.available + stats.active + stats.retryable;
       const soon = new Date(Date.now() + 600_000).toISOString();
-      const { jobs } = await get(client, `/jobs?queue=${queue}&state=scheduled&limit=200`);
-      left += jobs.filter(({ scheduled_at }) => scheduled_at < soon).length;
+      left += (await get(client, `/jobs/count?queue=${queue}&state=scheduled&scheduled_before=${soon}`)).count;
     }
     if (left === 0) return;
     if (Date.now() > end) {
-      ledger.unexpected.push(`${left} jobs were not done after ${DRAIN_LIMIT_MS} ms without faults`);
+      ledger.unexpected.push(`${left} jobs and workflows were not done after ${DRAIN_LIMIT_MS} ms without faults`);
       return;
     }
   }
@@ -141,33 +173,20 @@ async function drain() {
 async function run() {
   say(`seed ${values.seed}, ${rounds} rounds, port ${port}, ${directory}`);
   const host = world('host', () => true);
-  const actors = [];
-  for (let n = 0; n < PRODUCERS; n++) {
-    const name = `producer-${n}`;
-    actors.push(
-      produce(
-        world(name, () => !phase.producing),
-        new Random(values.seed, name),
-      ),
-    );
-  }
-  for (let n = 0; n < WORKERS; n++) {
-    const name = `worker-${n}`;
-    actors.push(
-      work(
-        world(name, () => !phase.working),
-        new Random(values.seed, name),
-        name,
-      ),
-    );
-  }
-  const ended = Promise.all(actors);
-  ended.catch((error) => {
+  await server.start();
+  await declareAll(host, `${values.seed}-cron`);
+  const begin = (name, act, isOver) => act(world(name, isOver), new Random(values.seed, name), name);
+  const all = Object.entries(ACTORS).flatMap(([name, [number, act]]) =>
+    Array.from({ length: number }, (_, n) => begin(`${name}-${n}`, act, () => !phase.producing)),
+  );
+  const workers = Array.from({ length: WORKERS }, (_, n) => begin(`worker-${n}`, work, () => !phase.working));
+  const producing = Promise.all(all);
+  const working = Promise.all(workers);
+  Promise.all([producing, working]).catch((error) => {
     console.error(error);
     process.exit(2);
   });
 
-  await server.start();
   for (phase.round = 1; phase.round <= rounds; phase.round++) {
     gate.open();
     const loadMs = phase.round > 1 && random.chance(0.25) ? random.int(0, 400) : random.int(1_000, 6_000);
@@ -175,10 +194,8 @@ async function run() {
     if (phase.round % QUIET_EVERY === 2) {
       await quietRound(host);
     } else {
-      const burst = random.chance(0.7) ? Array.from({ length: random.int(2, 10) }, () => spread(host, random)) : [];
-      await crash();
-      await Promise.all(burst);
-      await server.start();
+      const downMs = phase.round % 3 === 0 || random.chance(0.2) ? random.int(1_500, 4_500) : 0;
+      await crash({ downMs, burst: random.chance(0.7) ? sendBurst(host) : [] });
     }
     const { enqueues, runs } = ledger;
     say(`round ${phase.round}: killed after ${loadMs} ms; ${enqueues.length} enqueues, ${runs.length} runs so far`);
@@ -186,45 +203,19 @@ async function run() {
 
   phase.producing = false;
   phase.calm = true;
+  await pauseAll(host);
+  await resumeAll(host);
   await lastCrash(host);
   await leaveAlone();
   say('left alone; now the audit of what nobody touched, and the rest of the work');
-  await drain();
+  await drain(producing);
   phase.working = false;
-  await ended;
-  ledger.audits.push(await audit(client, new Random(values.seed, 'audit')));
+  await working;
+  const look = () => audit(client, new Random(values.seed, 'audit'), ledger);
+  ledger.audits.push(await look());
   await crash();
-  await server.start();
-  ledger.audits.push(await audit(client, new Random(values.seed, 'audit')));
-}
-
-/** Prints the figures, and in case of a failure what shows it. Answers whether all is well. */
-function report(failure) {
-  const { violations, counts } = check(JSON.parse(JSON.stringify(ledger)));
-  for (const [name, figures] of Object.entries(counts)) {
-    const text =
-      typeof figures === 'number'
-        ? figures
-        : Object.entries(figures)
-            .map(([key, n]) => `${key} ${n}`)
-            .join(', ');
-    console.log(`  ${name}: ${text}`);
-  }
-  console.log(`  requests: ${client.calls}`);
-  if (failure === undefined && violations.length === 0) return true;
-  if (failure) console.error(`\nThe test broke off in round ${phase.round}:`, failure);
-  const rules = new Map(violations.map(({ rule }) => [rule, []]));
-  for (const violation of violations) rules.get(violation.rule).push(violation);
-  for (const [rule, list] of rules) console.error(`${list.length} × ${rule}`);
-  for (const list of rules.values()) {
-    for (const { rule, message, evidence } of list.slice(0, 3)) {
-      console.error(`\n[${rule}] ${message}\n${JSON.stringify(evidence, null, 1)?.slice(0, 4_000) ?? ''}`);
-    }
-  }
-  writeFileSync(join(directory, 'ledger.json'), JSON.stringify({ seed: values.seed, rounds, ...ledger.toJSON() }));
-  writeFileSync(join(directory, 'violations.json'), JSON.stringify(violations));
-  console.error(`\nseed ${values.seed}, ${rounds} rounds. Storage, log and ledger are kept in ${directory}`);
-  return false;
+  ledger.audits.push(await look());
+  await enqueueFresh(host, random);
 }
 
 let failure;
@@ -236,7 +227,8 @@ try {
 await server.kill();
 collector.close();
 collector.closeAllConnections();
-const well = report(failure);
+const { seed } = values;
+const well = report({ ledger, seed, rounds, directory, failure, round: phase.round, requests: client.calls });
 if (well) {
   rmSync(directory, { recursive: true, force: true });
   say('all promises were kept');

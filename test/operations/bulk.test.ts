@@ -144,8 +144,6 @@ describe('by ids', () => {
       expect(answer.body.cancelled ?? 0).toBe(0);
     }
     expect(await state(ids[0] as string)).toBe('available');
-    const [elsewhere] = [await enqueue(`${queue}-b`)];
-    expect((await post('/jobs/bulk/cancel', { job_ids: [ids[0], elsewhere], atomicity: 'atomic' })).status).toBe(422);
     const job_ids = [ids[0], ids[2], ids[0]];
     const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
     expect(answer).toMatchObject({ status: 200, body: { cancelled: 2, skipped: 1 } });
@@ -255,8 +253,6 @@ describe('operators', () => {
     expect(body.items).toEqual([expect.objectContaining({ id, priority: 2, state: 'available' })]);
     expect(body.items?.[0]).not.toHaveProperty('args');
     expect(body.pagination).toMatchObject({ total: 1, page: 1, per_page: 5 });
-    expect((await call('GET', '/ojs/v1/admin/jobs?sort=priority')).status).toBe(422);
-    expect((await call('GET', '/ojs/v1/admin/jobs?order=up')).status).toBe(400);
     expect((await call('PATCH', `/ojs/v1/admin/jobs/${id}`, { priority: 9 })).body.job).toMatchObject({ priority: 9 });
   });
 

@@ -255,6 +255,27 @@ describe('a report about an attempt that is over', () => {
     });
   });
 
+  it('is answered in the transaction in which the job completes as it is after it', async () => {
+    const queue = new TestQueue();
+    const [id, other] = [await second(queue, 'nack'), await queue.add()];
+    await queue.claim({ worker_id: 'w3' });
+    const { name } = queue;
+    const [first, again, late, failed, cancelled] = await queue.inside(({ instance }) => {
+      const ack = (job_id: string, attempt: number) => instance.ack(name, { job_id, attempt });
+      return Promise.all([
+        ack(id, 2),
+        ack(id, 2),
+        ack(id, 1),
+        instance.nack(name, { job_id: id, attempt: 1, error: { message: 'late' } }),
+        instance.cancel(name, id),
+        ack(other, 1),
+      ]);
+    });
+    expect(first).toMatchObject({ value: { record: { id, state: 'completed', attempt: 2 } } });
+    expect(again).toEqual(first);
+    for (const refused of [late, failed, cancelled]) expect(refusal(refused)).toMatchObject({ status: 409 });
+  });
+
   it('told again is answered with the stored outcome when it names its attempt, and refused when it names none', async () => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(2, 1000) });

@@ -2,22 +2,23 @@
 import { Hono } from 'hono';
 import { readConfig } from '../../config';
 import { type Envelope, renderJob } from '../../job/envelope/render';
-import { unsupported, unwrap } from '../../job/errors';
-import type { BulkAction } from '../../queue/operations/api';
+import { unwrap } from '../../job/errors';
+import type { JobView } from '../../job/record';
+import { type BulkAction, SORT_KEYS, type SortKey } from '../../queue/operations/api';
 import { withJob } from '../../routing/locate';
 import { knownQueues } from '../../routing/objects';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { deadLetters } from '../dead-letter-bulk';
 import { deadLetterStats } from '../dead-letter-list';
-import { filterFromBody, filterFromQuery } from '../filter';
+import { filterFromQuery } from '../filter';
 import { listJobs } from '../job-list';
 import { patchJob } from '../job-patch';
-import { bulkSummary, locationOf, unconfirmed } from '../operation-answers';
-import { operate, patience } from '../operations';
+import { bulkSummary, operateByFilter, unconfirmed } from '../operation-answers';
 import { pagination, readPaging } from '../pagination';
 import { oneOf, textParam } from '../query';
 import { json } from '../respond';
+import { listSorted } from '../sorted-list';
 import { deadLetterPage, retryDeadLetter } from './dead-letter';
 
 /** Routes below `/ojs/v1/admin`. They stand before those of single jobs. */
@@ -47,18 +48,20 @@ export function adminBulkRoutes(): Hono<AppEnv> {
 /** A page of jobs without what they carry. */
 async function listForOperators(c: AppContext): Promise<Response> {
   const paging = readPaging(c, 'page');
-  const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], ['created_at', 'scheduled_at', 'priority'], 'sort')?.[0];
-  const order = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0];
-  if (sort !== 'created_at' || order !== 'desc') {
-    throw unsupported('Jobs are listed by created_at, newest first; narrow the list with a filter.', {
-      field: sort === 'created_at' ? 'order' : 'sort',
-    });
-  }
+  const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], SORT_KEYS, 'sort')?.[0] as SortKey;
+  const descending = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0] === 'desc';
   const { filter, queues } = filterFromQuery(c, Date.now());
-  const page = await listJobs(c.env, { queues: queues ?? (await knownQueues(c.env)), filter }, paging);
+  const wanted = { queues: [...new Set(queues ?? (await knownQueues(c.env)))], filter };
   const { retryVariables } = readConfig(c.env);
+  const render = (view: JobView) => summaryOf(renderJob(view, retryVariables));
+  if (sort !== 'created_at' || !descending) {
+    const { items, total } = await listSorted(c.env, wanted, { sort, descending }, paging, render);
+    const hasMore = total > paging.offset + paging.limit;
+    return json(c, { items, total, pagination: pagination(paging, total, hasMore, null) });
+  }
+  const page = await listJobs(c.env, wanted, paging);
   return json(c, {
-    items: page.jobs.map((view) => summaryOf(renderJob(view, retryVariables))),
+    items: page.jobs.map(render),
     total: page.total,
     ...(page.atLeast && { total_is_exact: false }),
     pagination: pagination(paging, page.total, page.hasMore, page.nextCursor),
@@ -74,7 +77,6 @@ function summaryOf(envelope: Envelope): Envelope {
 async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
   const body = await readBody(c);
   if (body.confirm !== true) throw unconfirmed();
-  const { filter, queues } = filterFromBody(body.filter, Date.now());
-  const summary = await operate(c.env, action, filter, queues, patience(c));
-  return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, locationOf(summary));
+  const { summary, headers } = await operateByFilter(c, action, body);
+  return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, headers);
 }

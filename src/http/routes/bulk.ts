@@ -4,13 +4,14 @@ import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
 import type { BulkItem } from '../../queue/operations/api';
+import { actOnAll, actOnEach } from '../act-on-ids';
 import { readAtomicity } from '../atomicity';
-import { MAX_BATCH_BYTES, readBody } from '../body';
+import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import { enqueueBulk } from '../bulk-enqueue';
 import type { AppContext, AppEnv } from '../context';
-import { filterFromBody } from '../filter';
-import { continuation, locationOf, statusOf } from '../operation-answers';
-import { actOnIds, findOperation, type OperationSummary, operate, patience } from '../operations';
+import { beginKeyed, REPLAYED } from '../idempotency';
+import { continuation, operateByFilter, statusOf } from '../operation-answers';
+import { findOperation, type OperationSummary, patience } from '../operations';
 import { json } from '../respond';
 
 /** Action → the counter that says how many jobs it was done to. */
@@ -29,10 +30,10 @@ export function bulkRoutes(): Hono<AppEnv> {
         throw invalidRequest('filter', 'Name the jobs by job_ids or by filter, not both.');
       }
       const atomic = readAtomicity(body) === 'atomic';
-      if (body.job_ids !== undefined) return byIds(c, action, readIds(body.job_ids), atomic);
+      if (body.job_ids !== undefined) return byIds(c, action, body, atomic);
       if (atomic) throw invalidRequest('atomicity', 'All or nothing is offered for job_ids only.');
-      const { filter, queues } = filterFromBody(body.filter, Date.now());
-      return answer(c, action, await operate(c.env, action, filter, queues, patience(c)));
+      const { summary, headers } = await operateByFilter(c, action, body);
+      return answer(c, action, summary, headers);
     });
   }
   routes.get('/jobs/bulk/:id', async (c) => {
@@ -53,8 +54,15 @@ function readIds(value: unknown): string[] {
   throw invalidRequest('job_ids', 'job_ids must name at least one job.');
 }
 
-async function byIds(c: AppContext, action: keyof typeof COUNTERS, ids: string[], atomic: boolean): Promise<Response> {
-  const { items, applied } = await actOnIds(c.env, action, ids, atomic);
+async function byIds(
+  c: AppContext,
+  action: keyof typeof COUNTERS,
+  body: JsonObject,
+  atomic: boolean,
+): Promise<Response> {
+  const ids = readIds(body.job_ids);
+  const keyed = await beginKeyed(c, body);
+  const { items, applied } = await (atomic ? actOnAll : actOnEach)(c.env, action, ids, keyed);
   const counter = COUNTERS[action];
   const word = (item: BulkItem) => {
     if (item.status !== 'done') return { status: item.status, reason: item.reason };
@@ -67,14 +75,20 @@ async function byIds(c: AppContext, action: keyof typeof COUNTERS, ids: string[]
     c,
     { total_matched: ids.length, [counter]: count(counter), skipped: count('skipped'), failed, items: rendered },
     applied ? (failed > 0 ? 207 : 200) : 422,
+    applied && keyed?.operation.replayed ? REPLAYED : {},
   );
 }
 
-function answer(c: AppContext, action: keyof typeof COUNTERS, summary: OperationSummary): Response {
+function answer(
+  c: AppContext,
+  action: keyof typeof COUNTERS,
+  summary: OperationSummary,
+  headers: Record<string, string>,
+): Response {
   const { matched, succeeded, skipped, failed, errors } = summary;
   const items = errors.map(({ job_id, error }, index) => ({ index, job_id, status: 'failed', reason: error }));
   const counts = { total_matched: matched, [COUNTERS[action]]: succeeded, skipped, failed, items };
-  return json(c, { ...counts, ...continuation(summary) }, statusOf(summary), locationOf(summary));
+  return json(c, { ...counts, ...continuation(summary) }, statusOf(summary), headers);
 }
 
 function progressOf(summary: OperationSummary): Record<string, unknown> {

@@ -46,15 +46,13 @@ export function deadLetterRoutes(): Hono<AppEnv> {
   return routes;
 }
 
-/** Gives a dead letter another life. */
+/** Gives a dead letter another life, in its queue or in the one that the override names. */
 export async function retryDeadLetter(c: AppContext, id: string): Promise<Response> {
   const override = readOverride((await readOptionalBody(c)) ?? {});
   const view = unwrap(
     await withJob(c.env, id, (queue, name) => {
-      if (override?.queue !== undefined && override.queue !== name) {
-        throw unsupported('A dead letter cannot move to another queue yet.', { field: 'override.queue' });
-      }
-      const { queue: _, ...change } = override ?? {};
+      const { queue: target, ...change } = override ?? {};
+      if (target !== undefined && target !== name) return queue.moveDeadLetter(name, id, { target, override: change });
       return queue.redrive(name, id, { deadLetterOnly: true, ...(override && { override: change }) });
     }),
   );

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../queue/api';
-import { modeOf } from '../../queue/operations/settings';
+import { modeOf, withBuiltIns } from '../../queue/operations/settings';
 import { directoryObject, inParallel, queueNameIn, queueObject } from '../../routing/objects';
 import { readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
@@ -50,7 +50,12 @@ export function queueRoutes(): Hono<AppEnv> {
 
   routes.get('/queues/:name/config', async (c) => {
     const name = queueNameIn(c.req.param('name'));
-    return json(c, { name, config: renderQueueConfig(unwrap(await queueObject(c.env, name).config(name))) });
+    const { own, effective } = unwrap(await queueObject(c.env, name).settings(name));
+    return json(c, {
+      name,
+      config: renderQueueConfig(own),
+      effective: renderQueueConfig(withBuiltIns(effective)),
+    });
   });
 
   routes.put('/queues/:name/config', async (c) => {

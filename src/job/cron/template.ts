@@ -12,6 +12,7 @@ const FLAT_OPTIONS = [
   'max_attempts',
   'unique',
   'rate_limit',
+  'retention',
   'tags',
   'meta',
 ] as const;

@@ -7,6 +7,7 @@ import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge, unsupported }
 import { isUuidV7 } from '../ids';
 import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
+import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
 import { formatInstant, parseInstant } from '../time';
 import { fingerprintOf, readUnique, type UniqueRequest } from '../unique';
@@ -67,6 +68,7 @@ const OPTIONS = [
   'max_attempts',
   'unique',
   'rate_limit',
+  'retention',
   'tags',
   'pending',
   'meta',
@@ -201,6 +203,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     ...given('expires_at_written', expiresAtWritten),
     ...given('unique', policyAsWritten),
     ...given('rate_limit', limitsAsWritten),
+    ...given('retention', members.option('retention', readRetention)),
     ...given('tags', members.option('tags', readTags)),
     ...given('schema', members.top('schema', readSchema)),
     ...given('version', members.top('version', readVersion)),

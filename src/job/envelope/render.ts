@@ -38,6 +38,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     visibility_timeout_ms: written.visibility_timeout_ms,
     unique: written.unique,
     rate_limit: written.rate_limit,
+    retention: written.retention,
     tags: written.tags,
     schema: written.schema,
     version: written.version,

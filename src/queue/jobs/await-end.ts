@@ -51,6 +51,6 @@ function pruned(jobId: string) {
     message: `Job ${jobId} has ended and nothing of it is kept.`,
     retryable: false,
     details: { job_id: jobId },
-    hint: 'The queue keeps ended jobs for no time at all; raise its retention to read their results.',
+    hint: 'Such jobs are kept for no time at all; raise the retention of the job or its queue to read their results.',
   }).data;
 }

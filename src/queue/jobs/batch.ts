@@ -7,74 +7,36 @@
  * The decision is one row of the coordinator, written in the transaction that makes its own jobs real: from then on the
  * batch is accepted. Whoever drove it may die at any point: a queue that holds jobs asks the coordinator after a while,
  * and an undecided batch is then decided against; the coordinator tells the others of its decision until each has heard.
+ *
+ * Operations on jobs that exist go the same way: what preparing locks (`operations/across.ts`) is acted on by the commit.
  */
 import { unavailable } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { NewJob } from '../../job/record';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from '../api';
 import { learn, nowWaits, place, policyOf } from '../limits/admit';
+import { abortBulk, commitBulk } from '../operations/across';
 import type { RememberedAnswer } from '../operations/api';
 import type { QueueState } from '../state';
 import { type JobRow, recordOf, STATE } from '../storage/rows';
 import { forgetRow, remember } from '../unique/keys';
 import { cancelKey, existingJob } from '../unique/rivals';
 import { checkRoom, isBounded, shedSurplus } from './backpressure';
+import {
+  CHECK_AFTER_MS,
+  type Decision,
+  type Fate,
+  forgetBatch,
+  type Held,
+  type Role,
+  readBatch,
+  writeBatch,
+} from './batch-table';
 import { announce, arrivalOf, dueAtOf, planJobs, writeRow } from './enqueue';
 import { recallAnswer, rememberAnswer } from './idempotency';
 
-/** A batch that nobody has finished is looked into after this long, ms. */
-export const CHECK_AFTER_MS = 10_000;
-
 /** A decision against a batch is remembered this long, so that a driver that comes late is refused; ms. */
 const REMEMBER_ABORT_MS = 24 * 3_600_000;
-
-interface Fate {
-  key: number;
-  dueAt: number;
-  pending: boolean;
-  /** Jobs that this one replaces. They are cancelled when it becomes real, not before. */
-  replaces?: number[];
-  /** It is replaced itself, by a later entry in another queue. */
-  superseded?: boolean;
-}
-
-interface Held {
-  coordinator: string;
-  /** Keys of the rows, and what becomes of each. */
-  jobs: Fate[];
-}
-
-interface Decision {
-  committed: boolean;
-  /** Queues that have not confirmed yet. */
-  untold: string[];
-}
-
-type Role = 'participant' | 'coordinator';
-
-function readBatch<T>(q: QueueState, batch: string, role: Role): T | undefined {
-  const row = q.sql
-    .exec<{ data: string }>('SELECT data FROM batches WHERE batch = ? AND role = ?', batch, role)
-    .toArray()[0];
-  return row && (JSON.parse(row.data) as T);
-}
-
-function writeBatch(q: QueueState, batch: string, role: Role, data: Held | Decision, checkAt: number): void {
-  q.sql
-    .exec(
-      'INSERT OR REPLACE INTO batches (batch, role, data, check_at) VALUES (?, ?, ?, ?)',
-      batch,
-      role,
-      JSON.stringify(data),
-      checkAt,
-    )
-    .toArray();
-  q.wake(checkAt);
-}
-
-function forget(q: QueueState, batch: string, role: Role): void {
-  q.sql.exec('DELETE FROM batches WHERE batch = ? AND role = ?', batch, role).toArray();
-}
 
 /** Checks this queue's share of a batch and holds it. @throws {ApiError} as enqueue does; then nothing was written */
 export function prepareBatch(
@@ -134,7 +96,7 @@ export function refuseGivenUp(q: QueueState, ticket: string, now: number): void 
 }
 
 function tookTooLong(): Error {
-  return unavailable('The enqueue took too long and was given up; nothing was enqueued.');
+  return unavailable('The batch took too long and was given up; nothing was changed.');
 }
 
 function realRow(row: JobRow, fate: { dueAt: number; pending: boolean }): JobRow {
@@ -149,16 +111,16 @@ function realRow(row: JobRow, fate: { dueAt: number; pending: boolean }): JobRow
  * The coordinator's decision for a batch, with its own jobs made real in the same transaction.
  * @throws {ApiError} 503 when the batch was decided against in the meantime
  */
-export function decideBatch(
+export function decideBatch<T = EnqueueReceipt>(
   q: QueueState,
   batch: string,
   others: readonly string[],
   now: number,
-  answer?: RememberedAnswer,
-): EnqueueReceipt | null {
+  answer?: RememberedAnswer<T>,
+): T | null {
   const decision = readBatch<Decision>(q, batch, 'coordinator');
   if (decision?.committed) return null;
-  const earlier = answer && recallAnswer<EnqueueReceipt>(q, answer.idempotency, now);
+  const earlier = answer && recallAnswer<T>(q, answer.idempotency, now);
   if (earlier) return earlier;
   refuseGivenUp(q, batch, now);
   if (!readBatch<Held>(q, batch, 'participant')) throw tookTooLong();
@@ -196,12 +158,13 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
     announce(q, recordOf(real, undefined, { queue: q.name, route: q.route, now }), now);
     for (const key of [...(fate.replaces ?? []), ...(fate.superseded ? [fate.key] : [])]) cancelKey(q, key, now);
   }
-  forget(q, batch, 'participant');
+  if (held.act) commitBulk(q, held.act, now);
+  forgetBatch(q, batch, 'participant');
   if (isBounded(q)) shedSurplus(q, now);
 }
 
-/** Removes the held jobs. Idempotent; without effect once the batch is committed. */
-export function abortBatch(q: QueueState, batch: string): void {
+/** Removes the held jobs, and unlocks the locked ones. Idempotent; without effect once the batch is committed. */
+export function abortBatch(q: QueueState, batch: string, now: number): void {
   const held = readBatch<Held>(q, batch, 'participant');
   if (!held) return;
   for (const { key } of held.jobs) {
@@ -218,7 +181,8 @@ export function abortBatch(q: QueueState, batch: string): void {
     if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
     forgetRow(q.sql, { key, body: row.body });
   }
-  forget(q, batch, 'participant');
+  if (held.act) abortBulk(q, held.act, now);
+  forgetBatch(q, batch, 'participant');
 }
 
 /** What was decided? Asking decides: a batch that is still open is given up, so that nobody waits for ever. */
@@ -226,7 +190,7 @@ export function decisionOf(q: QueueState, batch: string, now: number): 'committe
   const decision = readBatch<Decision>(q, batch, 'coordinator');
   if (decision) return decision.committed ? 'committed' : 'aborted';
   writeBatch(q, batch, 'coordinator', { committed: false, untold: [] }, now + REMEMBER_ABORT_MS);
-  abortBatch(q, batch);
+  abortBatch(q, batch, now);
   return 'aborted';
 }
 
@@ -235,7 +199,7 @@ export function confirmBatch(q: QueueState, batch: string, queues: readonly stri
   const decision = readBatch<Decision>(q, batch, 'coordinator');
   if (!decision?.committed) return;
   const untold = decision.untold.filter((queue) => !queues.includes(queue));
-  if (untold.length === 0) forget(q, batch, 'coordinator');
+  if (untold.length === 0) forgetBatch(q, batch, 'coordinator');
   else writeBatch(q, batch, 'coordinator', { committed: true, untold }, now + CHECK_AFTER_MS);
 }
 
@@ -262,7 +226,7 @@ export function dueBatches(q: QueueState, now: number): BatchDuties {
     }
     const decision = JSON.parse(data) as Decision;
     if (!decision.committed || decision.untold.length === 0) {
-      forget(q, batch, role);
+      forgetBatch(q, batch, role);
     } else {
       writeBatch(q, batch, role, decision, now + CHECK_AFTER_MS);
       duties.tell.push({ batch, queues: decision.untold });

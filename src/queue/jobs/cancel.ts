@@ -6,10 +6,13 @@ import type { QueueState } from '../state';
 import { historyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../storage/rows';
 import { end } from './end';
 import { mustFind, rowByKey, viewOfRow } from './find';
+import { unlockRow } from './lock';
 
 /** Cancels a job. @throws {ApiError} 404; 409 when it has ended already */
 export function cancel(q: QueueState, id: string, now: number): JobView {
   const found = mustFind(q, id);
+  // Only the queue itself comes so far with a locked job (producers are refused): the lock ends here.
+  if (found.row && q.locks.has(found.row.key)) found.row = unlockRow(q, found.row.key, now) ?? found.row;
   const active = found.row && q.leases.active.get(found.row.key);
   const state = found.row ? stateOf(found.row, active !== undefined, now) : 'completed';
   if (!found.row || state === 'cancelled' || state === 'discarded') {

@@ -1,31 +1,40 @@
 /** Ending a job otherwise than by success: its row stays, out of every queue, until its retention has passed. */
+
 import type { JobHistory } from '../../job/record';
+import type { End } from '../../job/retention';
 import { DEFAULTS, type QueueState } from '../state';
+import { oldestEnded } from '../storage/ended-rows';
 import { type JobRow, STATE } from '../storage/rows';
 import { forgetRow } from '../unique/keys';
 import { noteFailure } from '../workflow/outbox';
+import { rowByKey } from './find';
+import { keptUntil } from './keep';
 
 type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead;
 
 /**
- * Writes a terminal state. Two rows written (the row and its entry in the index of ended jobs).
+ * Writes a terminal state. Two rows written (the row and its entry in the index of ended jobs), three for a job with a
+ * retention of its own for this end.
  * The caller accounts for lease, line and events.
  */
 export function end(q: QueueState, row: JobRow, state: Ended, history: JobHistory, now: number): void {
+  const kind: End = state === STATE.cancelled ? 'cancelled' : state === STATE.dead ? 'dead_letter' : 'discarded';
+  const own = keptUntil(row, kind, now);
   q.sql
     .exec(
-      'UPDATE jobs SET state = ?, attempt = ?, claims = ?, due_at = NULL, waits_since = NULL, ended_at = ?, history = ? WHERE key = ?',
+      `UPDATE jobs SET state = ?, attempt = ?, claims = ?, due_at = NULL, waits_since = NULL, ended_at = ?, keep_until = ?,
+       history = ? WHERE key = ?`,
       state,
       row.attempt,
       row.claims,
       now,
+      own ?? null,
       JSON.stringify(history),
       row.key,
     )
     .toArray();
   q.depth.gone(row);
-  const kind = state === STATE.cancelled ? 'cancelled' : state === STATE.dead ? 'dead' : 'discarded';
-  q.wake(now + q.retentionMs(kind));
+  q.wake(own ?? now + q.retentionMs(kind));
   noteFailure(q, row, state === STATE.cancelled, history, now);
   if (state === STATE.dead) capDeadLetters(q);
 }
@@ -44,17 +53,15 @@ function capDeadLetters(q: QueueState): void {
   const max = q.settings.dead_letter?.max_count ?? DEFAULTS.deadLetter.maxCount;
   const surplus = countDead(q) - max;
   if (surplus <= 0) return;
-  const oldest = q.sql
-    .exec<JobRow>(
-      `SELECT * FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL ORDER BY ended_at LIMIT ?`,
-      surplus,
-    )
-    .toArray();
-  for (const row of oldest) removeEnded(q, row);
+  for (const key of oldestEnded(q.sql, STATE.dead, surplus)) {
+    const row = rowByKey(q, key);
+    if (row) removeEnded(q, row);
+  }
 }
 
-/** Deletes a row that has ended, for good. */
+/** Deletes a row that has ended, for good. One that is on its way to another queue goes when it has arrived. */
 export function removeEnded(q: QueueState, row: JobRow): void {
+  if (q.moves.of(row.key)) return;
   if (row.ended_at === null) q.depth.gone(row);
   q.recordSequence(row.key);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();

@@ -5,15 +5,7 @@ import type { JobView } from '../../job/record';
 import type { QueueState } from '../state';
 import { farResult, findArchived } from '../storage/archive';
 import type { CheckpointContent } from '../storage/checkpoint-table';
-import {
-  type ArchivedJob,
-  type JobRow,
-  ROW_COLUMNS,
-  readRows,
-  recordOf,
-  recordOfArchived,
-  STATE,
-} from '../storage/rows';
+import { type ArchivedJob, type JobRow, ROW_COLUMNS, readRows, recordOf, recordOfArchived } from '../storage/rows';
 
 /** Where a job lies. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
@@ -27,10 +19,11 @@ export function rowByKey(q: QueueState, key: number): JobRow | undefined {
 function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
   const row = rowByKey(q, key);
   if (row) {
-    const visible = row.state !== STATE.held && matches({ created: row.created_at, alias: row.alias });
-    return visible ? { row } : undefined;
+    const seen = q.locks.seen(row);
+    return seen && matches({ created: row.created_at, alias: row.alias }) ? { row: seen } : undefined;
   }
-  const archived = findArchived(q.sql, key);
+  // Completed by this very transaction, it is not in the archive yet.
+  const archived = q.archive.find(key) ?? findArchived(q.sql, key);
   if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
   return undefined;
 }
@@ -54,6 +47,16 @@ export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retentio
 export function mustFind(q: QueueState, id: string): Found {
   const found = find(q, id);
   if (!found) throw notFound('job', id, ENDED_JOBS_HINT);
+  return found;
+}
+
+/**
+ * Finds the job that a runner reports about. One that is on its way to another queue may run there already, so it is not
+ * here for its runner. @throws {ApiError} 404
+ */
+export function mustFindForReport(q: QueueState, id: string): Found {
+  const found = mustFind(q, id);
+  if (found.row && q.moves.of(found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
 }
 

@@ -73,7 +73,8 @@ export function oldestAnswer(q: QueueState): number | undefined {
   return first === null ? undefined : first - REMEMBER_ANSWER_MS;
 }
 
-function usedOtherwise(key: string): ApiError {
+/** 409: the key belongs to another request. */
+export function usedOtherwise(key: string): ApiError {
   return new ApiError({
     status: 409,
     code: 'conflict',

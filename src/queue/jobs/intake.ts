@@ -15,7 +15,7 @@ export function refuseNewcomers(q: QueueState): void {
 }
 
 /** Is the type among those the queue takes? @throws {ApiError} 400 */
-export function checkType(q: QueueState, type: string): void {
+export function checkType(q: Pick<QueueState, 'name' | 'settings'>, type: string): void {
   const allowed = q.settings.allowed_job_types;
   if (allowed === undefined || allowed.some((pattern) => fits(type, pattern))) return;
   throw invalidRequest('type', `Queue ${q.name} takes no jobs of type ${type}.`, { queue: q.name, allowed });

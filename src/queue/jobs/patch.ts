@@ -1,9 +1,10 @@
 /**
- * Changing a job that waits: when it starts, its place in the order, its retry policy. One row written, two when the job
+ * Changing a job that waits: when it starts, its place in the order, its retry policy, its retention. One row written, two when the job
  * enters or moves in the due index.
  */
 import { conflict } from '../../job/errors';
 import type { JobBody, JobView, RetryInput } from '../../job/record';
+import { mergeRetention } from '../../job/retention';
 import { checkRetry } from '../../job/retry/validate';
 import { waitsNoMore } from '../limits/admit';
 import type { PatchRequest } from '../operations/api';
@@ -27,6 +28,8 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   changePolicy(q, row, body, request);
   setMember(body, 'timeout_ms', request.timeout_ms);
   setMember(body, 'tags', request.tags);
+  if (request.retention === null) delete body.retention;
+  else if (request.retention) setMember(body, 'retention', mergeRetention(body.retention, request.retention) ?? null);
   setMember(body, 'expires_at', request.expires_at);
   const after: JobRow = { ...row };
   if (request.priority !== undefined) after.priority = request.priority ?? 0;

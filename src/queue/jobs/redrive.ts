@@ -1,39 +1,31 @@
 /** A second life for a job that ended without success: attempts start again at 0, the error history stays. */
 import { conflict, notFound } from '../../job/errors';
-import type { JobView, RetryInput } from '../../job/record';
+import type { JobBody, JobHistory, JobView } from '../../job/record';
 import { checkRetry } from '../../job/retry/validate';
 import { nowWaits, place } from '../limits/admit';
+import type { Override } from '../operations/api';
 import type { QueueState } from '../state';
 import { bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../storage/rows';
 import { fingerprintIn, remember } from '../unique/keys';
 import { removeEnded } from './end';
 import { find, mustFind, viewOfRow } from './find';
+import { refuseMoving } from './moving';
 
 export interface RedriveOptions {
   /** Answer 404 unless the job is a dead letter. */
   deadLetterOnly: boolean;
-  override?: { meta?: Record<string, unknown>; retry?: RetryInput };
+  override?: Override;
 }
 
-/** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
-export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
-  const row = options.deadLetterOnly ? deadLetterRow(q, id) : mustFind(q, id).row;
-  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
-  if (!row || !(state === 'discarded' || state === 'cancelled' || state === 'retryable')) {
-    throw conflict(`Job ${id} is ${state} and cannot be retried.`, {
-      job_id: id,
-      current_state: state,
-      expected_state: 'discarded, cancelled or retryable',
-    });
-  }
+/** What a job takes along into its second life. */
+export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
   const body = bodyOf(row);
-  if (options.override?.meta) body.meta = { ...body.meta, ...options.override.meta };
-  if (options.override?.retry) {
+  if (override.meta) body.meta = { ...body.meta, ...override.meta };
+  if (override.retry) {
     // The limit may have been written beside the policy: it stays unless the override names one.
     const limit = body.max_attempts === undefined ? {} : { max_attempts: body.max_attempts };
     delete body.max_attempts;
-    body.retry = { ...body.retry, ...limit, ...options.override.retry };
-    checkRetry(q.retryLayers(row.type, { retry: body.retry }));
+    body.retry = { ...body.retry, ...limit, ...override.retry };
   }
   // A second life that was over before it began helps nobody: the old expiry does not apply to it.
   delete body.expires_at;
@@ -52,6 +44,23 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
   ] as const) {
     delete history[gone];
   }
+  return { body, history };
+}
+
+/** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
+export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
+  const row = options.deadLetterOnly ? deadLetterRow(q, id) : mustFind(q, id).row;
+  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  if (!row || !(state === 'discarded' || state === 'cancelled' || state === 'retryable')) {
+    throw conflict(`Job ${id} is ${state} and cannot be retried.`, {
+      job_id: id,
+      current_state: state,
+      expected_state: 'discarded, cancelled or retryable',
+    });
+  }
+  refuseMoving(q, row);
+  const { body, history } = secondLife(row, options.override);
+  if (options.override?.retry) checkRetry(q.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
   const after: JobRow = {
     ...row,
     state: STATE.waiting,
@@ -96,6 +105,8 @@ export function deadLetterRow(q: QueueState, id: string): JobRow {
 
 /** Deletes a dead letter for good. @throws {ApiError} 404 */
 export function deleteDeadLetter(q: QueueState, id: string): { job_id: string } {
-  removeEnded(q, deadLetterRow(q, id));
+  const row = deadLetterRow(q, id);
+  refuseMoving(q, row);
+  removeEnded(q, row);
   return { job_id: id };
 }

@@ -13,7 +13,7 @@ import type { QueueState } from '../state';
 import type { Active } from '../storage/leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../storage/rows';
 import type { AckRequest, AttemptName, NackRequest } from '../workers/api';
-import { mustFind, rowByKey, viewOf, viewOfArchived, viewOfRow } from './find';
+import { mustFindForReport, rowByKey, viewOf, viewOfArchived, viewOfRow } from './find';
 import { complete, type EndedAttempt, fail, lateAttempt, type Random, requeue, runningAttempt } from './settle';
 
 /** Does a report that names its attempt mean this one? Absent names match. */
@@ -50,7 +50,7 @@ export function fence(q: QueueState, row: JobRow, active: Active, name: AttemptN
 
 /** The attempt succeeded. @throws {ApiError} 404, 409 */
 export function ack(q: QueueState, request: AckRequest, now: number): JobView {
-  const found = mustFind(q, request.job_id);
+  const found = mustFindForReport(q, request.job_id);
   if (found.archived) {
     if (settledByThis(q, found.archived, request, now)) return viewOfArchived(q, found.archived);
     throw notActive(request.job_id, 'completed');
@@ -102,7 +102,7 @@ function settledByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: 
 
 /** The attempt failed, or the worker gives the job back. @throws {ApiError} 404, 409 */
 export function nack(q: QueueState, request: NackRequest, now: number, random: Random): JobView {
-  const found = mustFind(q, request.job_id);
+  const found = mustFindForReport(q, request.job_id);
   if (found.archived) throw notActive(request.job_id, 'completed');
   const { row } = found;
   const active = q.leases.active.get(row.key);

@@ -14,6 +14,7 @@ import { bodyOf, historyOf, idOf, isInLine, type JobRow, STATE } from '../storag
 import { forgetRow } from '../unique/keys';
 import { noteCompletion } from '../workflow/outbox';
 import { end } from './end';
+import { keptUntil } from './keep';
 
 /** What is known of a failure: what the handler said, and how the attempt ended where it said nothing. */
 export interface FailureReport extends ReportedError {
@@ -105,9 +106,10 @@ export function archiveCompleted(
   const progress = q.progress.read(row.key)?.reported;
   if (progress) q.progress.remove(row.key);
   const checkpointed = q.checkpoints.sizeOf(row.key) > 0;
-  const retention = q.retentionMs('completed');
-  if (retention <= 0) q.checkpoints.remove(row.key);
-  if (retention > 0) {
+  const own = keptUntil(row, 'completed', now);
+  const until = own ?? now + q.retentionMs('completed');
+  if (until <= now) q.checkpoints.remove(row.key);
+  if (until > now) {
     q.archive.add(
       {
         k: row.key,
@@ -125,8 +127,9 @@ export function archiveCompleted(
       // A claim has found the body readable; a success that comes later looks again.
       active ? row.body : JSON.stringify(bodyOf(row)),
       result,
+      own,
     );
-    q.wake(now + retention);
+    q.wake(until);
   } else {
     if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
     forgetRow(q.sql, row);

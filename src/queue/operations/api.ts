@@ -4,6 +4,7 @@
  */
 import type { ErrorData, Outcome } from '../../job/errors';
 import type { JobView, NewJob, RetryInput } from '../../job/record';
+import type { RetentionChange } from '../../job/retention';
 import type { EnqueuedJob, EnqueueReceipt, QueueStatus } from '../api';
 import type { JobFilter } from './filter';
 
@@ -27,6 +28,8 @@ export interface PatchRequest {
   retry?: RetryInput | null;
   max_attempts?: number | null;
   tags?: string[] | null;
+  /** Members replace those of the job's own retention; null goes back to the queue's. */
+  retention?: RetentionChange | null;
 }
 
 /** What to do with each job. `purge` deletes waiting jobs too. */
@@ -40,12 +43,68 @@ export interface BulkItem {
   reason?: string;
 }
 
+/** What lists can be sorted by. */
+export const SORT_KEYS = ['created_at', 'scheduled_at', 'priority'] as const;
+export type SortKey = (typeof SORT_KEYS)[number];
+
+/** Asks for the first ones of the jobs that match. */
+export interface SortedRequest {
+  filter: JobFilter;
+  sort: SortKey;
+  descending: boolean;
+  /** How many to give of those that this call looks at. */
+  limit: number;
+  /** Where the call before ended. */
+  before?: number;
+}
+
+export interface SortedEntry {
+  id: string;
+  /** What it is sorted by; null for a job that has none. */
+  value: number | null;
+  /** Epoch ms. */
+  created_at: number;
+  /** Its place among the jobs of its queue, in the order of their making. */
+  position: number;
+}
+
+/** What one step of sorting has found. */
+export interface SortedPart {
+  /** In order. */
+  entries: SortedEntry[];
+  /** How many of the jobs that were looked at match. */
+  matched: number;
+  looked: number;
+  /** Where the next call goes on; absent when all were looked at. */
+  next?: number;
+}
+
+/** An operation on jobs named by their ids, each once. */
+export interface BulkRequest {
+  action: BulkAction;
+  ids: string[];
+  /** When one job cannot be acted on, none is. */
+  atomic: boolean;
+  /** Done once under this key; later the same answer is given. */
+  once?: IdempotencyKey;
+  /** Jobs created after this time (epoch ms) do not count: the operation began before. */
+  createdUntil?: number;
+}
+
+/** What became of the jobs. Not applied: nothing was changed, and the items say what would have been. */
+export interface BulkAnswer {
+  items: BulkItem[];
+  applied: boolean;
+}
+
 /** An operation on all jobs of a queue that match a filter. */
 export interface OperationRequest {
   /** Chosen by the caller; one that is known already is not begun again. */
   id: string;
   action: BulkAction;
   filter: JobFilter;
+  /** Jobs created after this time (epoch ms) are left alone: the operation began elsewhere before. */
+  createdUntil?: number;
 }
 
 /** How far an operation is. */
@@ -94,6 +153,23 @@ export interface MovedJob {
   checkpoint?: { sequence: number; created_at: number; content: string };
 }
 
+/** What is to change about a job that lives again. */
+export interface Override {
+  /** Merged into its own, member by member. */
+  meta?: Record<string, unknown>;
+  /** Laid over its own policy. */
+  retry?: RetryInput;
+}
+
+/** Where a dead letter is to go, and what is to change about it. */
+export interface MoveRequest {
+  target: string;
+  override: Override;
+}
+
+/** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
+export type Adoption = { refused: ErrorData } | { job: JobView | null };
+
 /** A request that may be sent again. */
 export interface IdempotencyKey {
   key: string;
@@ -102,20 +178,37 @@ export interface IdempotencyKey {
 }
 
 /** An answer to remember under a key. */
-export interface RememberedAnswer {
+export interface RememberedAnswer<T = EnqueueReceipt> {
   idempotency: IdempotencyKey;
-  receipt: EnqueueReceipt;
+  receipt: T;
 }
 
 export interface OperationsApi {
   /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
   patch(queue: string, request: PatchRequest): Promise<Outcome<JobView>>;
   count(queue: string, request: { filter: JobFilter; before?: number }): Promise<Outcome<CountResult>>;
-  /** One transaction for at most 1000 ids. `atomic`: when one job cannot, none is changed. */
-  bulk(
+  /** The first jobs in another order than that of their making, a step of them. */
+  sorted(queue: string, request: SortedRequest): Promise<Outcome<SortedPart>>;
+  /** One transaction for at most 1000 ids. */
+  bulk(queue: string, request: BulkRequest): Promise<Outcome<BulkAnswer>>;
+  /** What {@link bulk} would do to each of these jobs. */
+  judge(queue: string, request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
+  /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
+  prepareBulk(
     queue: string,
-    request: { action: BulkAction; ids: string[]; atomic: boolean },
-  ): Promise<Outcome<{ items: BulkItem[]; applied: boolean }>>;
+    batch: string,
+    coordinator: string,
+    request: { action: BulkAction; ids: string[] },
+  ): Promise<Outcome<BulkAnswer>>;
+  /** As `decideBatch`. */
+  decideBulk(
+    queue: string,
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer<BulkAnswer>,
+  ): Promise<Outcome<BulkAnswer | null>>;
+  /** What {@link bulk} or {@link decideBulk} answered under this key; null: nothing. */
+  recallBulk(queue: string, idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>>;
   /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
   operate(queue: string, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
   /** An operation that runs, or ended within the last day; null when there is none. */
@@ -126,6 +219,16 @@ export interface OperationsApi {
   remove(queue: string, request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>>;
   /** Takes jobs over from a queue that is being deleted, once for each `move`. */
   adopt(queue: string, move: string, jobs: MovedJob[]): Promise<Outcome<void>>;
+  /**
+   * Gives a dead letter its second life in another queue. The job as it is there; 404 unless it is a dead letter; what that
+   * queue says against it, and then nothing has changed; 409 when something else has been decided about the job; 503 when
+   * it is on its way and will arrive by itself.
+   */
+  moveDeadLetter(queue: string, id: string, request: MoveRequest): Promise<Outcome<JobView>>;
+  /** Would this queue take the job? Writes nothing. */
+  considerMoved(queue: string, job: MovedJob): Promise<Outcome<void>>;
+  /** Takes a dead letter of another queue, or refuses it for good; once for each `move`. */
+  adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>>;
   priorities(queue: string): Promise<{ priority: number; count: number }[]>;
   /** When the job that waits longest became available. */
   oldestAvailable(queue: string): Promise<number | null>;

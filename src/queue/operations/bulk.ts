@@ -4,13 +4,16 @@ import { type JobState, TERMINAL_STATES } from '../../job/record';
 import { cancel } from '../jobs/cancel';
 import { removeEnded } from '../jobs/end';
 import { find, rowByKey } from '../jobs/find';
+import { recallAnswer, rememberAnswer } from '../jobs/idempotency';
+import { LOCKED, refuseLocked } from '../jobs/lock';
+import { refuseMoving } from '../jobs/moving';
 import { redrive } from '../jobs/redrive';
 import { waitsNoMore } from '../limits/admit';
 import type { QueueState } from '../state';
 import { deleteArchived } from '../storage/archive';
 import { idOf, isInLine, type JobRow, stateOf } from '../storage/rows';
 import { noteFailure } from '../workflow/outbox';
-import type { BulkAction, BulkItem } from './api';
+import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from './api';
 
 /** States of the jobs that an operation by filter may act on. Jobs that run are never among them. */
 export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
@@ -23,6 +26,7 @@ export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
 /** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
 export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: number): void {
   const id = idOf(q.route, row);
+  refuseMoving(q, row);
   if (action === 'cancel') cancel(q, id, now);
   else if (action === 'retry') redrive(q, id, { deadLetterOnly: false }, now);
   else if (row.ended_at !== null) removeEnded(q, row);
@@ -49,31 +53,49 @@ export function removeWaiting(q: QueueState, row: JobRow, reason: 'purged' | 'qu
 
 /**
  * Acts on the jobs with these ids, each named once. A job named by its id is cancelled even when it runs.
- * @param atomic act only when it is possible for all of them
+ * @throws {ApiError} 503 when it is all or none and one of them is locked; 409 for a key of another request
  */
-export function bulk(
-  q: QueueState,
-  request: { action: BulkAction; ids: readonly string[]; atomic: boolean },
-  now: number,
-): { items: BulkItem[]; applied: boolean } {
-  const { action, ids } = request;
+export function bulk(q: QueueState, request: BulkRequest, now: number): BulkAnswer {
+  const { once } = request;
+  const earlier = once && recallAnswer<BulkAnswer>(q, once, now);
+  if (earlier) return earlier;
+  const answer = actOnIds(q, request, now);
+  // Jobs that are not here will not be here for this operation later either.
+  const isWorthIt = answer.applied && answer.items.some(({ reason }) => reason !== 'not_found');
+  if (once && isWorthIt) rememberAnswer(q, once, answer, now);
+  return answer;
+}
+
+function actOnIds(q: QueueState, request: BulkRequest, now: number): BulkAnswer {
+  const { action, ids, createdUntil } = request;
   if (request.atomic) {
-    const judged = ids.map((id) => judge(q, action, id, now));
+    for (const id of ids) refuseLocked(q, id);
+    const judged = ids.map((id) => judge(q, action, id, now, createdUntil));
     if (judged.some(({ status }) => status !== 'done')) return { items: judged, applied: false };
   }
   const items = ids.map((id) => {
-    const item = judge(q, action, id, now);
+    const item = judge(q, action, id, now, createdUntil);
     if (item.status === 'done') act(q, action, id, now);
     return item;
   });
   return { items, applied: true };
 }
 
-/** What would become of the job. */
-function judge(q: QueueState, action: BulkAction, id: string, now: number): BulkItem {
+/** What would become of the job. @param createdUntil a job made later (epoch ms) does not count */
+export function judge(
+  q: QueueState,
+  action: BulkAction,
+  id: string,
+  now: number,
+  createdUntil = Number.POSITIVE_INFINITY,
+): BulkItem {
   const found = find(q, id);
-  if (!found) return { job_id: id, status: 'failed', reason: 'not_found' };
+  if (!found || (found.row?.created_at ?? found.archived?.at[0] ?? 0) > createdUntil) {
+    return { job_id: id, status: 'failed', reason: 'not_found' };
+  }
   const { row } = found;
+  if (row && q.locks.has(row.key)) return { job_id: id, status: 'failed', reason: LOCKED };
+  if (row && q.moves.of(row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
   const able = ACTS_ON[action].includes(state) || (action === 'cancel' && state === 'active');
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };
@@ -94,6 +116,7 @@ export function actOnKey(
 ): { id: string; error: string } | undefined {
   const row = rowByKey(q, key);
   if (!row) return undefined;
+  if (q.locks.has(key)) return { id: idOf(q.route, row), error: LOCKED };
   try {
     actOnRow(q, action, row, now);
     return undefined;

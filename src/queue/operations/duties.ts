@@ -3,8 +3,10 @@
  * each, with other requests in between, and are taken up again by the alarm wherever they were cut off.
  */
 import { unwrap } from '../../job/errors';
+import { withPatience } from '../../routing/patience';
 import type { QueueState } from '../state';
 import type { OperationsApi, OperationView } from './api';
+import { MoveDuties } from './move-duties';
 import { discardNext, dropMoved, LOOK_AGAIN_MS, packed, readyToEmpty, setAside } from './remove';
 import { noteFailure, openTasks, stepTask, viewTask } from './tasks';
 
@@ -18,12 +20,14 @@ export interface OperationHost {
   /** Runs an operation in the next transaction. */
   write<T>(operation: (now: number) => T): Promise<T>;
   wakeAt(at: number): void;
-  peer(queue: string): Pick<OperationsApi, 'adopt'>;
+  peer(queue: string): Pick<OperationsApi, 'adopt' | 'adoptMoved'>;
   /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
   destroy(at: number): Promise<void>;
 }
 
 export class OperationDuties {
+  /** Dead letters on their way to other queues. */
+  readonly moves: MoveDuties;
   private running: Promise<void> | undefined;
   private removing: Promise<void> | undefined;
   private readonly waiting = new Set<{ id: string; done: () => void }>();
@@ -33,17 +37,21 @@ export class OperationDuties {
 
   constructor(private readonly host: OperationHost) {
     this.open = openTasks(host.q);
+    this.moves = new MoveDuties(host);
   }
 
   /** When the object must wake for them, epoch ms. */
   nextMoment(now: number): number | undefined {
-    if (this.open.length === 0 && !this.host.q.removal) return undefined;
-    return this.running || this.removing ? now + STANDBY_MS : Math.max(now, this.pauseUntil);
+    const moves = this.moves.nextMoment(now);
+    if (this.open.length === 0 && !this.host.q.removal) return moves;
+    const own = this.running || this.removing ? now + STANDBY_MS : Math.max(now, this.pauseUntil);
+    return Math.min(own, moves ?? own);
   }
 
   /** Goes on with whatever there is to do. */
   start(): void {
     const { q, keepAlive, now } = this.host;
+    this.moves.start();
     if (now() < this.pauseUntil) return;
     if (!this.running && this.open.length > 0) {
       this.running = this.run().finally(() => {
@@ -147,12 +155,4 @@ export class OperationDuties {
     await this.host.destroy(q.removal.at);
     delete q.removal;
   }
-}
-
-/** Waits for the promise, but no longer than `ms`. Leaves no timer behind: it would keep the object awake. */
-async function withPatience(ms: number, promise: Promise<unknown>): Promise<void> {
-  const over = new AbortController();
-  const late = scheduler.wait(ms, { signal: over.signal }).catch(() => undefined);
-  await Promise.race([promise, late]);
-  over.abort();
 }

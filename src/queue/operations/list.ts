@@ -3,7 +3,8 @@ import { JOB_STATES, type JobView } from '../../job/record';
 import type { DeadLetterRequest, ListPage, ListRequest } from '../api';
 import { rowByKey, viewOfArchived, viewOfRow } from '../jobs/find';
 import type { QueueState } from '../state';
-import { type ArchivedJob, historyOf, type JobRow, STATE } from '../storage/rows';
+import { newestEnded } from '../storage/ended-rows';
+import { type ArchivedJob, historyOf, STATE } from '../storage/rows';
 import type { CountResult } from './api';
 import { type JobFilter, looksInside } from './filter';
 import { type Hit, scan } from './scan';
@@ -66,7 +67,8 @@ function filterOf(request: ListRequest): JobFilter {
 function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
   if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
   const row = rowByKey(q, hit.key);
-  return row && viewOfRow(q, row, now);
+  const seen = row && q.locks.seen(row);
+  return seen && viewOfRow(q, seen, now);
 }
 
 /** How many match, exactly where that is cheap; else at least so many. */
@@ -124,11 +126,7 @@ export function deadLetters(
   let chars = 0;
   let total = 0;
   const matchesType = typeFilter(request.type);
-  const rows = q.sql.exec<JobRow>(
-    `SELECT * FROM jobs WHERE state = ${STATE.dead} AND ended_at >= ? AND ended_at < ? ORDER BY ended_at DESC, key DESC`,
-    request.since ?? 0,
-    request.until ?? Number.MAX_SAFE_INTEGER,
-  );
+  const rows = newestEnded(q.sql, STATE.dead, request.since ?? 0, request.until ?? Number.MAX_SAFE_INTEGER);
   for (const row of rows) {
     if (!matchesType(row.type)) continue;
     if (request.error_type !== undefined && historyOf(row).error?.type !== request.error_type) continue;

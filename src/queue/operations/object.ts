@@ -1,35 +1,48 @@
 /** The queue object's methods for operators: changing, counting and handling many jobs, and the life of the queue itself. */
+import { v7 as uuidv7 } from 'uuid';
 import { notFound, type Outcome, outcomeOf } from '../../job/errors';
 import type { JobView, NewJob } from '../../job/record';
+import { directoryObject, queueObject } from '../../routing/objects';
 import type { EnqueueReceipt, QueueStatus } from '../api';
 import { CronObject } from '../cron/object';
+import { decideBatch, refuseGivenUp } from '../jobs/batch';
 import { enqueueEach } from '../jobs/enqueue-each';
 import { recallAnswer } from '../jobs/idempotency';
 import { patch } from '../jobs/patch';
+import { prepareBulk } from './across';
 import type {
+  Adoption,
   BulkAction,
+  BulkAnswer,
   BulkItem,
+  BulkRequest,
   CountResult,
   EachReceipt,
   IdempotencyKey,
   MovedJob,
+  MoveRequest,
   OperationRequest,
   OperationsApi,
   OperationView,
   PatchRequest,
+  RememberedAnswer,
   RemovalRequest,
   RemovalView,
+  SortedPart,
+  SortedRequest,
 } from './api';
-import { bulk } from './bulk';
+import { bulk, judge } from './bulk';
 import { count } from './list';
+import { adoptMoved, beginMove, considerMove, considerMoveIntoNew, planMove } from './moves';
 import { adopt, beginRemoval } from './remove';
 import { setMode } from './settings';
+import { sorted } from './sorted';
 import { oldestAvailable, priorities } from './stats';
 import { createTask, viewTask } from './tasks';
 
 export abstract class OperationsObject extends CronObject implements OperationsApi {
   async patch(_queue: string, request: PatchRequest): Promise<Outcome<JobView>> {
-    return this.writeIfExists((q, now) => patch(q, request, now)) ?? noSuchJob(request.id);
+    return this.change(request.id, (q, now) => patch(q, request, now));
   }
 
   async count(_queue: string, request: Parameters<OperationsApi['count']>[1]): Promise<Outcome<CountResult>> {
@@ -37,17 +50,54 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     return q ? outcomeOf(() => count(q, request, Date.now())) : { ok: true, value: { count: 0 } };
   }
 
-  async bulk(
-    _queue: string,
-    request: { action: BulkAction; ids: string[]; atomic: boolean },
-  ): Promise<Outcome<{ items: BulkItem[]; applied: boolean }>> {
+  async sorted(_queue: string, request: SortedRequest): Promise<Outcome<SortedPart>> {
+    const q = this.present();
+    if (!q) return { ok: true, value: { entries: [], matched: 0, looked: 0 } };
+    return outcomeOf(() => sorted(q, request, Date.now()));
+  }
+
+  async bulk(_queue: string, request: BulkRequest): Promise<Outcome<BulkAnswer>> {
     const written = this.writeIfExists((q, now) => bulk(q, request, now));
-    if (written) return written;
-    const items = request.ids.map((job_id) => ({ job_id, status: 'failed' as const, reason: 'not_found' }));
-    return { ok: true, value: { items, applied: !request.atomic } };
+    return written ?? { ok: true, value: { items: noneOf(request.ids), applied: !request.atomic } };
+  }
+
+  async judge(_queue: string, request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>> {
+    const q = this.present();
+    if (!q) return { ok: true, value: noneOf(request.ids) };
+    return outcomeOf(() => request.ids.map((id) => judge(q, request.action, id, Date.now())));
+  }
+
+  async prepareBulk(
+    _queue: string,
+    batch: string,
+    coordinator: string,
+    request: { action: BulkAction; ids: string[] },
+  ): Promise<Outcome<BulkAnswer>> {
+    const written = this.writeIfExists((q, now) => {
+      refuseGivenUp(q, batch, now);
+      return prepareBulk(q, batch, coordinator, request, now);
+    });
+    return written ?? { ok: true, value: { items: noneOf(request.ids), applied: false } };
+  }
+
+  async decideBulk(
+    queue: string,
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer<BulkAnswer>,
+  ): Promise<Outcome<BulkAnswer | null>> {
+    return this.write(queue, (q, now) => decideBatch<BulkAnswer>(q, batch, others, now, answer));
+  }
+
+  async recallBulk(_queue: string, idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>> {
+    const q = this.present();
+    if (!q) return { ok: true, value: null };
+    return outcomeOf(() => recallAnswer<BulkAnswer>(q, idempotency, Date.now()) ?? null);
   }
 
   async operate(_queue: string, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>> {
+    const known = this.engine && viewTask(this.engine.q, request.id);
+    if (known?.done) return { ok: true, value: known };
     const written = this.writeIfExists((q, now) => createTask(q, request, now));
     const duties = this.engine?.operations;
     if (!written || !duties) return { ok: true, value: nothingToDo(request) };
@@ -80,6 +130,33 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     return this.write(queue, (q, now) => adopt(q, move, jobs, now));
   }
 
+  async moveDeadLetter(_queue: string, id: string, request: MoveRequest): Promise<Outcome<JobView>> {
+    const { engine } = this;
+    if (!engine) return { ok: false, error: notFound('dead letter', id).data };
+    const q = engine.tidied();
+    const planned = outcomeOf(() => planMove(q, id, request, Date.now()));
+    if (!planned.ok) return planned;
+    if (!planned.value.open) {
+      const peer = queueObject(this.env, request.target);
+      const considered = await peer.considerMoved(request.target, planned.value.job);
+      if (!considered.ok) return considered;
+    }
+    const begun = await engine.write((now) => beginMove(q, id, request, uuidv7(), now));
+    return begun.ok ? engine.operations.moves.finish(begun.value) : begun;
+  }
+
+  async considerMoved(queue: string, job: MovedJob): Promise<Outcome<void>> {
+    const q = this.present();
+    if (q) return outcomeOf(() => considerMove(q, job));
+    const settings = (await directoryObject(this.env).queueDefaults())?.config ?? {};
+    const { retryVariables } = this.usableConfig();
+    return outcomeOf(() => considerMoveIntoNew(queue, { settings, variables: retryVariables }, job));
+  }
+
+  async adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>> {
+    return this.write(queue, (q, now) => adoptMoved(q, move, job, now));
+  }
+
   async priorities(_queue: string): Promise<{ priority: number; count: number }[]> {
     const q = this.present();
     return q ? priorities(q) : [];
@@ -101,8 +178,8 @@ export abstract class OperationsObject extends CronObject implements OperationsA
   }
 }
 
-function noSuchJob(id: string): Outcome<never> {
-  return { ok: false, error: notFound('job', id).data };
+function noneOf(ids: readonly string[]): BulkItem[] {
+  return ids.map((job_id) => ({ job_id, status: 'failed', reason: 'not_found' }));
 }
 
 function nothingToDo({ id, action }: OperationRequest): OperationView {

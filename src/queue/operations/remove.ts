@@ -105,7 +105,7 @@ export function hasPromises(q: QueueState): boolean {
 
 /** Can the object be emptied now? */
 export function readyToEmpty(q: QueueState): boolean {
-  if (hasPromises(q) || !q.workflows.isEmpty) return false;
+  if (hasPromises(q) || !q.workflows.isEmpty || q.moves.size > 0) return false;
   return (
     q.removal?.strategy !== 'move' || (q.leases.active.size === 0 && nextToMove(q).length === 0 && !q.removal.moving)
   );
@@ -207,7 +207,8 @@ const INSERT = `INSERT INTO jobs
    limit_key, waits_since)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-function adoptJob(q: QueueState, job: MovedJob, now: number): void {
+/** Writes a job that comes from another queue. */
+export function adoptJob(q: QueueState, job: MovedJob, now: number): void {
   const key = LANE_BIT + q.nextSequence++;
   const state = job.pending ? STATE.pending : STATE.waiting;
   const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;

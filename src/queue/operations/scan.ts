@@ -21,6 +21,8 @@ export interface Hit {
   state: JobState;
   /** JSON of the archived job, when it has completed. */
   archived?: string;
+  /** What was asked for as `measure`, when it has a row. */
+  measure?: number | null;
 }
 
 /** A job that was looked at. */
@@ -36,6 +38,8 @@ export interface ScanRequest {
   from?: number;
   /** Oldest first. Completed jobs are left out then. */
   ascending?: boolean;
+  /** An SQL expression over a row of `jobs`, to be told of each job that matches. */
+  measure?: string;
   /** How many to find at most. */
   limit: number;
   /** How many jobs to look at, at most. */
@@ -45,6 +49,8 @@ export interface ScanRequest {
 export interface ScanResult {
   /** Where to go on; absent when everything was looked at. */
   next?: number;
+  /** How many jobs were looked at. */
+  looked: number;
 }
 
 /** So many jobs are looked at in vain before an index is tried. */
@@ -64,16 +70,16 @@ const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
 export function scan(q: QueueState, request: ScanRequest, now: number, visit: (hit: Hit) => void): ScanResult {
   const { filter, limit, budget } = request;
   const states = new Set<JobState>(filter.states ?? JOB_STATES);
-  const reader = new Reader(q, filter, states, request.ascending === true, now);
+  const reader = new Reader(q, filter, states, request.ascending === true, request.measure ?? 'NULL', now);
   if (filter.ids) {
     let last = request.from;
     let shown = 0;
     for (const hit of reader.byId(filter.ids, request.from)) {
-      if (shown++ === limit) return last === undefined ? {} : { next: last };
+      if (shown++ === limit) return { looked: shown, ...(last !== undefined && { next: last }) };
       visit(hit);
       last = hit.sequence;
     }
-    return {};
+    return { looked: filter.ids.length };
   }
   let from = request.from ?? (request.ascending ? -1 : MAX_SEQUENCE);
   let looked = 0;
@@ -84,17 +90,17 @@ export function scan(q: QueueState, request: ScanRequest, now: number, visit: (h
     for (const { sequence, hit } of reader.candidates(from, indexed)) {
       if (hit) {
         // One more than wanted was seen: there is a next page, and it begins with that one.
-        if (found === limit) return { next: from };
+        if (found === limit) return { next: from, looked };
         found++;
         visit(hit);
       }
       from = sequence;
       looked++;
-      if (looked >= budget) return { next: from };
+      if (looked >= budget) return { next: from, looked };
       switching = !indexed && looked >= SPARSE_AFTER && found < looked / 10 && reader.hasIndex();
       if (switching) break;
     }
-    if (!switching) return {};
+    if (!switching) return { looked };
     indexed = true;
   }
 }
@@ -107,6 +113,7 @@ class Reader {
     private readonly filter: JobFilter,
     private readonly states: ReadonlySet<JobState>,
     private readonly ascending: boolean,
+    private readonly measure: string,
     private readonly now: number,
   ) {
     this.condition = conditionOnRow(filter, now, q.leases.active.keys());
@@ -182,7 +189,7 @@ class Reader {
       if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
     }
     parts.push('SELECT value AS key FROM json_each(?)');
-    const running = JSON.stringify(states.has('active') ? [...q.leases.active.keys()] : []);
+    const running = JSON.stringify([...(states.has('active') ? q.leases.active.keys() : []), ...q.locks.keys()]);
     for (;;) {
       const keys = q.sql
         .exec<{ key: number }>(
@@ -207,16 +214,19 @@ class Reader {
 
   private rows(where: string, bindings: (string | number)[]): Candidate[] {
     const { sql, bindings: inside } = this.condition;
-    const rows = this.q.sql.exec<Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'> & { hit: number | null }>(
-      `SELECT key, state, due_at, attempt, ${sql} AS hit FROM jobs WHERE ${where}`,
+    type Row = Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'> & { hit: number | null; measure: number | null };
+    const rows = this.q.sql.exec<Row>(
+      `SELECT key, state, due_at, attempt, ${sql} AS hit, ${this.measure} AS measure FROM jobs WHERE ${where}`,
       ...inside,
       ...bindings,
     );
     return rows.toArray().map((row) => {
       const sequence = sequenceOf(row.key);
-      if (!row.hit || row.state === STATE.held) return { sequence };
-      const state = stateOf(row, this.q.leases.active.has(row.key), this.now);
-      return this.states.has(state) ? { sequence, hit: { sequence, key: row.key, state } } : { sequence };
+      const seen = row.hit ? this.q.locks.seen(row) : undefined;
+      if (!seen) return { sequence };
+      const state = stateOf(seen, this.q.leases.active.has(row.key), this.now);
+      if (!this.states.has(state)) return { sequence };
+      return { sequence, hit: { sequence, key: row.key, state, measure: row.measure } };
     });
   }
 

@@ -3,8 +3,9 @@ import { conflict } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
 import type { QueueConfig, QueueStatus } from '../api';
 import { forgetQueueStarts } from '../limits/queue-limit';
-import type { QueueState } from '../state';
+import { DEFAULTS, type QueueState } from '../state';
 import { writeMeta } from '../storage/schema';
+import { changed, over, type QueueDefaults, type SettingsChange } from './config';
 
 /** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
 export type QueueMode = 'active' | 'paused' | 'draining';
@@ -35,25 +36,41 @@ export function setPaused(q: QueueState, paused: boolean, now: number): QueueSta
   return setMode(q, paused ? 'paused' : 'active', now);
 }
 
-/** A change of settings; `null` members return to the default. */
-export type SettingsChange = { [K in keyof QueueConfig]?: QueueConfig[K] | null };
-
 /** Merges a change that the HTTP layer has validated. @throws {ApiError} 422 for a retry policy that is none */
 export function configure(q: QueueState, change: SettingsChange): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
-  if (change.rate_limit === null) forgetQueueStarts(q);
-  const merged: Record<string, unknown> = { ...q.settings };
-  for (const [name, value] of Object.entries(change)) {
-    if (value === null) delete merged[name];
-    else if (name === 'retention' || name === 'dead_letter') merged[name] = Object.assign({}, merged[name], value);
-    else if (value !== undefined) merged[name] = value;
-  }
-  q.settings = merged as QueueConfig;
-  writeMeta(q.sql, 'config', q.settings);
+  const own = changed(q.own, change);
+  writeMeta(q.sql, 'config', own);
+  settle(q, own, q.defaults);
+  return own;
+}
+
+/** Takes over what the deployment says for all queues, unless it is known already. One row written. */
+export function takeDefaults(q: QueueState, defaults: QueueDefaults): void {
+  if (q.defaults && q.defaults.version >= defaults.version) return;
+  writeMeta(q.sql, 'defaults', defaults);
+  settle(q, q.own, defaults);
+}
+
+function settle(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefined): void {
+  const before = q.settings;
+  q.setSettings(own, defaults);
+  if (before.rate_limit && !q.settings.rate_limit) forgetQueueStarts(q);
   // The size is counted only while a bound asks for it.
   q.depth.forget();
   // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.
   q.workArrived = true;
   q.wake(0);
-  return q.settings;
+}
+
+/** The settings with what is built in where nothing is said. Limits that nobody set, and retry policies, stay absent. */
+export function withBuiltIns(config: QueueConfig): QueueConfig {
+  const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;
+  const builtIn: QueueConfig = {
+    concurrency,
+    visibility_timeout_ms: visibilityMs,
+    retention: { ...retention },
+    dead_letter: { max_age: deadLetter.maxAge, max_count: deadLetter.maxCount },
+  };
+  return over(config, builtIn);
 }

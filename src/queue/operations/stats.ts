@@ -4,7 +4,7 @@ import type { QueueStats, StateCounts } from '../api';
 import { countDead } from '../jobs/end';
 import type { QueueState } from '../state';
 import { countArchived } from '../storage/archive';
-import { STATE } from '../storage/rows';
+import { STATE, stateOf } from '../storage/rows';
 
 /** Counts of a queue that has never been used. */
 export function emptyStats(queue: string, now: number): QueueStats {
@@ -45,17 +45,19 @@ export function stats(q: QueueState, now: number): QueueStats {
     else if (tried) counts.retryable += n;
     else counts.scheduled += n;
   }
+  const lockedDead = [...q.locks.all()].filter(({ state }) => state === STATE.dead).length;
   let activeIndexed = 0;
   for (const active of q.leases.active.values()) if (active.indexed) activeIndexed++;
   counts.active = q.leases.active.size;
   counts.available = due - activeIndexed + lineLength(q) + countLimited(q.sql);
+  for (const place of q.locks.all()) counts[stateOf(place, false, now)]++;
   return {
     queue: q.name,
     exists: true,
     paused: q.paused,
     ...(q.draining && { draining: true }),
     counts,
-    dead: countDead(q),
+    dead: countDead(q) + lockedDead,
     created_at: q.createdAt,
     computed_at: now,
   };

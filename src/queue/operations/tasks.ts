@@ -8,7 +8,7 @@ import type { QueueState } from '../state';
 import { deleteArchived, pruneArchive } from '../storage/archive';
 import type { OperationRequest, OperationView } from './api';
 import { ACTS_ON, actOnKey } from './bulk';
-import { looksInside } from './filter';
+import { type JobFilter, looksInside } from './filter';
 import { type Hit, scan } from './scan';
 
 /** Jobs changed and jobs looked at in one step. */
@@ -42,7 +42,8 @@ export interface Task extends Omit<OperationView, 'done'>, OperationRequest {
 /** Notes a new operation; one that is known is left alone. Two rows written over its life beside its steps. */
 export function createTask(q: QueueState, request: OperationRequest, now: number): void {
   if (readTask(q, request.id)) return;
-  const { action, filter } = request;
+  const { action, createdUntil } = request;
+  const filter = createdUntil === undefined ? request.filter : madeUntil(request.filter, createdUntil);
   const allowed = ACTS_ON[action];
   const states = (filter.states ?? allowed).filter((state) => allowed.includes(state));
   const { ended, aged, ...others } = filter;
@@ -63,6 +64,10 @@ export function createTask(q: QueueState, request: OperationRequest, now: number
     ...(chunks && ended?.min === undefined && aged?.min === undefined && { chunks: true as const }),
   };
   write(q, task, states.length === 0 ? now : null);
+}
+
+function madeUntil(filter: JobFilter, time: number): JobFilter {
+  return { ...filter, created: { ...filter.created, max: Math.min(filter.created?.max ?? time, time) } };
 }
 
 function write(q: QueueState, task: Task, doneAt: number | null): void {

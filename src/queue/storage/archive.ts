@@ -3,11 +3,13 @@
  *
  * A chunk covers sequence numbers less than {@link SPAN} apart, so that a job is found by its number with one bounded
  * index range, however long the archive grows. Chunks are written in the order of completion and therefore pruned from
- * the front.
+ * the front. Jobs that say themselves how long they are kept share chunks only with those that go at the same moment; such
+ * chunks stand apart ({@link freeNumber}) and cost the same.
  */
 import { sequenceOf } from '../../job/ids';
 import type { Condition } from '../operations/filter';
 import { forgetCompleted } from '../unique/keys';
+import { freeNumber, lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 
 /** Sequence numbers inside a chunk lie less than this apart. */
@@ -16,12 +18,23 @@ export const SPAN = 1024;
 /** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */
 const MAX_CHUNK = 256 * 1024;
 
+/** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
+const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
+
 /** Results beyond this many characters go to a row of their own. */
 const FAR_RESULT = 64 * 1024;
 
+interface Waiting {
+  sequence: number;
+  endedAt: number;
+  /** When it is to be removed, epoch ms; 0: as the queue says. */
+  keptUntil: number;
+  json: string;
+}
+
 /** Completed jobs of one transaction, on their way into the archive. */
 export class ArchiveBuffer {
-  private waiting: { sequence: number; endedAt: number; json: string }[] = [];
+  private waiting: Waiting[] = [];
 
   constructor(private readonly sql: SqlStorage) {}
 
@@ -38,8 +51,9 @@ export class ArchiveBuffer {
    * Adds a completed job. A large result is written to a row of its own at once.
    * @param body JSON of the job's body, stored as it is: parsing it only to write it again would be work for nothing
    * @param result JSON of the result
+   * @param keptUntil when it is to be removed, epoch ms; absent: as the queue says
    */
-  add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined): void {
+  add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined, keptUntil = 0): void {
     let members = `"b":${body}`;
     if (result !== undefined) {
       if (result.length > FAR_RESULT) {
@@ -50,7 +64,7 @@ export class ArchiveBuffer {
       }
     }
     const json = `${JSON.stringify(job).slice(0, -1)},${members}}`;
-    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], json });
+    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
   }
 
   /** A job that was added and is not written yet. */
@@ -60,15 +74,19 @@ export class ArchiveBuffer {
     return entry && (JSON.parse(entry.json) as ArchivedJob);
   }
 
-  /** Writes what was added, in as few rows as span and size allow. Call once, at the end of the transaction. */
+  /** Writes what was added, in as few rows as span, size and retention allow. Call once, at the end of the transaction. */
   flush(): void {
-    const sorted = this.waiting.sort((a, b) => a.sequence - b.sequence);
+    const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);
     this.waiting = [];
-    let chunk: typeof sorted = [];
+    let chunk: Waiting[] = [];
     let size = 0;
     for (const entry of sorted) {
       const first = chunk[0];
-      if (first && (entry.sequence - first.sequence >= SPAN || size + entry.json.length > MAX_CHUNK)) {
+      const fits =
+        entry.keptUntil === first?.keptUntil &&
+        entry.sequence - first.sequence < SPAN &&
+        size + entry.json.length <= MAX_CHUNK;
+      if (first && !fits) {
         this.write(chunk);
         chunk = [];
         size = 0;
@@ -79,14 +97,17 @@ export class ArchiveBuffer {
     if (chunk.length > 0) this.write(chunk);
   }
 
-  private write(chunk: { sequence: number; endedAt: number; json: string }[]): void {
+  private write(chunk: Waiting[]): void {
     const lo = chunk[0]?.sequence ?? 0;
     const hi = chunk.at(-1)?.sequence ?? 0;
     const endedAt = Math.max(...chunk.map((entry) => entry.endedAt));
     const data = `[${chunk.map((entry) => entry.json).join(',')}]`;
+    const keptUntil = chunk[0]?.keptUntil ?? 0;
     this.sql
       .exec(
-        'INSERT INTO archive (lo, hi, jobs, ended_at, data) VALUES (?, ?, ?, ?, ?)',
+        `INSERT INTO archive (chunk, lo, hi, jobs, ended_at, data)
+         VALUES (coalesce(?, ${NEXT_CHUNK}), ?, ?, ?, ?, ?)`,
+        keptUntil > 0 ? freeNumber(this.sql, keptUntil) : null,
         lo,
         hi,
         chunk.length,
@@ -186,18 +207,37 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
 }
 
 /**
- * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows.
+ * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
+ * themselves how long they are kept are in none of these.
  * @returns how many rows went, and how many jobs with them
  */
 export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): { chunks: number; jobs: number } {
   const due: number[] = [];
-  let gone = 0;
-  const chunks = sql.exec<{ chunk: number; ended_at: number }>('SELECT chunk, ended_at FROM archive ORDER BY chunk');
+  const chunks = sql.exec<{ chunk: number; ended_at: number }>(
+    'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
+  );
   for (const { chunk, ended_at } of chunks) {
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }
-  for (const chunk of due) {
+  return { chunks: due.length, jobs: deleteChunks(sql, due) };
+}
+
+/** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
+export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): void {
+  const due = sql
+    .exec<{ chunk: number }>('SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk LIMIT ?', lastDue(now), limit)
+    .toArray();
+  deleteChunks(
+    sql,
+    due.map(({ chunk }) => chunk),
+  );
+}
+
+/** @returns how many jobs went */
+function deleteChunks(sql: SqlStorage, chunks: readonly number[]): number {
+  let gone = 0;
+  for (const chunk of chunks) {
     const { data, jobs } = sql
       .exec<{ data: string; jobs: number }>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk)
       .one();
@@ -205,7 +245,7 @@ export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): { 
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
     gone += jobs;
   }
-  return { chunks: due.length, jobs: gone };
+  return gone;
 }
 
 /** Deletes what lies beside archived jobs. */
@@ -269,7 +309,8 @@ function deleteFrom(sql: SqlStorage, chunk: number, gone: ReadonlySet<number>): 
   sql.exec('UPDATE archive SET jobs = ?, data = ? WHERE chunk = ?', kept.length, JSON.stringify(kept), chunk).toArray();
 }
 
-/** End time of the oldest chunk, or undefined when the archive is empty. */
+/** End time of the oldest chunk that the queue's retention removes, or undefined when there is none. */
 export function oldestArchived(sql: SqlStorage): number | undefined {
-  return sql.exec<{ ended_at: number }>('SELECT ended_at FROM archive ORDER BY chunk LIMIT 1').toArray()[0]?.ended_at;
+  const oldest = 'SELECT ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk LIMIT 1';
+  return sql.exec<{ ended_at: number }>(oldest).toArray()[0]?.ended_at;
 }

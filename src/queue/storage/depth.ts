@@ -27,7 +27,7 @@ export class Depth {
            + (SELECT count(*) FROM jobs WHERE state = 1)
            + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
            + (SELECT count(*) FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
-           + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM batches WHERE role = 'participant') AS n`,
+           + (SELECT coalesce(sum(json_array_length(data, '$.jobs') + coalesce(data ->> '$.open', 0)), 0) FROM batches WHERE role = 'participant') AS n`,
       )
       .one().n;
     return this.counted;
@@ -36,7 +36,10 @@ export class Depth {
   /** Bytes of their bodies. The first call reads them all. */
   bytes(): number {
     this.size ??= this.sql
-      .exec<{ n: number | null }>('SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL')
+      .exec<{ n: number | null }>(
+        `SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL AND key NOT IN
+           (SELECT value ->> '$.key' FROM batches, json_each(data, '$.act.locked') WHERE value ->> '$.ended_at' > 0)`,
+      )
       .one().n;
     this.size ??= 0;
     return this.size;

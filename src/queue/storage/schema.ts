@@ -5,9 +5,18 @@ import schema0003 from '../../../migrations/0003_cron.sql';
 import schema0004 from '../../../migrations/0004_workflow.sql';
 import schema0005 from '../../../migrations/0005_operations.sql';
 import schema0006 from '../../../migrations/0006_limits.sql';
+import schema0007 from '../../../migrations/0007_job_retention.sql';
 
 /** In order; never edited once released. */
-const MIGRATIONS: readonly string[] = [schema0001, schema0002, schema0003, schema0004, schema0005, schema0006];
+const MIGRATIONS: readonly string[] = [
+  schema0001,
+  schema0002,
+  schema0003,
+  schema0004,
+  schema0005,
+  schema0006,
+  schema0007,
+];
 
 /** The version of a database that has none of the tables yet. */
 function versionOf(sql: SqlStorage): number {

@@ -201,7 +201,8 @@ export function existingJob(q: QueueState, rival: Rival, earlier: readonly JobVi
 
 /** Cancels the job with this key unless it has ended. */
 export function cancelKey(q: QueueState, key: number, now: number): JobView | undefined {
-  const row = rowByKey(q, key);
-  if (!row || row.state === STATE.held || isTerminal(stateOf(row, q.leases.active.has(key), now))) return undefined;
+  const stored = rowByKey(q, key);
+  const row = stored && q.locks.seen(stored);
+  if (!row || isTerminal(stateOf(row, q.leases.active.has(key), now))) return undefined;
   return cancel(q, idOf(q.route, row), now);
 }

@@ -3,7 +3,7 @@
  * go with the job.
  */
 import { conflict } from '../../job/errors';
-import { type Found, mustFind } from '../jobs/find';
+import { type Found, mustFindForReport } from '../jobs/find';
 import { fence, isNamed } from '../jobs/report';
 import type { QueueState } from '../state';
 import type { StoredCheckpoint } from '../storage/checkpoint-table';
@@ -27,7 +27,7 @@ function fenced(q: QueueState, found: Found, request: AttemptName & { job_id: st
 
 /** Replaces the job's checkpoint, in any state but a terminal one. One row written. @throws {ApiError} 404, 409 */
 export function saveCheckpoint(q: QueueState, request: CheckpointRequest, now: number): StoredCheckpoint {
-  const found = mustFind(q, request.job_id);
+  const found = mustFindForReport(q, request.job_id);
   const { row } = found;
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
   if (!row || row.ended_at !== null) {
@@ -43,7 +43,7 @@ export function saveCheckpoint(q: QueueState, request: CheckpointRequest, now: n
 
 /** The job's checkpoint, or null. @throws {ApiError} 404 when there is no such job */
 export function checkpointOf(q: QueueState, id: string): StoredCheckpoint | null {
-  return q.checkpoints.read(keyOf(mustFind(q, id))) ?? null;
+  return q.checkpoints.read(keyOf(mustFindForReport(q, id))) ?? null;
 }
 
 /** Deletes the job's checkpoint, if it has one; the next one starts again at 1. @throws {ApiError} 404, 409 */
@@ -52,7 +52,7 @@ export function deleteCheckpoint(
   request: AttemptName & { job_id: string },
   now: number,
 ): { job_id: string } {
-  const found = mustFind(q, request.job_id);
+  const found = mustFindForReport(q, request.job_id);
   fenced(q, found, request, found.row ? stateOf(found.row, q.leases.active.has(found.row.key), now) : 'completed');
   q.checkpoints.remove(keyOf(found));
   return { job_id: request.job_id };

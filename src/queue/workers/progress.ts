@@ -1,6 +1,6 @@
 /** Progress reports: how far a running attempt says it is. */
 
-import { mustFind, viewOf } from '../jobs/find';
+import { mustFindForReport, viewOf } from '../jobs/find';
 import { fence } from '../jobs/report';
 import type { QueueState } from '../state';
 import type { ReportedProgress } from '../storage/progress-table';
@@ -13,7 +13,7 @@ import type { ProgressReport, ProgressRequest } from './api';
  * @throws {ApiError} 404; 409 for another attempt or another worker's job
  */
 export function reportProgress(q: QueueState, request: ProgressRequest, now: number): ProgressReport {
-  const { row } = mustFind(q, request.job_id);
+  const { row } = mustFindForReport(q, request.job_id);
   const active = row && q.leases.active.get(row.key);
   if (!row || !active) return progressOf(q, request.job_id, now);
   fence(q, row, active, request);
@@ -46,7 +46,7 @@ export function reportProgress(q: QueueState, request: ProgressRequest, now: num
 
 /** What was last reported about a job; a completed job has done everything. @throws {ApiError} 404 */
 export function progressOf(q: QueueState, id: string, now: number): ProgressReport {
-  const found = mustFind(q, id);
+  const found = mustFindForReport(q, id);
   const { state } = viewOf(q, found, now).record;
   if (found.archived) {
     const { pg } = found.archived;

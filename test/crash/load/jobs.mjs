@@ -1,6 +1,6 @@
 /** Producers: enqueue in every way there is, and write down what they were told. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { QUEUES } from './queues.mjs';
+import { QUEUES } from '../queues.mjs';
 
 /** Above this many jobs on their way, producers wait. */
 const MAX_BACKLOG = 1_200;
@@ -35,8 +35,8 @@ export async function enqueue(world, bodies, { asBatch = bodies.length > 1, dire
   return { answer, entry };
 }
 
-/** 2xx: accepted. 4xx and 503 say that nothing was enqueued. */
-function outcomeOf(answer) {
+/** Of an enqueue. 2xx: accepted. 4xx and 503 say that nothing was enqueued. */
+export function outcomeOf(answer) {
   if (answer.kind === 'unsent') return 'unsent';
   if (answer.kind === 'cut') return 'unknown';
   if (answer.status < 300) return 'accepted';

@@ -1,6 +1,7 @@
 /** Workers that pull: they fetch, work, send heartbeats, report, and now and then walk away from a job. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { PULLED } from './queues.mjs';
+import { briefly, lifeOf, tokenOf } from '../identity.mjs';
+import { PULLED } from '../queues.mjs';
 
 /** Lease lengths that are asked for, ms. */
 const VISIBILITIES = [600, 1_000, 2_000];
@@ -26,27 +27,29 @@ export async function work(world, random, name) {
 }
 
 function begin(world, job, leaseMs) {
-  const { token } = job.args[0];
-  const run = { token, attempt: job.attempt, via: 'pull', startedAt: Date.parse(job.started_at), leaseMs };
+  const [token, life] = [tokenOf(job), lifeOf(job)];
+  const run = { token, attempt: job.attempt, life, via: 'pull', startedAt: Date.parse(job.started_at), leaseMs };
   const limit = job.timeout_ms === undefined ? {} : { limitMs: job.timeout_ms };
-  return { job, plan: job.args[0], run: world.ledger.addRun({ ...run, ...limit }), over: false };
+  const parents = job.parent_results && { parents: briefly(job.parent_results) };
+  return { job, plan: job.args[0], run: world.ledger.addRun({ ...run, ...limit, ...parents }), over: false };
 }
 
 async function finish(world, random, name, item, held) {
-  const { plan, run, job } = item;
+  const { plan, run } = item;
   const mood = world.calm() ? 'steady' : random.weighted({ steady: 84, slow: 10, away: 4, requeue: 2 });
   if (mood === 'away') {
     item.over = true;
-    world.ledger.endRun(plan.token, run.attempt, 'abandoned');
+    world.ledger.endRun(run, 'abandoned');
     return;
   }
   if (mood === 'slow') await workSlowly(world, random, name, run.leaseMs, held);
   else await delay(random.int(0, 20));
   item.over = true;
-  const fails = plan.end === 'exhaust' || run.attempt <= plan.failures;
+  const dies = plan.end === 'exhaust' && (plan.saved_in === undefined || run.life < plan.saved_in);
+  const fails = dies || run.attempt <= plan.failures;
   const outcome = mood === 'requeue' ? 'requeue' : fails ? 'failure' : plan.end === 'fatal' ? 'fatal' : 'success';
-  world.ledger.endRun(plan.token, run.attempt, outcome);
-  await report(world, random, name, job, outcome);
+  world.ledger.endRun(run, outcome);
+  await report(world, random, name, item, outcome);
 }
 
 /** Works for longer than the lease is long, and keeps it by heartbeats. */
@@ -64,9 +67,8 @@ async function workSlowly(world, random, name, leaseMs, held) {
 }
 
 /** Tells the server how the run ended. A report that was cut off is sent once more, as a real worker would. */
-async function report(world, random, name, job, outcome) {
-  const { token } = job.args[0];
-  const { attempt } = job;
+async function report(world, random, name, { job, run }, outcome) {
+  const { token, attempt, life } = run;
   const kind = outcome === 'success' ? 'ack' : outcome === 'requeue' ? 'requeue' : 'nack';
   const padding = random.chance(0.01) ? { padding: 'x'.repeat(FAR_RESULT) } : {};
   const body = {
@@ -84,7 +86,8 @@ async function report(world, random, name, job, outcome) {
   const tries = random.chance(0.6) ? 3 : 1;
   for (let left = tries; left > 0; left--) {
     const answer = await world.client.call('POST', kind === 'ack' ? '/workers/ack' : '/workers/nack', body);
-    const entry = { token, attempt, kind, outcome: 'unknown', sentAt: answer.sentAt, answeredAt: answer.answeredAt };
+    const { sentAt, answeredAt } = answer;
+    const entry = { token, attempt, life, kind, outcome: 'unknown', sentAt, answeredAt };
     world.ledger.reports.push(entry);
     if (answer.kind !== 'answer') continue;
     entry.outcome = answer.status === 200 ? 'accepted' : 'refused';

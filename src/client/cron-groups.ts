@@ -1,0 +1,90 @@
+/** Groups of schedules through the client: an application declares all of its own at once, as often as it likes. */
+import { listOf, shaped } from './answers';
+import { type CronEntry, type CronJob, type CronStatus, wireCron } from './cron';
+import { jsonOf } from './job';
+import { byOffset, type ListOptions } from './pages';
+import type { Requests } from './requests';
+
+/** A group with its schedules. */
+export interface CronGroup {
+  name: string;
+  entries: CronStatus[];
+}
+
+/** What declaring a group did. The lists hold names. */
+export interface CronGroupResult extends CronGroup {
+  created: string[];
+  updated: string[];
+  unchanged: string[];
+  deleted: string[];
+}
+
+/** An entry of the list of groups. */
+export interface CronGroupSummary {
+  name: string;
+  /** How many schedules it has. */
+  count: number;
+}
+
+/** Groups of cron entries, as `tocsin.cronGroups`. */
+export class CronGroups<Job extends CronJob = CronJob> {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /**
+   * Declares all entries of a group: adds, replaces, and deletes those of the group that are not listed. When an answer
+   * was lost and the declaration sent again, the result tells what the last try found to do.
+   *
+   * @param options.timezone for entries that name none
+   * @throws {InvalidJobError} with `details.index` of the first wrong entry, then nothing has changed;
+   *   {@link ConflictError} when an entry belongs to another group
+   * @example
+   * const { deleted } = await tocsin.cronGroups.put('billing', [
+   *   { name: 'invoices', expression: '0 6 1 * *', job: { type: 'invoice.run', args: [] } },
+   *   { name: 'reminders', expression: '0 9 * * MON', job: { type: 'invoice.remind', args: [] } },
+   * ], { timezone: 'America/New_York' });
+   */
+  async put(
+    name: string,
+    entries: readonly CronEntry<Job>[],
+    options: { timezone?: string } = {},
+  ): Promise<CronGroupResult> {
+    const body = jsonOf({ timezone: options.timezone, entries: entries.map(wireCron) }, 'The group');
+    const answer = await this.#requests.safely('PUT', pathOf(name), body);
+    const names = (change: string) => listOf<string>(answer, change, 'the group');
+    return {
+      ...groupOf(answer),
+      created: names('created'),
+      updated: names('updated'),
+      unchanged: names('unchanged'),
+      deleted: names('deleted'),
+    };
+  }
+
+  /** Reads a group, with the next fires of its entries. @throws {NotFoundError} */
+  async get(name: string): Promise<CronGroup> {
+    return groupOf(await this.#requests.safely('GET', pathOf(name)));
+  }
+
+  /** Every group, by name. */
+  async *list(options: ListOptions = {}): AsyncGenerator<CronGroupSummary> {
+    yield* byOffset<CronGroupSummary>(this.#requests.safely, { path: '/cron-groups', member: 'groups' }, options);
+  }
+
+  /** Deletes a group with all its entries. The jobs they have enqueued stay. @throws {NotFoundError} */
+  async delete(name: string): Promise<void> {
+    await this.#requests.remove(pathOf(name));
+  }
+}
+
+function groupOf(answer: unknown): CronGroup {
+  const { name, entries } = shaped<CronGroup>(answer, 'entries', 'the group');
+  return { name, entries };
+}
+
+function pathOf(name: string): string {
+  return `/cron-groups/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,135 @@
+/** Sends new jobs: gathered, as a batch that is all or nothing, or each on its own. */
+import type { EnvelopeError, JobEnvelope } from '../job/wire';
+import { batchOf, enqueuedJobOf, jobOf, listOf, shaped } from './answers';
+import { Batcher } from './batch';
+import { DuplicateJobError, NotFoundError } from './errors';
+import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from './job';
+import type { Requests } from './requests';
+import type { Send } from './transport';
+
+/** Most jobs in one request. */
+export const MAX_BATCH = 1000;
+
+/** How many jobs are enqueued together. */
+export interface BatchOptions {
+  /** 1 … 256 characters. The same jobs under the same key are enqueued once, for 24 hours. */
+  idempotencyKey?: string;
+}
+
+/** How many jobs are enqueued each on its own. */
+export interface BulkEnqueueOptions extends BatchOptions {
+  /** `partial` takes what it can; `atomic` takes all or none. Default `partial`. */
+  atomicity?: 'partial' | 'atomic';
+}
+
+/** Why a job was refused. */
+export type Refusal = Pick<EnvelopeError, 'code' | 'type' | 'message'> & {
+  retryable: boolean;
+  details?: Record<string, unknown>;
+};
+
+/** What became of one of the jobs. */
+export type EnqueueOutcome =
+  | { index: number; status: 'created'; job: JobEnvelope; error?: never }
+  /** There was such a job: it, or the refusal of a unique policy that rejects. */
+  | { index: number; status: 'duplicate'; job: JobEnvelope; error?: never }
+  | { index: number; status: 'duplicate'; error: Refusal; job?: never }
+  | { index: number; status: 'failed'; error: Refusal; job?: never };
+
+/** What became of many jobs, in order. */
+export interface BulkEnqueued {
+  total: number;
+  succeeded: number;
+  failed: number;
+  items: EnqueueOutcome[];
+}
+
+/** How jobs are gathered. */
+export interface GatherOptions {
+  /** Most jobs in a request, 1 … 1000. */
+  maxBatch: number;
+  /** In ms; undefined: the present turn. */
+  linger: number | undefined;
+  /** An id for each job, or none. */
+  newId: () => string | undefined;
+}
+
+/** The sending side of a client. */
+export class Enqueuer {
+  readonly #requests: Requests;
+  readonly #newId: () => string | undefined;
+  readonly #batcher: Batcher;
+
+  constructor(requests: Requests, { maxBatch, linger, newId }: GatherOptions) {
+    this.#requests = requests;
+    this.#newId = newId;
+    this.#batcher = new Batcher(
+      (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey),
+      maxBatch,
+      (flush) => void (linger === undefined ? queueMicrotask(flush) : setTimeout(flush, linger)),
+    );
+  }
+
+  async one(type: string, args: readonly unknown[], options: EnqueueOptions): Promise<JobEnvelope> {
+    return await this.#batcher.add(prepare(type, args, options, this.#newId()));
+  }
+
+  async batch(jobs: readonly NewJob[], { idempotencyKey }: BatchOptions): Promise<JobEnvelope[]> {
+    if (jobs.length === 0) return [];
+    return await this.#post(this.#prepare(jobs, idempotencyKey), true, idempotencyKey);
+  }
+
+  async each(jobs: readonly NewJob[], options: BulkEnqueueOptions): Promise<BulkEnqueued> {
+    if (jobs.length === 0) return { total: 0, succeeded: 0, failed: 0, items: [] };
+    const { idempotencyKey, atomicity = 'partial' } = options;
+    const entries = this.#prepare(jobs, idempotencyKey).map(({ json }) => json);
+    const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${entries.join(',')}]}`;
+    const send = idempotencyKey === undefined ? this.#requests.once : this.#requests.safely;
+    const answer = await send('POST', '/jobs/bulk', body, { headers: keyHeader(idempotencyKey), answers: [422] });
+    listOf(answer, 'items', 'the outcomes');
+    return shaped<BulkEnqueued>(answer, 'total', 'the outcomes');
+  }
+
+  #prepare(jobs: readonly NewJob[], key: string | undefined): PreparedJob[] {
+    return jobs.map(({ type, args, options = {} }) =>
+      prepare(type, args, options, key === undefined ? this.#newId() : undefined),
+    );
+  }
+
+  async #post(jobs: PreparedJob[], asBatch: boolean, key: string | undefined): Promise<JobEnvelope[]> {
+    const repeatable = key !== undefined || jobs.every((job) => job.id !== undefined);
+    const send = async (post: Send) => {
+      const options = { headers: keyHeader(key) };
+      if (!asBatch) return [enqueuedJobOf(await post('POST', '/jobs', jobs[0]?.json ?? '', options))];
+      const json = `{"jobs":[${jobs.map((job) => job.json).join(',')}]}`;
+      return batchOf(await post('POST', '/jobs/batch', json, options), jobs.length);
+    };
+    const isDone = (error: unknown) =>
+      error instanceof DuplicateJobError && jobs.some((job) => job.id !== undefined && job.id === error.existingJobId);
+    return await this.#requests.settle(send, { isDone, read: (refusal) => this.#existing(jobs, refusal) }, repeatable);
+  }
+
+  /**
+   * The jobs an earlier try has made: a batch is written whole, so one of them means all of them. If one is missing or
+   * is of another type, an id was taken by somebody else, and the refusal stands.
+   */
+  async #existing(jobs: PreparedJob[], refusal: unknown): Promise<JobEnvelope[]> {
+    try {
+      const found: JobEnvelope[] = [];
+      for (const job of jobs) {
+        const path = `/jobs/${encodeURIComponent(job.id ?? '')}`;
+        const envelope = jobOf(await this.#requests.safely('GET', path));
+        if (envelope.type !== job.type) throw refusal;
+        found.push(envelope);
+      }
+      return found;
+    } catch (error) {
+      throw error instanceof NotFoundError ? refusal : error;
+    }
+  }
+}
+
+/** @param key absent: no header */
+export function keyHeader(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { 'Idempotency-Key': key };
+}

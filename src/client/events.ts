@@ -1,0 +1,68 @@
+/** The live feed through the client. It is kept in memory: a feed, not a record. */
+import { listOf, member } from './answers';
+import { type Moment, momentText } from './job';
+import { byCursor, type ListOptions, parametersFrom } from './pages';
+import type { Requests } from './requests';
+
+/** Something that happened. */
+export interface QueueEvent {
+  specversion: string;
+  /** Names its place in the feed. */
+  id: string;
+  /** `job.completed`, `queue.paused`, `cron.triggered`, … */
+  type: string;
+  source: string;
+  /** The job, queue, worker, workflow or schedule it is about. */
+  subject: string;
+  /** RFC 3339. */
+  time: string;
+  data: Record<string, unknown>;
+}
+
+/** Which events are meant. */
+export interface EventQuery {
+  /** Absent: all, and those of workers, which belong to no queue. */
+  queue?: string | readonly string[];
+  types?: readonly string[];
+  /** Those after the event of this id. */
+  after?: string;
+  since?: Moment;
+}
+
+/** What happened lately, as `tocsin.events`. */
+export class Events {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /**
+   * Every event that is still known and matches, the oldest first, up to now. To go on later, ask for those after the last.
+   * @example
+   * for await (const event of tocsin.events.list({ queue: 'mail', types: ['job.discarded'], after: last })) {
+   *   last = event.id;
+   * }
+   */
+  async *list(query: EventQuery = {}, options: ListOptions = {}): AsyncGenerator<QueueEvent> {
+    const conditions = parametersFrom({
+      queues: query.queue,
+      types: query.types,
+      after: query.after,
+      since: momentText(query.since, 'since'),
+    });
+    // Pages go on behind their own last event, not behind the one the first page began at.
+    if (query.after !== undefined) {
+      conditions.delete('after');
+      conditions.set('cursor', query.after);
+    }
+    yield* byCursor<QueueEvent>(this.#requests.safely, { path: '/events', conditions, member: 'events' }, options);
+  }
+
+  /** The id to go on from for who wants to hear only of what comes; undefined when nothing is known. */
+  async latest(): Promise<string | undefined> {
+    const answer = await this.#requests.safely('GET', '/events?page=1&per_page=1');
+    const id = member(listOf<QueueEvent>(answer, 'events', 'the events')[0], 'id');
+    return typeof id === 'string' ? id : undefined;
+  }
+}

@@ -1,0 +1,222 @@
+/** Single jobs and lists of them through the client: look, change, wait for the end. */
+import type { JobEnvelope, RetryPolicy } from '../job/wire';
+import { jobOf, listOf, member, shaped } from './answers';
+import { ConflictError, WaitTimeoutError } from './errors';
+import { jsonOf } from './job';
+import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
+import { type JobPatch, wirePatch } from './patch';
+import { type JobQuery, parametersOf } from './queries';
+import type { Requests, WaitOptions } from './requests';
+import {
+  type Checkpoint,
+  isEnd,
+  type JobOutcome,
+  type JobOutcomes,
+  type JobProgress,
+  type JobResult,
+  outcomesOf,
+} from './results';
+
+/** A page of jobs, for who shows them page by page. */
+export interface JobPage {
+  jobs: JobEnvelope[];
+  total: number;
+  /** False: there are at least so many. */
+  totalIsExact: boolean;
+  /** Absent: this is the last one. */
+  nextCursor?: string;
+}
+
+/** A job with what explains it, as operators see it. */
+export interface InspectedJob extends JobEnvelope {
+  retry_policy: RetryPolicy;
+  errors: NonNullable<JobEnvelope['errors']>;
+  /** Its times once more. */
+  metadata: Record<string, string>;
+  /** Why it was discarded. */
+  discard_reason?: string;
+  dead_letter?: boolean;
+}
+
+/** A job without what it carries. */
+export type JobSummary = Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retry_effective'>;
+
+/** The order of an operator's list. */
+export interface SummaryOrder {
+  /** Default `created_at`. */
+  sort?: 'created_at' | 'scheduled_at' | 'priority';
+  /** Default `desc`. */
+  order?: 'asc' | 'desc';
+}
+
+/** The longest that the server waits for the end of a job, in s. */
+const LONGEST_WAIT_S = 60;
+
+/** Jobs that exist, as `tocsin.jobs`. */
+export class StoredJobs {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /**
+   * Reads a job.
+   * @throws {NotFoundError} when there is none, or its retention has passed
+   */
+  async get(id: string): Promise<JobEnvelope> {
+    return jobOf(await this.#requests.safely('GET', pathOf(id)));
+  }
+
+  /**
+   * Cancels a job that has not ended. A running handler is not stopped, but its report is refused.
+   * @throws {NotFoundError} {@link ConflictError} when the job has ended
+   */
+  async cancel(id: string): Promise<JobEnvelope> {
+    return await this.#requests.settle(async (send) => jobOf(await send('DELETE', pathOf(id))), {
+      isDone: (error) => error instanceof ConflictError && error.details.current_state === 'cancelled',
+      read: () => this.get(id),
+    });
+  }
+
+  /**
+   * Lets a job run that was enqueued as `pending`.
+   * @throws {NotFoundError} {@link ConflictError} when it is not pending
+   * @example
+   * const { id } = await tocsin.enqueue('order.ship', [17], { pending: true });
+   * await tocsin.jobs.activate(id);
+   */
+  async activate(id: string): Promise<JobEnvelope> {
+    return await this.#requests.settle(async (send) => jobOf(await send('POST', `${pathOf(id)}/activate`)), {
+      isDone: (error) => error instanceof ConflictError,
+      read: async (refusal) => {
+        const job = await this.get(id);
+        // It may as well have been cancelled meanwhile.
+        if (job.state === 'cancelled') throw refusal;
+        return job;
+      },
+    });
+  }
+
+  /**
+   * Changes a job that waits: its time, its place, its policy. Sending it again changes nothing more.
+   * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
+   * @example
+   * await tocsin.jobs.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
+   */
+  async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
+    return jobOf(await this.#requests.safely('PATCH', pathOf(id), jsonOf(wirePatch(change), 'The change')));
+  }
+
+  /**
+   * Gives a job that is discarded, cancelled or waits for a retry another life: now, with attempts from 0. Not repeated
+   * when there was no answer: by then it may have failed again, and would get one life more.
+   * @throws {NotFoundError} {@link ConflictError}
+   */
+  async retry(id: string): Promise<JobEnvelope> {
+    return jobOf(await this.#requests.once('POST', `/admin${pathOf(id)}/retry`));
+  }
+
+  /**
+   * Every job that matches, newest first, read page by page. Each is seen at most once, whatever moves meanwhile; jobs
+   * enqueued after the first page are not part of it.
+   */
+  async *list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
+    const list = { path: '/jobs', conditions: parametersOf(query), member: 'jobs' };
+    yield* byCursor<JobEnvelope>(this.#requests.safely, list, options);
+  }
+
+  /**
+   * One page of {@link StoredJobs.list}.
+   * @param options.limit jobs on it, 1 … 200; default 100
+   * @param options.cursor `nextCursor` of the page before
+   */
+  async page(query: JobQuery = {}, options: { limit?: number; cursor?: string } = {}): Promise<JobPage> {
+    const parameters = parametersOf(query);
+    parameters.set('limit', String(options.limit ?? 100));
+    if (options.cursor !== undefined) parameters.set('cursor', options.cursor);
+    const answer = await this.#requests.safely('GET', `/jobs?${parameters}`);
+    const cursor = member(member(answer, 'pagination'), 'next_cursor');
+    return {
+      jobs: listOf<JobEnvelope>(answer, 'jobs', 'the jobs'),
+      total: shaped<{ total: number }>(answer, 'total', 'the jobs').total,
+      totalIsExact: member(answer, 'total_is_exact') !== false,
+      ...(typeof cursor === 'string' && { nextCursor: cursor }),
+    };
+  }
+
+  /** How many jobs match, without reading them. */
+  async count(query: JobQuery = {}): Promise<number> {
+    const answer = await this.#requests.safely('GET', `/jobs/count?${parametersOf(query)}`);
+    return shaped<{ count: number }>(answer, 'count', 'the count').count;
+  }
+
+  /** What has come of a job so far: `result` and `error` are there once it has ended. @throws {NotFoundError} */
+  async result<Result = unknown>(id: string): Promise<JobResult<Result>> {
+    return shaped<JobResult<Result>>(await this.#requests.safely('GET', `${pathOf(id)}/result`), 'state', 'the result');
+  }
+
+  /**
+   * Waits for the end of a job, whichever it is.
+   * @throws {WaitTimeoutError} when it has not ended in time (it goes on); {@link NotFoundError}
+   * @example
+   * const outcome = await tocsin.jobs.wait<{ url: string }>(job.id, { timeoutMs: 120_000 });
+   * if (outcome.state === 'completed') console.log(outcome.result.url);
+   * else console.error(outcome.state, outcome.error?.message);
+   */
+  async wait<Result = unknown>(id: string, options: WaitOptions = {}): Promise<JobOutcome<Result>> {
+    return await this.#requests.waitFor(`Job ${id}`, options, async (seconds) => {
+      const path = `${pathOf(id)}/result?wait=true&timeout=${Math.min(LONGEST_WAIT_S, seconds).toFixed(3)}`;
+      try {
+        const answer = shaped<JobResult<Result>>(await this.#requests.safely('GET', path), 'state', 'the result');
+        return isEnd(answer) ? answer : undefined;
+      } catch (error) {
+        if (error instanceof WaitTimeoutError) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * What has come of many jobs, by id.
+   * @example
+   * const { results, missing } = await tocsin.jobs.results(jobs.map((job) => job.id));
+   */
+  async results<Result = unknown>(ids: readonly string[]): Promise<JobOutcomes<Result>> {
+    return await outcomesOf<Result>(this.#requests.safely, ids);
+  }
+
+  /** How far a job is, by its own reports. @throws {NotFoundError} */
+  async progress(id: string): Promise<JobProgress> {
+    return shaped<JobProgress>(await this.#requests.safely('GET', `${pathOf(id)}/progress`), 'job_id', 'the progress');
+  }
+
+  /** What a job has saved for its next attempt; undefined when that is nothing. @throws {NotFoundError} */
+  async checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined> {
+    const answer = await this.#requests.safely('GET', `/checkpoints/${encodeURIComponent(id)}/resume`);
+    type Answer = { has_checkpoint: boolean; checkpoint?: Checkpoint<State> };
+    return shaped<Answer>(answer, 'has_checkpoint', 'the checkpoint').checkpoint;
+  }
+
+  /** Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError} */
+  async inspect(id: string): Promise<InspectedJob> {
+    return shaped<InspectedJob>(await this.#requests.safely('GET', `/admin${pathOf(id)}`), 'id', 'the job');
+  }
+
+  /**
+   * Every job that matches, without what it carries. Needs `admin:read`. In another order than that of making the server has
+   * to look at every one: it refuses where they are too many, and what changes meanwhile may shift the pages.
+   * @throws {InvalidJobError}
+   */
+  async *summaries(query: JobQuery = {}, options: ListOptions & SummaryOrder = {}): AsyncGenerator<JobSummary> {
+    const { sort, order, ...paging } = options;
+    const conditions = new URLSearchParams([...parametersOf(query), ...parametersFrom({ sort, order })]);
+    const list = { path: '/admin/jobs', conditions, member: 'items' };
+    const asMade = (sort ?? 'created_at') === 'created_at' && order !== 'asc';
+    yield* (asMade ? byCursor : byOffset)<JobSummary>(this.#requests.safely, list, paging);
+  }
+}
+
+function pathOf(id: string): string {
+  return `/jobs/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,40 @@
+/** Limits as a producer or an operator writes them; members that contradict each other do not compile. */
+import type { Duration } from '../job/wire';
+
+/** So many starts in a time: a duration, or `second`, `minute`, `hour`, `day`. */
+export interface Quota {
+  /** 1 … 1000000. */
+  limit: number;
+  period: Duration;
+}
+
+/** Starts in any period of that length, in one of three spellings. */
+type Rate =
+  | { rate: number; period: Duration; max_per_second?: never }
+  | { rate: Quota; period?: never; max_per_second?: never }
+  | { max_per_second: number; rate?: never; period?: never };
+
+type NoRate = { rate?: never; period?: never; max_per_second?: never };
+
+interface Members {
+  /** Jobs with the same key count together, within one queue. Default: the queue's name. */
+  key?: string;
+  /** Attempts that may run at once, 1 … 10000. */
+  concurrency?: number;
+  /** As many, evenly spread. */
+  throttle?: Quota;
+  /** When its turn comes and its key has no room. Default `wait`. */
+  on_limit?: 'wait' | 'reschedule' | 'drop';
+}
+
+/** What a job says about its limits: a key, or a limit, or both. */
+export type RateLimitOptions = Members &
+  (Rate | NoRate) &
+  ({ key: string } | { concurrency: number } | { throttle: Quota } | Rate);
+
+/** Limits of a queue as a whole; at least one. */
+export type QueueLimits = (Quota | { limit?: never; period?: never }) &
+  (Quota | { concurrency: number }) & {
+    /** Attempts that run at once, pushed and fetched together. */
+    concurrency?: number;
+  };

@@ -1,0 +1,75 @@
+/** Lists that come in pages, as one sequence: the next page is asked for when the last one has been looked at. */
+import { listOf, member } from './answers';
+import type { Send } from './transport';
+
+/** How a list is read. */
+export interface ListOptions {
+  /** Entries in one request, 1 … 200. Default 100. */
+  pageSize?: number;
+  /** Stop after so many entries. */
+  limit?: number;
+}
+
+const PAGE_SIZE = 100;
+
+/** Which list, and where in its answers the entries stand. */
+export interface ListRequest {
+  path: string;
+  /** What the list is asked for. */
+  conditions?: URLSearchParams;
+  member: string;
+}
+
+/** Entries of a list that has cursors. Each is seen at most once, whatever moves meanwhile. */
+export async function* byCursor<T>(send: Send, list: ListRequest, options: ListOptions): AsyncGenerator<T> {
+  const parameters = new URLSearchParams(list.conditions);
+  yield* pages<T>(send, list, options, parameters, (page) => {
+    const cursor = member(member(page, 'pagination'), 'next_cursor');
+    if (typeof cursor !== 'string') return false;
+    parameters.set('cursor', cursor);
+    return true;
+  });
+}
+
+/** Entries of a list that is counted through. One that is made or deleted meanwhile may shift the pages. */
+export async function* byOffset<T>(send: Send, list: ListRequest, options: ListOptions): AsyncGenerator<T> {
+  const parameters = new URLSearchParams(list.conditions);
+  let offset = 0;
+  yield* pages<T>(send, list, options, parameters, (_, entries) => {
+    offset += entries.length;
+    parameters.set('offset', String(offset));
+    return entries.length > 0;
+  });
+}
+
+/** @param turn writes the way to the next page into `parameters`; false: there is none */
+async function* pages<T>(
+  send: Send,
+  { path, member: name }: ListRequest,
+  { pageSize = PAGE_SIZE, limit = Number.POSITIVE_INFINITY }: ListOptions,
+  parameters: URLSearchParams,
+  turn: (page: unknown, entries: readonly T[]) => boolean,
+): AsyncGenerator<T> {
+  parameters.set('limit', String(Math.max(1, Math.min(pageSize, limit))));
+  let left = limit;
+  while (left > 0) {
+    const page = await send('GET', `${path}?${parameters}`);
+    const entries = listOf<T>(page, name, 'the list');
+    for (const entry of entries) {
+      if (left-- <= 0) return;
+      yield entry;
+    }
+    if (member(member(page, 'pagination'), 'has_more') !== true || !turn(page, entries)) return;
+  }
+}
+
+/** Query parameters of those conditions that have a value. */
+export function parametersFrom(
+  conditions: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>,
+): URLSearchParams {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(conditions)) {
+    if (value !== undefined) parameters.set(name, Array.isArray(value) ? value.join(',') : String(value));
+  }
+  return parameters;
+}

@@ -1,0 +1,52 @@
+/** Changes of a job that waits, as a producer writes them. */
+import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
+import { type Moment, momentText, relativeText } from './job';
+import { invalid } from './queries';
+
+/** Members replace those of the job's own policy, `null` removes them (`max_interval: null`: no cap). */
+export type RetryChange = { [K in keyof RetryPolicy]?: RetryPolicy[K] | null };
+
+type Start =
+  | {
+      /** Start not before so long from now. */
+      delay?: Duration;
+      delayUntil?: never;
+    }
+  | {
+      /** Start not before this moment; `null`: as soon as possible. */
+      delayUntil?: Moment | null;
+      delay?: never;
+    };
+
+type Runs =
+  | { retry?: RetryChange | null; maxAttempts?: never }
+  | { retry?: (RetryChange & { max_attempts?: never }) | null; maxAttempts?: number | null };
+
+/** What to change about a job that waits. What is left out stays; `null` goes back to the default. */
+export type JobPatch = Start &
+  Runs & {
+    priority?: number | null;
+    expiresAt?: Moment | null;
+    timeoutMs?: number | null;
+    tags?: readonly string[] | null;
+    /** Members replace those of the job's own retention; `null` goes back to its queue's. */
+    retention?: { [K in keyof RetentionOptions]?: RetentionOptions[K] | null } | null;
+  };
+
+/** The change as the server reads it. @throws {InvalidJobError} */
+export function wirePatch(change: JobPatch): Record<string, unknown> {
+  const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
+  const { delay, delayUntil }: { delay?: Duration; delayUntil?: Moment | null } = change;
+  // Only code without types writes both.
+  if (delay !== undefined && delayUntil !== undefined) throw invalid('Say delay or delayUntil, not both.', 'delay');
+  return {
+    priority: change.priority,
+    scheduled_at: delay === undefined ? moment(delayUntil, 'delayUntil') : relativeText(delay),
+    expires_at: moment(change.expiresAt, 'expiresAt'),
+    retry: change.retry,
+    max_attempts: change.maxAttempts,
+    timeout_ms: change.timeoutMs,
+    tags: change.tags,
+    retention: change.retention,
+  };
+}

@@ -1,0 +1,176 @@
+/** A worker that pulls, through the client: fetch, report, keep leases. */
+import type { Duration, JobEnvelope } from '../job/wire';
+import { jobOf, listOf, shaped } from './answers';
+import { jsonOf, type Moment, momentText } from './job';
+import type { Requests } from './requests';
+import type { Checkpoint, JobProgress } from './results';
+import type { Directive } from './workers';
+
+/** What a worker says of itself. */
+export interface WorkerOptions {
+  /** Fetched from in this order. */
+  queues: readonly string[];
+  /** Length of its leases, in ms. Default: as the job says, else its queue, else 30 minutes. */
+  visibilityTimeoutMs?: number;
+  /** Shown to operators. */
+  hostname?: string;
+  pid?: number;
+  concurrency?: number;
+  version?: string;
+  labels?: Record<string, unknown> | readonly unknown[];
+}
+
+/** What went wrong with a job. */
+export interface JobFailure {
+  /** Class of the error. */
+  type?: string;
+  message?: string;
+  code?: string;
+  /** Names of its class and those above it. */
+  classes?: readonly string[];
+  details?: unknown;
+  retryable?: boolean;
+  /** A dead letter at once. */
+  kill?: boolean;
+  /** When to run again, in place of the policy's own delay; not both. */
+  retryIn?: Duration;
+  retryAt?: Moment;
+}
+
+/** How far a job is. */
+export interface ProgressReport {
+  /** 0 … 1. */
+  progress: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** Saved with it, both or neither. */
+  checkpoint?: unknown;
+}
+
+/** A heartbeat's answer. */
+export interface HeartbeatAnswer {
+  /** What the worker should do. */
+  state: Directive;
+  /** Jobs whose leases were extended. */
+  jobs_extended: string[];
+  server_time: string;
+}
+
+/** A job that a worker holds: enough to report it. */
+export type Held = Pick<JobEnvelope, 'id' | 'attempt'>;
+
+/** The longest that the server waits for work, in ms. */
+const LONGEST_WAIT_MS = 20_000;
+
+/**
+ * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt, so they are repeated when there was
+ * no answer, and one that comes too late is a {@link ConflictError} and changes nothing.
+ */
+export class PullWorker<Job = JobEnvelope> {
+  readonly #requests: Requests;
+  readonly #options: WorkerOptions;
+  /** The worker's name for itself. */
+  readonly id: string;
+
+  constructor(requests: Requests, id: string, options: WorkerOptions) {
+    this.#requests = requests;
+    this.#options = options;
+    this.id = id;
+  }
+
+  /**
+   * Takes jobs, each under a lease. Not repeated when there was no answer: what was given out is free again when its lease ends.
+   * @param options.count at most so many, 1 … 100; default 1
+   * @param options.waitMs how long to wait for the first, 0 … 20000, at most half of the client's timeout; default 0
+   * @example
+   * const jobs = await worker.fetch({ count: 10, waitMs: 10_000 });
+   */
+  async fetch(options: { count?: number; waitMs?: number } = {}): Promise<Job[]> {
+    const wait = Math.min(options.waitMs ?? 0, LONGEST_WAIT_MS, this.#requests.patienceMs);
+    const body = {
+      queues: this.#options.queues,
+      count: options.count,
+      wait_ms: wait > 0 ? Math.floor(wait) : undefined,
+      worker_id: this.id,
+      visibility_timeout_ms: this.#options.visibilityTimeoutMs,
+    };
+    return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
+  }
+
+  /** Completes a job. @throws {ConflictError} when the attempt is over; {@link NotFoundError} */
+  async ack(job: Held, result?: unknown): Promise<JobEnvelope> {
+    return await this.#report('/workers/ack', job, { result });
+  }
+
+  /**
+   * Reports a failure; the retry policy decides what follows.
+   * @param error what was thrown, or a description
+   * @throws {ConflictError} when the attempt is over; {@link NotFoundError}
+   */
+  async nack(job: Held, error: Error | JobFailure): Promise<JobEnvelope> {
+    return await this.#report('/workers/nack', job, { error: wireFailure(error) });
+  }
+
+  /** Gives a job back without an error; the attempt stays counted. @throws {ConflictError} {@link NotFoundError} */
+  async release(job: Held): Promise<JobEnvelope> {
+    return await this.#report('/workers/nack', job, { requeue: true });
+  }
+
+  /**
+   * Keeps leases, makes the worker known, and tells it what to do. To be sent every few seconds.
+   * @param held the jobs it works on; absent: all that the server knows it to hold
+   * @param state what it does: `stopped` is its last word
+   */
+  async heartbeat(
+    held?: readonly (string | Held)[],
+    state?: 'running' | 'quiet' | 'drain' | 'terminate' | 'stopped',
+  ): Promise<HeartbeatAnswer> {
+    const { visibilityTimeoutMs, ...about } = this.#options;
+    const body = {
+      worker_id: this.id,
+      ...about,
+      state,
+      active_jobs: held?.map((job) => (typeof job === 'string' ? job : job.id)),
+      visibility_timeout_ms: visibilityTimeoutMs,
+    };
+    const answer = await this.#requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
+    return shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
+  }
+
+  /** Says how far a job is, and keeps its lease. @throws {NotFoundError} */
+  async progress(job: Held, report: ProgressReport): Promise<JobProgress> {
+    const answer = await this.#requests.safely('PUT', `${pathOf(job)}/progress`, this.#about(job, { ...report }));
+    return shaped<JobProgress>(answer, 'job_id', 'the progress');
+  }
+
+  /** Saves what a job has done so far for its next attempt. @throws {ConflictError} when this one is over */
+  async saveCheckpoint<State>(job: Held, state: State): Promise<Checkpoint<State>> {
+    const body = this.#about(job, { state });
+    const answer = await this.#requests.safely('PUT', `${pathOf(job)}/checkpoint`, body);
+    return shaped<{ checkpoint: Checkpoint<State> }>(answer, 'checkpoint', 'the checkpoint').checkpoint;
+  }
+
+  /** Deletes the checkpoint of a job. @throws {ConflictError} when this attempt is over */
+  async deleteCheckpoint(job: Held): Promise<void> {
+    await this.#requests.safely('DELETE', `${pathOf(job)}/checkpoint`, this.#about(job, {}));
+  }
+
+  #about({ attempt }: Held, content: Record<string, unknown>): string {
+    return jsonOf({ attempt, worker_id: this.id, ...content }, 'The report');
+  }
+
+  async #report(path: string, { id, attempt }: Held, content: Record<string, unknown>): Promise<JobEnvelope> {
+    const body = jsonOf({ job_id: id, attempt, worker_id: this.id, ...content }, 'The report');
+    return jobOf(await this.#requests.safely('POST', path, body));
+  }
+}
+
+function wireFailure(error: Error | JobFailure): Record<string, unknown> {
+  if (error instanceof Error) return { type: error.name, message: error.message };
+  const { retryIn, retryAt, ...members } = error;
+  return { ...members, retry_in: retryIn, retry_at: momentText(retryAt, 'retryAt') };
+}
+
+function pathOf({ id }: Held): string {
+  return `/jobs/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,147 @@
+/** Settings of queues, and what queues say of themselves, in wire names. Times are RFC 3339. */
+import type { JobState } from '../job/record';
+import type { Duration, RetryPolicy } from '../job/wire';
+import { member, shaped } from './answers';
+import { momentText } from './job';
+import type { QueueLimits } from './limits';
+import type { RetryChange } from './patch';
+
+/** How long something is old: an age such as `"P1D"` or `"12h"`, or the moment up to which it is. */
+export type Age = string | Date;
+
+/** How long ended jobs can be read. */
+export interface QueueRetention {
+  completed?: Duration;
+  discarded?: Duration;
+  cancelled?: Duration;
+}
+
+/** What happens to a job for which there is no room. */
+export type Overflow = 'reject' | 'drop_oldest';
+
+/** Settings of a queue. In a change only what is named changes, and `null` goes back to the default. */
+export interface QueueConfig {
+  /** How many pushed jobs run at once, 1 … 10000. */
+  concurrency?: number;
+  /** Rate and concurrency over all its jobs. */
+  rate_limit?: QueueLimits;
+  /** Length of a lease: seconds, or a duration with its unit. */
+  visibility_timeout?: Duration;
+  /** Limit of a run: seconds, or a duration with its unit. */
+  default_timeout?: Duration;
+  default_retry?: RetryPolicy;
+  retention?: QueueRetention;
+  dead_letter?: { retention: { max_age?: Duration; max_count?: number } };
+  /** Types that are taken; an entry may end in `*`. */
+  allowed_job_types?: readonly string[];
+  /** Jobs that have not ended; beyond, `overflow_policy` decides. */
+  max_size?: number;
+  /** Bytes of their bodies. */
+  max_size_bytes?: number;
+  overflow_policy?: Overflow;
+  /** Other spellings of `max_size` and `overflow_policy`, and from which part of the bound on producers are warned. */
+  backpressure?: { max_depth?: number; strategy?: Overflow; warning_threshold?: number };
+}
+
+/** A change of settings. */
+export type QueueConfigChange = {
+  [K in keyof QueueConfig]?: (K extends 'default_retry' ? RetryChange : QueueConfig[K]) | null;
+};
+
+/** The settings of a queue, or of all. */
+export interface QueueSettings {
+  /** What it says itself. */
+  config: QueueConfig;
+  /** What holds: the rest from the settings of all queues, and from what is built in. */
+  effective: QueueConfig;
+}
+
+/** The settings of all queues after a change. */
+export interface QueueDefaults extends QueueSettings {
+  /** Queues that have not heard of it yet; they will. */
+  pendingQueues: number;
+}
+
+/** What a queue does with its jobs. */
+export type QueueMode = 'active' | 'paused' | 'draining';
+
+/** A queue in few words. */
+export interface QueueState {
+  name: string;
+  paused: boolean;
+  status: QueueMode;
+}
+
+/** An entry of the list of queues. */
+export interface QueueSummary extends QueueState {
+  created_at: string;
+}
+
+/** How many jobs a queue has in each state; `depth` counts those that have not ended, `dead` the dead letters. */
+export type QueueCounts = Record<JobState, number> & { queue: string; depth: number; dead: number };
+
+/** A queue with its settings and counts. */
+export interface QueueDetail extends QueueState {
+  config: QueueConfig;
+  stats: QueueCounts;
+  created_at?: string;
+}
+
+/** A queue in the operators' list. */
+export interface QueueOverview extends QueueSummary {
+  counts: Record<JobState, number>;
+}
+
+/** A queue as operators see it. */
+export interface InspectedQueue extends QueueState {
+  counts: Record<JobState, number>;
+  created_at?: string;
+  configuration: QueueConfig;
+  /** When the job that waits longest became available; null: none waits. */
+  oldest_available_at: string | null;
+  /** How long that job has waited, in ms. */
+  latency_ms: number;
+}
+
+/** How many jobs that have not ended there are of a priority. */
+export interface PriorityCount {
+  priority: number;
+  count: number;
+}
+
+/** What becomes of jobs that have not ended when their queue is deleted. */
+export type QueueRemoval =
+  /** There must be none. The default. */
+  | { strategy?: 'reject'; targetQueue?: never }
+  /** They are removed, those that run too. */
+  | { strategy: 'discard'; targetQueue?: never }
+  /** They go to another queue. */
+  | { strategy: 'move'; targetQueue: string };
+
+/** How far the deletion of a queue is; it goes on by itself. */
+export interface QueueDeletion {
+  queue: string;
+  strategy: 'reject' | 'discard' | 'move';
+  jobs_affected: number;
+  state: 'deleting' | 'deleted';
+}
+
+/** What a purge has removed, so far when it is not `completed`. */
+export interface Purged {
+  deleted: number;
+  operationId: string;
+  /** False: it goes on by itself; see {@link Bulk.wait}. */
+  completed: boolean;
+}
+
+/** Reads the answer to a purge. @throws {UnavailableError} */
+export function purgedOf(answer: unknown): Purged {
+  type Answer = { deleted: number; operation_id: string };
+  const { deleted, operation_id } = shaped<Answer>(answer, 'deleted', 'the outcome');
+  return { deleted, operationId: operation_id, completed: member(answer, 'completed') !== false };
+}
+
+/** An age as the server reads it. */
+export function ageText(age: Age): string {
+  return typeof age === 'string' ? age : (momentText(age, 'olderThan') ?? '');
+}

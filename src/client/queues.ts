@@ -1,0 +1,190 @@
+/** Queues as a whole through the client: settings, counts, pause, drain, purge, delete. */
+import type { JobState } from '../job/record';
+import { listOf, member, shaped } from './answers';
+import { waitParameter } from './bulk';
+import { NotFoundError } from './errors';
+import { jsonOf } from './job';
+import { byOffset, type ListOptions } from './pages';
+import {
+  type Age,
+  ageText,
+  type InspectedQueue,
+  type PriorityCount,
+  type Purged,
+  purgedOf,
+  type QueueConfig,
+  type QueueConfigChange,
+  type QueueCounts,
+  type QueueDefaults,
+  type QueueDeletion,
+  type QueueDetail,
+  type QueueOverview,
+  type QueueRemoval,
+  type QueueSettings,
+  type QueueState,
+  type QueueSummary,
+} from './queue-config';
+import type { Requests } from './requests';
+
+/** Where the settings stand that hold for queues which do not say their own. */
+const DEFAULTS = '_default';
+
+/** Queues, as `tocsin.queues`. */
+export class Queues {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /** Every queue, by name, read page by page. */
+  async *list(options: ListOptions = {}): AsyncGenerator<QueueSummary> {
+    yield* byOffset<QueueSummary>(this.#requests.safely, { path: '/queues', member: 'queues' }, options);
+  }
+
+  /** A queue with its settings and counts. @throws {NotFoundError} */
+  async get(name: string): Promise<QueueDetail> {
+    return shaped<QueueDetail>(await this.#requests.safely('GET', pathOf(name)), 'config', 'the queue');
+  }
+
+  /**
+   * Makes a queue with settings. A queue exists from its first job on; this is for one that shall have its settings before.
+   * @throws {ConflictError} when it exists; {@link InvalidJobError}
+   * @example
+   * await tocsin.queues.create('mail', { concurrency: 20, allowed_job_types: ['email.*'] });
+   */
+  async create(name: string, config: QueueConfig = {}): Promise<QueueConfig> {
+    const body = jsonOf({ name, config }, 'The settings');
+    return configOf(await this.#requests.once('POST', '/queues', body));
+  }
+
+  /** The settings of a queue: what it says itself, and what holds. */
+  async config(name: string): Promise<QueueSettings> {
+    return settingsOf(await this.#requests.safely('GET', configPath(name)));
+  }
+
+  /**
+   * Changes settings: what is named changes, `null` goes back to the default. Makes the queue if need be.
+   * @throws {InvalidJobError}
+   * @example
+   * await tocsin.queues.configure('mail', { rate_limit: { limit: 1000, period: 'minute' }, max_size: null });
+   */
+  async configure(name: string, change: QueueConfigChange): Promise<QueueConfig> {
+    return configOf(await this.#requests.safely('PUT', configPath(name), jsonOf(change, 'The settings')));
+  }
+
+  /** The settings that hold in every queue which does not say its own. */
+  async defaults(): Promise<QueueSettings> {
+    return settingsOf(await this.#requests.safely('GET', configPath(DEFAULTS)));
+  }
+
+  /**
+   * Changes the settings that hold in every queue which does not say its own, as {@link Queues.configure}.
+   * @example
+   * await tocsin.queues.setDefaults({ default_retry: { on_exhaustion: 'dead_letter' } });
+   */
+  async setDefaults(change: QueueConfigChange): Promise<QueueDefaults> {
+    const answer = await this.#requests.safely('PUT', configPath(DEFAULTS), jsonOf(change, 'The settings'));
+    const pending = member(answer, 'pending_queues');
+    return { ...settingsOf(answer), pendingQueues: typeof pending === 'number' ? pending : 0 };
+  }
+
+  /** Lets a queue take jobs and give none out, until it is resumed. */
+  async pause(name: string): Promise<QueueState> {
+    return await this.#set(name, 'pause');
+  }
+
+  /** Lets a queue give out what it has and take nothing, until it is resumed. */
+  async drain(name: string): Promise<QueueState> {
+    return await this.#set(name, 'drain');
+  }
+
+  /** Ends a pause or a drain. */
+  async resume(name: string): Promise<QueueState> {
+    return await this.#set(name, 'resume');
+  }
+
+  /** How many jobs a queue has in each state; zeros for one that does not exist. */
+  async stats(name: string): Promise<QueueCounts> {
+    const answer = await this.#requests.safely('GET', `${pathOf(name)}/stats`);
+    return shaped<{ stats: QueueCounts }>(answer, 'stats', 'the counts').stats;
+  }
+
+  /** How many jobs that have not ended there are of each priority. */
+  async priorities(name: string): Promise<PriorityCount[]> {
+    const answer = await this.#requests.safely('GET', `${pathOf(name)}/priority-stats`);
+    return listOf<PriorityCount>(answer, 'distribution', 'the counts');
+  }
+
+  /**
+   * Removes jobs for good. Needs `admin:purge`. What takes longer goes on by itself: {@link Bulk.wait}.
+   * @param states not `active`: cancel those first
+   * @param options.olderThan of ended jobs since their end, of others since their enqueue
+   * @throws {InvalidJobError}
+   * @example
+   * await tocsin.queues.purge('mail', ['completed'], { olderThan: 'P1D' });
+   */
+  async purge(
+    name: string,
+    states: readonly Exclude<JobState, 'active'>[],
+    options: { olderThan?: Age } = {},
+  ): Promise<Purged> {
+    const older = options.olderThan === undefined ? undefined : ageText(options.olderThan);
+    const body = jsonOf({ states, older_than: older, confirm: true });
+    return purgedOf(await this.#requests.once('POST', `${pathOf(name)}/purge?${waitParameter(this.#requests)}`, body));
+  }
+
+  /**
+   * Deletes a queue and everything in it that has ended. Needs `admin:purge`.
+   * @throws {ConflictError} when there are jobs that have not ended and the strategy is `reject`; {@link NotFoundError}
+   * @example
+   * await tocsin.queues.delete('old-mail', { strategy: 'move', targetQueue: 'mail' });
+   */
+  async delete(name: string, removal: QueueRemoval = {}): Promise<QueueDeletion> {
+    const { strategy = 'reject', targetQueue } = removal;
+    const path = `${pathOf(name)}?${waitParameter(this.#requests)}`;
+    const body = jsonOf({ strategy, target_queue: targetQueue });
+    return await this.#requests.settle<QueueDeletion>(
+      async (send) => shaped<QueueDeletion>(await send('DELETE', path, body), 'state', 'the queue'),
+      {
+        isDone: (error) => error instanceof NotFoundError,
+        // How many there were is lost with the answer.
+        read: async () => ({ queue: name, strategy, jobs_affected: 0, state: 'deleted' }),
+      },
+    );
+  }
+
+  /** Every queue with its counts. Needs `admin:read`. */
+  async *overview(options: ListOptions = {}): AsyncGenerator<QueueOverview> {
+    yield* byOffset<QueueOverview>(this.#requests.safely, { path: '/admin/queues', member: 'items' }, options);
+  }
+
+  /** A queue with the time its jobs wait. Needs `admin:read`. @throws {NotFoundError} */
+  async inspect(name: string): Promise<InspectedQueue> {
+    const answer = await this.#requests.safely('GET', `/admin${pathOf(name)}`);
+    return shaped<InspectedQueue>(answer, 'configuration', 'the queue');
+  }
+
+  async #set(name: string, action: 'pause' | 'resume' | 'drain'): Promise<QueueState> {
+    const answer = await this.#requests.safely('POST', `${pathOf(name)}/${action}`);
+    const { name: queue, paused, status } = shaped<QueueState>(answer, 'paused', 'the queue');
+    return { name: queue, paused, status };
+  }
+}
+
+function configOf(answer: unknown): QueueConfig {
+  return shaped<{ config: QueueConfig }>(answer, 'config', 'the settings').config;
+}
+
+function settingsOf(answer: unknown): QueueSettings {
+  const { config, effective } = shaped<QueueSettings>(answer, 'effective', 'the settings');
+  return { config, effective };
+}
+
+function configPath(name: string): string {
+  return `${pathOf(name)}/config`;
+}
+
+function pathOf(name: string): string {
+  return `/queues/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,99 @@
+/** Limits of keys at run time through the client: what is allowed, what runs, what waits, and other limits for a while. */
+import type { Duration } from '../job/wire';
+import { shaped } from './answers';
+import { jsonOf, type Moment, momentText } from './job';
+import { byOffset, type ListOptions } from './pages';
+import type { Requests } from './requests';
+
+/** What is put in the place of a key's own limits; 0 stops it. What is not named stays as jobs say it. */
+export type RateLimitOverride = (
+  | { concurrency: number; limit?: never; period?: never }
+  | {
+      concurrency?: number;
+      /** Starts in a period. */
+      limit: number;
+      /** Default: the one the key has. */
+      period?: Duration;
+    }
+) & {
+  /** A moment, or relative: `"+PT15M"`. Default: until it is removed. */
+  expiresAt?: Moment;
+};
+
+/** Limits as they hold now. */
+export interface LimitsInForce {
+  concurrency?: number;
+  limit?: number;
+  /** ISO 8601. */
+  period?: string;
+  /** Starts are evenly spread. */
+  throttled?: boolean;
+}
+
+/** A key in one queue. */
+export interface RateLimitInQueue extends LimitsInForce {
+  queue: string;
+  active: number;
+  current_count: number;
+  waiting: number;
+}
+
+/** A key, summed up over all queues that know it. Times are RFC 3339. */
+export interface RateLimitStatus extends LimitsInForce {
+  key: string;
+  /** Attempts that run. */
+  active: number;
+  /** How many more may run; absent when that is not limited. */
+  available?: number;
+  /** Starts in the present window. */
+  current_count: number;
+  window_resets_at: string | null;
+  /** Jobs that wait for it. */
+  waiting: number;
+  override?: Omit<LimitsInForce, 'throttled'> & { expires_at?: string };
+  queues: RateLimitInQueue[];
+}
+
+/** Keys that jobs count under, as `tocsin.rateLimits`. */
+export class RateLimits {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /** Every key that is known: from its first job until a day after its last use. */
+  async *list(options: ListOptions = {}): AsyncGenerator<RateLimitStatus> {
+    yield* byOffset<RateLimitStatus>(this.#requests.safely, { path: '/rate-limits', member: 'items' }, options);
+  }
+
+  /** Reads a key. @throws {NotFoundError} when no job has counted under it lately */
+  async get(key: string): Promise<RateLimitStatus> {
+    return statusOf(await this.#requests.safely('GET', pathOf(key)));
+  }
+
+  /**
+   * Lets other limits hold for a key, at once and in every queue that knows it.
+   * @throws {NotFoundError} {@link InvalidJobError}
+   * @example
+   * await tocsin.rateLimits.override('stripe', { concurrency: 0, expiresAt: '+PT15M' });
+   */
+  async override(key: string, override: RateLimitOverride): Promise<RateLimitStatus> {
+    const { expiresAt, ...limits } = override;
+    const body = jsonOf({ ...limits, expires_at: momentText(expiresAt, 'expiresAt') }, 'The override');
+    return statusOf(await this.#requests.safely('PUT', `${pathOf(key)}/override`, body));
+  }
+
+  /** Lets a key's own limits hold again. @throws {NotFoundError} when the key is not known */
+  async removeOverride(key: string): Promise<void> {
+    await this.#requests.remove(`${pathOf(key)}/override`);
+  }
+}
+
+function statusOf(answer: unknown): RateLimitStatus {
+  return shaped<RateLimitStatus>(answer, 'queues', 'the key');
+}
+
+function pathOf(key: string): string {
+  return `/rate-limits/${encodeURIComponent(key)}`;
+}

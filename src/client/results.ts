@@ -1,0 +1,83 @@
+/** What comes of jobs: results, progress, checkpoints. Times are RFC 3339. */
+import type { JobState } from '../job/record';
+import type { EnvelopeError } from '../job/wire';
+import { malformed, shaped } from './answers';
+import { jsonOf } from './job';
+import type { Send } from './transport';
+
+/** What has come of a job that has ended. */
+export type JobOutcome<Result = unknown> =
+  | { job_id: string; state: 'completed'; result: Result; completed_at: string; error?: never }
+  | {
+      job_id: string;
+      state: 'discarded' | 'cancelled';
+      result: null;
+      completed_at: string | null;
+      /** The last one; absent when it never failed. */
+      error?: EnvelopeError;
+    };
+
+/** What has come of a job so far. */
+export type JobResult<Result = unknown> =
+  | JobOutcome<Result>
+  | {
+      job_id: string;
+      state: Exclude<JobState, JobOutcome['state']>;
+      result: null;
+      completed_at: null;
+      error?: never;
+    };
+
+/** What has come of many jobs. */
+export interface JobOutcomes<Result = unknown> {
+  /** By id. */
+  results: Record<string, JobResult<Result>>;
+  /** Ids nobody knows, or whose retention has passed. */
+  missing: string[];
+}
+
+/** How far a job is. */
+export interface JobProgress {
+  job_id: string;
+  state: JobState;
+  /** 0 … 1; null: it has never said. */
+  progress: number | null;
+  message: string | null;
+  data: Record<string, unknown> | null;
+  updated_at: string | null;
+}
+
+/** What a job has saved for its next attempt. */
+export interface Checkpoint<State = unknown> {
+  state: State;
+  /** Counts the checkpoints of the job. */
+  sequence: number;
+  created_at: string;
+  step_index?: number;
+  metadata?: Record<string, unknown>;
+}
+
+/** Ids in one request. */
+const MAX_IDS = 1000;
+
+/** Has it ended? */
+export function isEnd<Result>(result: JobResult<Result>): result is JobOutcome<Result> {
+  return result.state === 'completed' || result.state === 'discarded' || result.state === 'cancelled';
+}
+
+/** Asks for many results, and again for those that had no room in an answer. */
+export async function outcomesOf<Result>(send: Send, ids: readonly string[]): Promise<JobOutcomes<Result>> {
+  const outcomes: JobOutcomes<Result> = { results: {}, missing: [] };
+  let left = [...new Set(ids)];
+  while (left.length > 0) {
+    const asked = left.slice(0, MAX_IDS);
+    type Answer = JobOutcomes<Result> & { omitted: string[] };
+    const body = jsonOf({ ids: asked }, 'The list');
+    const answer = shaped<Answer>(await send('POST', '/jobs/results', body), 'results', 'the results');
+    Object.assign(outcomes.results, answer.results);
+    outcomes.missing.push(...answer.missing);
+    if (answer.omitted.length >= asked.length) throw malformed('any of the results');
+    left = [...answer.omitted, ...left.slice(MAX_IDS)];
+  }
+  return outcomes;
+}

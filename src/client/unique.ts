@@ -1,0 +1,65 @@
+/** Unique policies as a producer writes them, in every spelling; members that contradict each other do not compile. */
+import type { JobState } from '../job/record';
+import type { Duration } from '../job/wire';
+
+/** A part of a job that may make it the same as another. */
+export type UniqueDimension = 'type' | 'queue' | 'args' | 'meta';
+
+type WithoutMeta = readonly Exclude<UniqueDimension, 'meta'>[];
+
+/** What makes two jobs the same. `meta` counts by its members only. */
+type Counted =
+  | {
+      keys?: never;
+      /** Members of `meta` that count. */
+      meta_keys?: readonly string[];
+    }
+  | {
+      /** What makes two jobs the same; `type` always does. Without `queue`, jobs of all queues count. Default `["type"]`. */
+      keys: WithoutMeta;
+      meta_keys?: never;
+    }
+  | { keys: readonly UniqueDimension[]; meta_keys: readonly string[] };
+
+type Identity =
+  | ({
+      /** Your own key in place of arguments; 1 … 255 characters. */
+      key?: string;
+    } & Counted)
+  /** A list in `key` is another spelling of `keys`. */
+  | { key: WithoutMeta; keys?: never; meta_keys?: never }
+  | { key: readonly UniqueDimension[]; keys?: never; meta_keys: readonly string[] };
+
+type Period =
+  | {
+      /** For how long, from the existing job's creation. Default: as long as its state counts. */
+      period?: Duration;
+      within?: never;
+    }
+  | {
+      /** Another spelling of `period`. */
+      within: Duration;
+      period?: never;
+    };
+
+type States =
+  | {
+      /** States in which an existing job counts. Default: those in which it has not ended. */
+      states?: readonly JobState[];
+      unique_while?: never;
+    }
+  | {
+      /** In place of `states`: not yet running; not yet ended; until it is removed. */
+      unique_while: 'queued' | 'active' | 'exists';
+      states?: never;
+    };
+
+/** Avoids a second job that does the same. */
+export type UniqueOptions = Identity &
+  Period &
+  States & {
+    /** Members of the objects in `args` that count; the others may differ. */
+    args_keys?: readonly string[];
+    /** Default `reject`: {@link DuplicateJobError}. With `ignore` the existing job is returned, `deduplicated`. */
+    on_conflict?: 'reject' | 'ignore' | 'ignore_new' | 'replace' | 'cancel_existing' | 'replace_except_schedule';
+  };

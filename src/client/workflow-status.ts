@@ -1,0 +1,84 @@
+/** What the server says of workflows, in wire names. Times are RFC 3339. */
+import type { JobState } from '../job/record';
+import { member, shaped } from './answers';
+
+export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
+
+/** A step as the server shows it. */
+export interface WorkflowStep {
+  /** Its name in a graph, else its place. */
+  id: string;
+  /** The job's type, or the form of a workflow inside. */
+  type: string;
+  state: 'waiting' | 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped';
+  /** Null until the job exists, and for a workflow inside. */
+  job_id: string | null;
+  /** Of the job, or of all jobs inside. */
+  job_ids: string[];
+  depends_on?: string[];
+  /** RFC 3339. */
+  started_at?: string;
+  completed_at?: string;
+  error?: { code: string; type: string; message: string };
+  steps?: WorkflowStep[];
+  callbacks?: Record<string, WorkflowStep>;
+}
+
+/** A workflow as the server shows it. Times are RFC 3339. */
+export interface WorkflowStatus {
+  id: string;
+  /** Absent for a graph. */
+  type?: 'chain' | 'group' | 'batch';
+  name?: string;
+  state: WorkflowState;
+  created_at: string;
+  completed_at?: string;
+  cancelled_at?: string;
+  steps_total: number;
+  steps_completed: number;
+  steps_failed: number;
+  steps_cancelled?: number;
+  steps: WorkflowStep[];
+  callbacks?: Record<string, WorkflowStep>;
+  metadata: { created_at: string; job_count: number; completed_count: number; failed_count: number };
+}
+
+/** An entry of the list of workflows. */
+export interface WorkflowSummary {
+  id: string;
+  /** Absent for a graph. */
+  type?: 'chain' | 'group' | 'batch';
+  name?: string;
+  state: WorkflowState;
+  created_at: string;
+  completed_at?: string;
+  cancelled_at?: string;
+  step_count: number;
+  job_count: number;
+  /** Known once it has ended. */
+  completed_count?: number;
+  failed_count?: number;
+}
+
+/** How far each job of a workflow is, by what its queue says now. */
+export interface WorkflowProgress {
+  workflow_id: string;
+  type?: 'chain' | 'group' | 'batch';
+  state: WorkflowState;
+  /** 0 … 1, callbacks aside. */
+  progress: number;
+  steps: {
+    id: string;
+    job_id: string | null;
+    type: string;
+    /** That of the job once it exists. */
+    state: WorkflowStep['state'] | JobState;
+    progress: number;
+  }[];
+  updated_at: string;
+}
+
+/** The workflow of an answer about one. @throws {UnavailableError} */
+export function workflowOf(answer: unknown): WorkflowStatus {
+  return shaped<WorkflowStatus>(member(answer, 'workflow'), 'id', 'the workflow');
+}

@@ -1,0 +1,105 @@
+/** Workflows through the client: start, look, follow, cancel. */
+import { shaped } from './answers';
+import { ConflictError, DuplicateJobError } from './errors';
+import { jsonOf } from './job';
+import { byOffset, type ListOptions, parametersFrom } from './pages';
+import type { Requests, WaitOptions } from './requests';
+import { type StepJob, type Workflow, type WorkflowOptions, wireWorkflow } from './workflow';
+import {
+  type WorkflowProgress,
+  type WorkflowState,
+  type WorkflowStatus,
+  type WorkflowSummary,
+  workflowOf,
+} from './workflow-status';
+
+/** Which workflows are meant. */
+export interface WorkflowQuery {
+  state?: WorkflowState | readonly WorkflowState[];
+}
+
+/** Workflows, as `tocsin.workflows`. `tocsin.flow` makes what {@link Workflows.start} takes. */
+export class Workflows<Job extends StepJob = StepJob> {
+  readonly #requests: Requests;
+  readonly #newId: () => string;
+
+  /** @param newId a UUIDv7 for each workflow */
+  constructor(requests: Requests, newId: () => string) {
+    this.#requests = requests;
+    this.#newId = newId;
+  }
+
+  /**
+   * Starts a workflow. When it resolves, the workflow is stored durably and goes its way.
+   *
+   * @throws {InvalidJobError} with `details.field` of what is wrong; then nothing was enqueued
+   * @example
+   * const { chain, group } = tocsin.flow;
+   * const build = chain(
+   *   { type: 'report.collect', args: [month] },
+   *   group({ type: 'report.pdf', args: [] }, { type: 'report.csv', args: [] }),
+   *   { type: 'report.mail', args: [to] },
+   * );
+   * const { id } = await tocsin.workflows.start(build, { name: 'monthly report' });
+   */
+  async start(workflow: Workflow<Job>, options: WorkflowOptions = {}): Promise<WorkflowStatus> {
+    const id = options.id ?? this.#newId();
+    const json = jsonOf(wireWorkflow(workflow, id, options), 'The workflow');
+    return await this.#requests.settle(async (send) => workflowOf(await send('POST', '/workflows', json)), {
+      isDone: (error) => error instanceof DuplicateJobError && error.details.existing_workflow_id === id,
+      read: () => this.get(id),
+    });
+  }
+
+  /**
+   * Reads a workflow.
+   * @throws {NotFoundError} when there is none, or its retention has passed
+   */
+  async get(id: string): Promise<WorkflowStatus> {
+    return workflowOf(await this.#requests.safely('GET', pathOf(id)));
+  }
+
+  /** Every workflow that matches, the latest first, read page by page. */
+  async *list(query: WorkflowQuery = {}, options: ListOptions = {}): AsyncGenerator<WorkflowSummary> {
+    const conditions = parametersFrom({ state: query.state });
+    yield* byOffset<WorkflowSummary>(
+      this.#requests.safely,
+      { path: '/workflows', conditions, member: 'workflows' },
+      options,
+    );
+  }
+
+  /** How far each of its jobs is now. @throws {NotFoundError} */
+  async progress(id: string): Promise<WorkflowProgress> {
+    const answer = await this.#requests.safely('GET', `${pathOf(id)}/progress`);
+    return shaped<WorkflowProgress>(answer, 'progress', 'the progress');
+  }
+
+  /**
+   * Cancels a workflow that has not ended, and its jobs.
+   * @throws {NotFoundError} {@link ConflictError} when it has ended
+   */
+  async cancel(id: string): Promise<WorkflowStatus> {
+    return await this.#requests.settle(async (send) => workflowOf(await send('DELETE', pathOf(id))), {
+      isDone: (error) => error instanceof ConflictError && error.details.current_state === 'cancelled',
+      read: () => this.get(id),
+    });
+  }
+
+  /**
+   * Waits for the end of a workflow, whichever it is.
+   * @throws {WaitTimeoutError} when it has not ended in time (it goes on); {@link NotFoundError}
+   * @example
+   * const { state, steps } = await tocsin.workflows.wait(id, { timeoutMs: 300_000 });
+   */
+  async wait(id: string, options: WaitOptions = {}): Promise<WorkflowStatus> {
+    return await this.#requests.waitFor(`Workflow ${id}`, options, async () => {
+      const workflow = await this.get(id);
+      return workflow.state === 'running' ? undefined : workflow;
+    });
+  }
+}
+
+function pathOf(id: string): string {
+  return `/workflows/${encodeURIComponent(id)}`;
+}

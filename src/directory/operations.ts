@@ -1,0 +1,95 @@
+/**
+ * Operations on many jobs that were begun under an idempotency key. Which queues take part must not change when the same
+ * request is sent again, and a key must be known wherever the jobs of its requests are; so it is kept here, beside the list
+ * of queues. What the queues did they remember themselves, in the transaction that did it.
+ */
+import schema from '../../migrations/0006_directory_operations.sql';
+import type { Outcome } from '../job/errors';
+import { usedOtherwise } from '../queue/jobs/idempotency';
+import type { IdempotencyKey } from '../queue/operations/api';
+import type { KeyedOperation } from './api';
+
+/** A key is remembered for so long, ms. */
+export const REMEMBER_KEY_MS = 24 * 3_600_000;
+
+/** Keys forgotten at a time. */
+const FORGET_STEP = 100;
+
+type Stored = Omit<KeyedOperation, 'replayed'>;
+
+export class OperationKeys {
+  private ready = false;
+
+  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
+
+  /**
+   * The operation of this key; a new one when there is none. Two rows written for a new one, and later for forgetting it.
+   * @param operation what it is, if it is new
+   * @returns 409 when the key was used for another request
+   */
+  begin({ key, hash }: IdempotencyKey, operation: Stored): Outcome<KeyedOperation> {
+    this.prepare();
+    const now = operation.started_at;
+    return this.storage.transactionSync(() => {
+      const known = this.find(key, now);
+      if (known && known.hash !== hash) return { ok: false, error: usedOtherwise(key).data };
+      if (known) return { ok: true, value: { ...known.operation, replayed: true } };
+      const due = 'SELECT key FROM operation_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?';
+      this.storage.sql.exec(`DELETE FROM operation_keys WHERE key IN (${due})`, now, FORGET_STEP).toArray();
+      this.write(key, hash, now + REMEMBER_KEY_MS, operation);
+      return { ok: true, value: { ...operation, replayed: false } };
+    });
+  }
+
+  /** Makes `queue` the one that decides, unless there is one. @returns the one that decides; null: the key is not known */
+  coordinate(key: string, id: string, queue: string, now: number): string | null {
+    this.prepare();
+    return this.storage.transactionSync(() => {
+      const known = this.find(key, now);
+      if (known?.operation.id !== id) return null;
+      const { coordinator } = known.operation;
+      if (coordinator !== undefined) return coordinator;
+      this.write(key, known.hash, known.expiresAt, { ...known.operation, coordinator: queue });
+      return queue;
+    });
+  }
+
+  /** The operation came to nothing: the key may be used again. */
+  forget(key: string, id: string): void {
+    this.prepare();
+    this.storage.transactionSync(() => {
+      if (this.find(key, 0)?.operation.id !== id) return;
+      this.storage.sql.exec('DELETE FROM operation_keys WHERE key = ?', key).toArray();
+    });
+  }
+
+  private find(key: string, now: number): { hash: string; expiresAt: number; operation: Stored } | undefined {
+    const [row] = this.storage.sql
+      .exec<{ hash: string; expires_at: number; data: string }>(
+        'SELECT hash, expires_at, data FROM operation_keys WHERE key = ? AND expires_at > ?',
+        key,
+        now,
+      )
+      .toArray();
+    return row && { hash: row.hash, expiresAt: row.expires_at, operation: JSON.parse(row.data) as Stored };
+  }
+
+  private write(key: string, hash: string, expiresAt: number, operation: Stored): void {
+    this.storage.sql
+      .exec(
+        'INSERT OR REPLACE INTO operation_keys (key, hash, expires_at, data) VALUES (?, ?, ?, ?)',
+        key,
+        hash,
+        expiresAt,
+        JSON.stringify(operation),
+      )
+      .toArray();
+  }
+
+  private prepare(): void {
+    if (this.ready) return;
+    const known = this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'operation_keys'");
+    if (known.toArray().length === 0) this.storage.transactionSync(() => this.storage.sql.exec(schema).toArray());
+    this.ready = true;
+  }
+}

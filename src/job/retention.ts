@@ -1,0 +1,62 @@
+/** How long a job is kept after its end, where the job itself says so. Pure: values as stored in, milliseconds out. */
+import { parseDuration } from './duration';
+import { isObject, type Reader, readDuration, readObject } from './envelope/fields';
+import { invalidRequest } from './errors';
+import type { Duration } from './wire';
+
+/** How a job can end. A dead letter is discarded, but kept by a rule of its own. */
+export const ENDS = ['completed', 'discarded', 'cancelled', 'dead_letter'] as const;
+export type End = (typeof ENDS)[number];
+
+/** How long to keep a job that ended so, as its producer wrote it. Absent members: as its queue says. */
+export type JobRetention = Partial<Record<End, Duration>>;
+
+/** A change of it: `null` goes back to what the queue says. */
+export type RetentionChange = Partial<Record<End, Duration | null>>;
+
+function isEnd(name: string): name is End {
+  return (ENDS as readonly string[]).includes(name);
+}
+
+/** Reads a change. @throws {ApiError} 400 naming the member that is not known, or is no duration */
+export const readRetentionChange: Reader<RetentionChange> = (value, field) => {
+  const change: RetentionChange = {};
+  for (const [name, duration] of Object.entries(readObject(value, field))) {
+    const path = `${field}.${name}`;
+    if (!isEnd(name)) throw invalidRequest(path, `${path} is not known; ${field} has ${ENDS.join(', ')}.`);
+    if (duration !== null) readDuration(duration, path);
+    change[name] = duration as Duration | null;
+  }
+  return change;
+};
+
+/** Reads the retention of a new job; undefined when it names nothing. @throws {ApiError} as {@link readRetentionChange} */
+export const readRetention: Reader<JobRetention | undefined> = (value, field) =>
+  mergeRetention(undefined, readRetentionChange(value, field));
+
+/** The retention after a change; undefined when nothing is left of it. */
+export function mergeRetention(own: JobRetention | undefined, change: RetentionChange): JobRetention | undefined {
+  const merged: RetentionChange = { ...own, ...change };
+  const given = Object.entries(merged).filter(([, duration]) => duration !== null);
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+/** How long a stored job is to be kept after `end`, ms; undefined when it does not say. */
+export function ownRetentionMs(retention: unknown, end: End): number | undefined {
+  return isObject(retention) ? parseDuration(retention[end]) : undefined;
+}
+
+/** Removals are put together in steps of this part of the retention, but of no more than an hour. */
+const STEPS = 10;
+const MAX_STEP_MS = 3_600_000;
+
+/**
+ * When a job is removed: never before its retention has passed, and then at the next full step (a tenth of the retention,
+ * an hour at most), so that a queue does not wake for each one.
+ * @param endedAt epoch ms
+ * @param retention ms
+ */
+export function removalMoment(endedAt: number, retention: number): number {
+  const step = Math.max(1, Math.min(retention / STEPS, MAX_STEP_MS));
+  return Math.ceil(Math.ceil((endedAt + retention) / step) * step);
+}

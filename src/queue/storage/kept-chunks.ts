@@ -1,0 +1,50 @@
+/**
+ * Numbers of archive chunks whose jobs say themselves how long they are kept. Such a chunk holds jobs that are to be removed
+ * at the same moment, and its number tells that moment. So it needs neither a column nor an index entry of its own, and
+ * pruning finds the first one to go at the front, whatever stays longer.
+ *
+ *     chunk = (moment − 2^44) × 512 + slot         negative, and in the order of the moments
+ *
+ * Chunks of other jobs are numbered from 1 on, in the order of completion.
+ */
+
+/** Chunks with the same moment. One that finds no slot free stays a millisecond longer. */
+const SLOTS = 512;
+
+/** Moments lie below this (epoch ms; the year 2527), which keeps numbers negative and exact. */
+const BEYOND = 2 ** 44;
+
+/** The lowest number for this moment, epoch ms. */
+function firstNumber(until: number): number {
+  return (until - BEYOND) * SLOTS;
+}
+
+/** The highest number of a chunk that is to be removed at `now`. */
+export function lastDue(now: number): number {
+  return firstNumber(Math.floor(now)) + SLOTS - 1;
+}
+
+/** When the first of these chunks is to be removed, epoch ms; undefined when there is none. */
+export function firstKeptUntil(sql: SqlStorage): number | undefined {
+  const chunk = sql
+    .exec<{ chunk: number | null }>('SELECT min(chunk) AS chunk FROM archive WHERE chunk < 0')
+    .one().chunk;
+  return chunk === null ? undefined : Math.floor(chunk / SLOTS) + BEYOND;
+}
+
+/** A free number for a chunk that is to be removed at `until`, epoch ms. */
+export function freeNumber(sql: SqlStorage, until: number): number {
+  for (let moment = Math.min(until, BEYOND - 1); moment < BEYOND; moment++) {
+    const first = firstNumber(moment);
+    const { last } = sql
+      .exec<{ last: number | null }>(
+        'SELECT max(chunk) AS last FROM archive WHERE chunk >= ? AND chunk < ?',
+        first,
+        first + SLOTS,
+      )
+      .one();
+    if (last === null) return first;
+    if (last < first + SLOTS - 1) return last + 1;
+  }
+  throw new Error('No number is free for an archive chunk.');
+}

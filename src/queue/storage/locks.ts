@@ -1,0 +1,68 @@
+/**
+ * Jobs that are locked while an operation over several queues is being decided. The row of such a job is `held`, out of
+ * every lane and index, so nothing is done to it; where it stood is kept with its batch (table `batches`), and here in
+ * memory, so that whoever reads sees the job as it was.
+ */
+import { type JobRow, STATE } from './rows';
+
+/** Where a locked job stood. */
+export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'waits_since' | 'ended_at' | 'attempt'>;
+
+export class LockTable {
+  private readonly places = new Map<number, LockedPlace>();
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Rebuilds memory from storage. Reads the batches that are not finished; there is hardly ever one. */
+  load(): void {
+    this.places.clear();
+    const rows = this.sql.exec<{ data: string }>("SELECT data FROM batches WHERE role = 'participant'").toArray();
+    for (const { data } of rows) {
+      const { act } = JSON.parse(data) as { act?: { locked: LockedPlace[] } };
+      for (const place of act?.locked ?? []) this.places.set(place.key, place);
+    }
+    if (this.places.size === 0) return;
+    // One that was cancelled in spite of its lock has none any more.
+    const held = this.sql.exec<{ key: number }>(
+      `SELECT key FROM jobs WHERE state = ${STATE.held} AND key IN (SELECT value FROM json_each(?))`,
+      JSON.stringify([...this.places.keys()]),
+    );
+    const keys = new Set(Array.from(held, ({ key }) => key));
+    for (const key of this.places.keys()) if (!keys.has(key)) this.places.delete(key);
+  }
+
+  get size(): number {
+    return this.places.size;
+  }
+
+  has(key: number): boolean {
+    return this.places.has(key);
+  }
+
+  /** Where the locked jobs stood. */
+  all(): Iterable<LockedPlace> {
+    return this.places.values();
+  }
+
+  keys(): Iterable<number> {
+    return this.places.keys();
+  }
+
+  add(place: LockedPlace): void {
+    this.places.set(place.key, place);
+  }
+
+  /** The job is no longer locked. @returns where it stood */
+  take(key: number): LockedPlace | undefined {
+    const place = this.places.get(key);
+    this.places.delete(key);
+    return place;
+  }
+
+  /** The row as readers see it; undefined for one that does not exist yet: held for an enqueue that is not decided. */
+  seen<T extends Pick<JobRow, 'key' | 'state'>>(row: T): T | undefined {
+    if (row.state !== STATE.held) return row;
+    const place = this.places.get(row.key);
+    return place && { ...row, ...place };
+  }
+}

@@ -1,0 +1,190 @@
+/** What does not make sense does not compile: each line that must not stands under a `@ts-expect-error`. */
+import { describe, expectTypeOf, it } from 'vitest';
+import {
+  type Callbacks,
+  type CronEntry,
+  type EnqueueOptions,
+  type EnqueueOutcome,
+  type JobOutcome,
+  type JobPatch,
+  type QueueConfigChange,
+  type QueueRemoval,
+  type RateLimitOptions,
+  type RateLimitOverride,
+  TocsinClient,
+  type UniqueOptions,
+} from '../../src/client';
+
+interface Jobs {
+  'mail.send': [{ to: string }];
+  'mail.report': [];
+}
+
+/** Checked by the compiler; nothing of it has to run. */
+const compiles = <T>(_accepted: readonly T[]): void => undefined;
+
+describe('a unique policy', () => {
+  it('has one spelling of each thing', () => {
+    compiles<UniqueOptions>([
+      {},
+      { key: 'user-1', period: '1h', unique_while: 'exists', on_conflict: 'ignore' },
+      { keys: ['type', 'args'], args_keys: ['id'], within: 1000 },
+      { key: ['queue', 'args'], states: ['available'] },
+      { key: 'user-1', keys: ['queue'] },
+      { keys: ['meta'], meta_keys: ['tenant'] },
+      { meta_keys: ['tenant'] },
+      // @ts-expect-error two periods
+      { period: '1h', within: '2h' },
+      // @ts-expect-error two sets of states
+      { states: ['active'], unique_while: 'queued' },
+      // @ts-expect-error the same twice
+      { key: ['type'], keys: ['type'] },
+      // @ts-expect-error meta counts by its members only
+      { keys: ['meta'] },
+      // @ts-expect-error no such action
+      { on_conflict: 'merge' },
+    ]);
+  });
+});
+
+describe('limits', () => {
+  it('of a job have a key or a limit, and one rate at most', () => {
+    compiles<RateLimitOptions>([
+      { key: 'stripe' },
+      { concurrency: 2 },
+      { key: 'stripe', rate: 10, period: 'minute', throttle: { limit: 1, period: '1s' }, on_limit: 'drop' },
+      { rate: { limit: 10, period: 60_000 } },
+      { max_per_second: 5, on_limit: 'reschedule' },
+      // @ts-expect-error limits nothing
+      {},
+      // @ts-expect-error limits nothing either
+      { on_limit: 'drop' },
+      // @ts-expect-error a number of starts needs a period
+      { rate: 10 },
+      // @ts-expect-error the period is in the rate
+      { rate: { limit: 1, period: 'minute' }, period: 'minute' },
+      // @ts-expect-error two rates
+      { max_per_second: 5, rate: 10, period: 'minute' },
+      // @ts-expect-error a period of nothing
+      { key: 'stripe', period: 'minute' },
+    ]);
+  });
+
+  it('of a key name what is to hold instead', () => {
+    compiles<RateLimitOverride>([
+      { concurrency: 0 },
+      { limit: 5, period: 'minute', expiresAt: '+PT15M' },
+      { concurrency: 1, limit: 5 },
+      // @ts-expect-error nothing
+      { expiresAt: '+PT15M' },
+      // @ts-expect-error a period of nothing
+      { concurrency: 1, period: 'minute' },
+    ]);
+  });
+
+  it('of a queue are a rate, a concurrency, or both', () => {
+    compiles<QueueConfigChange>([
+      { rate_limit: { concurrency: 5 }, concurrency: null },
+      { rate_limit: { limit: 5, period: 'minute', concurrency: 2 } },
+      { rate_limit: null, default_retry: { max_attempts: null } },
+      // @ts-expect-error a rate needs a period
+      { rate_limit: { limit: 5 } },
+      // @ts-expect-error limits nothing
+      { rate_limit: {} },
+      // @ts-expect-error a request cannot wait for room
+      { overflow_policy: 'block' },
+      // @ts-expect-error there is no such setting
+      { concurency: 5 },
+    ]);
+  });
+});
+
+describe('a job', () => {
+  it('starts at one time and has one number of runs', () => {
+    compiles<EnqueueOptions>([
+      { delay: '1h', maxAttempts: 3, retry: { preset: 'sidekiq' } },
+      { delayUntil: new Date(0), retry: { max_attempts: 3 } },
+      // @ts-expect-error two times
+      { delay: '1h', delayUntil: new Date(0) },
+      // @ts-expect-error two numbers
+      { maxAttempts: 3, retry: { max_attempts: 4 } },
+    ]);
+    compiles<JobPatch>([
+      { delayUntil: null, maxAttempts: null, retry: { max_interval: null } },
+      // @ts-expect-error two times
+      { delay: '1h', delayUntil: null },
+      // @ts-expect-error two numbers
+      { maxAttempts: 3, retry: { max_attempts: null } },
+      // @ts-expect-error what a job does cannot be changed
+      { args: [] },
+    ]);
+  });
+
+  it('of a workflow has no id, no key and no unique policy, and is one of the map', () => {
+    const { flow } = new TocsinClient<Jobs>({ url: 'http://localhost' });
+    const report = { type: 'mail.report', args: [] } as const satisfies { type: string; args: [] };
+    flow.chain(
+      { type: 'mail.send', args: [{ to: 'a' }], options: { queue: 'mail' } },
+      flow.group({ type: 'mail.report', args: [] }),
+    );
+    // @ts-expect-error each step is enqueued once anyway
+    flow.chain({ type: 'mail.report', args: [], options: { unique: { key: 'a' } } });
+    // @ts-expect-error a mail goes to somebody
+    flow.group({ type: 'mail.send', args: [] });
+    // @ts-expect-error there is no such job
+    flow.graph({ a: { step: { type: 'mail.sent', args: [] } } });
+    compiles<Callbacks>([
+      { onSuccess: { type: report.type, args: [] } },
+      // @ts-expect-error a batch without a callback is a group
+      {},
+    ]);
+  });
+});
+
+describe('a schedule', () => {
+  it('makes up for missed times only where their jobs may meet', () => {
+    const entry = { name: 'a', expression: '@daily', job: { type: 'mail.report', args: [] } };
+    compiles<CronEntry>([
+      { ...entry, missedPolicy: 'fire_all', overlapPolicy: 'enqueue', maxCatchup: 5 },
+      { ...entry, missedPolicy: 'skip', overlapPolicy: 'cancel_previous' },
+      // @ts-expect-error all but one would be skipped
+      { ...entry, missedPolicy: 'fire_all', overlapPolicy: 'skip' },
+      // @ts-expect-error nothing is made up for
+      { ...entry, missedPolicy: 'fire_once', maxCatchup: 5 },
+    ]);
+  });
+});
+
+describe('an operation', () => {
+  it('names where jobs move to, and is atomic by ids only', () => {
+    compiles<QueueRemoval>([
+      { strategy: 'move', targetQueue: 'b' },
+      { strategy: 'discard' },
+      {},
+      // @ts-expect-error where to?
+      { strategy: 'move' },
+      // @ts-expect-error nothing moves
+      { strategy: 'discard', targetQueue: 'b' },
+    ]);
+    const { bulk, queues } = new TocsinClient({ url: 'http://localhost' });
+    // @ts-expect-error what matches is done in steps
+    const atomic = () => bulk.cancel({ queue: 'a' }, { atomic: true });
+    // @ts-expect-error jobs that run cannot be purged
+    const purge = () => queues.purge('a', ['active']);
+    compiles<() => unknown>([atomic, purge]);
+  });
+});
+
+describe('an answer', () => {
+  it('tells by its state what it holds', () => {
+    expectTypeOf<Extract<JobOutcome<number>, { state: 'completed' }>['result']>().toEqualTypeOf<number>();
+    expectTypeOf<Extract<JobOutcome<number>, { state: 'discarded' | 'cancelled' }>['result']>().toBeNull();
+    expectTypeOf<Extract<EnqueueOutcome, { status: 'failed' }>['error']>().toHaveProperty('message');
+  });
+
+  it('has the arguments that were given', () => {
+    const client = new TocsinClient<Jobs>({ url: 'http://localhost' });
+    const enqueue = () => client.enqueue('mail.send', [{ to: 'a' }]);
+    expectTypeOf<Awaited<ReturnType<typeof enqueue>>['args']>().toEqualTypeOf<[{ to: string }]>();
+  });
+});

@@ -1,0 +1,85 @@
+/** Figures for the report: whether what is checked has happened at all. */
+import { jobsByToken, STATES } from './facts.mjs';
+
+/** @returns name → figure, or figures by name */
+export function count(ledger, facts) {
+  const of = (list, test) => list.filter(test).length;
+  const outcome =
+    (name) =>
+    ({ outcome }) =>
+      outcome === name;
+  const enqueues = { requests: ledger.enqueues.length };
+  for (const name of ['accepted', 'unknown', 'refused', 'unsent']) enqueues[name] = of(ledger.enqueues, outcome(name));
+  const last = ledger.audits.at(-1);
+  const seen = last ? [...jobsByToken(last).values()].flat() : [];
+  const existing = new Set(seen.map(({ token }) => token));
+  const uncertain = ledger.enqueues.filter(({ outcome, tokens }) => outcome === 'unknown' && tokens.length > 1);
+  return {
+    kills: ledger.kills.length,
+    enqueues,
+    batches: {
+      uncertain: uncertain.length,
+      'of them there': of(uncertain, ({ tokens }) => existing.has(tokens[0])),
+      refused: of(ledger.enqueues, ({ outcome, tokens }) => outcome === 'refused' && tokens.length > 1),
+    },
+    jobs: {
+      accepted: facts.accepted.size,
+      exist: seen.length,
+      ...Object.fromEntries(
+        STATES.map((state) => [state, of(seen, (job) => job.state === state)]).filter(([, number]) => number > 0),
+      ),
+    },
+    runs: {
+      push: of(ledger.runs, ({ via }) => via === 'push'),
+      pull: of(ledger.runs, ({ via }) => via === 'pull'),
+      'jobs run more than once': of([...facts.runs.values()], (runs) => runs.length > 1),
+      'after a success': of([...facts.runs.values()], (runs) => runs.slice(0, -1).some(outcome('success'))),
+    },
+    reports: {
+      ...Object.fromEntries(
+        ['accepted', 'unknown', 'refused'].map((name) => [name, of(ledger.reports, outcome(name))]),
+      ),
+      'leases lost': of(
+        seen.flatMap(({ errors }) => errors),
+        ({ code }) => code === 'visibility_timeout',
+      ),
+    },
+    quiet: {
+      waits: ledger.quiet.length,
+      jobs: ledger.quiet.reduce((sum, { tokens }) => sum + tokens.length, 0),
+    },
+    ...subjects(ledger, last, seen),
+  };
+}
+
+/** How much there was of each subject. */
+function subjects(ledger, last, seen) {
+  const outcomes = (list) => tally(list.map(({ outcome }) => outcome));
+  const cancels = ledger.workflows.flatMap(({ cancels }) => cancels);
+  const states = (last?.workflows ?? []).map(({ state }) => state ?? 'not there');
+  return {
+    workflows: { ...outcomes(ledger.workflows), ...tally(states), 'cancels acknowledged': accepted(cancels) },
+    cron: {
+      entries: ledger.crons.length,
+      fires: seen.filter(({ tick }) => tick !== undefined).length,
+      ...tally(ledger.cronChanges.map(({ kind }) => kind)),
+    },
+    unique: { ...outcomes(ledger.uniques), 'asked at the end': ledger.fresh.length },
+    operators: {
+      pauses: accepted(ledger.pauses.filter(({ kind }) => kind === 'pause')),
+      redrives: accepted(ledger.redrives),
+      'redrives cut off': ledger.redrives.filter(({ outcome }) => outcome === 'unknown').length,
+      changes: accepted(ledger.patches),
+      'campaigns cancelled': accepted(ledger.bulks),
+      'cut off': ledger.bulks.filter(({ outcome }) => outcome === 'unknown').length,
+    },
+  };
+}
+
+const accepted = (list) => list.filter(({ outcome }) => outcome === 'accepted').length;
+
+function tally(words) {
+  const counts = {};
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
+  return counts;
+}

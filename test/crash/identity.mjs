@@ -1,0 +1,21 @@
+/** Which job of the ledger a job on the wire is. `handler.ts` does the same. */
+
+/**
+ * Jobs carry the token they were made up with. Those of a cron entry share one, and are told apart by the moment they stand
+ * for; one that was triggered by hand stands for none.
+ */
+export function tokenOf({ id, args, meta }) {
+  const token = args?.[0]?.token;
+  return meta?.cron_name === undefined ? token : `${token}@${meta.cron_scheduled_at ?? `by hand ${id}`}`;
+}
+
+/** Lives begun before the present one: each redrive says how many there were. */
+export const lifeOf = ({ meta }) => meta?.life ?? 0;
+
+/** What the checker judges of the results a job was given: whose they are. */
+export function briefly(results) {
+  if (Array.isArray(results)) return results.map(briefly);
+  return results && typeof results === 'object'
+    ? { token: results.token, attempt: results.attempt }
+    : (results ?? null);
+}

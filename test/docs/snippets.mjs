@@ -1,0 +1,97 @@
+/** The TypeScript that the documents show of the client: found, type-checked, and made ready to run. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { lexer, walkTokens } from 'marked';
+import { root } from './dev.mjs';
+
+const CLIENT = join(root, 'src/client/index.ts');
+
+/** What the documents take for given. */
+const GIVEN = `
+declare global {
+  const tocsin: import('tocsin/client').TocsinClient;
+  const env: { TOCSIN: import('tocsin/client').ServiceLike; TOCSIN_KEY: string };
+  const process: { env: Record<string, string> };
+}
+`;
+
+/**
+ * Every block of TypeScript that has to do with the client, in the order of the page.
+ * @returns {{ name: string, text: string }[]} names are like `queues-1`
+ */
+export function snippetsOf(path) {
+  const blocks = [];
+  walkTokens(lexer(readFileSync(join(root, path), 'utf8')), (token) => {
+    if (token.type === 'code' && token.lang === 'ts' && /\btocsin\b.*[.=]|TocsinClient/.test(token.text)) {
+      blocks.push(token.text);
+    }
+  });
+  return blocks.map((text, index) => ({ name: `${basename(path, '.md')}-${index + 1}`, text }));
+}
+
+/** The documents, each by its path. */
+export function documents() {
+  return ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((path) =>
+    path.endsWith('.md'),
+  );
+}
+
+/**
+ * Type-checks snippets, each as a module of its own.
+ * @returns {Promise<string>} what the compiler says; empty when it is content
+ */
+export async function typeCheck(folder, snippets) {
+  mkdirSync(folder, { recursive: true });
+  // A top-level await wants a module.
+  for (const { name, text } of snippets) writeFileSync(join(folder, `${name}.ts`), moduleOf(text));
+  writeFileSync(join(folder, 'given.d.ts'), `${GIVEN}\nexport {};\n`);
+  const compilerOptions = {
+    ...JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')).compilerOptions,
+    lib: ['ES2023', 'DOM'],
+    types: [],
+    // A snippet shows what there is to get; it need not use it.
+    noUnusedLocals: false,
+    paths: { 'tocsin/client': [CLIENT], 'tocsin/handler': [join(root, 'src/handler/index.ts')] },
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  return new Promise((resolve) => {
+    execFile(process.execPath, [tsc, '-p', folder], (error, stdout, stderr) => {
+      resolve(error ? `${stdout}${stderr}` || String(error) : '');
+    });
+  });
+}
+
+/**
+ * Bundles snippets so that each runs when it is imported, with `tocsin` as a global.
+ * @returns {Promise<{ client: object, run: (name: string) => Promise<unknown> }>} the client library they share
+ */
+export async function prepare(folder, snippets) {
+  mkdirSync(folder, { recursive: true });
+  for (const { name, text } of snippets) writeFileSync(join(folder, `${name}.ts`), moduleOf(text));
+  const outdir = join(folder, 'out');
+  await build({
+    entryPoints: {
+      client: CLIENT,
+      ...Object.fromEntries(snippets.map(({ name }) => [name, join(folder, `${name}.ts`)])),
+    },
+    outdir,
+    bundle: true,
+    // One copy of the library: a snippet recognises the errors of the client it is given.
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    outExtension: { '.js': '.mjs' },
+    alias: { 'tocsin/client': CLIENT },
+    logLevel: 'error',
+  });
+  const load = (name) => import(pathToFileURL(join(outdir, `${name}.mjs`)).href);
+  return { client: await load('client'), run: load };
+}
+
+function moduleOf(text) {
+  return `${text}\nexport {};\n`;
+}
