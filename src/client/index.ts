@@ -13,18 +13,10 @@ export type {
 } from '../job/wire';
 export type { Bulk, BulkIdsOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
-export type {
-  CronEntry,
-  CronExecution,
-  CronHistory,
-  CronJob,
-  CronPatch,
-  CronQuery,
-  CronSkipped,
-  CronStatus,
-  Crons,
-} from './cron';
+export type { CronQuery, Crons } from './cron';
+export type { CronEntry, CronJob, CronPatch } from './cron-entry';
 export type { CronGroup, CronGroupResult, CronGroupSummary, CronGroups } from './cron-groups';
+export type { CronExecution, CronHistory, CronSkipped, CronStatus } from './cron-status';
 export type {
   DeadLetterQuery,
   DeadLetterSelection,
