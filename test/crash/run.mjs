@@ -96,13 +96,12 @@ async function crash({ withinMs = 60, downMs = 0, burst = [] } = {}) {
 
 /** Sends things that take more than one step, all at once and whatever the gate says: the server dies amid them. */
 function sendBurst(host) {
-  const some = (most, send) => Array.from({ length: random.int(0, most) }, () => send(host, random, true));
-  return [
-    ...some(8, spread),
-    ...some(4, startWorkflow),
-    ...some(4, single),
-    ...(random.chance(0.7) ? [cancelCampaign(host, random)] : []),
-  ];
+  const kinds = [spread, startWorkflow, single];
+  const most = random.pick(kinds);
+  const sent = kinds.flatMap((send) =>
+    Array.from({ length: random.int(0, send === most ? 12 : 4) }, () => send(host, random, true)),
+  );
+  return random.chance(0.7) ? [...sent, cancelCampaign(host, random)] : sent;
 }
 
 /** Delayed jobs are accepted, the server dies, and nobody asks for anything until they have run. */
@@ -195,7 +194,8 @@ async function run() {
       await quietRound(host);
     } else {
       const downMs = phase.round % 3 === 0 || random.chance(0.2) ? random.int(1_500, 4_500) : 0;
-      await crash({ downMs, burst: random.chance(0.7) ? sendBurst(host) : [] });
+      const burst = random.chance(0.7) ? sendBurst(host) : [];
+      await crash({ withinMs: random.pick([20, 60, 200]), downMs, burst });
     }
     const { enqueues, runs } = ledger;
     say(`round ${phase.round}: killed after ${loadMs} ms; ${enqueues.length} enqueues, ${runs.length} runs so far`);
