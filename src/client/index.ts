@@ -73,6 +73,7 @@ export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatu
 export type { WaitOptions } from './requests';
 export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from './results';
 export type { RetryOptions } from './retry';
+export type { RunOptions, WorkerHandlers } from './run';
 export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';
