@@ -30,7 +30,7 @@ import { freePort, Server } from './server.mjs';
 /** Who makes work, by name: how many of them, and what each does. */
 const ACTORS = {
   producer: [4, produce],
-  workflows: [2, orchestrate],
+  workflows: [3, orchestrate],
   cron: [1, schedule],
   unique: [4, compete],
   campaign: [1, campaign],

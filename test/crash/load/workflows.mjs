@@ -18,7 +18,7 @@ export async function orchestrate(world, random) {
       if (entry.outcome === 'accepted') started.push(entry);
       if (started.length > 20) started.shift();
     }
-    await delay(random.int(20, 250));
+    await delay(random.int(10, 150));
   }
 }
 
