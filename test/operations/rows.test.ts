@@ -40,6 +40,12 @@ async function written(act: () => Promise<unknown>, name = queue): Promise<numbe
   return count.written - count.alarms;
 }
 
+/** Rows written in the directory. */
+async function inDirectory(act: () => Promise<unknown>): Promise<number> {
+  const count = await rowsWhile(env.DIRECTORY.getByName('directory'), act);
+  return count.written - count.alarms;
+}
+
 describe('changing a job that waits', () => {
   it('writes its row', async () => {
     const [id] = await add(1);
@@ -68,9 +74,15 @@ describe('operations on many', () => {
 
   it('cost two more under an idempotency key, by ids, and a repeated request none', async () => {
     const ids = await add(100);
+    // The first key of all makes the table.
+    await post(`${V1}/jobs/bulk/cancel`, { job_ids: await add(1) }, { 'Idempotency-Key': `${queue} first` });
     const send = () => post(`${V1}/jobs/bulk/cancel`, { job_ids: ids }, { 'Idempotency-Key': queue });
-    expect(await written(send)).toBe(2 * 100 + 2);
-    expect(await written(send)).toBe(0);
+    expect(await inDirectory(async () => expect(await written(send)).toBe(2 * 100 + 2))).toBe(2);
+    expect(await inDirectory(async () => expect(await written(send)).toBe(0))).toBe(0);
+    const again = { job_ids: await add(1), atomicity: 'atomic' };
+    const atomically = () => post(`${V1}/jobs/bulk/cancel`, again, { 'Idempotency-Key': `${queue} atomic` });
+    expect(await inDirectory(atomically)).toBe(3);
+    expect(await inDirectory(atomically)).toBe(0);
   });
 
   it.each([
