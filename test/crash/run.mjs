@@ -4,8 +4,9 @@
  *     npm run test:crash -- [--rounds 3] [--seed 1] [--port 0]
  *
  * The load is single jobs and batches, workflows, cron entries, unique jobs and operators (`load/`), each judged by a check
- * of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds nobody sends a request after the restart, and what is due must
- * happen all the same. In the end everything is drained, the server is killed once more, and the checker judges.
+ * of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
+ * nobody sends a request after the restart, and what is due must happen all the same. In the end everything is drained, the
+ * server is killed once more, and the checker judges.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
