@@ -32,9 +32,9 @@ export type JobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>, Options =
 }[keyof Jobs & string];
 
 /** A stored job of any type of a job map: its `type` tells what its `args` are. */
-export type StoredJobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = {
-  [Type in keyof Jobs & string]: JobEnvelope<Jobs[Type]> & { type: Type };
-}[keyof Jobs & string];
+export type StoredJobOf<Jobs extends Record<keyof Jobs, readonly unknown[]>> = string extends keyof Jobs
+  ? JobEnvelope
+  : { [Type in keyof Jobs & string]: JobEnvelope<Jobs[Type]> & { type: Type } }[keyof Jobs & string];
 
 /**
  * Enqueues jobs from a Worker with a service binding, or from anywhere by URL. Enqueues made in the same turn share a

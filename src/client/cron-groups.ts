@@ -1,6 +1,7 @@
 /** Groups of schedules through the client: an application declares all of its own at once, as often as it likes. */
 import { listOf, shaped } from './answers';
-import { type CronEntry, type CronJob, type CronStatus, wireCron } from './cron';
+import { type CronEntry, type CronJob, wireCron } from './cron-entry';
+import type { CronStatus } from './cron-status';
 import { jsonOf } from './job';
 import { byOffset, type ListOptions } from './pages';
 import type { Requests } from './requests';

@@ -1,139 +1,16 @@
 /** Schedules through the client: declare, look, change, pause, fire by hand. */
-import type { JobState } from '../job/record';
 import type { JobEnvelope } from '../job/wire';
-import { enqueuedJobOf, listOf, malformed, member, shaped } from './answers';
-import { type CronJobOptions, invalid, jsonOf, type Moment, momentText, type NewJob, wireJob } from './job';
+import { enqueuedJobOf, listOf } from './answers';
+import { type CronEntry, type CronJob, type CronPatch, wireCron, wireCronPatch } from './cron-entry';
+import { type CronExecution, type CronHistory, type CronSkipped, type CronStatus, cronOf } from './cron-status';
+import { jsonOf } from './job';
 import { byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
-
-/** A job of a schedule. */
-export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
-
-/** When fires meet, and what becomes of times nobody was there to see. */
-type Policies =
-  | {
-      /** What a fire does while the job of the one before has not ended. Default `skip`. */
-      overlapPolicy?: 'skip' | 'allow' | 'cancel_previous' | 'enqueue';
-      /** What becomes of times nobody was there to see. Default `fire_once`. */
-      missedPolicy?: 'skip' | 'fire_once';
-      maxCatchup?: never;
-    }
-  | {
-      /** Fires that are made up for come at once: other policies would let only one of them be. */
-      overlapPolicy: 'allow' | 'enqueue';
-      missedPolicy: 'fire_all';
-      /** How many missed times are made up for, 1 … 1000. Default 100. */
-      maxCatchup?: number;
-    };
-
-/** A schedule as a producer declares it. */
-export type CronEntry<Job extends CronJob = CronJob> = Policies & {
-  /** Lower-case letters, digits, `.` and `-`; unique in the deployment. */
-  name: string;
-  /** Five or six cron fields, `@daily` and the like, or `@every 90s`. */
-  expression: string;
-  /** What each fire enqueues. `delay` counts from the fire. */
-  job: Job;
-  /** IANA name. Default `UTC`. */
-  timezone?: string;
-  /** First and last moment at which it may fire. */
-  startAt?: Moment;
-  endAt?: Moment;
-  /** Fires in all. */
-  limit?: number;
-  /** Default: as it is, so that what an operator has paused stays paused; true for a new one. */
-  enabled?: boolean;
-  /** At most 1000 characters. */
-  description?: string;
-};
-
-/** What to change about a schedule. What is left out stays; `null` takes a date, limit or description away. */
-export interface CronPatch<Job extends CronJob = CronJob> {
-  expression?: string;
-  job?: Job;
-  timezone?: string;
-  overlapPolicy?: CronStatus['overlap_policy'];
-  missedPolicy?: CronStatus['missed_policy'];
-  maxCatchup?: number;
-  startAt?: Moment | null;
-  endAt?: Moment | null;
-  limit?: number | null;
-  enabled?: boolean;
-  description?: string | null;
-}
-
-/** A schedule as the server shows it. Times are RFC 3339. */
-export interface CronStatus {
-  name: string;
-  expression: string;
-  timezone: string;
-  overlap_policy: 'skip' | 'allow' | 'cancel_previous' | 'enqueue';
-  missed_policy: 'skip' | 'fire_once' | 'fire_all';
-  max_catchup?: number;
-  start_at?: string;
-  end_at?: string;
-  limit?: number;
-  enabled: boolean;
-  /** `completed`: it will not fire again. */
-  status: 'active' | 'paused' | 'completed';
-  description?: string;
-  group?: string;
-  next_run_at: string | null;
-  last_run_at: string | null;
-  last_job_id?: string;
-  /** Jobs enqueued, those of {@link Crons.trigger} included. */
-  run_count: number;
-  /** Times of the schedule that enqueued a job. */
-  fire_count: number;
-  skipped_count: number;
-  /** Fires that wait for the job of the one before. */
-  waiting: number;
-  created_at: string;
-  updated_at: string;
-  /** Queue and type of its jobs. */
-  queue: string;
-  type: string;
-  args: unknown[];
-  /** The job as it was declared, under wire names. */
-  job_template: Record<string, unknown>;
-  /** At most five fires ahead. Not in lists. */
-  next_fires?: string[];
-}
 
 /** Which schedules are meant. */
 export interface CronQuery {
   enabled?: boolean;
   group?: string;
-}
-
-/** A job that a schedule has enqueued. */
-export interface CronExecution {
-  job_id: string;
-  state: JobState;
-  trigger: 'schedule' | 'manual';
-  /** The time in the schedule that it stands for. */
-  scheduled_at: string;
-  triggered_at: string;
-  started_at: string | null;
-  completed_at: string | null;
-}
-
-/** A fire, or several in a row, that enqueued nothing. */
-export interface CronSkipped {
-  scheduled_at: string;
-  /** The last one, when they are several. */
-  scheduled_until?: string;
-  skipped_at: string;
-  reason: 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
-  /** The job in the way. */
-  job_id?: string;
-  message?: string;
-}
-
-/** What a schedule has done lately, the latest first. Times are RFC 3339. */
-export interface CronHistory {
-  executions: CronExecution[];
-  skipped: CronSkipped[];
 }
 
 /** Cron entries, as `tocsin.cron`. */
@@ -251,40 +128,4 @@ export class Crons<Job extends CronJob = CronJob> {
 
 function pathOf(name: string): string {
   return `/cron/${encodeURIComponent(name)}`;
-}
-
-function cronOf(answer: unknown): CronStatus {
-  const cron = member(answer, 'cron');
-  if (cron === undefined) throw malformed('the entry');
-  return shaped<CronStatus>(cron, 'name', 'the entry');
-}
-
-/** The entry as the server reads it. @throws {InvalidJobError} */
-export function wireCron(entry: CronEntry): Record<string, unknown> {
-  return { name: entry.name, ...wireCronPatch(entry) };
-}
-
-function wireCronPatch(change: CronPatch): Record<string, unknown> {
-  const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
-  return {
-    expression: change.expression,
-    timezone: change.timezone,
-    overlap_policy: change.overlapPolicy,
-    missed_policy: change.missedPolicy,
-    max_catchup: change.maxCatchup,
-    start_at: moment(change.startAt, 'startAt'),
-    end_at: moment(change.endAt, 'endAt'),
-    limit: change.limit,
-    enabled: change.enabled,
-    description: change.description,
-    job_template: change.job && wireTemplate(change.job),
-  };
-}
-
-/** @throws {InvalidJobError} when all fires would make the same job */
-function wireTemplate({ type, args, options = {} }: CronJob): Record<string, unknown> {
-  if ('id' in options && options.id !== undefined) {
-    throw invalid('Each fire makes a job of its own: its id cannot be chosen.', 'job.id');
-  }
-  return wireJob(type, args, options);
 }

@@ -25,7 +25,7 @@ export interface EventQuery {
   queue?: string | readonly string[];
   types?: readonly string[];
   /** Those after the event of this id. */
-  after?: string;
+  after?: string | undefined;
   since?: Moment;
 }
 

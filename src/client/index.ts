@@ -13,18 +13,10 @@ export type {
 } from '../job/wire';
 export type { Bulk, BulkIdsOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
-export type {
-  CronEntry,
-  CronExecution,
-  CronHistory,
-  CronJob,
-  CronPatch,
-  CronQuery,
-  CronSkipped,
-  CronStatus,
-  Crons,
-} from './cron';
+export type { CronQuery, Crons } from './cron';
+export type { CronEntry, CronJob, CronPatch } from './cron-entry';
 export type { CronGroup, CronGroupResult, CronGroupSummary, CronGroups } from './cron-groups';
+export type { CronExecution, CronHistory, CronSkipped, CronStatus } from './cron-status';
 export type {
   DeadLetterQuery,
   DeadLetterSelection,
@@ -81,6 +73,7 @@ export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatu
 export type { WaitOptions } from './requests';
 export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from './results';
 export type { RetryOptions } from './retry';
+export type { RunOptions, WorkerHandlers } from './run';
 export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';

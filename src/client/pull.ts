@@ -4,6 +4,7 @@ import { jobOf, listOf, shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
+import { type RunOptions, runWorker, type WorkerHandlers } from './run';
 import type { Directive } from './workers';
 
 /** What a worker says of itself. */
@@ -66,7 +67,7 @@ const LONGEST_WAIT_MS = 20_000;
  * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt, so they are repeated when there was
  * no answer, and one that comes too late is a {@link ConflictError} and changes nothing.
  */
-export class PullWorker<Job = JobEnvelope> {
+export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
   readonly #requests: Requests;
   readonly #options: WorkerOptions;
   /** The worker's name for itself. */
@@ -95,6 +96,18 @@ export class PullWorker<Job = JobEnvelope> {
       visibility_timeout_ms: this.#options.visibilityTimeoutMs,
     };
     return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
+  }
+
+  /**
+   * Fetches and runs jobs, keeps their leases and obeys operators, until the signal fires or an operator says `terminate`;
+   * resolves when all that was begun is reported.
+   * @example
+   * const stop = new AbortController();
+   * process.on('SIGTERM', () => stop.abort());
+   * await worker.run({ 'greeting.write': (job) => ({ text: `Hello, ${job.args[0]}!` }) }, { signal: stop.signal });
+   */
+  async run(handlers: WorkerHandlers<Job>, options: RunOptions): Promise<void> {
+    await runWorker<Job>(this, handlers, options);
   }
 
   /** Completes a job. @throws {ConflictError} when the attempt is over; {@link NotFoundError} */

@@ -36,12 +36,20 @@ export class OperationKeys {
       if (known) return { ok: true, value: { ...known.operation, replayed: true } };
       const due = 'SELECT key FROM operation_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?';
       this.storage.sql.exec(`DELETE FROM operation_keys WHERE key IN (${due})`, now, FORGET_STEP).toArray();
-      this.write(key, hash, now + REMEMBER_KEY_MS, operation);
+      this.storage.sql
+        .exec(
+          'INSERT OR REPLACE INTO operation_keys (key, hash, expires_at, data) VALUES (?, ?, ?, ?)',
+          key,
+          hash,
+          now + REMEMBER_KEY_MS,
+          JSON.stringify(operation),
+        )
+        .toArray();
       return { ok: true, value: { ...operation, replayed: false } };
     });
   }
 
-  /** Makes `queue` the one that decides, unless there is one. @returns the one that decides; null: the key is not known */
+  /** Makes `queue` the one that decides, unless there is one. One row written. @returns the one that decides; null: the key is not known */
   coordinate(key: string, id: string, queue: string, now: number): string | null {
     this.prepare();
     return this.storage.transactionSync(() => {
@@ -49,7 +57,8 @@ export class OperationKeys {
       if (known?.operation.id !== id) return null;
       const { coordinator } = known.operation;
       if (coordinator !== undefined) return coordinator;
-      this.write(key, known.hash, known.expiresAt, { ...known.operation, coordinator: queue });
+      const data = JSON.stringify({ ...known.operation, coordinator: queue });
+      this.storage.sql.exec('UPDATE operation_keys SET data = ? WHERE key = ?', data, key).toArray();
       return queue;
     });
   }
@@ -63,27 +72,15 @@ export class OperationKeys {
     });
   }
 
-  private find(key: string, now: number): { hash: string; expiresAt: number; operation: Stored } | undefined {
+  private find(key: string, now: number): { hash: string; operation: Stored } | undefined {
     const [row] = this.storage.sql
-      .exec<{ hash: string; expires_at: number; data: string }>(
-        'SELECT hash, expires_at, data FROM operation_keys WHERE key = ? AND expires_at > ?',
+      .exec<{ hash: string; data: string }>(
+        'SELECT hash, data FROM operation_keys WHERE key = ? AND expires_at > ?',
         key,
         now,
       )
       .toArray();
-    return row && { hash: row.hash, expiresAt: row.expires_at, operation: JSON.parse(row.data) as Stored };
-  }
-
-  private write(key: string, hash: string, expiresAt: number, operation: Stored): void {
-    this.storage.sql
-      .exec(
-        'INSERT OR REPLACE INTO operation_keys (key, hash, expires_at, data) VALUES (?, ?, ?, ?)',
-        key,
-        hash,
-        expiresAt,
-        JSON.stringify(operation),
-      )
-      .toArray();
+    return row && { hash: row.hash, operation: JSON.parse(row.data) as Stored };
   }
 
   private prepare(): void {

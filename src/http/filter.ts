@@ -16,7 +16,7 @@ import {
 } from '../queue/operations/filter';
 import type { AppContext } from './context';
 import { isFieldName, readFieldPath } from './field-path';
-import { listParam, oneOf, queueParam, textParam } from './query';
+import { listParam, oneOf, queueParam } from './query';
 
 /** A filter, and the queues it names. */
 export interface Selection {
@@ -33,13 +33,16 @@ const MAX_NAME = 255;
 /** Times that jobs can be chosen by; each with `_after` and `_before`. */
 const TIMES = ['created', 'enqueued', 'scheduled', 'ended'] as const;
 
+/** What has an upper and a lower bound. */
+type Bounded = 'priority' | 'attempt' | (typeof TIMES)[number];
+
 const readPriority = readInteger(-100, 100);
 const readCount = readInteger(0, 2_147_483_647);
 
 /** Reads the filter of a list or a count. @throws {ApiError} 400 naming the parameter */
 export function filterFromQuery(c: AppContext, now: number): Selection {
   const filter: JobFilter = {};
-  const text = (name: string) => textParam(c, name);
+  const text = (name: string) => singleParam(c, name);
   const ids = listParam(c, 'id', 'ids', 'job_ids');
   if (ids) filter.ids = atMost(ids, MAX_IDS, 'id');
   const types = listParam(c, 'type');
@@ -54,17 +57,29 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   };
   const range = (name: string, read: typeof readPriority) => {
     const exact = number(name, read);
-    return rangeOf(exact ?? number(`${name}_min`, read), exact ?? number(`${name}_max`, read), name);
+    const min = number(`${name}_min`, read);
+    const max = number(`${name}_max`, read);
+    if (exact !== undefined) refuseSecond(min ?? max, name);
+    return rangeOf(exact ?? min, exact ?? max, name);
   };
   setRange(filter, 'priority', range('priority', readPriority));
-  setRange(filter, 'attempt', range('attempts', readCount) ?? range('attempt', readCount));
+  const attempts = range('attempts', readCount);
+  const attempt = range('attempt', readCount);
+  if (attempts) refuseSecond(attempt, 'attempt');
+  setRange(filter, 'attempt', attempts ?? attempt);
+  // A "+" in a query reads as a space.
+  const time = (name: string) => {
+    const given = text(name);
+    return given === undefined ? undefined : readTime(given.replace(' ', '+'), name);
+  };
   for (const name of TIMES) {
-    const after = text(`${name}_after`) ?? (name === 'created' ? text('since') : undefined);
-    const before = text(`${name}_before`) ?? (name === 'created' ? text('until') : undefined);
-    // A "+" in a query reads as a space.
-    const time = (value: string | undefined, field: string) =>
-      value === undefined ? undefined : readTime(value.replace(' ', '+'), field);
-    setRange(filter, name, rangeOf(time(after, `${name}_after`), time(before, `${name}_before`), name));
+    const end = (usual: string, short: string) => {
+      const other = name === 'created' ? time(short) : undefined;
+      const given = time(usual);
+      if (given !== undefined) refuseSecond(other, short);
+      return given ?? other;
+    };
+    setRange(filter, name, rangeOf(end(`${name}_after`, 'since'), end(`${name}_before`, 'until'), name));
   }
   const olderThan = text('older_than');
   if (olderThan !== undefined) filter.aged = { max: readAge(olderThan.replace(' ', '+'), 'older_than', now) };
@@ -80,6 +95,19 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   return { filter: affordable(filter), ...(queues && { queues }) };
 }
 
+/** A parameter that has one value. @throws {ApiError} 400 when it is repeated: which one counts cannot be known */
+function singleParam(c: AppContext, name: string): string | undefined {
+  const [value, another] = (c.req.queries(name) ?? []).filter((text) => text !== '');
+  if (another !== undefined) throw invalidRequest(name, `${name} takes one value.`);
+  return value;
+}
+
+/** Two conditions on the same thing: one of them would be overlooked. @throws {ApiError} 400 */
+function refuseSecond(taken: unknown, field: string): void {
+  if (taken === undefined) return;
+  throw invalidRequest(field, `${field} is about what another condition of the filter is about; name it once.`);
+}
+
 function fieldsName(c: AppContext): string {
   return Object.keys(c.req.queries()).find(isFieldName) ?? 'args';
 }
@@ -93,29 +121,62 @@ function jsonTexts(text: string): string[] {
 
 type Member = (filter: JobFilter, value: unknown, field: string, now: number) => void;
 
-/** Members of a filter in a body. */
+const readIds: Member = (filter, value, field) => {
+  refuseSecond(filter.ids, field);
+  filter.ids = atMost(texts(value, field), MAX_IDS, field);
+};
+
+const readTags: Member = (filter, value, field) => {
+  refuseSecond(filter.tags, field);
+  filter.tags = atMost(texts(value, field), MAX_TAGS, field);
+};
+
+/** A number, or `{min, max}`. */
+function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): Member {
+  return (filter, value, field) => {
+    refuseSecond(filter[name], field);
+    setRange(filter, name, readRange(value, field, read));
+  };
+}
+
+/** One end of a range. */
+function endMember(name: Bounded, end: 'min' | 'max', read: (value: unknown, field: string) => number): Member {
+  return (filter, value, field) => {
+    refuseSecond(filter[name]?.[end], field);
+    const range = { ...filter[name], [end]: read(value, field) };
+    setRange(filter, name, rangeOf(range.min, range.max, field));
+  };
+}
+
+/** Members of a filter in a body. What a query can say is said by the same names; `where` is for members of the payload. */
 const MEMBERS: Record<string, Member> = {
-  ids: (filter, value, field) => {
-    filter.ids = atMost(texts(value, field), MAX_IDS, field);
-  },
+  id: readIds,
+  ids: readIds,
   type: (filter, value, field) => {
     filter.types = readTypes(texts(value, field), field);
   },
   state: (filter, value, field) => {
     filter.states = oneOf(texts(value, field), JOB_STATES, field) as JobState[];
   },
-  tags: (filter, value, field) => {
-    filter.tags = atMost(texts(value, field), MAX_TAGS, field);
-  },
-  priority: (filter, value, field) => setRange(filter, 'priority', readRange(value, field, readPriority)),
-  attempts: (filter, value, field) => setRange(filter, 'attempt', readRange(value, field, readCount)),
-  since: bound('created', 'min'),
-  until: bound('created', 'max'),
+  tag: readTags,
+  tags: readTags,
+  priority: rangeMember('priority', readPriority),
+  priority_min: endMember('priority', 'min', readPriority),
+  priority_max: endMember('priority', 'max', readPriority),
+  attempts: rangeMember('attempt', readCount),
+  attempts_min: endMember('attempt', 'min', readCount),
+  attempts_max: endMember('attempt', 'max', readCount),
+  since: endMember('created', 'min', readTime),
+  until: endMember('created', 'max', readTime),
   older_than: (filter, value, field, now) => {
     filter.aged = { max: readAge(value, field, now) };
   },
   error_type: (filter, value, field) => {
     filter.error_type = readName(MAX_NAME)(value, field);
+  },
+  dead_letter: (filter, value, field) => {
+    if (typeof value !== 'boolean') throw invalidRequest(field, `${field} must be true or false.`);
+    filter.dead = value;
   },
   meta: (filter, value, field) => {
     for (const [name, wanted] of Object.entries(readObject(value, field))) {
@@ -132,8 +193,8 @@ const MEMBERS: Record<string, Member> = {
   },
   ...Object.fromEntries(
     TIMES.flatMap((name) => [
-      [`${name}_after`, bound(name, 'min')],
-      [`${name}_before`, bound(name, 'max')],
+      [`${name}_after`, endMember(name, 'min', readTime)],
+      [`${name}_before`, endMember(name, 'max', readTime)],
     ]),
   ),
 };
@@ -154,17 +215,10 @@ export function filterFromBody(value: unknown, now: number, field = 'filter'): S
     const path = `${field}.${name}`;
     if (name === 'queue') queues = texts(member, path).map((queue) => readQueueName(queue, path));
     else if (Object.hasOwn(MEMBERS, name)) MEMBERS[name]?.(filter, member, path, now);
+    else if (isFieldName(name)) addField(filter, name, member, path);
     else throw invalidRequest(path, `${path} is not a condition; use queue, ${Object.keys(MEMBERS).join(', ')}.`);
   }
   return { filter: affordable(filter), ...(queues && { queues }) };
-}
-
-function bound(name: (typeof TIMES)[number], end: 'min' | 'max'): Member {
-  return (filter, value, field) => {
-    const time = readTime(value, field);
-    const range = { ...filter[name], [end]: time };
-    setRange(filter, name, rangeOf(range.min, range.max, field));
-  };
 }
 
 function addField(filter: JobFilter, name: string, value: unknown, field: string): void {
@@ -209,11 +263,7 @@ function rangeOf(min: number | undefined, max: number | undefined, field: string
   return { ...(min !== undefined && { min }), ...(max !== undefined && { max }) };
 }
 
-function setRange(
-  filter: JobFilter,
-  name: 'priority' | 'attempt' | (typeof TIMES)[number],
-  range: Range | undefined,
-): void {
+function setRange(filter: JobFilter, name: Bounded, range: Range | undefined): void {
   if (range) filter[name] = range;
 }
 

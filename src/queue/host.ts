@@ -13,7 +13,7 @@ import { enqueueEntries } from '../routing/unique';
 import type { WorkflowApi } from '../workflow/api';
 import type { EnqueuedJob, QueueApi } from './api';
 import { QueueEngine } from './engine';
-import { checkPolicies } from './jobs/enqueue';
+import { checkForNewQueue, type NewQueueLayers } from './jobs/enqueue';
 import { ENDED_JOBS_HINT } from './jobs/find';
 import { refuseLocked } from './jobs/lock';
 import type { QueueState } from './state';
@@ -78,7 +78,7 @@ export abstract class QueueHost extends DurableObject<Env> {
   }
 
   /** A deployment with mistakes in its settings answers them to requests; jobs that exist stay where they are. */
-  protected usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
+  private usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
     try {
       return readConfig(this.env);
     } catch (error) {
@@ -116,11 +116,20 @@ export abstract class QueueHost extends DurableObject<Env> {
   }
 
   /** A queue that does not exist yet is not created by jobs that are refused anyway. */
-  protected refusal(jobs: readonly NewJob[]): (Outcome<never> & { ok: false }) | undefined {
+  protected async refusal(
+    queue: string,
+    jobs: readonly NewJob[],
+  ): Promise<(Outcome<never> & { ok: false }) | undefined> {
     if (this.engine) return undefined;
-    const { retryVariables } = this.usableConfig();
-    const checked = outcomeOf(() => checkPolicies(jobs, () => ({ variables: retryVariables })));
+    const lower = await this.lowerLayers();
+    const checked = outcomeOf(() => checkForNewQueue(queue, jobs, lower));
     return checked.ok ? undefined : checked;
+  }
+
+  /** What holds in a queue that says nothing itself. */
+  protected async lowerLayers(): Promise<NewQueueLayers> {
+    const defaults = await directoryObject(this.env).queueDefaults();
+    return { settings: defaults?.config ?? {}, variables: this.usableConfig().retryVariables };
   }
 
   // ---- transactions ------------------------------------------------------------------------------------------------

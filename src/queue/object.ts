@@ -58,7 +58,7 @@ export class QueueObject extends WorkersObject implements QueueApi {
     idempotency?: IdempotencyKey,
   ): Promise<Outcome<EnqueueReceipt>> {
     return (
-      this.refusal(jobs) ??
+      (await this.refusal(queue, jobs)) ??
       this.write(queue, (q, now) => {
         if (ticket !== undefined) refuseGivenUp(q, ticket, now);
         return once(q, idempotency, now, () => enqueue(q, jobs, now));
@@ -68,7 +68,7 @@ export class QueueObject extends WorkersObject implements QueueApi {
 
   async checkJobs(queue: string, jobs: NewJob[]): Promise<Outcome<void>> {
     const { engine } = this;
-    if (!engine) return this.refusal(jobs) ?? { ok: true, value: undefined };
+    if (!engine) return (await this.refusal(queue, jobs)) ?? { ok: true, value: undefined };
     return outcomeOf(() => checkJobs(engine.q, jobs, Date.now()));
   }
 
@@ -96,7 +96,8 @@ export class QueueObject extends WorkersObject implements QueueApi {
     coordinator: string,
     jobs: NewJob[],
   ): Promise<Outcome<EnqueueReceipt>> {
-    return this.refusal(jobs) ?? this.write(queue, (q, now) => prepareBatch(q, batch, coordinator, jobs, now));
+    const refused = await this.refusal(queue, jobs);
+    return refused ?? this.write(queue, (q, now) => prepareBatch(q, batch, coordinator, jobs, now));
   }
 
   async decideBatch(

@@ -3,8 +3,10 @@
  *
  *     npm run test:crash -- [--rounds 3] [--seed 1] [--port 0]
  *
- * Each round is load, SIGKILL, restart. In some rounds nobody sends a request after the restart, and what is due must
- * happen all the same. In the end everything is drained, the server is killed once more, and the checker judges.
+ * The load is single jobs and batches, workflows, cron entries, unique jobs and operators (`load/`), each judged by a check
+ * of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
+ * nobody sends a request after the restart, and what is due must happen all the same. In the end everything is drained, the
+ * server is killed once more, and the checker judges.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +32,7 @@ import { freePort, Server } from './server.mjs';
 /** Who makes work, by name: how many of them, and what each does. */
 const ACTORS = {
   producer: [4, produce],
-  workflows: [2, orchestrate],
+  workflows: [3, orchestrate],
   cron: [1, schedule],
   unique: [4, compete],
   campaign: [1, campaign],
@@ -82,6 +84,8 @@ const world = (name, isOver) => ({
 /** Kills the server, and starts it again on the same storage. */
 async function crash({ withinMs = 60, downMs = 0, burst = [] } = {}) {
   gate.close();
+  // However slow the machine is: once the first of a burst is answered, the others are on their way.
+  if (burst.length > 0 && random.chance(0.7)) await Promise.race([...burst, delay(1_000)]);
   await delay(random.int(0, withinMs));
   ledger.kills.push(Date.now());
   await server.kill();
@@ -96,13 +100,12 @@ async function crash({ withinMs = 60, downMs = 0, burst = [] } = {}) {
 
 /** Sends things that take more than one step, all at once and whatever the gate says: the server dies amid them. */
 function sendBurst(host) {
-  const some = (most, send) => Array.from({ length: random.int(0, most) }, () => send(host, random, true));
-  return [
-    ...some(8, spread),
-    ...some(4, startWorkflow),
-    ...some(4, single),
-    ...(random.chance(0.7) ? [cancelCampaign(host, random)] : []),
-  ];
+  const kinds = [spread, startWorkflow, single];
+  const most = random.pick(kinds);
+  const sent = kinds.flatMap((send) =>
+    Array.from({ length: random.int(0, send === most ? 12 : 4) }, () => send(host, random, true)),
+  );
+  return random.chance(0.7) ? [...sent, cancelCampaign(host, random)] : sent;
 }
 
 /** Delayed jobs are accepted, the server dies, and nobody asks for anything until they have run. */
@@ -195,7 +198,8 @@ async function run() {
       await quietRound(host);
     } else {
       const downMs = phase.round % 3 === 0 || random.chance(0.2) ? random.int(1_500, 4_500) : 0;
-      await crash({ downMs, burst: random.chance(0.7) ? sendBurst(host) : [] });
+      const burst = random.chance(0.7) ? sendBurst(host) : [];
+      await crash({ withinMs: random.pick([5, 30, 100]), downMs, burst });
     }
     const { enqueues, runs } = ledger;
     say(`round ${phase.round}: killed after ${loadMs} ms; ${enqueues.length} enqueues, ${runs.length} runs so far`);

@@ -8,7 +8,18 @@ import { dev } from './dev.mjs';
 import { documents, prepare, snippetsOf, typeCheck } from './snippets.mjs';
 
 /** Guides whose snippets can be run as they are, on a queue that has what they speak of. */
-const GUIDES = ['schedules', 'workflows', 'unique', 'limits', 'dead-letters', 'bulk-and-queries', 'queues', 'workers'];
+const GUIDES = [
+  'schedules',
+  'workflows',
+  'unique',
+  'limits',
+  'dead-letters',
+  'bulk-and-queries',
+  'queues',
+  'workers',
+  'retries',
+  'operations',
+];
 
 /** Queues whose jobs somebody works on meanwhile. */
 const WORKED = ['default', 'orders', 'payments', 'mail', 'reports'];

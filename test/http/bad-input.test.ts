@@ -326,7 +326,7 @@ describe('a request that is refused', () => {
         docs_url: expect.stringMatching(/^https:/),
       });
       expect(await ok(200, 'GET', `${V1}/jobs`)).toMatchObject({ total: 0 });
-      expect(await ok(200, 'GET', `${V1}/queues/refused/config`)).toEqual({ name: 'refused', config: {} });
+      expect((await ok(200, 'GET', `${V1}/queues/refused/config`)).config).toEqual({});
     },
   );
 

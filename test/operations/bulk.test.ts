@@ -149,6 +149,63 @@ describe('by ids', () => {
     expect(answer).toMatchObject({ status: 200, body: { cancelled: 2, skipped: 1 } });
   });
 
+  it('atomically changes nothing in any queue when a job in one of them cannot, and says which', async () => {
+    const [free = '', running = ''] = [await enqueue(queue), await enqueue(`${queue}-b`)];
+    const chosen = await enqueue(`${queue}-c`, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0004' });
+    const gone = await enqueue(`${queue}-c`);
+    await ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
+    const rolledBack = (index: number, job_id: string) => ({ index, job_id, status: 'skipped', reason: 'rolled_back' });
+    for (const [culprit, status, reason] of [
+      [gone, 'skipped', 'cancelled'],
+      [UNKNOWN_ID, 'failed', 'not_found'],
+      ['nonsense', 'failed', 'not_found'],
+    ]) {
+      const job_ids = [free, running, culprit, chosen];
+      const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
+      expect(answer).toMatchObject({ status: 422, body: { cancelled: 0 } });
+      expect(items(answer.body)).toEqual([
+        rolledBack(0, free),
+        rolledBack(1, running),
+        { index: 2, job_id: culprit, status, reason },
+        rolledBack(3, chosen),
+      ]);
+    }
+    await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [`${queue}-b`], count: 1 });
+    const job_ids = [free, running, chosen];
+    const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
+    expect(answer.status).toBe(422);
+    expect(items(answer.body)[1]).toEqual({ index: 1, job_id: running, status: 'skipped', reason: 'active' });
+    expect(await Promise.all(job_ids.map(state))).toEqual(['available', 'active', 'available']);
+    // In one queue, one transaction can have them.
+    expect((await post('/jobs/bulk/cancel', { job_ids: [running], atomicity: 'atomic' })).status).toBe(200);
+    const both = await post('/jobs/bulk/cancel', { job_ids: [free, chosen, free], atomicity: 'atomic' });
+    expect(both).toMatchObject({ status: 200, body: { cancelled: 2, skipped: 1 } });
+  });
+
+  it('atomically, and many at once over the same jobs, each does all or nothing', async () => {
+    const ids: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd']) ids.push(await enqueue(`${queue}-${name}`));
+    const subsets = [ids, ids.slice(0, 2), ids.slice(1, 3), ids.slice(2), [ids[3] as string, ids[0] as string]];
+    const answers = await Promise.all(
+      subsets.map(async (job_ids) => ({
+        job_ids,
+        answer: await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' }),
+      })),
+    );
+    const cancelled = new Set<string>();
+    for (const { job_ids, answer } of answers) {
+      expect([200, 422, 503]).toContain(answer.status);
+      if (answer.status !== 200) continue;
+      expect(answer.body.cancelled).toBe(job_ids.length);
+      for (const id of job_ids) {
+        expect(cancelled.has(id)).toBe(false);
+        cancelled.add(id);
+      }
+    }
+    expect(cancelled.size).toBeGreaterThan(0);
+    for (const id of ids) expect(await state(id)).toBe(cancelled.has(id) ? 'cancelled' : 'available');
+  });
+
   it('deletes what has ended, and gives another life', async () => {
     const [done, cancelled, waiting] = await fill(3);
     await fetchIds(1);

@@ -2,9 +2,10 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
+import { DefaultsStore } from '../../src/directory/defaults';
 import { call, enqueue, type Json, ok, startEmpty } from '../http/client';
 import { freshName, TestQueue } from '../queue/support';
-import { failOnce } from '../support/faults';
+import { failAlways } from '../support/faults';
 import { until } from '../support/http';
 import { countRows, startCounting } from '../support/rows';
 
@@ -136,6 +137,17 @@ describe('settings of all queues', () => {
     expect((await inForce(queue)).default_retry).not.toHaveProperty('on_exhaustion');
   });
 
+  it('keep a queue from being created by jobs that it would refuse', async () => {
+    await setDefaults({ allowed_job_types: ['test.*'], default_retry: { backoff_strategy: 'polynomial' } });
+    const post = (name: string, type: string, retry: Json = {}) =>
+      call('POST', '/ojs/v1/jobs', { type, args: [], options: { queue: name, retry } });
+    const first = freshName('new');
+    expect((await post(first, 'other')).body.error?.details).toMatchObject({ field: 'type', allowed: ['test.*'] });
+    expect((await ok(200, 'GET', '/ojs/v1/queues')).queues).toEqual([]);
+    // What is sensible only over the policy of all queues is so in a new queue too.
+    expect((await post(first, 'test.echo', { backoff_coefficient: 0.5 })).status).toBe(201);
+  });
+
   it('change the next wake of a queue that sleeps', async () => {
     const queue = await existing();
     const inside = new TestQueue(queue);
@@ -174,25 +186,31 @@ describe('a queue that could not be told', () => {
 
   it('hears of it by alarm, and the answer says that it has not yet', async () => {
     const [lost, other] = [await existing(), await existing()];
-    await new TestQueue(lost).inside(({ sql }) => failOnce(sql, /INSERT OR REPLACE INTO meta/));
+    const heal = await new TestQueue(lost).inside(({ sql }) => failAlways(sql, /INSERT OR REPLACE INTO meta/));
     expect(await setDefaults({ concurrency: 2 })).toMatchObject({ config: { concurrency: 2 }, pending_queues: 1 });
     expect(await inForce(other)).toEqual({ concurrency: 2 });
     expect(await inForce(lost)).toEqual({});
     expect(JSON.parse(await untold())).toEqual([lost]);
-    await runDurableObjectAlarm(directory());
+    heal();
+    await until(async () => {
+      await runDurableObjectAlarm(directory());
+      return (await untold()) === '[]';
+    }, 'the queue to be told');
     expect(await inForce(lost)).toEqual({ concurrency: 2 });
-    expect(JSON.parse(await untold())).toEqual([]);
   });
 
-  it('hears of it when the directory died before it told anybody', async () => {
+  it('hears of it when the directory died before it told anybody, and even when its alarm was lost', async () => {
     const queue = await existing();
-    await runInDurableObject(directory(), (instance) => {
-      const { defaults } = instance as unknown as {
-        defaults: { change: (change: Json, queues: string[], now: number) => unknown };
-      };
-      defaults.change({ concurrency: 6 }, [queue, 'gone'], Date.now());
+    const armed = await runInDurableObject(directory(), async (_, { storage }) => {
+      const noted = new DefaultsStore(storage, () => Promise.reject(new Error('it died')));
+      noted.change({ concurrency: 6 }, [queue, 'gone'], Date.now());
+      const first = await storage.getAlarm();
+      await storage.deleteAlarm();
+      // What a directory does when it wakes.
+      new DefaultsStore(storage, () => Promise.resolve()).watch(Date.now() + 3_600_000);
+      return [first, await storage.getAlarm()];
     });
-    await evictDurableObject(directory());
+    expect(armed).toEqual([expect.any(Number), expect.any(Number)]);
     expect(await inForce(queue)).toEqual({});
     await runDurableObjectAlarm(directory());
     expect(await inForce(queue)).toEqual({ concurrency: 6 });

@@ -40,6 +40,12 @@ async function written(act: () => Promise<unknown>, name = queue): Promise<numbe
   return count.written - count.alarms;
 }
 
+/** Rows written in the directory. */
+async function inDirectory(act: () => Promise<unknown>): Promise<number> {
+  const count = await rowsWhile(env.DIRECTORY.getByName('directory'), act);
+  return count.written - count.alarms;
+}
+
 describe('changing a job that waits', () => {
   it('writes its row', async () => {
     const [id] = await add(1);
@@ -64,6 +70,35 @@ describe('operations on many', () => {
     const ids = await add(100);
     await endAll('nack');
     expect(await written(() => okApi('POST', `${V1}/jobs/bulk/retry`, { job_ids: ids }))).toBeLessThanOrEqual(200);
+  });
+
+  it('cost two more under an idempotency key, by ids, and a repeated request none', async () => {
+    const ids = await add(100);
+    // The first key of all makes the table.
+    await post(`${V1}/jobs/bulk/cancel`, { job_ids: await add(1) }, { 'Idempotency-Key': `${queue} first` });
+    const send = () => post(`${V1}/jobs/bulk/cancel`, { job_ids: ids }, { 'Idempotency-Key': queue });
+    expect(await inDirectory(async () => expect(await written(send)).toBe(2 * 100 + 2))).toBe(2);
+    expect(await inDirectory(async () => expect(await written(send)).toBe(0))).toBe(0);
+    const again = { job_ids: await add(1), atomicity: 'atomic' };
+    const atomically = () => post(`${V1}/jobs/bulk/cancel`, again, { 'Idempotency-Key': `${queue} atomic` });
+    expect(await inDirectory(atomically)).toBe(3);
+    expect(await inDirectory(atomically)).toBe(0);
+  });
+
+  it.each([
+    ['immediate', {}],
+    ['delayed', { delay_until: '+PT1H' }],
+  ])('cost five rows each where it is all or none over two queues, and a few in each: %s jobs', async (_, options) => {
+    const other = `${queue}-other`;
+    await okApi('POST', `${V1}/jobs`, job({ delay_until: '+PT1H' }, other));
+    const jobs = [...Array(50).fill(job(options)), ...Array(50).fill(job(options, other))];
+    const { jobs: added } = await okApi('POST', `${V1}/jobs/batch`, { jobs });
+    const job_ids = (added as Json[]).map(({ id }) => id);
+    const cancel = () => okApi('POST', `${V1}/jobs/bulk/cancel`, { job_ids, atomicity: 'atomic' });
+    const rows = await written(async () => {
+      expect(await written(cancel, other)).toBeLessThanOrEqual(5 * 50 + 2);
+    });
+    expect(rows).toBeLessThanOrEqual(5 * 50 + 4);
   });
 
   it('delete for two rows each', async () => {
@@ -111,6 +146,7 @@ describe('reading', () => {
     const rows = await written(async () => {
       await okApi('GET', `${V1}/jobs?queue=${queue}&tag=a&args.0.x=1`);
       await okApi('GET', `${V1}/jobs/count?queue=${queue}&state=available`);
+      await okApi('GET', `${V1}/admin/jobs?queue=${queue}&sort=priority`);
       await okApi('GET', `${V1}/queues/${queue}/stats`);
       await okApi('GET', `${V1}/queues/${queue}/priority-stats`);
       await okApi('GET', `${V1}/dead-letter?queue=${queue}`);

@@ -170,6 +170,17 @@ export class TestQueue {
     return runDurableObjectAlarm(this.stub);
   }
 
+  /** Lets time pass up to `time`: the alarm rings whenever it is set for. */
+  async passTo(time: number): Promise<void> {
+    for (let rings = 0; ; rings++) {
+      const armed = await this.armedAt();
+      if (armed === null || armed > time) return setTime(time);
+      if (rings > 500) throw new Error('the alarm rings without end');
+      setTime(armed);
+      await this.alarm();
+    }
+  }
+
   /** When the alarm is set for, epoch ms. */
   async armedAt(): Promise<number | null> {
     return this.inside(({ storage }) => storage.getAlarm());

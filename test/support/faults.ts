@@ -16,6 +16,21 @@ export function failOnce(sql: SqlStorage, pattern: RegExp, after = 0): void {
   }) as SqlStorage['exec'];
 }
 
+/**
+ * Every statement in this storage that matches `pattern` throws instead of running. Call it inside the object.
+ * @returns ends that
+ */
+export function failAlways(sql: SqlStorage, pattern: RegExp): () => void {
+  const exec = sql.exec;
+  sql.exec = ((query: string, ...bindings: unknown[]) => {
+    if (pattern.test(query)) throw new Error(`storage fails at: ${query.trim().slice(0, 60)}`);
+    return exec.call(sql, query, ...bindings);
+  }) as SqlStorage['exec'];
+  return () => {
+    sql.exec = exec;
+  };
+}
+
 /** Answers what `run` rejects with. @throws when it does not reject */
 export async function failureOf(run: Promise<unknown>): Promise<Error> {
   const error = await run.then(

@@ -19,12 +19,13 @@ import {
 
 export abstract class CronObject extends QueueHost implements CronQueueApi {
   async putCron(queue: string, request: PutCron): Promise<Outcome<CronView & { created: boolean }>> {
-    const refused = request.run ? undefined : this.refusal([jobOf(request.definition, { now: Date.now() })]);
+    const job = () => jobOf(request.definition, { now: Date.now() });
+    const refused = request.run ? undefined : await this.refusal(queue, [job()]);
     return refused ?? this.write(queue, (q, now) => putCron(q, request, now));
   }
 
-  async checkCron(_queue: string, definition: CronDefinition): Promise<Outcome<void>> {
-    const refused = this.refusal([jobOf(definition, { now: Date.now() })]);
+  async checkCron(queue: string, definition: CronDefinition): Promise<Outcome<void>> {
+    const refused = await this.refusal(queue, [jobOf(definition, { now: Date.now() })]);
     return refused ?? this.writeIfExists((q, now) => checkCron(q, definition, now)) ?? { ok: true, value: undefined };
   }
 

@@ -4,7 +4,7 @@ import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../../job/ids';
 import type { JobRecord, NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
-import type { EnqueuedJob, EnqueueReceipt } from '../api';
+import type { EnqueuedJob, EnqueueReceipt, QueueConfig } from '../api';
 import { learn, nowWaits, type Place, place } from '../limits/admit';
 import { standingOf } from '../limits/report';
 import type { QueueState } from '../state';
@@ -42,17 +42,40 @@ export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): 
   });
 }
 
+/** What holds in a queue before it says anything itself. */
+export interface NewQueueLayers {
+  settings: QueueConfig;
+  variables: Record<string, string | undefined>;
+}
+
+/**
+ * Would a queue take these jobs that does not exist yet? As {@link checkJobs}, as far as it can be told.
+ * @throws {ApiError} 400 or 422, with `details.index` when there are several jobs
+ */
+export function checkForNewQueue(
+  name: string,
+  jobs: readonly Pick<NewJob, 'type' | 'retry'>[],
+  { settings, variables }: NewQueueLayers,
+): void {
+  const { default_retry } = settings;
+  forEachNumbered(jobs, ({ type }) => checkType({ name, settings }, type));
+  checkPolicies(jobs, () => ({ variables, ...(default_retry && { queue: default_retry }) }));
+}
+
 /**
  * Checks the jobs' own retry policies over the layers below them.
  * @throws {ApiError} 422, with `details.index` when there are several jobs
  */
-export function checkPolicies(jobs: readonly NewJob[], lower: (job: NewJob) => Omit<RetryLayers, 'job'>): void {
+export function checkPolicies<T extends Pick<NewJob, 'retry'>>(
+  jobs: readonly T[],
+  lower: (job: T) => Omit<RetryLayers, 'job'>,
+): void {
   forEachNumbered(jobs, (job) => {
     if (job.retry) checkRetry({ ...lower(job), job: job.retry });
   });
 }
 
-function forEachNumbered(jobs: readonly NewJob[], check: (job: NewJob) => void): void {
+function forEachNumbered<T>(jobs: readonly T[], check: (job: T) => void): void {
   jobs.forEach((job, index) => {
     try {
       check(job);

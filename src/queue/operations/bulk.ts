@@ -3,7 +3,7 @@ import { ApiError } from '../../job/errors';
 import { type JobState, TERMINAL_STATES } from '../../job/record';
 import { cancel } from '../jobs/cancel';
 import { removeEnded } from '../jobs/end';
-import { find, rowByKey } from '../jobs/find';
+import { type Found, find, rowByKey } from '../jobs/find';
 import { recallAnswer, rememberAnswer } from '../jobs/idempotency';
 import { LOCKED, refuseLocked } from '../jobs/lock';
 import { refuseMoving } from '../jobs/moving';
@@ -90,7 +90,8 @@ export function judge(
   createdUntil = Number.POSITIVE_INFINITY,
 ): BulkItem {
   const found = find(q, id);
-  if (!found || (found.row?.created_at ?? found.archived?.at[0] ?? 0) > createdUntil) {
+  // An id that was made here was not known before its job; one chosen by a client may be used again.
+  if (!found || (isChosen(found) && createdAt(found) > createdUntil)) {
     return { job_id: id, status: 'failed', reason: 'not_found' };
   }
   const { row } = found;
@@ -99,6 +100,14 @@ export function judge(
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
   const able = ACTS_ON[action].includes(state) || (action === 'cancel' && state === 'active');
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };
+}
+
+function isChosen({ row, archived }: Found): boolean {
+  return row ? row.alias !== null : archived.a !== undefined;
+}
+
+function createdAt({ row, archived }: Found): number {
+  return row ? row.created_at : archived.at[0];
 }
 
 function act(q: QueueState, action: BulkAction, id: string, now: number): void {

@@ -9,11 +9,10 @@
  * forgotten.
  */
 import { conflict, duplicate, type ErrorData, outcomeOf } from '../../job/errors';
-import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
-import type { QueueConfig } from '../api';
 import { checkRoom, isBounded, makeRoom } from '../jobs/backpressure';
 import { removeEnded } from '../jobs/end';
+import { checkForNewQueue, type NewQueueLayers } from '../jobs/enqueue';
 import { find, rowByKey, viewOf } from '../jobs/find';
 import { once } from '../jobs/idempotency';
 import { checkType, refuseNewcomers } from '../jobs/intake';
@@ -121,15 +120,9 @@ export function considerMove(q: QueueState, job: MovedJob): void {
  * Would a queue take the job that does not exist yet? @throws {ApiError} as {@link considerMove}
  * @param lower what holds in it
  */
-export function considerMoveIntoNew(
-  name: string,
-  lower: { settings: QueueConfig; variables: NonNullable<RetryLayers['variables']> },
-  job: MovedJob,
-): void {
-  checkType({ name, settings: lower.settings }, job.type);
+export function considerMoveIntoNew(name: string, lower: NewQueueLayers, job: MovedJob): void {
   const { retry } = bodyOf(job);
-  const { default_retry } = lower.settings;
-  if (retry) checkRetry({ variables: lower.variables, ...(default_retry && { queue: default_retry }), job: retry });
+  checkForNewQueue(name, [{ type: job.type, ...(retry && { retry }) }], lower);
 }
 
 /** Takes the job, once for each decision, or refuses it for good. */

@@ -2,7 +2,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { notFound, type Outcome, outcomeOf } from '../../job/errors';
 import type { JobView, NewJob } from '../../job/record';
-import { directoryObject, queueObject } from '../../routing/objects';
+import { queueObject } from '../../routing/objects';
 import type { EnqueueReceipt, QueueStatus } from '../api';
 import { CronObject } from '../cron/object';
 import { decideBatch, refuseGivenUp } from '../jobs/batch';
@@ -141,16 +141,15 @@ export abstract class OperationsObject extends CronObject implements OperationsA
       const considered = await peer.considerMoved(request.target, planned.value.job);
       if (!considered.ok) return considered;
     }
-    const begun = await engine.write((now) => beginMove(q, id, request, uuidv7(), now));
+    const begun = await this.change(id, (at, now) => beginMove(at, id, request, uuidv7(), now));
     return begun.ok ? engine.operations.moves.finish(begun.value) : begun;
   }
 
   async considerMoved(queue: string, job: MovedJob): Promise<Outcome<void>> {
     const q = this.present();
     if (q) return outcomeOf(() => considerMove(q, job));
-    const settings = (await directoryObject(this.env).queueDefaults())?.config ?? {};
-    const { retryVariables } = this.usableConfig();
-    return outcomeOf(() => considerMoveIntoNew(queue, { settings, variables: retryVariables }, job));
+    const lower = await this.lowerLayers();
+    return outcomeOf(() => considerMoveIntoNew(queue, lower, job));
   }
 
   async adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>> {

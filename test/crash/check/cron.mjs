@@ -76,10 +76,10 @@ function checkSteady({ intervalMs, overlap, missed, maxCatchup, job, answeredAt 
   const end = changes.find(({ final }) => final);
   if (!end) return;
   if (ticks.length === 0) return bad('cron lost', 'never fired');
-  if (ticks[0] > answeredAt + intervalMs + SLACK_MS) bad('cron lost', 'the first beats did not fire');
   // Pausing drops what waits for a job to end.
   if (overlap !== 'enqueue' && ticks.at(-1) < end.sentAt - intervalMs - SLACK_MS) bad('cron lost', 'stopped firing');
   if (missed !== 'fire_all') return;
+  if (ticks[0] > answeredAt + intervalMs + SLACK_MS) bad('cron lost', 'the first beats did not fire');
   for (const [at, tick] of ticks.entries()) {
     const gap = at === 0 ? intervalMs : tick - ticks[at - 1];
     if (gap > intervalMs)

@@ -24,7 +24,7 @@ const steps = (world, random, step, [least, most]) =>
 export function operate(world, random, queue) {
   return Promise.all([
     steps(world, random, () => feed(world, random, queue), [50, 300]),
-    steps(world, random, () => redrive(world, random, queue), [100, 500]),
+    steps(world, random, () => redrive(world, random, queue), [30, 250]),
     steps(world, random, () => change(world, random, queue), [40, 200]),
     steps(world, random, () => pauseForAWhile(world, random, queue), [800, 2_500]),
   ]);
@@ -61,7 +61,7 @@ async function redrive(world, random, queue) {
   const { client, ledger } = world;
   const list = await client.call('GET', `/dead-letter?queue=${queue}&limit=50`);
   if (list.kind !== 'answer' || list.status !== 200) return;
-  for (const { id, args, meta } of random.shuffled(list.body.jobs).slice(0, random.int(1, 4))) {
+  for (const { id, args, meta } of random.shuffled(list.body.jobs).slice(0, random.int(1, 6))) {
     const entry = { token: args[0].token, id, life: (meta?.life ?? 0) + 1, outcome: 'unknown', sentAt: Date.now() };
     ledger.redrives.push(entry);
     const answer = await client.call('POST', `/dead-letter/${id}/retry`, { override: { meta: { life: entry.life } } });

@@ -18,7 +18,7 @@ export async function orchestrate(world, random) {
       if (entry.outcome === 'accepted') started.push(entry);
       if (started.length > 20) started.shift();
     }
-    await delay(random.int(20, 250));
+    await delay(random.int(10, 150));
   }
 }
 
@@ -107,7 +107,8 @@ const MAKERS = {
   },
 
   group(context, depth) {
-    const made = parts(context, depth, [2, 5]);
+    const isLarge = depth === 0 && context.random.chance(0.05);
+    const made = parts(context, depth, [2, isLarge ? 40 : 5]);
     return {
       tree: { kind: 'group', children: made.map(({ tree }) => tree) },
       body: { type: 'group', jobs: made.map(({ body }) => body) },

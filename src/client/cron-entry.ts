@@ -1,0 +1,90 @@
+/** Schedules as a producer writes them, and their JSON. */
+import type { CronStatus } from './cron-status';
+import { type CronJobOptions, invalid, type Moment, momentText, type NewJob, wireJob } from './job';
+
+/** A job of a schedule. */
+export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
+
+/** When fires meet, and what becomes of times nobody was there to see. */
+type Policies =
+  | {
+      /** What a fire does while the job of the one before has not ended. Default `skip`. */
+      overlapPolicy?: 'skip' | 'allow' | 'cancel_previous' | 'enqueue';
+      /** What becomes of times nobody was there to see. Default `fire_once`. */
+      missedPolicy?: 'skip' | 'fire_once';
+      maxCatchup?: never;
+    }
+  | {
+      /** Fires that are made up for come at once: other policies would let only one of them be. */
+      overlapPolicy: 'allow' | 'enqueue';
+      missedPolicy: 'fire_all';
+      /** How many missed times are made up for, 1 … 1000. Default 100. */
+      maxCatchup?: number;
+    };
+
+/** A schedule as a producer declares it. */
+export type CronEntry<Job extends CronJob = CronJob> = Policies & {
+  /** Lower-case letters, digits, `.` and `-`; unique in the deployment. */
+  name: string;
+  /** Five or six cron fields, `@daily` and the like, or `@every 90s`. */
+  expression: string;
+  /** What each fire enqueues. `delay` counts from the fire. */
+  job: Job;
+  /** IANA name. Default `UTC`. */
+  timezone?: string;
+  /** First and last moment at which it may fire. */
+  startAt?: Moment;
+  endAt?: Moment;
+  /** Fires in all. */
+  limit?: number;
+  /** Default: as it is, so that what an operator has paused stays paused; true for a new one. */
+  enabled?: boolean;
+  /** At most 1000 characters. */
+  description?: string;
+};
+
+/** What to change about a schedule. What is left out stays; `null` takes a date, limit or description away. */
+export interface CronPatch<Job extends CronJob = CronJob> {
+  expression?: string;
+  job?: Job;
+  timezone?: string;
+  overlapPolicy?: CronStatus['overlap_policy'];
+  missedPolicy?: CronStatus['missed_policy'];
+  maxCatchup?: number;
+  startAt?: Moment | null;
+  endAt?: Moment | null;
+  limit?: number | null;
+  enabled?: boolean;
+  description?: string | null;
+}
+
+/** The entry as the server reads it. @throws {InvalidJobError} */
+export function wireCron(entry: CronEntry): Record<string, unknown> {
+  return { name: entry.name, ...wireCronPatch(entry) };
+}
+
+/** The change as the server reads it. @throws {InvalidJobError} */
+export function wireCronPatch(change: CronPatch): Record<string, unknown> {
+  const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
+  return {
+    expression: change.expression,
+    timezone: change.timezone,
+    overlap_policy: change.overlapPolicy,
+    missed_policy: change.missedPolicy,
+    max_catchup: change.maxCatchup,
+    start_at: moment(change.startAt, 'startAt'),
+    end_at: moment(change.endAt, 'endAt'),
+    limit: change.limit,
+    enabled: change.enabled,
+    description: change.description,
+    job_template: change.job && wireTemplate(change.job),
+  };
+}
+
+/** @throws {InvalidJobError} when all fires would make the same job */
+function wireTemplate({ type, args, options = {} }: CronJob): Record<string, unknown> {
+  if ('id' in options && options.id !== undefined) {
+    throw invalid('Each fire makes a job of its own: its id cannot be chosen.', 'job.id');
+  }
+  return wireJob(type, args, options);
+}

@@ -1,0 +1,93 @@
+/** Runs a worker that pulls: fetches while there is room, keeps leases, does as it is told, and finishes what it has begun. */
+import type { JobFailure, PullWorker } from './pull';
+import { pause } from './retry';
+import type { Directive } from './workers';
+
+/** Handles jobs of each type: what it returns is the result, what it throws is retried under the job's policy. */
+export type WorkerHandlers<Job extends { type: string }> = {
+  [Type in Job['type']]?: (job: Job & { type: Type }) => unknown;
+};
+
+/** How a worker runs. */
+export interface RunOptions {
+  /** Ends it: what has begun is finished first. */
+  signal: AbortSignal;
+  /** Jobs at once, 1 … 100. Default 10. */
+  concurrency?: number;
+  /** How long a fetch waits for work, in ms; so long it may take to end. Default 5000. */
+  waitMs?: number;
+  /** Between two heartbeats, in ms. Default 5000. */
+  heartbeatMs?: number;
+  /** Told what could not be fetched or reported: it goes on all the same, and the lease of such a job runs out. */
+  onError?: (error: unknown) => void;
+}
+
+/** Pause after a fetch that failed, and between looks while it is told to be quiet, in ms. */
+const PAUSE_MS = 500;
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Runs until the signal fires or an operator says `terminate`; then all that it has begun is reported. */
+export async function runWorker<Job extends { id: string; type: string; attempt: number }>(
+  worker: PullWorker<Job>,
+  handlers: WorkerHandlers<Job>,
+  { signal, concurrency = 10, waitMs = 5000, heartbeatMs = 5000, onError = () => undefined }: RunOptions,
+): Promise<void> {
+  // By attempt, not by id: a job that failed may be handed out again before its report has come back.
+  const held = new Map<Job, Promise<void>>();
+  let told: Directive = 'running';
+
+  const beat = async (): Promise<void> => {
+    try {
+      told = (await worker.heartbeat([...held.keys()])).state;
+    } catch (error) {
+      onError(error);
+    }
+  };
+  const work = async (job: Job): Promise<void> => {
+    const outcome = await handle(handlers, job);
+    try {
+      await ('failure' in outcome ? worker.nack(job, outcome.failure) : worker.ack(job, outcome.result));
+    } catch (error) {
+      onError(error);
+    } finally {
+      held.delete(job);
+    }
+  };
+  const next = async (): Promise<void> => {
+    if (told === 'quiet') return await pause({ sleep, signal }, PAUSE_MS);
+    if (held.size >= concurrency) return await Promise.race(held.values());
+    try {
+      // Not given up halfway: what it is handed would wait for the end of its lease.
+      const jobs = await worker.fetch({ count: concurrency - held.size, waitMs });
+      for (const job of jobs) held.set(job, work(job));
+    } catch (error) {
+      onError(error);
+      await pause({ sleep, signal }, PAUSE_MS);
+    }
+  };
+
+  await beat();
+  const beats = setInterval(() => void beat(), heartbeatMs);
+  try {
+    while (!signal.aborted && (told as Directive) !== 'terminate') await next();
+    await Promise.all(held.values());
+  } finally {
+    clearInterval(beats);
+  }
+  await worker.heartbeat([], 'stopped').catch(onError);
+}
+
+async function handle<Job extends { type: string }>(
+  handlers: WorkerHandlers<Job>,
+  job: Job,
+): Promise<{ result: unknown } | { failure: Error | JobFailure }> {
+  const name: Job['type'] = job.type;
+  const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+  if (!handler) return { failure: { type: 'no_handler', message: `This worker does not know ${job.type}.` } };
+  try {
+    return { result: await handler(job) };
+  } catch (error) {
+    return { failure: error instanceof Error ? error : { message: String(error) } };
+  }
+}
