@@ -3,6 +3,7 @@ import { env } from 'cloudflare:workers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Gate, runsOf } from '../support/handlers';
 import { counts, enqueue, enqueueAll, type Json, job, jobIn, okApi, until } from '../support/http';
+import { rowsWhile } from '../support/rows';
 
 const configure = (queue: string, config: Json) => okApi('PUT', `/ojs/v1/queues/${queue}/config`, config);
 const stub = (queue: string) => env.QUEUES.getByName(queue);
@@ -80,6 +81,46 @@ describe('the concurrency of a target and of a type', () => {
     await untilQuiet('type-bound');
     await gate.open();
     for (const id of ids) await jobIn(id, 'completed');
+    expect((await gate.load()).most).toBe(1);
+  });
+});
+
+describe('a crowd of one type', () => {
+  it('keeps no other type from its handler, and is not read again for each job that ends', {
+    timeout: 60_000,
+  }, async () => {
+    const gate = new Gate('WORK');
+    const queue = 'crowded';
+    for (let n = 0; n < 5; n++) await many(1000, 'work.narrow', queue, gate.args);
+    await many(100, 'work.narrow', queue, gate.args);
+    await gate.waiting(1);
+    const behind = await enqueue('work.do', [{}], { queue });
+    const urgent = await enqueue('work.do', [{}], { queue, priority: 5 });
+    await jobIn(behind, 'completed');
+    await jobIn(urgent, 'completed');
+    const { read } = await rowsWhile(stub(queue), async () => {
+      for (let n = 0; n < 5; n++) await jobIn(await enqueue('work.do', [{}], { queue }), 'completed');
+    });
+    expect(read / 5).toBeLessThan(150);
+    expect(await counts(queue)).toMatchObject({ active: 1, available: 5099 });
+    await okApi('DELETE', `/ojs/v1/queues/${queue}`, { strategy: 'discard' });
+    await gate.open();
+  });
+
+  it('runs on in its order when one of it has ended', async () => {
+    const gate = new Gate('WORK');
+    const queue = 'crowded-order';
+    const ids = await many(6, 'work.narrow', queue, gate.args);
+    await gate.waiting(1);
+    await jobIn(await enqueue('work.do', [{}], { queue }), 'completed');
+    // It comes first among those that wait, and one that failed comes back at its time.
+    const urgent = await enqueue('work.narrow', gate.args, { queue, priority: 9 });
+    const later = await enqueue('work.narrow', gate.args, { queue, delay_until: '+PT0.2S' });
+    await gate.open();
+    for (const id of [...ids, urgent, later]) await jobIn(id, 'completed');
+    const started = async (id: string) => Date.parse((await job(id)).started_at as string);
+    const times = await Promise.all([ids[0] as string, urgent, ...ids.slice(1)].map(started));
+    expect(times).toEqual([...times].sort((a, b) => a - b));
     expect((await gate.load()).most).toBe(1);
   });
 });

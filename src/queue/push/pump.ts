@@ -219,6 +219,7 @@ export class Pump {
           return;
         }
         const again = target.learn(announcement, askedAt, now);
+        target.deferred.clear(this.host.q);
         if (again !== undefined) this.host.q.wake(again);
         this.storeAnnounced();
       });

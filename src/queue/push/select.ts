@@ -10,9 +10,10 @@ import { fail, type Random } from '../jobs/settle';
 import { LimitJudge, noteStarts } from '../limits/judge';
 import { queueOpensAt, startsLeft } from '../limits/queue-limit';
 import type { QueueState } from '../state';
-import { Scan, selectReady, type Verdict } from '../storage/lanes';
+import { type Scan, selectReady, type Verdict } from '../storage/lanes';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../storage/leases';
 import { bodyOf, historyOf, type JobRow } from '../storage/rows';
+import { PushLook } from './look';
 import { CallPlan } from './plan';
 import type { PushTarget } from './target';
 
@@ -29,6 +30,18 @@ export interface Selection {
   chars: number;
   expired: JobRow[];
   orphans: JobRow[];
+}
+
+/** Choosing for one target. */
+interface Round {
+  target: PushTarget;
+  plan: CallPlan;
+  /** Jobs running there, by the announced entry that bounds them. */
+  running: Map<string, number>;
+  /** Epoch ms. */
+  now: number;
+  selection: Selection;
+  judge: LimitJudge;
 }
 
 /** Errors after which a job may have been what killed its handler Worker. */
@@ -51,12 +64,10 @@ function hasCrashed(row: JobRow): boolean {
   return row.attempt > 0 && CRASH_TYPES.has(historyOf(row).error?.type ?? '');
 }
 
-/** Rows of the due index that are read again rather than remembered. */
-const SHORT_WAY = 16;
-
 export class PushSelector {
   /** Can a job of this queue have no target although the queue belongs to handlers? */
   private readonly mayHoldOrphans: boolean;
+  private readonly look: PushLook;
 
   /**
    * @param configs every target of the deployment
@@ -69,23 +80,12 @@ export class PushSelector {
     private readonly random: Random,
   ) {
     this.mayHoldOrphans = ownsQueue(configs, q.name) && !coversQueue(configs, q.name);
+    this.look = new PushLook(q, configs);
   }
 
-  /** Is there a job that the next selection would take, ask about, or find to be nobody's? */
+  /** Is there a job that the next selection would take, ask about, or find to be nobody's? Claims nothing. */
   hasTakeable(now: number): boolean {
-    const { q } = this;
-    const owned = ownsQueue(this.configs, q.name);
-    const able = new Map(
-      this.targets
-        .filter((target) => target.health.allows(now) && target.room(q) > 0)
-        .map((target) => [target.config, { target, running: target.runningByEntry(q) }]),
-    );
-    return this.hasReady(now, (row) => {
-      const config = targetFor(this.configs, q.name, row.type);
-      if (!config) return owned;
-      const found = able.get(config);
-      return found?.target.takes(row.type, found.running) === true;
-    });
+    return this.look.hasTakeable(this.targets, now) || (this.mayHoldOrphans && this.look.hasOrphan(now));
   }
 
   /**
@@ -108,7 +108,7 @@ export class PushSelector {
     let calls = budget;
     for (const target of this.targets) {
       if (!target.health.allows(now)) continue;
-      if (target.shouldAsk(now) && this.hasReadyFor(target, now)) selection.ask.add(target);
+      if (target.shouldAsk(now) && this.look.hasReadyFor(target, now)) selection.ask.add(target);
       if (!target.isKnown) continue;
       calls -= this.selectFor(target, calls, now, selection);
     }
@@ -116,7 +116,9 @@ export class PushSelector {
     for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
     const opensAt = queueOpensAt(q, now);
-    if (opensAt !== undefined && this.targets.some((target) => this.hasReadyFor(target, now))) q.wake(opensAt);
+    if (opensAt !== undefined && this.targets.some((target) => this.look.hasReadyFor(target, now))) {
+      q.wake(opensAt);
+    }
     return selection;
   }
 
@@ -130,7 +132,7 @@ export class PushSelector {
     }
     const isTrial = target.health.isStopped;
     if (callsLeft <= 0) {
-      selection.starved ||= this.hasReadyFor(target, now);
+      selection.starved ||= this.look.hasReadyFor(target, now);
       return 0;
     }
     // A stopped target gets a single trial; the rest follows when it answers.
@@ -139,11 +141,19 @@ export class PushSelector {
     const limit = Math.min(room, calls * target.batchSize, startsLeft(q, now));
     if (limit <= 0) return 0;
     const judge = new LimitJudge(q, now);
-    const running = target.runningByEntry(q);
+    const round: Round = { target, plan, running: target.runningByEntry(q), now, selection, judge };
+    const rows = this.deferredRows(round, limit);
     const scan = q.pushScan(target.id);
-    const rows = selectReady(q, scan, now, limit, (row) =>
-      this.judgeRow(row, target, scan, plan, running, now, selection, judge),
-    );
+    if (rows.length < limit) {
+      const others = selectReady(q, scan, now, limit - rows.length, (row) => {
+        if (target.deferred.has(target.entryOf(row.type))) {
+          scan.exact = false;
+          return 'pass';
+        }
+        return this.judgeRow(row, scan, round);
+      });
+      rows.push(...others);
+    }
     if (rows.length === room) selection.full = true;
     // Every call was used: whether more waits is for the next event to see.
     if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) selection.starved = true;
@@ -161,16 +171,30 @@ export class PushSelector {
     return plan.calls.length;
   }
 
-  private judgeRow(
-    row: JobRow,
-    target: PushTarget,
-    scan: Scan,
-    plan: CallPlan,
-    running: Map<string, number>,
-    now: number,
-    selection: Selection,
-    judge: LimitJudge,
-  ): Verdict {
+  /** Jobs of types whose concurrency was used up, as far as it is not any more. */
+  private deferredRows(round: Round, limit: number): JobRow[] {
+    const { target, running, now, selection } = round;
+    const { q } = this;
+    const rows: JobRow[] = [];
+    for (const entry of target.deferred.all()) {
+      if (rows.length >= limit) break;
+      const scan = target.deferred.scanOf(q, entry);
+      const found = selectReady(q, scan, now, limit - rows.length, (row) => {
+        if (target.entryOf(row.type) !== entry) return 'pass';
+        if (target.takes(row.type, running)) {
+          return this.judgeRow(row, scan, round);
+        }
+        selection.full = true;
+        return 'stop';
+      });
+      rows.push(...found);
+      if (scan.emptied) target.deferred.remove(q, entry);
+    }
+    return rows;
+  }
+
+  /** @param scan the cursor by which the row was found */
+  private judgeRow(row: JobRow, scan: Scan, { target, plan, running, now, selection, judge }: Round): Verdict {
     const { q } = this;
     if (passOver(q, row, now, selection.expired)) return 'pass';
     if (targetFor(this.configs, q.name, row.type) !== target.config) {
@@ -186,7 +210,9 @@ export class PushSelector {
     }
     if (!target.takes(row.type, running)) {
       selection.full = true;
-      return 'hold';
+      target.deferred.add(q, target.entryOf(row.type), scan);
+      scan.exact = false;
+      return 'pass';
     }
     if (plan.isClosed) return 'hold';
     if (!judge.allows(row)) return 'pass';
@@ -217,38 +243,6 @@ export class PushSelector {
   private travelsAlone(row: JobRow, body: ReturnType<typeof bodyOf>): boolean {
     if (row.attempt > 0 && SUSPECT_TYPES.has(historyOf(row).error?.type ?? '')) return true;
     return row.attempt + 1 >= this.q.policyFor(row.type, body).max_attempts;
-  }
-
-  /** Is there a job ready for this target? Looks on from where its own cursor stands, and claims nothing. */
-  private hasReadyFor(target: PushTarget, now: number): boolean {
-    const { q } = this;
-    const scan = q.pushScan(target.id);
-    const fromStart = scan.due.size === 0;
-    let passed = 0;
-    let found = false;
-    selectReady(q, scan, now, 1, (row) => {
-      if (targetFor(this.configs, q.name, row.type) !== target.config) scan.exact = false;
-      else if (!q.leases.active.has(row.key)) {
-        found = true;
-        return 'stop';
-      }
-      passed++;
-      return 'pass';
-    });
-    // A few rows are cheaper to read again than to look on from: that takes two more seeks.
-    if (fromStart && passed < SHORT_WAY) scan.due.clear();
-    return found;
-  }
-
-  /** Is there a job ready that is `wanted`? Claims nothing and moves no cursor. */
-  private hasReady(now: number, wanted: (row: JobRow) => boolean): boolean {
-    const { q } = this;
-    const scan = new Scan();
-    scan.reset(q.leases.head);
-    const found = selectReady(q, scan, now, 1, (row) =>
-      !q.leases.active.has(row.key) && wanted(row) ? 'take' : 'pass',
-    );
-    return found.length > 0;
   }
 
   /** In a queue that belongs to handlers, a job that no pattern takes has no handler. */

@@ -4,6 +4,7 @@ import type { Announcement } from '../../dispatch/deliver';
 import { TargetHealth } from '../../dispatch/health';
 import type { AnnouncedType, JobBody } from '../../job/record';
 import { DEFAULTS, type QueueState } from '../state';
+import { DeferredEntries } from './deferred';
 
 /** An announcement that could not be had is asked for again after this, ms. */
 const ASK_AGAIN_MS = 60_000;
@@ -12,6 +13,8 @@ const MAX_TIMEOUT_MS = 900_000;
 
 export class PushTarget {
   readonly health = new TargetHealth();
+  /** Types whose concurrency was used up. */
+  readonly deferred: DeferredEntries;
   /** The announcement is being asked for. */
   asking = false;
   private announcement: Announcement | undefined;
@@ -20,7 +23,9 @@ export class PushTarget {
   /** Not to be asked before this, epoch ms. */
   private askAgainAt = Number.NEGATIVE_INFINITY;
 
-  constructor(readonly config: TargetConfig) {}
+  constructor(readonly config: TargetConfig) {
+    this.deferred = new DeferredEntries(config.id);
+  }
 
   /** Names the target in leases, cursors and the list of stopped targets. */
   get id(): string {
@@ -116,9 +121,14 @@ export class PushTarget {
 
   /** One more job of this type runs here. */
   count(type: string, running: Map<string, number>): void {
-    const announced = this.announced(type);
-    const entry = announced === undefined || announced === 'unknown' ? type : announced.type;
+    const entry = this.entryOf(type);
     running.set(entry, (running.get(entry) ?? 0) + 1);
+  }
+
+  /** The announced entry that bounds a type: the type itself, or `*`. */
+  entryOf(type: string): string {
+    const announced = this.announced(type);
+    return announced === undefined || announced === 'unknown' ? type : announced.type;
   }
 
   /** Jobs running here, by the announced entry that bounds them (a catch-all bounds all its types together). */

@@ -31,11 +31,21 @@ export class Scan {
   /** True while nothing was passed over that another consumer might want. */
   exact = true;
   readonly due = new Map<number, Position>();
+  /** The last selection left nothing behind that its consumer wants. */
+  emptied = false;
 
   /** A row was put into the due index: it must not lie behind the cursor, and what lies before it need not be read again. */
   entered(priority: number, position: Position): void {
     const cursor = this.due.get(priority);
     if (cursor && compare(position, cursor) <= 0) this.due.set(priority, { ...position, key: position.key - 1 });
+  }
+
+  /** Goes to where another one stands. */
+  copy(other: Scan): void {
+    this.line = other.line;
+    this.exact = false;
+    this.due.clear();
+    for (const [priority, position] of other.due) this.due.set(priority, position);
   }
 
   /** Starts over: after an error, or when what the consumer wants has changed. */
@@ -74,7 +84,8 @@ class Lane {
   private page: JobRow[] = [];
   private next = 0;
   private exhausted = false;
-  private held = false;
+  /** It held something back for its consumer. */
+  held = false;
 
   constructor(
     private readonly read: (after: Position, limit: number) => Page,
@@ -212,6 +223,7 @@ export function selectReady(
     chars += row.body.length;
   };
   const full = () => stopped || taken.length >= limit || read >= MAX_READ || chars >= MAX_TAKEN_CHARS;
+  scan.emptied = true;
   const priorities = [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
     const due = lanes.priorities.has(priority) ? dueLane(lanes, scan, priority, now) : undefined;
@@ -223,6 +235,7 @@ export function selectReady(
       else if (fromLine) visit(line as Lane, fromLine);
       else break;
     }
+    scan.emptied &&= !full() && !due?.held && !line?.held;
     if (full()) break;
   }
   return taken;
