@@ -10,6 +10,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { jobOf, scheduleOf } from '../../job/cron/definition';
 import { dueFires } from '../../job/cron/missed';
+import { nextFire } from '../../job/cron/schedule';
 import { ApiError, notFound, type Outcome } from '../../job/errors';
 import { type NewJob, TERMINAL_STATES } from '../../job/record';
 import type { EnqueuedJob } from '../api';
@@ -51,13 +52,16 @@ export function fireCron(q: QueueState, name: string, now: number): void {
 /** Fires what waited for the entry's last job, if that has ended. One row written when it has. */
 export function fireWaiting(q: QueueState, name: string, now: number): void {
   const entry = q.crons.read(name);
+  q.crons.resume(name);
   if (!entry) return;
   const { run } = entry;
   const before = run.waiting.length;
   while (run.waiting.length > 0 && runningJob(q, run, now) === undefined) {
     fire(q, entry, run.waiting.shift() as number, now);
   }
-  if (run.waiting.length < before) q.crons.writeRun(name, run);
+  if (run.waiting.length === before) return;
+  goOn(q, entry, now);
+  q.crons.writeRun(name, run);
 }
 
 /** The next fire of an entry, unless its fires are used up. The caller writes the run. */
@@ -69,6 +73,12 @@ export function setNext(q: QueueState, entry: CronView, next: number | undefined
   }
   run.next_at = next;
   q.wake(next);
+}
+
+/** A fire that a limit had counted has turned out to enqueue nothing: where it was the last one, another may come. */
+function goOn(q: QueueState, entry: CronView, now: number): void {
+  const { definition, run } = entry;
+  if (run.next_at === undefined) setNext(q, entry, nextFire(scheduleOf(definition, run.anchor), now));
 }
 
 /** Has the entry fired as often as it may, counting what waits? */
@@ -90,8 +100,9 @@ function judge(q: QueueState, entry: CronView, tick: number, now: number): void 
     if (run.waiting.length < MAX_WAITING) run.waiting.push(tick);
     else noteSkip(q, entry, { tick, at: now, reason: 'waiting_full', ...inTheWay });
   } else {
-    // A job that other queues are being asked about does not exist yet: it is cancelled when it does.
-    if (run.across.length > 0) run.across = [];
+    // A job that other queues are being asked about is cancelled when it exists: as a rule later, by `settleAcross`; now if
+    // this object died between asking and hearing.
+    if (run.across.length > 0) for (const { id } of run.across.splice(0)) cancelIfRunning(q, id, now);
     else if (running !== undefined) cancel(q, running, now);
     fire(q, entry, tick, now);
   }
@@ -109,6 +120,10 @@ function runningJob(q: QueueState, run: CronRun, now: number): string | undefine
 function isRunning(q: QueueState, id: string, now: number): boolean {
   const row = find(q, id)?.row;
   return row !== undefined && !TERMINAL_STATES.includes(stateOf(row, q.leases.active.has(row.key), now));
+}
+
+function cancelIfRunning(q: QueueState, id: string, now: number): void {
+  if (isRunning(q, id, now)) cancel(q, id, now);
 }
 
 function fire(q: QueueState, entry: CronView, tick: number, now: number): void {
@@ -188,12 +203,13 @@ export function settleAcross(
   const entry = q.crons.read(name);
   if (!entry) return;
   if (!entry.run.across.some(({ id }) => id === pending.id)) {
-    // A later fire was to cancel this one, which has only now become a job.
-    if (outcome.ok && isRunning(q, pending.id, now)) cancel(q, pending.id, now);
+    // A later fire was to cancel this one, which has become a job, now or when it was asked about before.
+    cancelIfRunning(q, pending.id, now);
     return;
   }
   entry.run.across = entry.run.across.filter(({ id }) => id !== pending.id);
   if (outcome.ok) noteJob(q, entry, outcome.value, pending.tick, now, pending.id);
   else noteRefusal(q, entry, pending.tick, outcome.error, now, pending.id);
+  goOn(q, entry, now);
   q.crons.writeRun(name, entry.run);
 }

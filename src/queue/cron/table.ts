@@ -52,10 +52,14 @@ export class CronTable {
     );
   }
 
-  /** When the next entry fires, epoch ms; Infinity when none does. */
+  /** When the next entry must be seen to, epoch ms; Infinity when none must. */
   get nextAt(): number {
     if (this.earliest === undefined) {
       this.earliest = Number.POSITIVE_INFINITY;
+      // Fires that wait are looked into when a job ends. Where that failed, no other end may ever come.
+      for (const name of this.waitingNames) {
+        this.earliest = Math.min(this.earliest, this.postponed.get(name) ?? Number.POSITIVE_INFINITY);
+      }
       for (const [name, nextAt] of this.known) {
         if (nextAt !== undefined)
           this.earliest = Math.min(this.earliest, Math.max(nextAt, this.postponed.get(name) ?? 0));
@@ -95,6 +99,11 @@ export class CronTable {
   postpone(name: string, until: number): void {
     this.postponed.set(name, until);
     this.earliest = undefined;
+  }
+
+  /** An entry that was left alone is seen to again. */
+  resume(name: string): void {
+    if (this.postponed.delete(name)) this.earliest = undefined;
   }
 
   /** An entry of this queue. */
