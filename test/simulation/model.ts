@@ -3,6 +3,9 @@
  * the two can only agree by both being right.
  */
 
+import { type CronBook, emptyBook } from './model-crons';
+import { inTheWay, outdatedBy, type UniqueOrder } from './model-unique';
+
 /** What a step may ask of a new job. Times in ms. */
 export interface JobOrder {
   priority: number;
@@ -18,6 +21,8 @@ export interface JobOrder {
   deadLetter: boolean;
   /** The key it counts under; null: none. */
   limit: LimitKey | null;
+  /** What it must not exist beside; null: anything goes. */
+  unique: UniqueOrder | null;
 }
 
 export type LimitKey = 'narrow' | 'rated' | 'spaced';
@@ -32,8 +37,16 @@ const LIMITS: Record<LimitKey, { concurrency?: number; rate?: [limit: number, pe
 export type ModelState = 'waiting' | 'pending' | 'active' | 'completed' | 'cancelled' | 'discarded' | 'gone';
 
 export interface ModelJob {
+  /** Empty until it is known what the product has called it. */
   id: string;
   order: JobOrder;
+  /** The entry whose fire it is, and the time it stands for, unless it was triggered. */
+  fire?: { cron: string; tick: number | undefined };
+  createdAt: number;
+  /** The start that was asked for, if it was delayed. */
+  scheduledAt: number | undefined;
+  /** Ended, and outdone: new jobs are no longer compared with it. */
+  forgotten?: boolean;
   state: ModelState;
   /** When it becomes available, while it waits. */
   availableAt: number;
@@ -56,8 +69,12 @@ const MINUTE = 60_000;
 const DAY = 86_400_000;
 const RETENTION = { completed: 7 * DAY, cancelled: 7 * DAY, discarded: 30 * DAY, dead: 180 * DAY };
 
+/** What becomes of jobs that are enqueued together. */
+export type Placement = { refused: number; by: ModelJob } | { placed: { job: ModelJob; existing: boolean }[] };
+
 export class Model {
   jobs: ModelJob[] = [];
+  crons: CronBook = emptyBook();
   paused = false;
   /** Starts of each key, and what an operator allows in its place. */
   keys: Record<LimitKey, { starts: number[]; concurrency?: number }> = {
@@ -65,6 +82,12 @@ export class Model {
     rated: { starts: [] },
     spaced: { starts: [] },
   };
+
+  /** All there is, to come back to. */
+  save(): Pick<Model, 'jobs' | 'crons' | 'paused' | 'keys'> {
+    const { jobs, crons, paused, keys } = this;
+    return structuredClone({ jobs, crons, paused, keys });
+  }
 
   /** How many jobs of the key may start now. */
   room(key: LimitKey, now: number): number {
@@ -100,18 +123,52 @@ export class Model {
     }
   }
 
-  add(id: string, order: JobOrder, now: number): void {
-    this.jobs.push({
-      id,
+  /**
+   * Enqueues jobs: all of them or, when a policy refuses one, none.
+   * @param from what the times in the orders count from
+   */
+  enqueue(orders: readonly JobOrder[], now: number, from = now): Placement {
+    const mayBeUndone = orders.length > 1 && orders.some(({ unique }) => unique?.conflict === 'reject');
+    const before = mayBeUndone ? this.save() : undefined;
+    const outdated = outdatedBy(this, orders, now);
+    const placed: { job: ModelJob; existing: boolean }[] = [];
+    for (const [index, order] of orders.entries()) {
+      const rivals = inTheWay(this, order, now);
+      const [newest] = rivals;
+      const conflict = order.unique?.conflict;
+      if (newest && conflict === 'reject') {
+        if (before) Object.assign(this, before);
+        return { refused: index, by: newest };
+      }
+      if (newest && conflict === 'ignore') {
+        placed.push({ job: newest, existing: true });
+        continue;
+      }
+      for (const rival of rivals) if (isOpen(rival)) this.cancel(rival, now);
+      const asked = order.delay > 0 ? from + order.delay : undefined;
+      const start = newest && conflict === 'replace_except_schedule' ? newest.scheduledAt : asked;
+      placed.push({ job: this.add(order, start, now, from), existing: false });
+    }
+    if (placed.some(({ existing }) => !existing)) for (const job of outdated) job.forgotten = true;
+    return { placed };
+  }
+
+  private add(order: JobOrder, scheduledAt: number | undefined, now: number, from: number): ModelJob {
+    const job: ModelJob = {
+      id: '',
       order,
+      createdAt: now,
+      scheduledAt,
       state: order.pending ? 'pending' : 'waiting',
-      availableAt: now + order.delay,
+      availableAt: Math.max(now, scheduledAt ?? now),
       attempt: 0,
       failures: 0,
-      expiresAt: order.ttl === 0 ? Number.POSITIVE_INFINITY : now + order.ttl,
+      expiresAt: order.ttl === 0 ? Number.POSITIVE_INFINITY : from + order.ttl,
       dead: false,
       endedAt: 0,
-    });
+    };
+    this.jobs.push(job);
+    return job;
   }
 
   available(now: number): ModelJob[] {
@@ -182,8 +239,11 @@ export class Model {
     if (maxAttempts !== undefined) job.order = { ...job.order, maxAttempts };
     if (ttl !== undefined) job.expiresAt = ttl === null ? Number.POSITIVE_INFINITY : now + ttl;
     if (delay === undefined) return;
+    const later = delay !== null && delay > 0;
+    // A job that is to be retried keeps what its producer asked for: what moves is its next attempt.
+    if (this.stateOf(job, now) !== 'retryable') job.scheduledAt = later ? now + delay : undefined;
     const wasAvailable = job.state === 'waiting' && job.availableAt <= now;
-    if (delay !== null && delay > 0) job.availableAt = now + delay;
+    if (later) job.availableAt = now + delay;
     else if (!wasAvailable) job.availableAt = now;
   }
 
@@ -208,6 +268,7 @@ export class Model {
       expiresAt: Number.POSITIVE_INFINITY,
     });
     delete job.reason;
+    delete job.forgotten;
     delete job.failedBy;
     delete job.requeuedBy;
   }
@@ -245,6 +306,11 @@ export class Model {
     }
     return next;
   }
+}
+
+/** Has it not ended? */
+export function isOpen(job: ModelJob): boolean {
+  return job.state === 'waiting' || job.state === 'pending' || job.state === 'active';
 }
 
 function end(job: ModelJob): number {

@@ -1,6 +1,9 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
 import fc from 'fast-check';
+import { EVES, EXPRESSIONS, ZONES } from './calendar';
 import type { JobOrder, LimitKey } from './model';
+import type { CronTerms } from './model-crons';
+import type { UniqueOrder } from './model-unique';
 
 export type Step =
   | { op: 'enqueue'; jobs: JobOrder[] }
@@ -21,11 +24,33 @@ export type Step =
   | { op: 'bulk'; action: 'cancel' | 'retry' | 'delete' | 'purge'; priority: number }
   | { op: 'pause'; paused: boolean }
   | { op: 'override'; key: LimitKey; concurrency: number | null }
+  | { op: 'cron-put'; name: string; cron: CronAsk; order: ChangeOrder }
+  | { op: 'cron-patch'; name: string; change: Partial<CronAsk>; order: ChangeOrder }
+  | { op: 'cron-enable'; name: string; enabled: boolean }
+  | { op: 'cron-trigger'; name: string }
+  | { op: 'cron-delete'; name: string; late: boolean }
+  | { op: 'answer'; how: 'all' | 'one' | 'busy' | 'die' }
   | { op: 'jump'; ms: number }
+  /** To so long past the next fire of an entry. */
+  | { op: 'jump-to-fire'; past: number }
   | { op: 'alarm'; when: 'due' | 'late' | 'early' | 'twice' }
   | { op: 'lose-alarm' }
   | { op: 'evict' }
   | { op: 'fault'; statement: number; step: Step };
+
+/** What a step says of an entry: times from now, ms. */
+export type CronAsk = Omit<CronTerms, 'enabled'> & { enabled: boolean | undefined };
+
+/** Does a change come in time, after a later one, or for an entry that is no longer what it was? */
+export type ChangeOrder = 'in-time' | 'late' | 'overtaken';
+
+/** A history, and when it begins. */
+export interface History {
+  /** Epoch ms. */
+  start: number;
+  /** One that is null does nothing. */
+  steps: (Step | null)[];
+}
 
 /** A change of a waiting job; null goes back to the default. Times in ms from now. */
 export interface JobChange {
@@ -34,6 +59,16 @@ export interface JobChange {
   ttl?: number | null;
   maxAttempts?: number;
 }
+
+const unique: fc.Arbitrary<UniqueOrder> = fc.record({
+  key: fc.constantFrom('a', 'a', 'b', 'c'),
+  by: fc.constantFrom('key', 'key', 'args', 'meta'),
+  everywhere: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true)),
+  conflict: fc.constantFrom('reject', 'ignore', 'replace', 'replace_except_schedule'),
+  counting: fc.constantFrom('open', 'open', 'queued', 'exists', 'running', 'ended'),
+  period: fc.constantFrom(0, 0, 350, 500, 25_000, 600_000),
+  foreign: fc.boolean(),
+});
 
 const order: fc.Arbitrary<JobOrder> = fc.record({
   priority: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 5)),
@@ -48,6 +83,7 @@ const order: fc.Arbitrary<JobOrder> = fc.record({
     { weight: 3, arbitrary: fc.constant(null) },
     fc.constantFrom<LimitKey>('narrow', 'narrow', 'rated', 'spaced'),
   ),
+  unique: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 2, arbitrary: unique }),
 });
 
 const pick = fc.nat(1_000);
@@ -142,24 +178,86 @@ const plainStep: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 40, arbitrary: plainStep },
+const name = fc.constantFrom('a', 'a', 'b', 'c');
+const changeOrder: fc.Arbitrary<ChangeOrder> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant('in-time' as const) },
+  fc.constantFrom('late' as const, 'overtaken' as const),
+);
+
+const cronAsk = {
+  expression: fc.oneof(fc.constantFrom('* * * * *', '*/5 * * * *', '@every 90s'), fc.constantFrom(...EXPRESSIONS)),
+  zone: fc.constantFrom(...ZONES),
+  start: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, fc.constantFrom(-3_600_000, 0, 90_500, 7_200_000)),
+  end: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, fc.constantFrom(0, 130_000, 3_600_000)),
+  overlap: fc.constantFrom('skip', 'allow', 'cancel_previous', 'enqueue'),
+  missed: fc.constantFrom('skip', 'fire_once', 'fire_all'),
+  catchup: fc.constantFrom(1, 3, 5),
+  limit: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, fc.constantFrom(1, 2, 5)),
+  enabled: fc.constantFrom(undefined, undefined, undefined, true, false),
+  job: order,
+} satisfies { [Part in keyof CronAsk]: fc.Arbitrary<CronAsk[Part]> };
+
+/** Jobs of different entries are different jobs: which of two that are due together comes first is nobody's promise. */
+function own<T extends { job?: JobOrder }>(name: string, { job, ...rest }: T): Omit<T, 'job'> & Pick<T, 'job'> {
+  const { unique } = job ?? {};
+  return { ...rest, ...(job && { job: unique ? { ...job, unique: { ...unique, key: name } } : job }) };
+}
+
+const cronStep: fc.Arbitrary<Step> = fc.oneof(
   {
-    weight: 5,
-    arbitrary: fc.record({
-      op: fc.constant('alarm' as const),
-      when: fc.constantFrom('due' as const, 'late' as const, 'early' as const, 'twice' as const),
-    }),
+    weight: 8,
+    arbitrary: fc
+      .record({ name, cron: fc.record(cronAsk), order: changeOrder })
+      .map((parts) => ({ op: 'cron-put' as const, ...parts, cron: own(parts.name, parts.cron) })),
   },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('lose-alarm' as const) }) },
-  { weight: 4, arbitrary: fc.record({ op: fc.constant('evict' as const) }) },
   {
     weight: 4,
-    arbitrary: fc.record({ op: fc.constant('fault' as const), statement: fc.nat(12), step: plainStep }),
+    arbitrary: fc
+      .record({ name, change: fc.record(cronAsk, { requiredKeys: [] }), order: changeOrder })
+      .map((parts) => ({ op: 'cron-patch' as const, ...parts, change: own(parts.name, parts.change) })),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('cron-enable' as const), name, enabled: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('cron-trigger' as const), name }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('cron-delete' as const), name, late: fc.boolean() }) },
+  {
+    weight: 16,
+    arbitrary: fc.record({
+      op: fc.constant('jump-to-fire' as const),
+      past: fc.constantFrom(-1, 0, 0, 1, 20_000, 60_000, 60_001, 300_000, 1_000_000),
+    }),
   },
 );
 
+const answer = fc.record({
+  op: fc.constant('answer' as const),
+  how: fc.constantFrom('all' as const, 'all' as const, 'one' as const, 'busy' as const, 'die' as const),
+});
+
+/** Steps of which so many in a hundred, roughly, are about entries. */
+function stepOf(crons: number): fc.Arbitrary<Step> {
+  const calm = fc.oneof({ weight: 100 - crons, arbitrary: plainStep }, { weight: crons, arbitrary: cronStep });
+  return fc.oneof(
+    { weight: 40, arbitrary: calm },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        op: fc.constant('alarm' as const),
+        when: fc.constantFrom('due' as const, 'late' as const, 'early' as const, 'twice' as const),
+      }),
+    },
+    { weight: crons > 0 ? 3 : 0, arbitrary: answer },
+    { weight: 1, arbitrary: fc.record({ op: fc.constant('lose-alarm' as const) }) },
+    { weight: 4, arbitrary: fc.record({ op: fc.constant('evict' as const) }) },
+    { weight: 4, arbitrary: fc.record({ op: fc.constant('fault' as const), statement: fc.nat(12), step: calm }) },
+  );
+}
+
 /** Histories of this many steps. A step shrinks to null, which does nothing, so that what is left shows what matters. */
-export function histories(length: number): fc.Arbitrary<(Step | null)[]> {
-  return fc.array(fc.option(step, { freq: 200 }), { minLength: length, maxLength: length });
+export function histories(length: number): fc.Arbitrary<History> {
+  const ofKind = (crons: number) =>
+    fc.record({
+      start: fc.constantFrom(...EVES),
+      steps: fc.array(fc.option(stepOf(crons), { freq: 200 }), { minLength: length, maxLength: length }),
+    });
+  return fc.oneof(ofKind(0), ofKind(10), ofKind(45));
 }

@@ -2,6 +2,9 @@
  * The product under virtual time: a real engine over real SQLite, with a clock, an alarm and faults in the hands of the
  * simulation.
  */
+import type { ErrorData, Outcome } from '../../src/job/errors';
+import type { NewJob } from '../../src/job/record';
+import type { EnqueuedJob } from '../../src/queue/api';
 import { QueueEngine } from '../../src/queue/engine';
 import { migrate, writeMeta } from '../../src/queue/storage/schema';
 import { AlarmClock } from '../../src/queue/wake';
@@ -11,15 +14,33 @@ export class InjectedFault extends Error {
   override readonly name = 'InjectedFault';
 }
 
+/** A question to other queues: may this job be? */
+export interface Ask {
+  job: NewJob;
+  answer(outcome: Outcome<EnqueuedJob>): void;
+}
+
+/** What those that cannot be reached say. */
+export const BUSY: ErrorData = { code: 'unavailable', status: 503, message: 'busy', retryable: true };
+
 export class World {
-  now = 1_750_000_000_000;
   /** The stored alarm, as the platform keeps it. */
   alarm: number | null = null;
   engine!: QueueEngine;
+  /** What the object wants to know and has not been told yet. */
+  asks: Ask[] = [];
+  /** A statement was made to fail, and who noticed is not known yet. */
+  faulted = false;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
+  /** Work of the object that goes on after the event that began it. */
+  private underWay = new Set<Promise<unknown>>();
   private readonly storage: DurableObjectStorage;
 
-  constructor(real: DurableObjectStorage) {
+  /** @param now epoch ms */
+  constructor(
+    real: DurableObjectStorage,
+    public now: number,
+  ) {
     this.storage = this.faulty(real);
     migrate(real);
     const tables = real.sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
@@ -35,6 +56,9 @@ export class World {
 
   /** The object is constructed: everything in memory is new. */
   start(): void {
+    this.asks = [];
+    const underWay = new Set<Promise<unknown>>();
+    this.underWay = underWay;
     const setAlarm = (time: number | Date) => {
       const at = Number(time);
       // An alarm set for now or the past would be stored and never fire.
@@ -52,7 +76,11 @@ export class World {
       config: { retryVariables: {}, targets: [] },
       random: () => 0.5,
       now: () => this.now,
-      keepAlive: () => undefined,
+      keepAlive: (promise) => {
+        underWay.add(promise);
+        const done = () => underWay.delete(promise);
+        promise.then(done, done);
+      },
       peer: () => {
         throw new Error('no other queue is part of the simulation');
       },
@@ -62,9 +90,7 @@ export class World {
       workflow: () => {
         throw new Error('no workflow is part of the simulation');
       },
-      enqueueAcross: () => {
-        throw new Error('no other queue is part of the simulation');
-      },
+      enqueueAcross: (job) => new Promise((answer) => this.asks.push({ job, answer })),
     });
     this.engine.armNext();
   }
@@ -85,10 +111,27 @@ export class World {
     this.statementsUntilFault = Number.POSITIVE_INFINITY;
   }
 
+  /** Reads what the simulation wants to know, at times when nothing fails. */
+  quietly<T>(read: () => T): T {
+    const left = this.statementsUntilFault;
+    this.heal();
+    try {
+      return read();
+    } finally {
+      this.statementsUntilFault = left;
+    }
+  }
+
+  /** Waits until the object has done what it can, or has a question. */
+  async settled(): Promise<void> {
+    while (this.asks.length === 0 && this.underWay.size > 0) await scheduler.wait(0);
+  }
+
   private faulty(real: DurableObjectStorage): DurableObjectStorage {
     const exec = (query: string, ...bindings: unknown[]) => {
       if (this.statementsUntilFault-- === 0) {
         this.heal();
+        this.faulted = true;
         throw new InjectedFault('injected');
       }
       return real.sql.exec(query, ...(bindings as never[]));

@@ -1,0 +1,144 @@
+/** The product and the model side by side, at one moment, and what all steps need of both. */
+import { expect } from 'vitest';
+import { ApiError, type ErrorData } from '../../src/job/errors';
+import type { JobBody } from '../../src/job/record';
+import { list } from '../../src/queue/operations/list';
+import type { QueueState } from '../../src/queue/state';
+import { Model, type ModelJob } from './model';
+import { fireDue, fireWaiting, forgetDefects, leaveAlone } from './model-crons';
+import { World } from './world';
+
+/** How many new jobs one operation may bring at most. */
+const NEWEST = 8;
+
+export class Scene {
+  readonly model = new Model();
+  readonly world: World;
+  /** An alarm was lost and nobody has noticed yet. */
+  lost = false;
+  /** Operations on many jobs so far. */
+  operations = 0;
+
+  /** @param now when it begins, epoch ms */
+  constructor(storage: DurableObjectStorage, now: number) {
+    this.world = new World(storage, now);
+  }
+
+  get now(): number {
+    return this.world.now;
+  }
+
+  get q(): QueueState {
+    return this.world.engine.q;
+  }
+
+  /** The object dies and is constructed anew. */
+  evict(): void {
+    this.world.start();
+    this.lost = false;
+    // Nothing but a transaction looks into fires that wait.
+    if (!forgetDefects(this.model)) return;
+    this.world.engine.writeNow(() => undefined);
+    this.tidy();
+    this.finish();
+  }
+
+  /** Runs an operation; a refusal is an answer. */
+  attempt<T>(operation: (now: number) => T): { value: T } | { error: ErrorData } {
+    try {
+      return { value: this.world.engine.writeNow(operation) };
+    } catch (error) {
+      if (error instanceof ApiError) return { error: error.data };
+      throw error;
+    }
+  }
+
+  /** The product has just treated what is due as due: so does the model. */
+  tidy(): void {
+    const { model, now } = this;
+    this.findDefects(
+      (cron) => Math.max(cron.nextAt, cron.notBefore) <= now && (this.run(cron.name)?.next_at ?? now + 1) <= now,
+    );
+    model.tidy(now);
+    fireDue(model, now);
+    this.recognise();
+  }
+
+  /** The product's transaction is over, with what it does last. */
+  finish(): void {
+    const { model, now } = this;
+    const looked = this.q.crons.waiting(now);
+    this.findDefects(({ name }) => (this.run(name)?.waiting.length ?? 0) > 0 && !looked.includes(name));
+    fireWaiting(model, now);
+    this.recognise();
+    this.world.faulted = false;
+  }
+
+  /** Which entry met the statement that was made to fail is seen from its not having moved. */
+  private findDefects(stuck: (cron: ModelCronOf) => boolean): void {
+    if (!this.world.faulted) return;
+    for (const cron of this.model.crons.entries.values()) {
+      if (!stuck(cron)) continue;
+      leaveAlone(cron, this.now);
+      this.world.faulted = false;
+    }
+  }
+
+  /** What the product has stored of an entry. */
+  run(name: string) {
+    return this.world.quietly(() => this.q.crons.read(name)?.run);
+  }
+
+  /** Finds the jobs that fires of the model must have become, and the questions that they wait for. */
+  private recognise(): void {
+    const { model } = this;
+    for (const { name, asked } of model.crons.entries.values()) {
+      if (asked.every(({ id }) => id !== '')) continue;
+      const across = this.run(name)?.across ?? [];
+      for (const ask of asked) ask.id ||= across.find(({ tick }) => tick === ask.tick)?.id ?? '';
+    }
+    const unknown = model.jobs.findIndex(({ id }) => id === '');
+    if (unknown < 0) return;
+    const known = new Set(model.jobs.map(({ id }) => id));
+    const fired = model.jobs.splice(unknown);
+    const page = this.world.quietly(() => list(this.q, { limit: fired.length + NEWEST, total: false }, this.now));
+    const fresh = page.jobs.filter(({ record }) => !known.has(record.id)).reverse();
+    for (const { record } of fresh) {
+      const { cron_name, cron_scheduled_at } = (JSON.parse(record.body) as JobBody).meta;
+      const index = fired.findIndex(
+        ({ id, fire }) => id === '' && fire?.cron === cron_name && fire?.tick === Date.parse(String(cron_scheduled_at)),
+      );
+      const [job] = index < 0 ? [] : fired.splice(index, 1);
+      if (!job) continue;
+      job.id = record.id;
+      model.jobs.push(job);
+    }
+    const [missing] = fired;
+    if (missing) throw new Error(`${missing.fire?.cron} did not fire at ${missing.fire?.tick}`);
+  }
+
+  /** Any job; most often one that has not gone. */
+  pick(pick: number): ModelJob | undefined {
+    const { jobs } = this.model;
+    const there = jobs.filter((job) => job.state !== 'gone');
+    const from = pick % 10 === 0 || there.length === 0 ? jobs : there;
+    return from[pick % Math.max(1, from.length)];
+  }
+
+  /** An operation on one job, and what the model expects of it. */
+  onJob(pick: number, operation: (id: string, now: number) => unknown, expected: (job: ModelJob) => number): void {
+    const picked = this.pick(pick);
+    if (!picked) return;
+    const outcome = this.attempt((now) => operation(picked.id, now));
+    this.tidy();
+    const status = picked.state === 'gone' ? 404 : expected(picked);
+    expect(statusOf(outcome), `${picked.id} in ${picked.state}`).toBe(status);
+  }
+}
+
+type ModelCronOf = Parameters<typeof leaveAlone>[0];
+
+/** 200, or that of a refusal. */
+export function statusOf(outcome: { value: unknown } | { error: ErrorData }): number {
+  return 'error' in outcome ? outcome.error.status : 200;
+}

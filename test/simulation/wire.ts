@@ -1,0 +1,103 @@
+/** Orders of the model as requests of the product, read by the product's own parsers. */
+import { type CronDefinition, parseCron } from '../../src/job/cron/definition';
+import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
+import type { NewJob } from '../../src/job/record';
+import type { JobOrder } from './model';
+import type { CronTerms } from './model-crons';
+import type { UniqueOrder } from './model-unique';
+
+export const QUEUE = 'simulated';
+
+const LIMITS = {
+  narrow: { key: 'narrow', concurrency: 1 },
+  rated: { key: 'rated', concurrency: 3, rate: 2, period: 'PT5S' },
+  spaced: { key: 'spaced', throttle: { limit: 5, period: 'PT2S' } },
+};
+
+/** A job as its producer would write it. What it does not want is null: in a change, what is left out stays. */
+function jobRequest(order: JobOrder): Record<string, unknown> {
+  const { unique, limit } = order;
+  const text = { type: 'simulated.job', args: [{ key: unique?.key ?? null, of: 'args' }, 'other'] };
+  return {
+    ...text,
+    options: {
+      queue: QUEUE,
+      priority: order.priority,
+      meta: { key: unique?.key ?? null, order: JSON.stringify(order) },
+      retry: {
+        max_attempts: order.maxAttempts,
+        backoff_strategy: 'constant',
+        initial_interval: order.backoff,
+        max_interval: null,
+        jitter: false,
+        on_exhaustion: order.deadLetter ? 'dead_letter' : 'discard',
+      },
+      timeout_ms: order.timeout > 0 ? order.timeout : null,
+      delay_until: order.delay > 0 ? fromNow(order.delay) : null,
+      expires_at: order.ttl > 0 ? fromNow(order.ttl) : null,
+      pending: order.pending || null,
+      rate_limit: limit && LIMITS[limit],
+      unique: unique && policy(unique),
+    },
+  };
+}
+
+/** The order that a job was made of. */
+export function orderIn(body: string): JobOrder {
+  return JSON.parse((JSON.parse(body) as { meta: { order: string } }).meta.order) as JobOrder;
+}
+
+function fromNow(ms: number): string {
+  return `+PT${ms / 1000}S`;
+}
+
+const FOREIGN = { ignore: 'ignore_new', replace: 'cancel_existing' } as const;
+
+function policy({ key, by, everywhere, conflict, counting, period, foreign }: UniqueOrder): Record<string, unknown> {
+  const dimensions = ['type', ...(everywhere ? [] : ['queue']), ...(by === 'key' ? [] : [by])];
+  const plainStates = { running: ['active'], ended: ['completed', 'discarded'] } as const;
+  const whiles = { open: 'active', queued: 'queued', exists: 'exists' } as const;
+  return {
+    ...(by === 'key' ? { keys: dimensions, key } : { [foreign ? 'key' : 'keys']: dimensions }),
+    ...(by === 'args' && { args_keys: ['key'] }),
+    ...(by === 'meta' && { meta_keys: ['key'] }),
+    on_conflict: foreign && conflict in FOREIGN ? FOREIGN[conflict as keyof typeof FOREIGN] : conflict,
+    ...(period > 0 && { [foreign ? 'within' : 'period']: foreign ? `${period}ms` : `PT${period / 1000}S` }),
+    ...(counting === 'running' || counting === 'ended'
+      ? { states: plainStates[counting] }
+      : // The default needs no words.
+        (counting !== 'open' || foreign) && { unique_while: whiles[counting] }),
+  };
+}
+
+/** @param now epoch ms */
+export async function newJob(order: JobOrder, now: number): Promise<NewJob> {
+  return (await withFingerprint(parseJob(jobRequest(order), { now }))).job;
+}
+
+/** An entry as its owner would write it. Members that are not given are left out. */
+function cronRequest({ expression, zone, start, end, job, ...terms }: Partial<CronTerms>): Record<string, unknown> {
+  const at = (time: number | null) => (time === null ? null : new Date(time).toISOString());
+  return {
+    ...(expression !== undefined && { expression }),
+    ...(zone !== undefined && { timezone: zone }),
+    ...(terms.overlap !== undefined && { overlap_policy: terms.overlap }),
+    ...(terms.missed !== undefined && { missed_policy: terms.missed }),
+    ...(terms.catchup !== undefined && { max_catchup: terms.catchup }),
+    ...(start !== undefined && { start_at: at(start) }),
+    ...(end !== undefined && { end_at: at(end) }),
+    ...(terms.limit !== undefined && { limit: terms.limit }),
+    ...(terms.enabled !== undefined && { enabled: terms.enabled }),
+    ...(job !== undefined && { job_template: jobRequest(job) }),
+  };
+}
+
+/** @throws {ApiError} 400 when it ends before it starts */
+export function newCron(name: string, terms: CronTerms, now: number): Promise<CronDefinition> {
+  return parseCron({ name, ...cronRequest(terms) }, { now });
+}
+
+/** @throws {ApiError} 400 when it ends before it starts */
+export function changedCron(base: CronDefinition, change: Partial<CronTerms>, now: number): Promise<CronDefinition> {
+  return parseCron(cronRequest(change), { now, base, name: base.name });
+}
