@@ -8,8 +8,8 @@ import type { QueuePressure } from '../api';
 import { waitsNoMore } from '../limits/admit';
 import type { QueueState } from '../state';
 import { bytesOf } from '../storage/depth';
-import { historyOf, idOf, isInLine, type JobRow, STATE } from '../storage/rows';
-import { end } from './end';
+import { isInLine, type JobRow, STATE } from '../storage/rows';
+import { discardUnrun } from './end';
 import { rowByKey } from './find';
 
 /** From this part of the bound on producers are warned, unless the queue says otherwise. */
@@ -172,11 +172,5 @@ function discard(q: QueueState, row: JobRow, now: number): void {
     if (q.lineLength !== null) q.lineLength--;
   }
   waitsNoMore(q, row);
-  end(q, row, STATE.discarded, { ...historyOf(row), discarded_at: now, reason: 'queue_full' }, now);
-  q.events.add('job.discarded', idOf(q.route, row), now, {
-    job_type: row.type,
-    attempt: row.attempt,
-    reason: 'queue_full',
-    dead_letter: false,
-  });
+  discardUnrun(q, row, 'queue_full', now);
 }

@@ -4,7 +4,7 @@ import type { JobHistory } from '../../job/record';
 import type { End } from '../../job/retention';
 import { DEFAULTS, type QueueState } from '../state';
 import { oldestEnded } from '../storage/ended-rows';
-import { type JobRow, STATE } from '../storage/rows';
+import { historyOf, idOf, type JobRow, STATE } from '../storage/rows';
 import { forgetRow } from '../unique/keys';
 import { noteFailure } from '../workflow/outbox';
 import { rowByKey } from './find';
@@ -37,6 +37,17 @@ export function end(q: QueueState, row: JobRow, state: Ended, history: JobHistor
   q.wake(own ?? now + q.retentionMs(kind));
   noteFailure(q, row, state === STATE.cancelled, history, now);
   if (state === STATE.dead) capDeadLetters(q);
+}
+
+/** Discards a job that has no run to fail, and says so in the live feed. The caller accounts for its place. */
+export function discardUnrun(q: QueueState, row: JobRow, reason: 'queue_full' | 'rate_limited', now: number): void {
+  end(q, row, STATE.discarded, { ...historyOf(row), discarded_at: now, reason }, now);
+  q.events.add('job.discarded', idOf(q.route, row), now, {
+    job_type: row.type,
+    attempt: row.attempt,
+    reason,
+    dead_letter: false,
+  });
 }
 
 /** How many dead letters there are. Counted once, then kept in memory. */

@@ -2,9 +2,9 @@
  * The limits as a claim sees them: it takes a job only if its key has room at that moment, and what it finds without room
  * it puts where the job's policy says. Counted in the transaction of the claim.
  */
-import { end } from '../jobs/end';
+import { discardUnrun } from '../jobs/end';
 import type { QueueState } from '../state';
-import { historyOf, idOf, type JobRow, STATE } from '../storage/rows';
+import { idOf, type JobRow } from '../storage/rows';
 import { limiterOf, nowWaits, policyOf, runningOf, waitsNoMore } from './admit';
 import type { Limiter } from './limiter';
 import { noteQueueStarts } from './queue-limit';
@@ -50,18 +50,7 @@ function refuse(q: QueueState, row: JobRow, now: number): void {
   // Whoever stops a key wants to run its jobs later, not to lose them.
   if (limiter.isStopped(now) || onLimit === 'wait') park(q, row, now);
   else if (onLimit === 'reschedule') reschedule(q, row, limiter, now);
-  else drop(q, row, now);
-}
-
-/** It ends without a run. */
-function drop(q: QueueState, row: JobRow, now: number): void {
-  end(q, row, STATE.discarded, { ...historyOf(row), discarded_at: now, reason: 'rate_limited' }, now);
-  q.events.add('job.discarded', idOf(q.route, row), now, {
-    job_type: row.type,
-    attempt: row.attempt,
-    reason: 'rate_limited',
-    dead_letter: false,
-  });
+  else discardUnrun(q, row, 'rate_limited', now);
 }
 
 /** It waits until its key has room again. */
