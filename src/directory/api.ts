@@ -1,6 +1,8 @@
 /** What the directory answers over RPC: which queues, workers, cron entries and workflows there are. */
 
 import type { Outcome } from '../job/errors';
+import type { LimitOverrides } from '../job/limits/overrides';
+import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig, QueueEvent } from '../queue/api';
 import type { CronDirectoryApi } from '../queue/cron/api';
 import type { IdempotencyKey } from '../queue/operations/api';
@@ -125,6 +127,14 @@ export interface DirectoryApi extends CronDirectoryApi {
    * @returns the settings, and how many queues have not confirmed them yet
    */
   changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }>;
+  /** What operators put in the place of the limits of keys, as it holds now. */
+  limitOverrides(): Promise<LimitOverrides>;
+  /**
+   * Puts other limits in the place of a key's own in all queues, or takes them back (null), and tells the queues; waits a
+   * moment for that.
+   * @returns whether there was an override, and how many queues have not confirmed yet; 409 when there are too many
+   */
+  overrideLimit(key: string, override: LimitOverride | null): Promise<Outcome<{ existed: boolean; untold: number }>>;
   /**
    * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
    */

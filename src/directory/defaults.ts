@@ -1,5 +1,6 @@
 /**
- * Settings that hold in every queue which says nothing else (`_default`), and getting them there.
+ * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), and what
+ * operators put in the place of the limits of keys, whether a queue has met the key or not.
  *
  * A change is one row, written together with the names of all queues there are: those have not heard of it yet. Each is told
  * until it has confirmed, at once and then by alarm, so a queue that could not be reached, or a directory that died while it
@@ -7,6 +8,10 @@
  * what comes late to a queue changes nothing there.
  */
 import schema from '../../migrations/0005_directory_defaults.sql';
+import overridesSchema from '../../migrations/0007_directory_overrides.sql';
+import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
+import type { LimitOverride } from '../job/limits/policy';
+import type { QueueConfig } from '../queue/api';
 import { changed, type QueueDefaults, type SettingsChange } from '../queue/operations/config';
 import { inParallel } from '../routing/objects';
 
@@ -20,7 +25,7 @@ const LONGEST_PAUSE_MS = 60_000;
 /** Tells one queue. Rejects when that was not possible. */
 export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
-type Row = { version: number; config: string; untold: string };
+type Row = { version: number; config: string; limit_overrides: string; untold: string };
 
 export class DefaultsStore {
   private ready = false;
@@ -35,7 +40,7 @@ export class DefaultsStore {
   /** The settings; undefined when nobody has ever made any. */
   read(): QueueDefaults | undefined {
     const row = this.row();
-    return row && { version: row.version, config: JSON.parse(row.config) };
+    return row && { version: row.version, config: JSON.parse(row.config), overrides: JSON.parse(row.limit_overrides) };
   }
 
   /**
@@ -43,21 +48,51 @@ export class DefaultsStore {
    * @param now epoch ms
    */
   change(change: SettingsChange, queues: readonly string[], now: number): QueueDefaults {
+    return this.replace(changed(this.read()?.config ?? {}, change), this.overrides(now), queues, now);
+  }
+
+  /** What operators put in the place of the limits of keys, as it holds at `now` (epoch ms). */
+  overrides(now: number): LimitOverrides {
+    return holding(this.read()?.overrides, now);
+  }
+
+  /**
+   * Puts other limits in the place of a key's own, or takes them back (null), in all of `queues` and those to come. Those
+   * that have ended are forgotten with it. Writes nothing when they are what they were.
+   * @param now epoch ms
+   * @returns whether there was an override
+   * @throws {ApiError} 409 when there are too many
+   */
+  override(key: string, override: LimitOverride | null, queues: readonly string[], now: number): boolean {
+    const before = this.overrides(now);
+    const present = Object.hasOwn(before, key) ? before[key] : null;
+    if (JSON.stringify(present) !== JSON.stringify(override)) {
+      this.replace(this.read()?.config ?? {}, withOverride(before, key, override), queues, now);
+    }
+    return present !== null;
+  }
+
+  /** One row written; the alarm stands by. */
+  private replace(
+    config: QueueConfig,
+    overrides: LimitOverrides,
+    queues: readonly string[],
+    now: number,
+  ): QueueDefaults {
     this.prepare();
-    const before = this.read();
-    const config = changed(before?.config ?? {}, change);
-    const version = (before?.version ?? 0) + 1;
+    const version = (this.row()?.version ?? 0) + 1;
     this.storage.sql
       .exec(
-        'INSERT OR REPLACE INTO queue_defaults (id, version, config, untold) VALUES (1, ?, ?, ?)',
+        `INSERT OR REPLACE INTO queue_defaults (id, version, config, limit_overrides, untold) VALUES (1, ?, ?, ?, ?)`,
         version,
         JSON.stringify(config),
+        JSON.stringify(overrides),
         JSON.stringify(queues),
       )
       .toArray();
     this.pauseMs = FIRST_PAUSE_MS;
     if (queues.length > 0) this.wakeAt(now + FIRST_PAUSE_MS);
-    return { version, config };
+    return { version, config, overrides };
   }
 
   /** Queues that have not confirmed the present settings. */
@@ -132,19 +167,27 @@ export class DefaultsStore {
 
   private row(): Row | undefined {
     if (!this.exists()) return undefined;
-    return this.storage.sql.exec<Row>('SELECT version, config, untold FROM queue_defaults').toArray()[0];
+    return this.storage.sql
+      .exec<Row>('SELECT version, config, limit_overrides, untold FROM queue_defaults')
+      .toArray()[0];
   }
 
   private exists(): boolean {
-    this.ready ||=
-      this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'queue_defaults'").toArray()
-        .length > 0;
-    return this.ready;
+    if (this.ready) return true;
+    const table = this.storage.sql
+      .exec<{ sql: string }>("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'queue_defaults'")
+      .toArray()[0];
+    if (!table) return false;
+    if (!table.sql.includes('limit_overrides')) this.storage.sql.exec(overridesSchema).toArray();
+    this.ready = true;
+    return true;
   }
 
   private prepare(): void {
     if (this.exists()) return;
-    this.storage.transactionSync(() => this.storage.sql.exec(schema).toArray());
+    this.storage.transactionSync(() => {
+      for (const part of [schema, overridesSchema]) this.storage.sql.exec(part).toArray();
+    });
     this.ready = true;
   }
 }

@@ -5,8 +5,10 @@
 import { DurableObject } from 'cloudflare:workers';
 import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
-import { type Outcome, unwrap } from '../job/errors';
+import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
+import type { LimitOverrides } from '../job/limits/overrides';
+import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig, QueueEvent } from '../queue/api';
 import type { CronPlace } from '../queue/cron/api';
 import type { IdempotencyKey } from '../queue/operations/api';
@@ -108,19 +110,41 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   // ---- settings of all queues --------------------------------------------------------------------------------------
 
   async queueDefaults(): Promise<QueueDefaults | null> {
-    return this.defaults.read() ?? null;
+    const held = this.defaults.read();
+    return held ? { version: held.version, config: held.config } : null;
   }
 
   async changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }> {
-    const names = (await this.list()).map(({ name }) => name);
-    const { config } = this.defaults.change(change, names, Date.now());
+    const { config } = this.defaults.change(change, await this.names(), Date.now());
+    return { config, untold: await this.spread() };
+  }
+
+  async limitOverrides(): Promise<LimitOverrides> {
+    return this.defaults.overrides(Date.now());
+  }
+
+  async overrideLimit(
+    key: string,
+    override: LimitOverride | null,
+  ): Promise<Outcome<{ existed: boolean; untold: number }>> {
+    const names = await this.names();
+    const changed = outcomeOf(() => this.defaults.override(key, override, names, Date.now()));
+    return changed.ok ? { ok: true, value: { existed: changed.value, untold: await this.spread() } } : changed;
+  }
+
+  /** Tells the queues, and waits a moment for that. @returns how many have not confirmed yet */
+  private async spread(): Promise<number> {
     const spread = this.defaults.spread(Date.now);
     this.ctx.waitUntil(spread);
     await withPatience(PATIENCE_MS, spread);
-    return { config, untold: this.defaults.untold().length };
+    return this.defaults.untold().length;
   }
 
-  /** Only settings need it. */
+  private async names(): Promise<string[]> {
+    return (await this.list()).map(({ name }) => name);
+  }
+
+  /** Only what holds in all queues needs it. */
   override async alarm(): Promise<void> {
     await this.defaults.spread(Date.now);
   }
@@ -134,7 +158,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   // ---- operations on many jobs -------------------------------------------------------------------------------------
 
   async beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>> {
-    const queues = (await this.list()).map(({ name }) => name);
+    const queues = await this.names();
     return this.operationKeys.begin(idempotency, { id, started_at: Date.now(), queues });
   }
 

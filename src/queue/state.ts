@@ -169,6 +169,7 @@ export class QueueState {
     this.own = own;
     this.defaults = defaults;
     this.settings = over(own, defaults?.config);
+    this.limiters.overrides.set(defaults?.overrides);
   }
 
   private firstExpiry(): number {

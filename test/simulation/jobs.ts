@@ -1,14 +1,14 @@
 /** What producers and operators do to jobs and to the queue as a whole. */
 import { expect } from 'vitest';
+import type { LimitOverrides } from '../../src/job/limits/overrides';
 import type { NewJob } from '../../src/job/record';
 import { activate } from '../../src/queue/jobs/activate';
 import { cancel } from '../../src/queue/jobs/cancel';
 import { enqueue as enqueueJobs } from '../../src/queue/jobs/enqueue';
 import { patch } from '../../src/queue/jobs/patch';
 import { deleteDeadLetter, redrive } from '../../src/queue/jobs/redrive';
-import { overrideRateLimit } from '../../src/queue/limits/report';
 import type { PatchRequest } from '../../src/queue/operations/api';
-import { setPaused } from '../../src/queue/operations/settings';
+import { setPaused, takeDefaults } from '../../src/queue/operations/settings';
 import { createTask, stepTask } from '../../src/queue/operations/tasks';
 import { type Scene, statusOf } from './scene';
 import type { JobChange, Step } from './steps';
@@ -40,12 +40,18 @@ export function enqueue(scene: Scene, { jobs: orders }: StepOf<'enqueue'>, jobs:
 
 export function override(scene: Scene, step: StepOf<'override'>): void {
   const { model, world, q } = scene;
-  const concurrency = step.concurrency === null ? null : { concurrency: step.concurrency };
-  const known = world.engine.writeNow((now) => overrideRateLimit(q, step.key, concurrency, now));
+  const { key, concurrency, expiresIn } = step;
+  const ends = expiresIn === null ? undefined : scene.now + expiresIn;
+  const { [key]: _, ...others } = q.defaults?.overrides ?? {};
+  const overrides: LimitOverrides =
+    concurrency === null
+      ? others
+      : { ...others, [key]: { concurrency, ...(ends !== undefined && { expires_at: ends }) } };
+  const version = (q.defaults?.version ?? 0) + 1;
+  world.engine.writeNow(() => takeDefaults(q, { version, config: {}, overrides }));
   scene.tidy();
-  if (!known) return;
-  if (step.concurrency === null) delete model.keys[step.key].concurrency;
-  else model.keys[step.key].concurrency = step.concurrency;
+  if (concurrency === null) delete model.keys[key].override;
+  else model.keys[key].override = { concurrency, expiresAt: ends ?? Number.POSITIVE_INFINITY };
 }
 
 export function pause(scene: Scene, paused: boolean): void {

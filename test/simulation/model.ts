@@ -77,7 +77,7 @@ export class Model {
   crons: CronBook = emptyBook();
   paused = false;
   /** Starts of each key, and what an operator allows in its place. */
-  keys: Record<LimitKey, { starts: number[]; concurrency?: number }> = {
+  keys: Record<LimitKey, { starts: number[]; override?: { concurrency: number; expiresAt: number } }> = {
     narrow: { starts: [] },
     rated: { starts: [] },
     spaced: { starts: [] },
@@ -91,7 +91,8 @@ export class Model {
 
   /** How many jobs of the key may start now. */
   room(key: LimitKey, now: number): number {
-    const { starts, concurrency: overridden } = this.keys[key];
+    const { starts, override } = this.keys[key];
+    const overridden = override && override.expiresAt > now ? override.concurrency : undefined;
     const { concurrency = Number.POSITIVE_INFINITY, rate, apart } = LIMITS[key];
     const running = this.jobs.filter((job) => job.state === 'active' && job.order.limit === key).length;
     const last = starts.at(-1);

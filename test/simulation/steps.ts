@@ -23,7 +23,7 @@ export type Step =
   | { op: 'patch'; pick: number; change: JobChange }
   | { op: 'bulk'; action: 'cancel' | 'retry' | 'delete' | 'purge'; priority: number }
   | { op: 'pause'; paused: boolean }
-  | { op: 'override'; key: LimitKey; concurrency: number | null }
+  | { op: 'override'; key: LimitKey; concurrency: number | null; expiresIn: number | null }
   | { op: 'cron-put'; name: string; cron: CronAsk; order: ChangeOrder }
   | { op: 'cron-patch'; name: string; change: Partial<CronAsk>; order: ChangeOrder }
   | { op: 'cron-enable'; name: string; enabled: boolean }
@@ -167,6 +167,7 @@ const plainStep: fc.Arbitrary<Step> = fc.oneof(
       op: fc.constant('override' as const),
       key: fc.constantFrom<LimitKey>('narrow', 'rated', 'spaced'),
       concurrency: fc.constantFrom(null, null, 0, 2),
+      expiresIn: fc.constantFrom(null, 300, 20_000),
     }),
   },
   {

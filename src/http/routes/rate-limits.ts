@@ -1,71 +1,81 @@
 /**
  * Routes about the keys that limit jobs. A key counts within its queue; the same name in several queues is shown as one,
- * with the numbers of each queue beside it, and changed in all of them.
+ * with the numbers of each queue beside it. What an operator puts in the place of its limits holds in all queues, also in
+ * those that have not met the key yet: it is kept in the directory, and is enough for the key to be known.
  */
 import { Hono } from 'hono';
-import { formatDuration } from '../../job/duration';
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest, notFound, unwrap } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
-import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../queue/limits/api';
-import { inParallel, knownQueues, queueObject } from '../../routing/objects';
+import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { pageByName, readPaging } from '../pagination';
+import { renderRateLimit } from '../rate-limit-view';
 import { json } from '../respond';
 
 /** Routes below `/ojs/v1`. */
 export function rateLimitRoutes(): Hono<AppEnv> {
   const routes = new Hono<AppEnv>();
-
-  routes.get('/rate-limits', async (c) => {
-    const paging = readPaging(c);
-    const queues = await knownQueues(c.env);
-    const named = await inParallel(queues, (name) => queueObject(c.env, name).limitKeys(name));
-    const keys = [...new Set(named.flat())].sort();
-    const page = pageByName(keys, (key) => key, paging);
-    const holders = queues.filter((_, index) => named[index]?.length);
-    const items = (await viewsOf(c, page.items, holders)).map(render);
-    return json(c, { items, rate_limits: items, total: keys.length, pagination: page.pagination });
-  });
-
+  routes.get('/rate-limits', list);
   routes.get('/rate-limits/:key', async (c) => {
     const key = keyIn(c);
-    const [views] = await viewsOf(c, [key], await knownQueues(c.env));
-    if (!views) throw unknownKey(key);
-    return json(c, render(views));
+    const [shown] = await show(c, [key], await knownQueues(c.env), await overridesByKey(c));
+    if (!shown) throw unknownKey(key);
+    return json(c, shown);
   });
-
   routes.put('/rate-limits/:key', putOverride);
   routes.put('/rate-limits/:key/override', putOverride);
-
-  routes.delete('/rate-limits/:key/override', async (c) => {
-    await change(c, keyIn(c), null);
-    return c.body(null, 204);
-  });
-
+  routes.delete('/rate-limits/:key/override', removeOverride);
   return routes;
 }
 
+async function list(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const [queues, overrides] = await Promise.all([knownQueues(c.env), overridesByKey(c)]);
+  const named = await inParallel(queues, (name) => queueObject(c.env, name).limitKeys(name));
+  const keys = [...new Set([...named.flat(), ...overrides.keys()])].sort();
+  const page = pageByName(keys, (key) => key, paging);
+  const holders = queues.filter((_, index) => named[index]?.length);
+  const items = await show(c, page.items, holders, overrides);
+  return json(c, { items, rate_limits: items, total: keys.length, pagination: page.pagination });
+}
+
 async function putOverride(c: AppContext): Promise<Response> {
+  const key = keyIn(c);
   const now = Date.now();
-  const override = readLimitOverride(await readBody(c), (value, field) => {
+  const given = readLimitOverride(await readBody(c), (value, field) => {
     const time = readTime(now)(value, field);
     if (time > now) return time;
     throw invalidRequest(field, `${field} must lie in the future.`);
   });
-  return json(c, render(await change(c, keyIn(c), override)));
+  const override = await withPeriod(c, key, given);
+  const { untold } = unwrap(await directoryObject(c.env).overrideLimit(key, override));
+  const [shown] = await show(c, [key], await knownQueues(c.env), new Map([[key, override]]));
+  return json(c, { ...shown, ...(untold > 0 && { pending_queues: untold }) });
 }
 
-/** Changes the override of the key wherever it is known. @throws {ApiError} 404 when that is nowhere */
-async function change(c: AppContext, key: string, override: LimitOverride | null): Promise<RateLimitView[]> {
-  const answers = await inParallel(await knownQueues(c.env), (name) =>
-    queueObject(c.env, name).overrideRateLimit(name, key, override),
-  );
-  const views = answers.flatMap((answer) => unwrap(answer) ?? []);
-  if (views.length === 0) throw unknownKey(key);
-  return views;
+async function removeOverride(c: AppContext): Promise<Response> {
+  const key = keyIn(c);
+  const { existed } = unwrap(await directoryObject(c.env).overrideLimit(key, null));
+  const views = (await viewsOf(c, [key], await knownQueues(c.env))).get(key) ?? [];
+  if (!existed && views.length === 0) throw unknownKey(key);
+  const own = views.filter(({ has_own_override }) => has_own_override);
+  await inParallel(own, async ({ queue }) => unwrap(await queueObject(c.env, queue).removeOwnOverride(queue, key)));
+  return c.body(null, 204);
+}
+
+/**
+ * A limit without a period keeps, in each queue, the period that the key has there; where it has none, that of another queue.
+ * @throws {ApiError} 400 when neither the override nor any queue says over which period the starts count
+ */
+async function withPeriod(c: AppContext, key: string, override: LimitOverride): Promise<LimitOverride> {
+  if (!override.limit || override.period_ms !== undefined) return override;
+  const views = (await viewsOf(c, [key], await knownQueues(c.env))).get(key) ?? [];
+  const usual = views.find(({ own_period_ms }) => own_period_ms !== undefined)?.own_period_ms;
+  if (usual !== undefined) return { ...override, usual_period_ms: usual };
+  throw invalidRequest('period', `period is required: the key ${key} has no rate whose period could be kept.`);
 }
 
 function keyIn(c: AppContext): string {
@@ -78,73 +88,36 @@ function unknownKey(key: string) {
   return notFound(
     'rate limit',
     key,
-    'A key is known from the first job that counts under it until a day after the last.',
+    'A key is known from the first job that counts under it until a day after the last, and while an override holds.',
   );
 }
 
-/** What the queues say of these keys: one list for each key that is known. */
-async function viewsOf(c: AppContext, keys: readonly string[], queues: readonly string[]): Promise<RateLimitView[][]> {
-  if (keys.length === 0) return [];
-  const answers = await inParallel(queues, (name) => queueObject(c.env, name).rateLimits(name, [...keys]));
+async function overridesByKey(c: AppContext): Promise<Map<string, LimitOverride>> {
+  return new Map(Object.entries(await directoryObject(c.env).limitOverrides()));
+}
+
+/** Those of these keys that are known, as they are shown. */
+async function show(
+  c: AppContext,
+  keys: readonly string[],
+  queues: readonly string[],
+  overrides: ReadonlyMap<string, LimitOverride>,
+): Promise<Record<string, unknown>[]> {
+  const views = await viewsOf(c, keys, queues);
+  return keys
+    .filter((key) => views.has(key) || overrides.has(key))
+    .map((key) => renderRateLimit(key, views.get(key) ?? [], overrides.get(key)));
+}
+
+/** What the queues say of these keys, by key. */
+async function viewsOf(
+  c: AppContext,
+  keys: readonly string[],
+  queues: readonly string[],
+): Promise<Map<string, RateLimitView[]>> {
   const byKey = new Map<string, RateLimitView[]>();
+  if (keys.length === 0) return byKey;
+  const answers = await inParallel(queues, (name) => queueObject(c.env, name).rateLimits(name, [...keys]));
   for (const view of answers.flat()) byKey.set(view.key, [...(byKey.get(view.key) ?? []), view]);
-  return keys.flatMap((key) => {
-    const views = byKey.get(key);
-    return views ? [views] : [];
-  });
-}
-
-/** One key: the limits that hold in each queue, the sums over all, and the queues one by one. */
-function render(views: readonly RateLimitView[]): Record<string, unknown> {
-  const [first] = views as [RateLimitView, ...RateLimitView[]];
-  const waiting = sum(views, ({ waiting }) => waiting);
-  return {
-    key: first.key,
-    ...limitsOf(first),
-    active: sum(views, ({ active }) => active),
-    ...(first.concurrency !== undefined && { available: sum(views, availableIn) }),
-    current_count: sum(views, ({ current_count }) => current_count),
-    window_resets_at: latestReset(views),
-    waiting,
-    waiting_count: waiting,
-    ...(first.override && { override: renderOverride(first.override) }),
-    queues: views.map((view) => ({
-      queue: view.queue,
-      ...limitsOf(view),
-      active: view.active,
-      current_count: view.current_count,
-      waiting: view.waiting,
-    })),
-  };
-}
-
-function limitsOf({ concurrency, limit, period_ms, throttled }: RateLimitView) {
-  return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(limit !== undefined && { limit }),
-    ...(period_ms !== undefined && { period: formatDuration(period_ms) }),
-    ...(throttled && { throttled }),
-  };
-}
-
-function availableIn({ concurrency = 0, active }: RateLimitView): number {
-  return Math.max(0, concurrency - active);
-}
-
-function sum(views: readonly RateLimitView[], number: (view: RateLimitView) => number): number {
-  return views.reduce((total, view) => total + number(view), 0);
-}
-
-function latestReset(views: readonly RateLimitView[]): string | null {
-  const times = views.flatMap(({ window_resets_at }) => window_resets_at ?? []);
-  return times.length === 0 ? null : formatInstant(Math.max(...times));
-}
-
-function renderOverride({ concurrency, limit, period_ms, expires_at }: LimitOverride): Record<string, unknown> {
-  return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(limit !== undefined && { limit }),
-    ...(period_ms !== undefined && { period: formatDuration(period_ms) }),
-    ...(expires_at !== undefined && { expires_at: formatInstant(expires_at) }),
-  };
+  return byKey;
 }

@@ -48,6 +48,8 @@ export interface LimitOverride {
   concurrency?: number;
   limit?: number;
   period_ms?: number;
+  /** Beside a limit without a period: the period where a queue's key has none to keep. */
+  usual_period_ms?: number;
   /** Epoch ms; absent: until it is taken back. */
   expires_at?: number;
 }
@@ -220,7 +222,7 @@ export function overridden(limits: Limits, override: LimitOverride | undefined):
     const kind = limits.throttle && !limits.rate ? 'throttle' : 'rate';
     merged[kind] = {
       limit: override.limit,
-      period_ms: override.period_ms ?? limits[kind]?.period_ms ?? MAX_DURATION_MS,
+      period_ms: override.period_ms ?? limits[kind]?.period_ms ?? override.usual_period_ms ?? MAX_DURATION_MS,
     };
   }
   return merged;

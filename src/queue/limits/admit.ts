@@ -13,12 +13,14 @@
  * the price of rows, but never too few: whatever makes room, or takes away a job that stood ready, touches the key, and
  * touched keys are seen to at the end of each operation, in the same transaction.
  */
+import { holds } from '../../job/limits/overrides';
 import type { LimitPolicy } from '../../job/limits/policy';
 import { readLimitPolicy } from '../../job/limits/policy';
 import type { QueueState } from '../state';
 import { entersDueIndex } from '../storage/due-index';
 import { bodyOf, type JobRow } from '../storage/rows';
 import type { Limiter } from './limiter';
+import { forgetEnded } from './overrides';
 
 /** Where a waiting job stands: in the due index, or behind its key. */
 export type Place = Pick<JobRow, 'due_at' | 'waits_since'>;
@@ -64,7 +66,7 @@ export function learn(q: QueueState, policy: LimitPolicy, now: number): void {
     limiter.isChanged = true;
     q.limiters.touch(key);
   }
-  if (limiter.checkAt === null && !limiter.override) {
+  if (limiter.checkAt === null && !limiter.ownOverride) {
     limiter.setCheck(now + FORGET_AFTER_MS);
     q.wake(now + FORGET_AFTER_MS);
   }
@@ -155,19 +157,25 @@ function admit(q: QueueState, limiter: Limiter, now: number): void {
 
 /** When the key must be looked at although nothing happens: its window opens for those who wait, its override ends. */
 function planCheck(q: QueueState, limiter: Limiter, now: number): void {
-  let at = limiter.overrideAt(now)?.expires_at ?? Number.POSITIVE_INFINITY;
-  const opens = limiter.usage.opensAt(limiter.inForce(now));
-  if (opens !== undefined && opens > now && limiter.mayHaveWaiting && firstWaiting(q, limiter, 1).length > 0) {
-    at = Math.min(at, opens);
+  const { ownOverride } = limiter;
+  let at = (ownOverride && holds(ownOverride, now) && ownOverride.expires_at) || Number.POSITIVE_INFINITY;
+  const opens = limiter.usage.opensAt(limiter.inForce(now)) ?? now;
+  const ends = q.limiters.overrides.get(limiter.key)?.expires_at ?? now;
+  if ((opens > now || ends > now) && limiter.mayHaveWaiting && firstWaiting(q, limiter, 1).length > 0) {
+    if (opens > now) at = Math.min(at, opens);
+    if (ends > now) {
+      q.limiters.overrides.awaitEnd(limiter.key, ends);
+      q.wake(ends);
+    }
   }
   const isOver = limiter.checkAt === null || limiter.checkAt <= now;
   if (!Number.isFinite(at)) {
     if (!isOver) return;
-    if (!limiter.override && isForgettable(q, limiter, now)) {
+    if (!ownOverride && isForgettable(q, limiter, now)) {
       q.limiters.remove(limiter);
       return;
     }
-    limiter.setCheck(limiter.override ? null : now + FORGET_AFTER_MS);
+    limiter.setCheck(ownOverride ? null : now + FORGET_AFTER_MS);
   } else if (isOver || at < (limiter.checkAt as number)) {
     limiter.setCheck(at);
   }
@@ -200,11 +208,13 @@ export function seeToTouched(q: QueueState, now: number): void {
 /** Looks at the keys whose moment has come. */
 export function lookAtDueKeys(q: QueueState, now: number): void {
   if (now < q.limiters.nextCheck) return;
-  const keys = q.limiters.due(now, KEYS_PER_TURN);
-  for (const key of keys) {
-    const limiter = q.limiters.get(key);
-    if (limiter.override && !limiter.overrideAt(now)) {
-      limiter.override = undefined;
+  const ended = q.limiters.overrides.takeEnded(now, KEYS_PER_TURN);
+  forgetEnded(q, ended, now);
+  for (const key of new Set([...ended, ...q.limiters.due(now, KEYS_PER_TURN)])) {
+    const limiter = q.limiters.find(key);
+    if (!limiter) continue;
+    if (limiter.ownOverride && !holds(limiter.ownOverride, now)) {
+      limiter.ownOverride = undefined;
       limiter.isChanged = true;
     }
     admit(q, limiter, now);

@@ -30,7 +30,11 @@ export interface RateLimitView {
   window_resets_at?: number;
   /** Jobs that wait for room. */
   waiting: number;
+  /** Of the key's own rate or throttle, whatever stands in its place. */
+  own_period_ms?: number;
   override?: LimitOverride;
+  /** This queue alone has one, from an earlier version. */
+  has_own_override?: true;
 }
 
 export interface LimitsApi {
@@ -38,9 +42,6 @@ export interface LimitsApi {
   limitKeys(queue: string): Promise<string[]>;
   /** Those of these keys that are known here. */
   rateLimits(queue: string, keys: string[]): Promise<RateLimitView[]>;
-  /**
-   * Puts other limits in the place of a key's own, or takes them back (null).
-   * @returns null when the key is not known here; 400 for a limit whose period nobody said
-   */
-  overrideRateLimit(queue: string, key: string, override: LimitOverride | null): Promise<Outcome<RateLimitView | null>>;
+  /** Takes back an override that this queue alone has. Those of all queues come with their settings. */
+  removeOwnOverride(queue: string, key: string): Promise<Outcome<void>>;
 }

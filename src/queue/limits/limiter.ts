@@ -1,10 +1,13 @@
 /** One key in the memory of its queue: what it allows, what it used, and how many of its jobs stand ready to be claimed. */
+import { holds } from '../../job/limits/overrides';
 import { type LimitOverride, type Limits, overridden } from '../../job/limits/policy';
 import { type StoredUsage, Usage } from '../../job/limits/usage';
+import type { Overrides } from './overrides';
 
 /** What is stored of a key. */
 interface StoredKey extends StoredUsage {
   limits: Limits;
+  /** Written by earlier versions only. */
   override?: LimitOverride;
 }
 
@@ -16,7 +19,8 @@ const AHEAD = 200;
 
 export class Limiter {
   limits: Limits = {};
-  override: LimitOverride | undefined;
+  /** An override for this queue alone, as earlier versions kept it. It gives way to what is said for all queues. */
+  ownOverride: LimitOverride | undefined;
   readonly usage: Usage;
   /** When it is looked at, epoch ms, as it will be stored. */
   checkAt: number | null = null;
@@ -36,6 +40,7 @@ export class Limiter {
 
   constructor(
     readonly key: string,
+    private readonly overrides: Overrides,
     row?: { check_at: number | null; data: string },
   ) {
     let stored: Partial<StoredKey> = {};
@@ -45,7 +50,7 @@ export class Limiter {
       this.isStored = true;
     }
     this.limits = stored.limits ?? {};
-    this.override = stored.override;
+    this.ownOverride = stored.override;
     this.usage = new Usage(stored);
   }
 
@@ -53,7 +58,7 @@ export class Limiter {
   data(): string {
     const stored: StoredKey = {
       limits: this.limits,
-      ...(this.override && { override: this.override }),
+      ...(this.ownOverride && { override: this.ownOverride }),
       ...this.usage.stored(),
     };
     return JSON.stringify(stored);
@@ -61,8 +66,7 @@ export class Limiter {
 
   /** The override that holds at `now`. */
   overrideAt(now: number): LimitOverride | undefined {
-    const { override } = this;
-    return override && (override.expires_at === undefined || override.expires_at > now) ? override : undefined;
+    return [this.overrides.get(this.key), this.ownOverride].find((override) => override && holds(override, now));
   }
 
   /** The limits in force. */

@@ -4,6 +4,7 @@
  * is first used and never again.
  */
 import { Limiter } from './limiter';
+import { Overrides } from './overrides';
 
 /** Idle keys kept in memory. */
 const MAX_IDLE = 2_000;
@@ -15,30 +16,38 @@ export class Limiters {
   private readonly cache = new Map<string, Limiter>();
   private readonly changed = new Set<Limiter>();
   private readonly touched = new Set<string>();
-  /** No key has to be looked at before, epoch ms. */
-  nextCheck = Number.POSITIVE_INFINITY;
+  /** What operators say for keys in all queues. */
+  readonly overrides = new Overrides();
+  /** No row says that its key has to be looked at before, epoch ms. */
+  private nextRow = Number.POSITIVE_INFINITY;
 
   constructor(private readonly sql: SqlStorage) {}
 
+  /** No key has to be looked at before, epoch ms. */
+  get nextCheck(): number {
+    return Math.min(this.nextRow, this.overrides.nextEnd);
+  }
+
   /**
-   * Forgets what memory says.
+   * Forgets what memory says, but for what was said for all queues.
    * @param doubtful leases were lost, so nobody knows which keys have room: all that jobs wait for are looked at
    */
   load(doubtful: boolean): void {
     this.cache.clear();
     this.changed.clear();
     this.touched.clear();
+    this.overrides.load(this.sql);
     this.readNextCheck();
     if (!doubtful) return;
     const waited = 'SELECT DISTINCT limit_key AS key FROM jobs WHERE waits_since IS NOT NULL';
     for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
-    if (this.touched.size > 0) this.nextCheck = 0;
+    if (this.touched.size > 0) this.nextRow = 0;
   }
 
-  /** Reads when the first key must be looked at. */
+  /** Reads when the first row must be looked at. */
   readNextCheck(): void {
     const { at } = this.sql.exec<{ at: number | null }>('SELECT min(check_at) AS at FROM limit_keys').one();
-    this.nextCheck = at ?? Number.POSITIVE_INFINITY;
+    this.nextRow = at ?? Number.POSITIVE_INFINITY;
   }
 
   /** The key, if it is known. */
@@ -49,7 +58,7 @@ export class Limiters {
       .exec<{ check_at: number | null; data: string }>('SELECT check_at, data FROM limit_keys WHERE key = ?', key)
       .toArray()[0];
     if (!row) return undefined;
-    const limiter = new Limiter(key, row);
+    const limiter = new Limiter(key, this.overrides, row);
     this.cache.set(key, limiter);
     return limiter;
   }
@@ -58,15 +67,15 @@ export class Limiters {
   get(key: string): Limiter {
     let limiter = this.find(key);
     if (!limiter) {
-      limiter = new Limiter(key);
+      limiter = new Limiter(key, this.overrides);
       this.cache.set(key, limiter);
     }
     return limiter;
   }
 
-  /** Keys to look at by `now`, the earliest first. */
+  /** Keys whose rows are to be looked at by `now`, the earliest first. */
   due(now: number, limit: number): string[] {
-    if (now < this.nextCheck) return [];
+    if (now < this.nextRow) return [];
     return this.sql
       .exec<{ key: string }>(
         'SELECT key FROM limit_keys WHERE check_at <= ? ORDER BY check_at LIMIT ?',
@@ -102,7 +111,7 @@ export class Limiters {
   save(limiter: Limiter): void {
     if (!limiter.isChanged && limiter.isStored) return;
     this.changed.add(limiter);
-    if (limiter.checkAt !== null) this.nextCheck = Math.min(this.nextCheck, limiter.checkAt);
+    if (limiter.checkAt !== null) this.nextRow = Math.min(this.nextRow, limiter.checkAt);
   }
 
   /** Forgets a key. One row written if it was stored. */

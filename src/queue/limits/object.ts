@@ -1,9 +1,8 @@
 /** The queue object's methods about limits. */
 import type { Outcome } from '../../job/errors';
-import type { LimitOverride } from '../../job/limits/policy';
 import { OperationsObject } from '../operations/object';
 import type { LimitsApi, RateLimitView } from './api';
-import { limitKeys, overrideRateLimit, rateLimits } from './report';
+import { limitKeys, rateLimits, removeOwnOverride } from './report';
 
 export abstract class LimitsObject extends OperationsObject implements LimitsApi {
   async limitKeys(_queue: string): Promise<string[]> {
@@ -16,12 +15,7 @@ export abstract class LimitsObject extends OperationsObject implements LimitsApi
     return q ? rateLimits(q, keys, Date.now()) : [];
   }
 
-  async overrideRateLimit(
-    _queue: string,
-    key: string,
-    override: LimitOverride | null,
-  ): Promise<Outcome<RateLimitView | null>> {
-    const written = this.writeIfExists((q, now) => overrideRateLimit(q, key, override, now));
-    return written ?? { ok: true, value: null };
+  async removeOwnOverride(_queue: string, key: string): Promise<Outcome<void>> {
+    return this.writeIfExists((q, now) => removeOwnOverride(q, key, now)) ?? { ok: true, value: undefined };
   }
 }

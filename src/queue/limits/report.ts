@@ -1,6 +1,4 @@
-/** What operators and producers see of a key, and the limits that operators put in the place of its own. */
-import { invalidRequest } from '../../job/errors';
-import type { LimitOverride } from '../../job/limits/policy';
+/** What operators and producers see of a key. */
 import type { QueueState } from '../state';
 import { FORGET_AFTER_MS, runningOf } from './admit';
 import type { LimitStanding, RateLimitView } from './api';
@@ -29,6 +27,7 @@ function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
   const running = runningOf(q, key);
   const resetsAt = usage.resetsAt({ ...(rate && { rate }), ...(throttle && { throttle }) }, now);
   const override = limiter.overrideAt(now);
+  const ownPeriod = (limiter.limits.rate ?? limiter.limits.throttle)?.period_ms;
   const { n } = q.sql
     .exec<{ n: number }>('SELECT count(*) AS n FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL', key)
     .one();
@@ -42,7 +41,9 @@ function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
     current_count: usage.startsIn(quota, now),
     ...(resetsAt !== undefined && { window_resets_at: resetsAt }),
     waiting: n + limiter.readyWithoutRoom(running, now),
+    ...(ownPeriod !== undefined && { own_period_ms: ownPeriod }),
     ...(override && { override }),
+    ...(limiter.ownOverride && { has_own_override: true as const }),
   };
 }
 
@@ -59,26 +60,13 @@ export function standingOf(q: QueueState, key: string, now: number): LimitStandi
   };
 }
 
-/**
- * Puts other limits in the place of a key's own, or takes them back.
- * @throws {ApiError} 400 when neither the override nor the key says over which period the starts count
- */
-export function overrideRateLimit(
-  q: QueueState,
-  key: string,
-  override: LimitOverride | null,
-  now: number,
-): RateLimitView | null {
-  const limiter = key === '' ? undefined : q.limiters.find(key);
-  if (!limiter) return null;
-  const { rate, throttle } = limiter.limits;
-  if (override?.limit && override.period_ms === undefined && !rate && !throttle) {
-    throw invalidRequest('period', `period is required: the key ${key} has no rate whose period could be kept.`);
-  }
-  limiter.override = override ?? undefined;
+/** Takes back an override that this queue alone has, from an earlier version. */
+export function removeOwnOverride(q: QueueState, key: string, now: number): void {
+  const limiter = q.limiters.find(key);
+  if (!limiter?.ownOverride) return;
+  limiter.ownOverride = undefined;
   limiter.isChanged = true;
-  if (!override && limiter.checkAt === null) limiter.setCheck(now + FORGET_AFTER_MS);
+  if (limiter.checkAt === null) limiter.setCheck(now + FORGET_AFTER_MS);
   q.limiters.save(limiter);
   q.limiters.touch(key);
-  return view(q, limiter, now);
 }

@@ -2,6 +2,7 @@
 import { conflict } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
 import type { QueueConfig, QueueStatus } from '../api';
+import { overridesChanged } from '../limits/overrides';
 import { forgetQueueStarts } from '../limits/queue-limit';
 import { DEFAULTS, type QueueState } from '../state';
 import { writeMeta } from '../storage/schema';
@@ -48,8 +49,11 @@ export function configure(q: QueueState, change: SettingsChange): QueueConfig {
 /** Takes over what the deployment says for all queues, unless it is known already. One row written. */
 export function takeDefaults(q: QueueState, defaults: QueueDefaults): void {
   if (q.defaults && q.defaults.version >= defaults.version) return;
+  const before = q.defaults;
   writeMeta(q.sql, 'defaults', defaults);
-  settle(q, q.own, defaults);
+  if (JSON.stringify(before?.config ?? {}) === JSON.stringify(defaults.config)) q.setSettings(q.own, defaults);
+  else settle(q, q.own, defaults);
+  overridesChanged(q, before?.overrides);
 }
 
 function settle(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefined): void {
