@@ -38,7 +38,7 @@ export interface RateLimitInQueue extends LimitsInForce {
   waiting: number;
 }
 
-/** A key, summed up over all queues that know it. Times are RFC 3339. */
+/** A key, summed up over all queues that know it; none know one that has only an override. Times are RFC 3339. */
 export interface RateLimitStatus extends LimitsInForce {
   key: string;
   /** Attempts that run. */
@@ -62,19 +62,20 @@ export class RateLimits {
     this.#requests = requests;
   }
 
-  /** Every key that is known: from its first job until a day after its last use. */
+  /** Every key that is known: from its first job until a day after its last use, and while it has an override. */
   async *list(options: ListOptions = {}): AsyncGenerator<RateLimitStatus> {
     yield* byOffset<RateLimitStatus>(this.#requests.safely, { path: '/rate-limits', member: 'items' }, options);
   }
 
-  /** Reads a key. @throws {NotFoundError} when no job has counted under it lately */
+  /** Reads a key. @throws {NotFoundError} when no job has counted under it lately and it has no override */
   async get(key: string): Promise<RateLimitStatus> {
     return statusOf(await this.#requests.safely('GET', pathOf(key)));
   }
 
   /**
-   * Lets other limits hold for a key, at once and in every queue that knows it.
-   * @throws {NotFoundError} {@link InvalidJobError}
+   * Lets other limits hold for a key, at once and in every queue, also in those that meet the key later.
+   * @throws {InvalidJobError} a member is malformed, or `period` is missing and no queue has one to keep
+   * @throws {ConflictError} too many keys have an override
    * @example
    * await tocsin.rateLimits.override('stripe', { concurrency: 0, expiresAt: '+PT15M' });
    */

@@ -409,11 +409,11 @@ describe('an override of a queue alone, from an earlier version', () => {
 
   it('gives way to one for all queues, and does not come back after it', async () => {
     const queue = await earlier();
-    await put({ concurrency: 4 });
+    await put({ concurrency: 4, expires_at: '+PT1M' });
     expect(await queue.fetch()).toHaveLength(4);
     await queue.evict();
     expect(await okApi('GET', path())).toMatchObject({ concurrency: 4 });
-    await remove();
+    at(60_000);
     await queue.evict();
     expect(await okApi('GET', path())).toMatchObject({ concurrency: 1 });
   });
