@@ -186,7 +186,7 @@ describe('the end of an override', () => {
     expect(await remove()).toBe(404);
     expect(((await okApi('GET', '/ojs/v1/rate-limits')).items as Json[]).map(({ key }) => key)).toEqual(['longer']);
     await put({ concurrency: 0 }, 'next');
-    const kept = async (object: Stub, column: string) =>
+    const kept = async (object: Parameters<typeof runInDurableObject>[0], column: string) =>
       runInDurableObject(object, (_, { storage }) => storage.sql.exec(column).one().data as string);
     const inDirectory = await kept(directory(), 'SELECT limit_overrides AS data FROM queue_defaults');
     const inQueue = await kept(queue.stub, "SELECT value AS data FROM meta WHERE key = 'defaults'");
