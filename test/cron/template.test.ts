@@ -297,3 +297,28 @@ describe('a template', () => {
     expect(await ticksOf('a')).toEqual([minute(2)]);
   });
 });
+
+describe('times of the job', () => {
+  const flat = { name: 'a', expression: '@daily', type: 'x' };
+  const template = { name: 'a', expression: '@daily', job_template: { type: 'x' } };
+
+  it.each(['delay_until', 'scheduled_at', 'expires_at'])(
+    '%s beside the members of an entry is refused',
+    async (name) => {
+      for (const [body, place] of [
+        [flat, `options.${name}`],
+        [template, `job_template.options.${name}`],
+      ] as const) {
+        const answer = await call('POST', CRON, { ...body, [name]: '+PT10S' });
+        expect([answer.status, answer.body.error?.details?.field]).toEqual([400, name]);
+        expect(answer.body.error?.message).toContain(`is ${place}.`);
+      }
+      await ok(201, 'POST', CRON, { ...flat, [name]: null, options: { [name]: '+PT10S' } });
+      expect((await call('PATCH', `${CRON}/a`, { [name]: '+PT10S' })).body.error?.details?.field).toBe(name);
+      const group = await call('PUT', `${CRON.replace('/cron', '/cron-groups')}/g`, {
+        entries: [{ ...flat, [name]: '5m' }],
+      });
+      expect(group.body.error?.details?.field).toBe(`entries[0].${name}`);
+    },
+  );
+});

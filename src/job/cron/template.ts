@@ -2,7 +2,7 @@
 import { optional, readDuration, readMilliseconds, readObject } from '../envelope/fields';
 import { ApiError, invalidRequest } from '../errors';
 
-/** Members of a job that may stand beside those of the entry. Times are not among them: they belong into `options`. */
+/** Members of a job that may stand beside those of the entry. */
 const FLAT_OPTIONS = [
   'queue',
   'priority',
@@ -17,10 +17,14 @@ const FLAT_OPTIONS = [
   'meta',
 ] as const;
 
+/** Times of each fire's job. Beside those of the entry, which say when it fires, they would be taken for these. */
+const OPTIONS_ONLY = ['delay_until', 'scheduled_at', 'expires_at'] as const;
+
 /**
  * Reads a template without judging the job in it.
  * @param before the template to change: what is named changes, `null` takes it away
  * @param prefix path of the entry, with a dot at its end, or empty
+ * @throws {ApiError} 400 for an `id`, and for times that stand beside the members of the entry
  * @returns the template, the path under which its members stand in the request, and the options that stand beside them
  */
 export function readTemplate(
@@ -33,6 +37,12 @@ export function readTemplate(
   const source = given ?? input;
   if (given && (given.id ?? null) !== null) {
     throw invalidRequest(`${path}.id`, `${path}.id cannot be chosen: each fire makes a job of its own.`);
+  }
+  const misplaced = OPTIONS_ONLY.find((name) => (input[name] ?? null) !== null);
+  if (misplaced !== undefined) {
+    const field = prefix + misplaced;
+    const place = `${path === '' ? '' : `${path}.`}options.${misplaced}`;
+    throw invalidRequest(field, `${field} is not a member of an entry; for the job of each fire it is ${place}.`);
   }
   const names = given ? Object.keys(given) : ['type', 'args', 'schema', 'version'];
   const template: Record<string, unknown> = { ...before };
