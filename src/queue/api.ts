@@ -187,6 +187,13 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   knownFingerprints(queue: string, fingerprints: string[]): Promise<string[]>;
   /** Holds this queue's share of a batch over several queues, see `jobs/batch.ts`. */
   prepareBatch(queue: string, batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
+  /** The same unless the queue does not exist: null when it would be created and hold them. */
+  prepareBatchIfExists(
+    queue: string,
+    batch: string,
+    coordinator: string,
+    jobs: NewJob[],
+  ): Promise<Outcome<EnqueueReceipt | null>>;
   /**
    * Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. With an answer to
    * remember: an earlier answer under the same key, when there is one; the batch is then given up.
@@ -201,6 +208,8 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   abortBatch(queue: string, batch: string): Promise<Outcome<void>>;
   /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */
   batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>>;
+  /** The same, asked by who drives the batch and will not have it decided any more: a queue is not created for it. */
+  giveUpBatch(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>>;
   /** These queues have committed: the coordinator need not tell them. */
   confirmBatch(queue: string, batch: string, queues: string[]): Promise<Outcome<void>>;
   get(queue: string, id: string): Promise<Outcome<JobView>>;

@@ -5,7 +5,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { type Config, type Env, readConfig } from '../config';
-import { notFound, type Outcome, outcomeOf } from '../job/errors';
+import { type ErrorData, notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
 import { directoryObject } from '../routing/objects';
@@ -13,7 +13,7 @@ import { enqueueEntries } from '../routing/unique';
 import type { WorkflowApi } from '../workflow/api';
 import type { EnqueuedJob, QueueApi } from './api';
 import { QueueEngine } from './engine';
-import { checkForNewQueue, type NewQueueLayers } from './jobs/enqueue';
+import { type NewQueueLayers, refuseForNewQueue } from './jobs/enqueue';
 import { ENDED_JOBS_HINT } from './jobs/find';
 import { refuseLocked } from './jobs/lock';
 import type { QueueState } from './state';
@@ -122,8 +122,19 @@ export abstract class QueueHost extends DurableObject<Env> {
   ): Promise<(Outcome<never> & { ok: false }) | undefined> {
     if (this.engine) return undefined;
     const lower = await this.lowerLayers();
-    const checked = outcomeOf(() => checkForNewQueue(queue, jobs, lower));
+    const checked = outcomeOf(() => refuseForNewQueue(queue, jobs, lower, Date.now()));
     return checked.ok ? undefined : checked;
+  }
+
+  /** Neither is it by jobs that stand each for itself, when each of them is refused: why, of each. */
+  protected async refusals(queue: string, jobs: readonly NewJob[]): Promise<{ ok: false; error: ErrorData }[]> {
+    if (this.engine) return [];
+    const lower = await this.lowerLayers();
+    const refused = jobs.flatMap((job) => {
+      const checked = outcomeOf(() => refuseForNewQueue(queue, [job], lower, Date.now()));
+      return checked.ok ? [] : [checked];
+    });
+    return refused.length === jobs.length ? refused : [];
   }
 
   /** What holds in a queue that says nothing itself. */

@@ -100,6 +100,17 @@ export class QueueObject extends WorkersObject implements QueueApi {
     return refused ?? this.write(queue, (q, now) => prepareBatch(q, batch, coordinator, jobs, now));
   }
 
+  async prepareBatchIfExists(
+    queue: string,
+    batch: string,
+    coordinator: string,
+    jobs: NewJob[],
+  ): Promise<Outcome<EnqueueReceipt | null>> {
+    const refused = await this.refusal(queue, jobs);
+    const held = refused ?? this.writeIfExists((q, now) => prepareBatch(q, batch, coordinator, jobs, now));
+    return held ?? { ok: true, value: null };
+  }
+
   async decideBatch(
     queue: string,
     batch: string,
@@ -113,8 +124,14 @@ export class QueueObject extends WorkersObject implements QueueApi {
     return this.write(queue, (q, now) => commitBatch(q, batch, now));
   }
 
-  async abortBatch(queue: string, batch: string): Promise<Outcome<void>> {
-    return this.write(queue, (q, now) => abortBatch(q, batch, now));
+  async abortBatch(_queue: string, batch: string): Promise<Outcome<void>> {
+    await this.opened();
+    return this.writeIfExists((q, now) => abortBatch(q, batch, now)) ?? { ok: true, value: undefined };
+  }
+
+  async giveUpBatch(_queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>> {
+    await this.opened();
+    return this.writeIfExists((q, now) => decisionOf(q, batch, now)) ?? { ok: true, value: 'aborted' };
   }
 
   async batchDecision(queue: string, batch: string): Promise<Outcome<'committed' | 'aborted'>> {

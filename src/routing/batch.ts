@@ -124,9 +124,7 @@ async function enqueueAtomically(
   const giveUp = () => giveUpBatch(env, batch, coordinator, others);
   let receipts: Outcome<EnqueueReceipt>[];
   try {
-    receipts = await inParallel(groups, ({ queue, jobs }) =>
-      queueObject(env, queue).prepareBatch(queue, batch, coordinator, jobs),
-    );
+    receipts = await prepareGroups(env, groups, batch, coordinator);
   } catch (error) {
     await giveUp();
     throw error;
@@ -156,7 +154,31 @@ async function enqueueAtomically(
   return views;
 }
 
-/** Gives a batch up that may have been prepared. */
+/**
+ * Has every queue hold its share. A queue that does not exist only looks at it, and is created when no other has refused
+ * its own; if one refuses then, which takes somebody who was faster, an empty queue may be left.
+ * @returns the receipt of each group; when one has refused, those of queues that do not exist are empty
+ */
+async function prepareGroups(
+  env: Env,
+  groups: readonly BatchGroup[],
+  batch: string,
+  coordinator: string,
+): Promise<Outcome<EnqueueReceipt>[]> {
+  const held = await inParallel(groups, ({ queue, jobs }) =>
+    queueObject(env, queue).prepareBatchIfExists(queue, batch, coordinator, jobs),
+  );
+  const refused = held.some(({ ok }) => !ok);
+  return inParallel([...held.entries()], async ([at, receipt]) => {
+    if (!receipt.ok) return receipt;
+    if (receipt.value !== null) return { ok: true as const, value: receipt.value };
+    if (refused) return { ok: true as const, value: { jobs: [] } };
+    const { queue, jobs } = groups[at] as BatchGroup;
+    return queueObject(env, queue).prepareBatch(queue, batch, coordinator, jobs);
+  });
+}
+
+/** Gives a batch up that may have been prepared. Creates no queue. */
 export async function giveUpBatch(
   env: Env,
   batch: string,
@@ -164,7 +186,7 @@ export async function giveUpBatch(
   others: readonly string[],
 ): Promise<void> {
   // The coordinator first: once it has given up, no queue can be told to commit. What cannot be told asks later.
-  await queueObject(env, coordinator).batchDecision(coordinator, batch);
+  await queueObject(env, coordinator).giveUpBatch(coordinator, batch);
   await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(queue, batch)));
 }
 

@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../src/job/errors';
 import { enqueueAcross } from '../../src/routing/batch';
+import { knownQueues } from '../../src/routing/objects';
 import { until } from '../support/http';
 import { type JobChange, newJob, refusal, setTime, T0, TestQueue } from './support';
 
@@ -242,6 +243,7 @@ describe('enqueueing across queues', () => {
   it.each([0, 1])('leaves nothing anywhere when queue %i refuses', async (at) => {
     const id = uuidv7();
     const queues = [new TestQueue(), new TestQueue()] as const;
+    for (const { api, name } of queues) unwrap(await api.resume(name));
     await queues[at]?.add({ id });
     const groups = queues.map((queue, n) => group(queue, n === at ? [{}, { id }] : [{}, {}], 2 * n));
     const error = refusal(await enqueueAcross(env, groups));
@@ -251,5 +253,33 @@ describe('enqueueing across queues', () => {
       expect(await queue.rows('SELECT key FROM jobs')).toHaveLength(n === at ? 1 : 0);
       expect(await queue.listAll()).toHaveLength(n === at ? 1 : 0);
     }
+  });
+
+  const unique = {
+    fingerprint: 'f',
+    states: ['available' as const],
+    on_conflict: 'reject' as const,
+    scope: 'queue' as const,
+  };
+  it.each<[string, JobChange[], boolean]>([
+    ['that exists', [{ retry: { backoff_coefficient: 0 } }], true],
+    ['that is new as well', [{ retry: { backoff_coefficient: 0 } }], false],
+    ['that is new and was given duplicates', [{ unique }, { unique }], false],
+  ])('creates no queue when one refuses %s', async (_, wrong, exists) => {
+    const queues = [new TestQueue(), new TestQueue(), new TestQueue()] as const;
+    const culprit = queues[1];
+    if (exists) unwrap(await culprit.api.resume(culprit.name));
+    const known = async () => {
+      const names = await knownQueues(env);
+      return queues.filter(({ name }) => names.includes(name));
+    };
+    const before = await known();
+    const groups = queues.map((queue, n) => group(queue, queue === culprit ? wrong : [{}], 2 * n));
+    expect(refusal(await enqueueAcross(env, groups))).toMatchObject({ status: expect.any(Number) });
+    expect(await known()).toEqual(before);
+    // What was refused stands in nobody's way.
+    const good = queues.map((queue, n) => group(queue, [{}], n));
+    expect(unwrap(await enqueueAcross(env, good))).toHaveLength(3);
+    for (const queue of queues) expect(await queue.counts()).toEqual({ available: 1 });
   });
 });

@@ -24,8 +24,13 @@ export interface Arrival {
   bytes: number;
 }
 
+/** What is known of a queue's room. */
+export interface Room extends Pick<QueueState, 'name' | 'settings'> {
+  depth: Pick<QueueState['depth'], 'jobs' | 'bytes'>;
+}
+
 /** Has the queue a bound? */
-export function isBounded({ settings }: QueueState): boolean {
+export function isBounded({ settings }: Pick<Room, 'settings'>): boolean {
   return settings.max_depth !== undefined || settings.max_bytes !== undefined;
 }
 
@@ -46,7 +51,7 @@ export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
  * The same for a share of a batch over several queues: checked when it is prepared, while nothing is discarded for a batch
  * that may come to nothing. @throws {ApiError} 429 `QUEUE_FULL`
  */
-export function checkRoom(q: QueueState, arrival: Arrival): void {
+export function checkRoom(q: Room, arrival: Arrival): void {
   const surplus = surplusOf(q, arrival);
   const fits = surplus.jobs <= 0 && surplus.bytes <= 0;
   if (!fits && (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival))) throw queueFull(q, surplus);
@@ -77,7 +82,7 @@ function fillOf(q: QueueState): QueuePressure | undefined {
 }
 
 /** By how much the arrivals would exceed the bounds; nothing above 0: they fit. */
-function surplusOf(q: QueueState, { jobs, bytes }: Arrival): Arrival {
+function surplusOf(q: Room, { jobs, bytes }: Arrival): Arrival {
   const { max_depth, max_bytes } = q.settings;
   return {
     jobs: max_depth === undefined ? 0 : q.depth.jobs() + jobs - max_depth,
@@ -85,12 +90,12 @@ function surplusOf(q: QueueState, { jobs, bytes }: Arrival): Arrival {
   };
 }
 
-function exceedsAlone({ settings }: QueueState, { jobs, bytes }: Arrival): boolean {
+function exceedsAlone({ settings }: Room, { jobs, bytes }: Arrival): boolean {
   return jobs > (settings.max_depth ?? jobs) || bytes > (settings.max_bytes ?? bytes);
 }
 
 /** @param surplus what is too much */
-function queueFull(q: QueueState, surplus: Arrival): ApiError {
+function queueFull(q: Room, surplus: Arrival): ApiError {
   const { max_depth, max_bytes } = q.settings;
   const depth = q.depth.jobs();
   const reached = surplus.jobs > 0 ? { depth, bound: max_depth } : { depth: q.depth.bytes(), bound: max_bytes };

@@ -12,7 +12,7 @@ import { bytesOf } from '../storage/depth';
 import { type JobRow, recordOf, STATE } from '../storage/rows';
 import { remember } from '../unique/keys';
 import { cancelKey, existingJob, type Placement, UniquePlanner } from '../unique/rivals';
-import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
+import { type Arrival, checkRoom, isBounded, makeRoom, pressureOf } from './backpressure';
 import { find, viewOf } from './find';
 import { checkType, refuseNewcomers } from './intake';
 
@@ -63,6 +63,19 @@ export function checkForNewQueue(
 }
 
 /**
+ * Would a queue take all these jobs that does not exist yet? As {@link enqueue}, as far as it can be told.
+ * @throws {ApiError} as {@link checkForNewQueue}; 409 for duplicates among them, 429 when they are too many
+ */
+export function refuseForNewQueue(name: string, jobs: readonly NewJob[], layers: NewQueueLayers, now: number): void {
+  checkForNewQueue(name, jobs, layers);
+  const plan = planned(new UniquePlanner(undefined, now), jobs);
+  const { settings } = layers;
+  if (isBounded({ settings })) checkRoom({ name, settings, depth: EMPTY }, arrivalOf(plan));
+}
+
+const EMPTY = { jobs: () => 0, bytes: () => 0 };
+
+/**
  * Checks the jobs' own retry policies over the layers below them.
  * @throws {ApiError} 422, with `details.index` when there are several jobs
  */
@@ -109,7 +122,10 @@ export interface Plan {
  */
 export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): Plan {
   checkJobs(q, jobs, now);
-  const planner = new UniquePlanner(q, now);
+  return planned(new UniquePlanner(q, now), jobs);
+}
+
+function planned(planner: UniquePlanner, jobs: readonly NewJob[]): Plan {
   const placements: Placement[] = [];
   forEachNumbered(jobs, (job) => placements.push(planner.place(job)));
   return { placements, tidy: () => planner.tidy() };

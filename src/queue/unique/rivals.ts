@@ -63,12 +63,12 @@ function completedJob(q: QueueState, key: number): ArchivedJob | undefined {
 }
 
 /** Does this one stand in the way of a newcomer with these criteria? `undecided`: it may, once its batch is decided. */
-function standing(q: QueueState, rival: Rival, criteria: Criteria, now: number): boolean | 'undecided' {
+function standing(q: QueueState | undefined, rival: Rival, criteria: Criteria, now: number): boolean | 'undecided' {
   if ('index' in rival) return blocks(criteria, { state: rival.state, createdAt: now }, now);
   const { state, row } = rival;
   if (state === 'held') return mayBlock(criteria) && 'undecided';
   if (!criteria.states.includes(state)) return false;
-  const createdAt = row?.created_at ?? completedJob(q, rival.key)?.at[0];
+  const createdAt = row?.created_at ?? (q && completedJob(q, rival.key)?.at[0]);
   // A row that outlived its job says nothing.
   return createdAt !== undefined && blocks(criteria, { state, createdAt }, now);
 }
@@ -111,8 +111,9 @@ export class UniquePlanner {
   private readonly outdated: { fingerprint: string; key: number }[] = [];
   private placed = 0;
 
+  /** @param q absent: a queue that has no jobs yet, so that only earlier entries stand in the way */
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueState | undefined,
     private readonly now: number,
   ) {}
 
@@ -141,13 +142,13 @@ export class UniquePlanner {
 
   /** Deletes the rows that can no longer decide anything; call when new ones have been written. */
   tidy(): void {
-    for (const { fingerprint, key } of this.outdated) forgetKey(this.q.sql, fingerprint, key);
+    for (const { fingerprint, key } of this.outdated) if (this.q) forgetKey(this.q.sql, fingerprint, key);
   }
 
   private rivalsOf(fingerprint: string): Rival[] {
     let rivals = this.rivals.get(fingerprint);
     if (!rivals) {
-      const stored = storedRivals(this.q, fingerprint, this.now);
+      const stored = this.q ? storedRivals(this.q, fingerprint, this.now) : [];
       const ended = new Set<string>();
       rivals = stored.filter((rival, place) => {
         // Of those that ended the same way, the newest stands in the way the longest.
@@ -164,13 +165,13 @@ export class UniquePlanner {
   private bodyOf(rival: Rival): string | undefined {
     if ('index' in rival) return rival.job.body;
     if (rival.row) return rival.row.body;
-    const archived = completedJob(this.q, rival.key);
+    const archived = this.q && completedJob(this.q, rival.key);
     return archived && JSON.stringify(archived.b);
   }
 
   private refusal(rival: Rival): ApiError {
     if ('index' in rival) return duplicateOfEntry(rival.index, rival.state);
-    const record = viewOfStored(this.q, rival.key, this.now)?.record;
+    const record = this.q && viewOfStored(this.q, rival.key, this.now)?.record;
     return duplicate(record?.id ?? '', record?.state ?? rival.state);
   }
 }
