@@ -29,19 +29,22 @@ export interface BulkResult {
   /** Jobs that were so already, or in a state that is left alone. */
   skipped: number;
   failed: number;
-  /** By ids: one for each, in order. By query: the first 100 that failed. */
+  /**
+   * By ids, and all or none: one for each. By query: the first 1000 jobs, of each queue in the order in which they were
+   * handled, and after these the first 100 that failed.
+   */
   items: BulkItem[];
 }
 
-/** How an operation by query is done. */
+/** How an operation is told from others. */
 export interface BulkOptions {
   /** 1 … 256 characters. The same operation under the same key is begun once, so that it is repeated without an answer. */
   idempotencyKey?: string;
 }
 
-/** How an operation by ids is done. */
-export interface BulkIdsOptions extends BulkOptions {
-  /** All of them or, when one cannot be, none. */
+/** How an operation is done. */
+export interface BulkActOptions extends BulkOptions {
+  /** All jobs or, when one cannot be, none. By query at most 1000 may match. */
   atomic?: boolean;
 }
 
@@ -63,9 +66,7 @@ export class Bulk {
    * @example
    * const { succeeded } = await tocsin.bulk.cancel({ queue: 'mail', where: { 'args.0.campaign': 'spring' } });
    */
-  async cancel(jobs: readonly string[], options?: BulkIdsOptions): Promise<BulkResult>;
-  async cancel(jobs: BulkQuery, options?: BulkOptions): Promise<BulkResult>;
-  async cancel(jobs: readonly string[] | BulkQuery, options: BulkIdsOptions = {}): Promise<BulkResult> {
+  async cancel(jobs: readonly string[] | BulkQuery, options: BulkActOptions = {}): Promise<BulkResult> {
     return await this.#act('cancel', 'cancelled', jobs, options);
   }
 
@@ -76,9 +77,7 @@ export class Bulk {
    * @example
    * await tocsin.bulk.retry({ state: 'discarded', errorType: 'SmtpError', endedAfter: yesterday });
    */
-  async retry(jobs: readonly string[], options?: BulkIdsOptions): Promise<BulkResult>;
-  async retry(jobs: BulkQuery, options?: BulkOptions): Promise<BulkResult>;
-  async retry(jobs: readonly string[] | BulkQuery, options: BulkIdsOptions = {}): Promise<BulkResult> {
+  async retry(jobs: readonly string[] | BulkQuery, options: BulkActOptions = {}): Promise<BulkResult> {
     return await this.#act('retry', 'retried', jobs, options);
   }
 
@@ -90,9 +89,7 @@ export class Bulk {
    * const { items } = await tocsin.bulk.delete([first.id, second.id]);
    * console.log(items.filter((item) => item.status === 'failed'));
    */
-  async delete(jobs: readonly string[], options?: BulkIdsOptions): Promise<BulkResult>;
-  async delete(jobs: BulkQuery, options?: BulkOptions): Promise<BulkResult>;
-  async delete(jobs: readonly string[] | BulkQuery, options: BulkIdsOptions = {}): Promise<BulkResult> {
+  async delete(jobs: readonly string[] | BulkQuery, options: BulkActOptions = {}): Promise<BulkResult> {
     return await this.#act('delete', 'deleted', jobs, options);
   }
 
@@ -128,7 +125,7 @@ export class Bulk {
     action: string,
     counter: 'cancelled' | 'retried' | 'deleted',
     jobs: readonly string[] | BulkQuery,
-    { atomic = false, idempotencyKey }: BulkIdsOptions,
+    { atomic = false, idempotencyKey }: BulkActOptions,
   ): Promise<BulkResult> {
     if (isIds(jobs) && jobs.length === 0) {
       return { completed: true, matched: 0, succeeded: 0, skipped: 0, failed: 0, items: [] };
@@ -136,15 +133,16 @@ export class Bulk {
     const path = `/jobs/bulk/${action}`;
     const send = idempotencyKey === undefined ? this.#requests.once : this.#requests.safely;
     const options: SendOptions = { headers: keyHeader(idempotencyKey), answers: [422] };
+    const atomicity = atomic && { atomicity: 'atomic' };
     const answer = isIds(jobs)
-      ? await send('POST', path, jsonOf({ job_ids: jobs, ...(atomic && { atomicity: 'atomic' }) }, 'The list'), options)
-      : await send('POST', `${path}?${waitParameter(this.#requests)}`, jsonOf({ filter: filterOf(jobs) }), options);
-    const items = listOf<BulkItem>(answer, 'items', 'the outcome').map(({ job_id, status, reason }) => ({
-      job_id,
-      status,
-      ...(reason !== undefined && { reason }),
-    }));
-    return resultOf(answer, 'total_matched', counter, items);
+      ? await send('POST', path, jsonOf({ job_ids: jobs, ...atomicity }, 'The list'), options)
+      : await send(
+          'POST',
+          `${path}?${waitParameter(this.#requests)}`,
+          jsonOf({ filter: filterOf(jobs), ...atomicity }),
+          options,
+        );
+    return resultOf(answer, 'total_matched', counter, itemsOf(answer));
   }
 }
 
@@ -157,8 +155,17 @@ export function waitParameter({ patienceMs }: Pick<Requests, 'patienceMs'>): str
   return `wait=${Math.max(0, Math.min(MAX_WAIT_S, Math.floor(patienceMs / 1000)))}`;
 }
 
+function itemsOf(answer: unknown): BulkItem[] {
+  return listOf<BulkItem>(answer, 'items', 'the outcome').map(({ job_id, status, reason }) => ({
+    job_id,
+    status,
+    ...(reason !== undefined && { reason }),
+  }));
+}
+
 /** The summary of an operation by query. @throws {UnavailableError} */
 export function summaryOf(answer: unknown): BulkResult {
+  if (member(answer, 'items') !== undefined) return resultOf(answer, 'matched', 'succeeded', itemsOf(answer));
   const errors = listOf<{ job_id: string; error: string }>(answer, 'errors', 'the operation');
   const items = errors.map(({ job_id, error }): BulkItem => ({ job_id, status: 'failed', reason: error }));
   return resultOf(answer, 'matched', 'succeeded', items);

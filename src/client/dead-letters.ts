@@ -1,7 +1,8 @@
 /** Discarded jobs that wait for a human, through the client: look, give another life, remove. */
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
 import { jobOf, shaped } from './answers';
-import { type BulkResult, summaryOf, waitParameter } from './bulk';
+import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
+import { keyHeader } from './enqueue';
 import { jsonOf, type Moment, momentText } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import { type BulkQuery, filterOf } from './queries';
@@ -111,38 +112,43 @@ export class DeadLetters {
   }
 
   /**
-   * Gives many another life. What takes longer goes on by itself: {@link Bulk.wait}. Not repeated when there was no answer.
+   * Gives many another life. What takes longer goes on by itself: {@link Bulk.wait}. Not repeated when there was no answer,
+   * unless it has an idempotency key.
    * @throws {InvalidJobError} when the query has no condition, or one nobody knows; then nothing was done
    * @example
    * const begun = await tocsin.deadLetters.retryMany({ queue: 'mail', errorType: 'smtp.timeout' });
    * const { succeeded } = await tocsin.bulk.wait(begun);
    */
-  async retryMany(which: DeadLetterSelection): Promise<BulkResult> {
-    return await this.#many('POST', '/dead-letter/retry', which);
+  async retryMany(which: DeadLetterSelection, options: BulkOptions = {}): Promise<BulkResult> {
+    return await this.#many('POST', '/dead-letter/retry', which, options);
   }
 
   /** Removes many for good. Needs `admin:purge`. Otherwise as {@link DeadLetters.retryMany}. */
-  async deleteMany(which: DeadLetterSelection): Promise<BulkResult> {
-    return await this.#many('DELETE', '/dead-letter', which);
+  async deleteMany(which: DeadLetterSelection, options: BulkOptions = {}): Promise<BulkResult> {
+    return await this.#many('DELETE', '/dead-letter', which, options);
   }
 
   /**
-   * Removes those that are old enough. Needs `admin:purge`.
+   * Removes those that are old enough. Needs `admin:purge`. Repeated as {@link DeadLetters.retryMany} is.
    * @param olderThan an age, or a moment
    * @example
    * const { deleted } = await tocsin.deadLetters.purge('P30D', { queue: 'mail' });
    */
-  async purge(olderThan: Age, options: { queue?: string } = {}): Promise<Purged> {
+  async purge(olderThan: Age, options: BulkOptions & { queue?: string } = {}): Promise<Purged> {
     const body = jsonOf({ older_than: ageText(olderThan) });
     const parameters = parametersFrom({ queue: options.queue });
     const path = `/dead-letter/purge?${waitParameter(this.#requests)}&${parameters}`;
-    return purgedOf(await this.#requests.once('POST', path, body));
+    return purgedOf(await this.#send('POST', path, body, options));
   }
 
-  async #many(method: string, path: string, which: DeadLetterSelection): Promise<BulkResult> {
-    const body = { confirm: true, ...(which !== 'all' && { filter: filterOf(which) }) };
-    const answer = await this.#requests.once(method, `${path}?${waitParameter(this.#requests)}`, jsonOf(body));
-    return summaryOf(answer);
+  async #many(method: string, path: string, which: DeadLetterSelection, options: BulkOptions): Promise<BulkResult> {
+    const body = jsonOf({ confirm: true, ...(which !== 'all' && { filter: filterOf(which) }) });
+    return summaryOf(await this.#send(method, `${path}?${waitParameter(this.#requests)}`, body, options));
+  }
+
+  async #send(method: string, path: string, body: string, { idempotencyKey }: BulkOptions): Promise<unknown> {
+    const send = idempotencyKey === undefined ? this.#requests.once : this.#requests.safely;
+    return await send(method, path, body, { headers: keyHeader(idempotencyKey) });
   }
 }
 

@@ -11,7 +11,7 @@ export type {
   RetryJitter,
   RetryPolicy,
 } from '../job/wire';
-export type { Bulk, BulkIdsOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
+export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
 export type { CronQuery, Crons } from './cron';
 export type { CronEntry, CronJob, CronPatch } from './cron-entry';

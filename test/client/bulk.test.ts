@@ -172,7 +172,7 @@ describe('against the queue', () => {
   it('jobs are cancelled, retried and deleted by query, and the operation can be followed', async () => {
     await enqueue(5);
     const result = await client.bulk.cancel({ queue, where: { 'args.0': 3 } });
-    expect(result).toMatchObject({ completed: true, matched: 1, succeeded: 1, items: [] });
+    expect(result).toMatchObject({ completed: true, matched: 1, succeeded: 1, items: [{ status: 'cancelled' }] });
     expect(await client.bulk.get(result.operationId ?? '')).toEqual(result);
     expect(await client.bulk.retry({ queue, state: 'cancelled' })).toMatchObject({ succeeded: 1 });
     expect(await client.bulk.cancel({ queue })).toMatchObject({ succeeded: 5 });

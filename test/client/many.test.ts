@@ -109,13 +109,21 @@ describe('an operation on many jobs', () => {
     expect(requests).toHaveLength(3);
   });
 
-  it('by ids changes all or none when that is asked for', async () => {
+  it('changes all or none when that is asked for', async () => {
     const { id } = await client.enqueue('a.b', [], { queue });
     const ended = await client.enqueue('a.b', [], { queue });
     await client.cancel(ended.id);
     const refused = await client.bulk.delete([ended.id, id], { atomic: true });
     expect(refused).toMatchObject({ succeeded: 0, items: [{ status: 'skipped' }, { status: 'skipped' }] });
     expect(await client.count({ queue })).toBe(2);
+    expect(await client.bulk.cancel({ queue }, { atomic: true })).toEqual({
+      completed: true,
+      matched: 1,
+      succeeded: 1,
+      skipped: 0,
+      failed: 0,
+      items: [{ job_id: id, status: 'cancelled' }],
+    });
   });
 
   it('is done once under a key', async () => {
@@ -149,6 +157,28 @@ describe('dead letters', () => {
     expect(await deadLetters.purge(new Date(Date.now() + 60_000), { queue: 'other' })).toMatchObject({ deleted: 0 });
     expect(await deadLetters.deleteMany('all')).toMatchObject({ succeeded: 1 });
     expect(await deadLetters.stats()).toMatchObject({ total: 0, oldest_at: null });
+  });
+
+  it('under a key are acted on once, and the request is sent again when there was no answer', async () => {
+    const { deadLetters } = client;
+    const { id } = await deadLetter(client, queue);
+    expect(await deadLetters.retryMany({ queue }, { idempotencyKey: 'k-1' })).toMatchObject({ succeeded: 1 });
+    await client.cancel(id);
+    await deadLetter(client, queue);
+    expect(await deadLetters.retryMany({ queue }, { idempotencyKey: 'k-1' })).toMatchObject({ succeeded: 1 });
+    expect(await deadLetters.stats()).toMatchObject({ total: 1 });
+    await expect(deadLetters.deleteMany('all', { idempotencyKey: 'k-1' })).rejects.toThrow(ConflictError);
+    const summary = { matched: 1, succeeded: 1, skipped: 0, failed: 0, errors: [], deleted: 1, completed: true };
+    const flaky = fakeQueue((_, index) => {
+      if (index % 2 === 0) throw new Error('connection lost');
+      return Response.json(summary);
+    });
+    const lost = flaky.client.deadLetters;
+    expect(await lost.retryMany('all', { idempotencyKey: 'a' })).toMatchObject({ succeeded: 1 });
+    expect(await lost.deleteMany('all', { idempotencyKey: 'b' })).toMatchObject({ succeeded: 1 });
+    expect(await lost.purge('P1D', { queue: 'a', idempotencyKey: 'c' })).toMatchObject({ deleted: 1 });
+    expect(flaky.requests.map(({ headers }) => headers['Idempotency-Key'])).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
+    await expect(lost.purge('P1D')).rejects.toMatchObject({ outcomeUnknown: true });
   });
 
   it('of no condition at all are not acted on', async () => {

@@ -156,7 +156,7 @@ describe('a schedule', () => {
 });
 
 describe('an operation', () => {
-  it('names where jobs move to, and is atomic by ids only', () => {
+  it('names where jobs move to, and which states can be purged', () => {
     compiles<QueueRemoval>([
       { strategy: 'move', targetQueue: 'b' },
       { strategy: 'discard' },
@@ -166,12 +166,10 @@ describe('an operation', () => {
       // @ts-expect-error nothing moves
       { strategy: 'discard', targetQueue: 'b' },
     ]);
-    const { bulk, queues } = new TocsinClient({ url: 'http://localhost' });
-    // @ts-expect-error what matches is done in steps
-    const atomic = () => bulk.cancel({ queue: 'a' }, { atomic: true });
+    const { queues } = new TocsinClient({ url: 'http://localhost' });
     // @ts-expect-error jobs that run cannot be purged
     const purge = () => queues.purge('a', ['active']);
-    compiles<() => unknown>([atomic, purge]);
+    compiles<() => unknown>([purge]);
   });
 });
 
