@@ -1,25 +1,15 @@
 /** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
 import type { Env } from '../config';
-import type { KeyedOperation } from '../directory/api';
-import { ApiError, unavailable, unwrap } from '../job/errors';
+import { unwrap } from '../job/errors';
 import { LOCKED, lockedError } from '../queue/jobs/lock';
-import type { BulkAction, BulkAnswer, BulkItem, IdempotencyKey } from '../queue/operations/api';
-import { actAcross, type BulkShare } from '../routing/bulk';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../routing/objects';
+import type { BulkAction, BulkAnswer, BulkItem } from '../queue/operations/api';
+import { inParallel, knownQueues, queueObject } from '../routing/objects';
+import { actOnGroups, untilUnlocked } from './act-on-all';
 import { groupByHome } from './job-groups';
+import { type Keyed, onceFor, recall, refusedOrEarlier } from './keyed';
 
 /** Ids handled in one transaction, where they need not be all or nothing. */
 const STEP = 500;
-
-/** How often an operation is tried again while another one has its jobs, and how long it waits at first, ms. */
-const TRIES = 6;
-const PAUSE_MS = 20;
-
-/** An operation that was begun under an idempotency key. */
-export interface Keyed {
-  idempotency: IdempotencyKey;
-  operation: KeyedOperation;
-}
 
 /**
  * Acts on each job that can be acted on.
@@ -74,11 +64,6 @@ function inOrder(ids: readonly string[], items: ReadonlyMap<string, BulkItem>): 
   });
 }
 
-/** No key of a client has a line break, so it cannot be taken for one of these. */
-function onceFor({ id }: KeyedOperation, step: string): IdempotencyKey {
-  return { key: `bulk\n${id}\n${step}`, hash: '' };
-}
-
 /**
  * Acts on all of these jobs or on none.
  * @returns one item for each id, in order; not applied: nothing was changed
@@ -90,17 +75,8 @@ export async function actOnAll(
   ids: readonly string[],
   keyed?: Keyed,
 ): Promise<BulkAnswer> {
-  for (let tries = 1; ; tries++) {
-    try {
-      const answer = await actOnAllOnce(env, action, ids, keyed);
-      return { ...answer, items: inOrder(ids, new Map(answer.items.map((item) => [item.job_id, item]))) };
-    } catch (error) {
-      const isLocked = error instanceof ApiError && error.data.details?.reason === LOCKED;
-      if (!isLocked || tries === TRIES) throw error;
-      // At random, so that two operations that met do not meet again.
-      await scheduler.wait(PAUSE_MS * 2 ** tries * Math.random());
-    }
-  }
+  const answer = await untilUnlocked(() => actOnAllOnce(env, action, ids, keyed));
+  return { ...answer, items: inOrder(ids, new Map(answer.items.map((item) => [item.job_id, item]))) };
 }
 
 async function actOnAllOnce(
@@ -120,26 +96,7 @@ async function actOnAllOnce(
   }
   const groups = new Map<string, string[]>();
   for (const { queue, item } of found) groups.set(queue, [...(groups.get(queue) ?? []), item.job_id]);
-  const first = [...groups.keys()][0] as string;
-  const coordinator = keyed ? await coordinatorOf(env, keyed, first) : first;
-  const others = [...groups].filter(([queue]) => queue !== coordinator);
-  const shares: [BulkShare, ...BulkShare[]] = [
-    { queue: coordinator, ids: groups.get(coordinator) ?? [] },
-    ...others.map(([queue, named]) => ({ queue, ids: named })),
-  ];
-  const once = keyed && onceFor(keyed.operation, 'all');
-  const answer =
-    others.length > 0
-      ? await actAcross(env, action, shares, once)
-      : unwrap(
-          await queueObject(env, coordinator).bulk(coordinator, {
-            action,
-            ids: shares[0].ids,
-            atomic: true,
-            ...(once && { once }),
-          }),
-        );
-  return answer.applied ? answer : refusedOrEarlier(env, answer, keyed);
+  return actOnGroups(env, action, groups, keyed);
 }
 
 /** Where each job is, and what would become of it. Jobs that no queue has are left out. */
@@ -166,29 +123,4 @@ async function judgeAll(
     });
   }
   return [...new Set(ids)].flatMap((id) => found.get(id) ?? []);
-}
-
-/** All that send the same request must name the same queue to decide, or two of them could. */
-async function coordinatorOf(env: Env, { idempotency, operation }: Keyed, first: string): Promise<string> {
-  const queue = await directoryObject(env).coordinateOperation(idempotency.key, operation.id, first);
-  if (queue === null) throw unavailable('The same request has just been refused; try again.');
-  operation.coordinator = queue;
-  return queue;
-}
-
-async function recall(env: Env, { operation }: Keyed): Promise<BulkAnswer | null> {
-  const { coordinator } = operation;
-  if (coordinator === undefined) return null;
-  return unwrap(await queueObject(env, coordinator).recallBulk(coordinator, onceFor(operation, 'all')));
-}
-
-/** What is in the way may be that the same request, sent a moment before, has done it all. */
-async function refusedOrEarlier(env: Env, refused: BulkAnswer, keyed: Keyed | undefined): Promise<BulkAnswer> {
-  if (!keyed) return refused;
-  const { idempotency, operation } = keyed;
-  const current = unwrap(await directoryObject(env).beginOperation(idempotency, operation.id));
-  const earlier = await recall(env, { idempotency, operation: current });
-  if (earlier) return earlier;
-  await directoryObject(env).forgetOperation(idempotency.key, operation.id);
-  return refused;
 }

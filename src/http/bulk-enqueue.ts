@@ -32,7 +32,7 @@ interface Enqueued {
 /** POST /jobs/bulk. */
 export async function enqueueBulk(c: AppContext): Promise<Response> {
   const variables = usableVariables(c);
-  const body = await readBody(c, MAX_BATCH_BYTES);
+  const body = await readBulkBody(c);
   const { jobs, atomicity } = readBulk(body);
   const idempotency = await readIdempotency(c, body, body.idempotency_key);
   const entries = await readEntries(jobs);
@@ -51,6 +51,16 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
     failed === 0 ? 201 : succeeded === 0 ? 422 : 207,
     { 'X-OJS-Batch-Size': String(outcomes.length), ...MAX_SIZE, ...(replayed && REPLAYED) },
   );
+}
+
+/** The body; one that is too large is refused with what would fit, though nobody has counted its jobs. */
+async function readBulkBody(c: AppContext): Promise<JsonObject> {
+  try {
+    return await readBody(c, MAX_BATCH_BYTES);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.data.status !== 413) throw error;
+    throw new ApiError({ ...error.data, headers: { ...error.data.headers, ...MAX_SIZE } });
+  }
 }
 
 function readBulk(body: JsonObject): { jobs: unknown[]; atomicity: 'atomic' | 'partial' } {

@@ -1,11 +1,13 @@
 /** Operations on all dead letters that match a filter. */
 import { type ApiError, invalidRequest, unsupported } from '../job/errors';
-import { type JsonObject, readBody } from './body';
+import type { JobFilter, Range } from '../queue/operations/filter';
+import { type JsonObject, readBody, readOptionalBody } from './body';
 import type { AppContext } from './context';
-import { filterFromBody, type Selection } from './filter';
-import { bulkSummary, locationOf, unconfirmed } from './operation-answers';
-import { operate, patience } from './operations';
+import { filterFromBody, readAge, type Selection } from './filter';
+import { bulkSummary, continuation, operateOn, statusOf, unconfirmed } from './operation-answers';
+import { queueParam, textParam, withPlus } from './query';
 import { json } from './respond';
+import { refuseStray } from './stray';
 
 /** Retries or deletes the dead letters that a filter names; their times are those of the discard. */
 export async function deadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
@@ -13,23 +15,27 @@ export async function deadLetters(c: AppContext, action: 'retry' | 'delete'): Pr
   if (body.confirm !== true) throw unconfirmed();
   if (body.override !== undefined && body.override !== null) throw noOverride(body.override);
   refuseStray(c, body, ['filter', 'confirm']);
-  const { filter, queues } = readDeadLetterFilter(body, Date.now());
-  const summary = await operate(c.env, action, filter, queues, patience(c));
-  return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, locationOf(summary));
+  const { summary, headers } = await operateOn(c, action, body, (now, until) => readDeadLetterFilter(body, now, until));
+  return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, headers);
 }
 
-/**
- * Refuses members and query parameters that would be overlooked: a condition in the wrong place must not turn an operation
- * on some jobs into one on all.
- * @throws {ApiError} 400 naming the first one
- */
-export function refuseStray(c: AppContext, body: JsonObject, members: readonly string[], query: string[] = []): void {
-  const member = Object.keys(body).find((name) => !members.includes(name));
-  if (member !== undefined) {
-    throw invalidRequest(member, `${member}: is not known here; conditions go into ${members.join(' or ')}.`);
+/** Removes dead letters that are old enough. */
+export async function purgeDeadLetters(c: AppContext): Promise<Response> {
+  const body = (await readOptionalBody(c)) ?? {};
+  refuseStray(c, body, ['older_than'], ['older_than', 'queue']);
+  const parameter = textParam(c, 'older_than');
+  const olderThan = parameter === undefined ? body.older_than : withPlus(parameter);
+  if (olderThan === undefined || olderThan === null) {
+    throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');
   }
-  const parameter = Object.keys(c.req.query()).find((name) => ![...query, 'wait', 'access_token'].includes(name));
-  if (parameter !== undefined) throw invalidRequest(parameter, `${parameter}: is not a parameter of this operation.`);
+  const queues = queueParam(c, 'queue');
+  // What the query says is a part of what is asked.
+  const asked = { ...body, older_than: olderThan, ...(queues && { queue: queues }) };
+  const { summary, headers } = await operateOn(c, 'delete', asked, (now, until) => ({
+    filter: deadOnly({}, { max: readAge(olderThan, 'older_than', now) }, until),
+    ...(queues && { queues }),
+  }));
+  return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), headers);
 }
 
 /** What is changed about a job is changed about one at a time. */
@@ -42,20 +48,20 @@ function noOverride(override: unknown): ApiError {
   );
 }
 
-function readDeadLetterFilter(body: JsonObject, now: number) {
+function readDeadLetterFilter(body: JsonObject, now: number, until: number | undefined): Selection {
   // All of them is a fair wish here, and it is confirmed.
   const given = body.filter === undefined || body.filter === null ? {} : body.filter;
   const everything = typeof given === 'object' && Object.keys(given).length === 0;
   const { filter, queues }: Selection = everything ? { filter: {} } : filterFromBody(given, now);
   const { created, ...rest } = filter;
-  const ended = { ...created, ...rest.ended };
-  return {
-    filter: {
-      ...rest,
-      states: ['discarded' as const],
-      dead: true,
-      ...(Object.keys(ended).length > 0 && { ended }),
-    },
-    queues,
-  };
+  return { filter: deadOnly(rest, { ...created, ...rest.ended }, until), ...(queues && { queues }) };
+}
+
+/**
+ * @param discarded when they were discarded
+ * @param until jobs discarded later do not count, epoch ms
+ */
+function deadOnly(filter: JobFilter, discarded: Range, until: number | undefined): JobFilter {
+  const ended = until === undefined ? discarded : { ...discarded, max: Math.min(discarded.max ?? until, until) };
+  return { ...filter, states: ['discarded'], dead: true, ...(Object.keys(ended).length > 0 && { ended }) };
 }

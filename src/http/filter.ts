@@ -4,6 +4,7 @@
  */
 import { parseDuration } from '../job/duration';
 import { readInteger, readName, readObject, readQueueName, readString } from '../job/envelope/fields';
+import { readTime } from '../job/envelope/parse';
 import { ApiError, invalidRequest } from '../job/errors';
 import { JOB_STATES, type JobState } from '../job/record';
 import { parseTimestamp } from '../job/time';
@@ -16,7 +17,7 @@ import {
 } from '../queue/operations/filter';
 import type { AppContext } from './context';
 import { isFieldName, readFieldPath } from './field-path';
-import { listParam, oneOf, queueParam } from './query';
+import { listParam, oneOf, queueParam, withPlus } from './query';
 
 /** A filter, and the queues it names. */
 export interface Selection {
@@ -67,10 +68,9 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   const attempt = range('attempt', readCount);
   if (attempts) refuseSecond(attempt, 'attempt');
   setRange(filter, 'attempt', attempts ?? attempt);
-  // A "+" in a query reads as a space.
   const time = (name: string) => {
     const given = text(name);
-    return given === undefined ? undefined : readTime(given.replace(' ', '+'), name);
+    return given === undefined ? undefined : readTime(now)(withPlus(given), name);
   };
   for (const name of TIMES) {
     const end = (usual: string, short: string) => {
@@ -82,7 +82,7 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
     setRange(filter, name, rangeOf(end(`${name}_after`, 'since'), end(`${name}_before`, 'until'), name));
   }
   const olderThan = text('older_than');
-  if (olderThan !== undefined) filter.aged = { max: readAge(olderThan.replace(' ', '+'), 'older_than', now) };
+  if (olderThan !== undefined) filter.aged = { max: readAge(withPlus(olderThan), 'older_than', now) };
   const errorType = text('error_type');
   if (errorType !== undefined) filter.error_type = errorType;
   const dead = oneOf(listParam(c, 'dead_letter'), ['true', 'false'], 'dead_letter');
@@ -140,13 +140,19 @@ function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): M
 }
 
 /** One end of a range. */
-function endMember(name: Bounded, end: 'min' | 'max', read: (value: unknown, field: string) => number): Member {
-  return (filter, value, field) => {
+function endMember(
+  name: Bounded,
+  end: 'min' | 'max',
+  read: (value: unknown, field: string, now: number) => number,
+): Member {
+  return (filter, value, field, now) => {
     refuseSecond(filter[name]?.[end], field);
-    const range = { ...filter[name], [end]: read(value, field) };
+    const range = { ...filter[name], [end]: read(value, field, now) };
     setRange(filter, name, rangeOf(range.min, range.max, field));
   };
 }
+
+const readMoment = (value: unknown, field: string, now: number) => readTime(now)(value, field);
 
 /** Members of a filter in a body. What a query can say is said by the same names; `where` is for members of the payload. */
 const MEMBERS: Record<string, Member> = {
@@ -166,8 +172,8 @@ const MEMBERS: Record<string, Member> = {
   attempts: rangeMember('attempt', readCount),
   attempts_min: endMember('attempt', 'min', readCount),
   attempts_max: endMember('attempt', 'max', readCount),
-  since: endMember('created', 'min', readTime),
-  until: endMember('created', 'max', readTime),
+  since: endMember('created', 'min', readMoment),
+  until: endMember('created', 'max', readMoment),
   older_than: (filter, value, field, now) => {
     filter.aged = { max: readAge(value, field, now) };
   },
@@ -193,11 +199,16 @@ const MEMBERS: Record<string, Member> = {
   },
   ...Object.fromEntries(
     TIMES.flatMap((name) => [
-      [`${name}_after`, endMember(name, 'min', readTime)],
-      [`${name}_before`, endMember(name, 'max', readTime)],
+      [`${name}_after`, endMember(name, 'min', readMoment)],
+      [`${name}_before`, endMember(name, 'max', readMoment)],
     ]),
   ),
 };
+
+/** Is this what a condition of a filter is called? */
+export function isCondition(name: string): boolean {
+  return name === 'queue' || Object.hasOwn(MEMBERS, name) || isFieldName(name);
+}
 
 /**
  * Reads the filter of an operation. What is misspelt must not widen it, so unknown members are refused, and so is a filter
@@ -265,12 +276,6 @@ function rangeOf(min: number | undefined, max: number | undefined, field: string
 
 function setRange(filter: JobFilter, name: Bounded, range: Range | undefined): void {
   if (range) filter[name] = range;
-}
-
-function readTime(value: unknown, field: string): number {
-  const time = parseTimestamp(value);
-  if (time !== undefined) return time;
-  throw invalidRequest(field, `${field} must be an RFC 3339 time with a zone.`);
 }
 
 /** An age, or the time up to which something is old. @returns that time, epoch ms */

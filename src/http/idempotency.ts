@@ -5,9 +5,9 @@ import { invalidRequest, unwrap } from '../job/errors';
 import { fingerprintOf } from '../job/unique';
 import type { IdempotencyKey } from '../queue/operations/api';
 import { directoryObject } from '../routing/objects';
-import type { Keyed } from './act-on-ids';
 import type { JsonObject } from './body';
 import type { AppContext } from './context';
+import type { Keyed } from './keyed';
 
 const HEADER = 'Idempotency-Key';
 const MAX_LENGTH = 256;
@@ -36,7 +36,9 @@ export async function readIdempotency(
     key = readName(MAX_LENGTH)(inBody, 'idempotency_key');
   }
   if (key === undefined) return undefined;
-  const hash = await fingerprintOf({ method: c.req.method, path: c.req.path, body });
+  // Wherever the key stands, and whichever wins, the request is the same.
+  const { idempotency_key: _, ...asked } = body;
+  const hash = await fingerprintOf({ method: c.req.method, path: c.req.path, body: asked });
   return { key, hash };
 }
 

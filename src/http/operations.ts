@@ -4,7 +4,7 @@ import type { Env } from '../config';
 import type { KeyedOperation } from '../directory/api';
 import { unwrap } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
-import type { BulkAction, OperationView } from '../queue/operations/api';
+import { type BulkAction, type BulkItem, MAX_ERRORS, MAX_ITEMS, type OperationView } from '../queue/operations/api';
 import type { JobFilter } from '../queue/operations/filter';
 import { inParallel, knownQueues, queueObject } from '../routing/objects';
 import type { AppContext } from './context';
@@ -13,17 +13,26 @@ import { integerParam } from './query';
 /** An operation that takes longer goes on after the answer; seconds. */
 const MAX_WAIT_S = 20;
 
-const MAX_ERRORS = 100;
-
 /** What came of an operation in all its queues. */
 export interface OperationSummary {
   id: string;
+  action: BulkAction;
   done: boolean;
   matched: number;
   succeeded: number;
   skipped: number;
   failed: number;
   errors: { job_id: string; error: string }[];
+  /** What became of the first jobs, queue by queue, where it was noted. */
+  items?: BulkItem[];
+}
+
+/** How an operation is done. */
+export interface OperateOptions {
+  /** It was begun under an idempotency key, perhaps by an earlier request: then it goes on. */
+  keyed?: KeyedOperation | undefined;
+  /** Note and tell what becomes of the first jobs. */
+  items?: boolean;
 }
 
 /** How long the answer may wait for the end of an operation, ms. */
@@ -34,7 +43,6 @@ export function patience(c: AppContext): number {
 /**
  * Begins an operation in every queue, and waits a while for its end. It goes on by itself.
  * @param queues absent: all queues
- * @param keyed the operation was begun under an idempotency key, perhaps by an earlier request: then it goes on
  */
 export async function operate(
   env: Env,
@@ -42,40 +50,73 @@ export async function operate(
   filter: JobFilter,
   queues: readonly string[] | undefined,
   waitMs: number,
-  keyed?: KeyedOperation,
+  { keyed, items = false }: OperateOptions = {},
 ): Promise<OperationSummary> {
   const id = keyed?.id ?? uuidv7();
   const deadline = Date.now() + waitMs;
   const names = [...new Set(queues ?? keyed?.queues ?? (await knownQueues(env)))];
   // A queue that the earlier request did not reach begins now, with the jobs of then.
   const createdUntil = keyed?.replayed ? { createdUntil: keyed.started_at } : {};
+  const request = { id, action, filter, items, ...createdUntil };
   const begun = await inParallel(names, async (queue) => ({
     queue,
-    view: unwrap(await queueObject(env, queue).operate(queue, { id, action, filter, ...createdUntil }, 0)),
+    view: unwrap(await queueObject(env, queue).operate(queue, request, 0)),
   }));
+  const first = new FirstItems(items);
   const views = await Promise.all(
-    begun.map(async ({ queue, view }) => {
-      if (view.done) return view;
-      return (await queueObject(env, queue).operation(queue, id, Math.max(0, deadline - Date.now()))) ?? view;
+    begun.map(async ({ queue, view }, index) => {
+      if (view.done && !(items && view.matched + view.failed > 0)) return view;
+      const wait = Math.max(0, deadline - Date.now());
+      return first.takenFrom((await queueObject(env, queue).operation(queue, id, wait, items)) ?? view, index);
     }),
   );
-  return summaryOf(id, views);
+  return { ...summaryOf(id, action, views), ...first.asMember() };
 }
 
 /** How far an operation is; undefined when no queue knows it. */
 export async function findOperation(env: Env, id: string, waitMs: number): Promise<OperationSummary | undefined> {
   if (!isUuidV7(id)) return undefined;
-  const answers = await inParallel(await knownQueues(env), (queue) =>
-    queueObject(env, queue).operation(queue, id, waitMs),
-  );
+  const first = new FirstItems(false);
+  const queues = (await knownQueues(env)).entries();
+  const answers = await inParallel([...queues], async ([index, queue]) => {
+    const view = await queueObject(env, queue).operation(queue, id, waitMs, true);
+    return view && first.takenFrom(view, index);
+  });
   const views = answers.filter((view) => view !== null);
-  return views.length === 0 ? undefined : summaryOf(id, views);
+  const [some] = views;
+  return some && { ...summaryOf(id, some.action, views), ...first.asMember() };
 }
 
-function summaryOf(id: string, views: readonly OperationView[]): OperationSummary {
+/** The first items of an operation over many queues, in the order of the queues. Holds no more than will be told. */
+class FirstItems {
+  private parts: (BulkItem[] | undefined)[] = [];
+
+  /** @param noted whether there are any items */
+  constructor(private noted: boolean) {}
+
+  /** Takes the items out of a view. @param index place of the queue */
+  takenFrom({ items, ...view }: OperationView, index: number): OperationView {
+    if (items === undefined) return view;
+    this.noted = true;
+    this.parts[index] = items;
+    let room = MAX_ITEMS;
+    let failures = MAX_ERRORS;
+    for (const [at, part] of this.parts.entries()) {
+      this.parts[at] = part?.filter(({ status }) => room-- > 0 || (status === 'failed' && failures-- > 0));
+    }
+    return view;
+  }
+
+  asMember(): { items?: BulkItem[] } {
+    return this.noted ? { items: this.parts.flatMap((part) => part ?? []) } : {};
+  }
+}
+
+function summaryOf(id: string, action: BulkAction, views: readonly OperationView[]): OperationSummary {
   const sum = (count: (view: OperationView) => number) => views.reduce((total, view) => total + count(view), 0);
   return {
     id,
+    action,
     done: views.every(({ done }) => done),
     matched: sum(({ matched }) => matched),
     succeeded: sum(({ succeeded }) => succeeded),

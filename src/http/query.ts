@@ -1,8 +1,8 @@
 /** Reads query parameters; each reader throws the 400 that names its parameter. */
 
 import { readQueueName } from '../job/envelope/fields';
+import { readTime } from '../job/envelope/parse';
 import { invalidRequest } from '../job/errors';
-import { parseTimestamp } from '../job/time';
 import type { AppContext } from './context';
 
 /** An integer clamped to `min` … `max`; undefined when the parameter is absent. */
@@ -18,14 +18,15 @@ export function textParam(c: AppContext, name: string): string | undefined {
   return c.req.query(name) || undefined;
 }
 
-/** A time in epoch ms. */
-export function timeParam(c: AppContext, name: string): number | undefined {
+/** A time, or a distance from `now`, in epoch ms. */
+export function timeParam(c: AppContext, name: string, now: number): number | undefined {
   const text = textParam(c, name);
-  if (text === undefined) return undefined;
-  // A "+" in a query reads as a space; a zone such as +02:00 is usually sent unescaped.
-  const time = parseTimestamp(text.replace(' ', '+'));
-  if (time === undefined) throw invalidRequest(name, `${name} must be an RFC 3339 time with a zone.`);
-  return time;
+  return text === undefined ? undefined : readTime(now)(withPlus(text), name);
+}
+
+/** A "+" in a query reads as a space, but zones such as +02:00 and distances such as +PT1H are usually sent unescaped. */
+export function withPlus(text: string): string {
+  return text.replace(' ', '+');
 }
 
 /** All values of a parameter that may be repeated or hold a comma list; undefined when there is none. */

@@ -1,10 +1,8 @@
 /** Idempotency keys of operations on many jobs: sent again, the same request is the same operation. */
-import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Env } from '../../src/config';
-import { createApp } from '../../src/http/app';
 import { type Answer, call, enqueue, type Json, ok, startEmpty, UNKNOWN_ID } from '../http/client';
 import { freshName, restoreClock, TestQueue } from '../queue/support';
+import { losing, type Send } from '../support/losing';
 
 startEmpty();
 restoreClock();
@@ -14,37 +12,11 @@ beforeEach(() => {
   queue = freshName('bulk-keys');
 });
 
-type Send = NonNullable<Parameters<typeof call>[3]>['send'];
-
 const post = (path: string, body: unknown, key = 'k', send?: Send) =>
   call('POST', `/ojs/v1${path}`, body, { headers: { 'Idempotency-Key': key }, ...(send && { send }) });
 const state = async (id: string) => (await call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
 const answerOf = ({ status, body }: Answer) => ({ status, body });
 const replayed = ({ headers }: Answer) => headers.get('Idempotency-Replayed') === 'true';
-
-/** The application, with the n-th call of a queue's method lost on the way, as when whoever asked died. */
-function losing(method: string, nth = 1, when: 'before' | 'after' = 'before'): Send {
-  let calls = 0;
-  const queues = new Proxy(env.QUEUES, {
-    get(target, name) {
-      if (name !== 'getByName') return Reflect.get(target, name);
-      return (queueName: string) =>
-        new Proxy(target.getByName(queueName), {
-          get(stub, member) {
-            if (member !== method) return Reflect.get(stub, member);
-            const object = stub as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
-            return async (...args: unknown[]) => {
-              if (++calls !== nth) return object[method]?.(...args);
-              if (when === 'after') await object[method]?.(...args);
-              throw new Error('lost');
-            };
-          },
-        });
-    },
-  });
-  const app = createApp();
-  return (request) => app.fetch(request, { ...env, QUEUES: queues } as unknown as Env);
-}
 
 /** Jobs in three queues, one with an id of its own. */
 async function spread(): Promise<string[]> {
@@ -251,7 +223,7 @@ it('a key is named by the body too, has at most 256 characters, and is not spent
   }
   const long = await post('/jobs/bulk/cancel', { job_ids: [id] }, 'x'.repeat(257));
   expect(long).toMatchObject({ status: 400, body: { error: { details: { field: 'Idempotency-Key' } } } });
-  for (const wrong of [{ job_ids: [7] }, { filter: { stat: 'x' } }, { filter: { queue }, atomicity: 'atomic' }]) {
+  for (const wrong of [{ job_ids: [7] }, { filter: { stat: 'x' } }, { filter: { queue }, type: 'a' }]) {
     expect((await post('/jobs/bulk/cancel', wrong, 'fresh')).status).toBe(400);
   }
   expect((await post('/jobs/bulk/cancel', { job_ids: [UNKNOWN_ID] }, 'fresh')).status).toBe(207);
@@ -271,4 +243,104 @@ it('a key is known for a day, and its rows go', async () => {
   const inside = new TestQueue(queue);
   await inside.alarm();
   expect(await inside.rows("SELECT count(*) AS n FROM idempotency WHERE key LIKE 'bulk%'")).toEqual([{ n: 1 }]);
+});
+
+it('a request is the same whether its key stands in the body, in the header or in both', async () => {
+  const ids = await spread();
+  const inBody = { job_ids: ids, idempotency_key: 'k' };
+  const first = await call('POST', '/ojs/v1/jobs/bulk/cancel', inBody);
+  for (const body of [{ job_ids: ids }, inBody, { job_ids: ids, idempotency_key: 'overruled' }]) {
+    const again = await post('/jobs/bulk/cancel', body);
+    expect(replayed(again)).toBe(true);
+    expect(answerOf(again)).toEqual(answerOf(first));
+  }
+  const job = { type: 'test.echo', args: [], options: { queue } };
+  const made = await call('POST', '/ojs/v1/jobs/bulk', { jobs: [job], idempotency_key: 'bulk' });
+  const again = await post('/jobs/bulk', { jobs: [job] }, 'bulk');
+  expect(again.body.items).toEqual(made.body.items);
+  expect(replayed(again)).toBe(true);
+  for (const [path, body] of [
+    ['/jobs', job],
+    ['/jobs/batch', { jobs: [job] }],
+  ] as const) {
+    await post(path, body, path);
+    expect(replayed(await post(path, { ...body, idempotency_key: path }, path))).toBe(true);
+  }
+});
+
+describe('dead letters', () => {
+  let made = 0;
+
+  /** A dead letter in each of two queues. */
+  async function dead(queues = [queue, `${queue}-b`]): Promise<string[]> {
+    const ids: string[] = [];
+    for (const name of queues) {
+      // Before those that live again.
+      const id = await enqueue(name, { options: { priority: ++made } });
+      await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 1 });
+      await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { code: 'DEAD_LETTER', message: 'no' } });
+      ids.push(id);
+    }
+    return ids;
+  }
+  const send = (method: string, path: string, body: unknown, key = 'k', by?: Send) =>
+    call(method, `/ojs/v1${path}`, body, { headers: { 'Idempotency-Key': key }, ...(by && { send: by }) });
+  const total = async () => (await ok(200, 'GET', '/ojs/v1/dead-letter/stats')).total;
+
+  it.each([
+    ['POST', '/dead-letter/retry', { confirm: true }],
+    ['POST', '/dead-letter/retry', { filter: { type: 'test.*', until: '+PT1M' }, confirm: true }],
+    ['POST', '/admin/dead-letter/retry', { confirm: true }],
+    ['DELETE', '/dead-letter', { confirm: true }],
+    ['DELETE', '/admin/dead-letter', { filter: { since: '2000-01-01T00:00:00Z' }, confirm: true }],
+    ['POST', '/dead-letter/purge?older_than=PT0S', undefined],
+    ['POST', '/dead-letter/purge', { older_than: 'PT0S' }],
+  ])('%s %s is done once', async (method, path, body) => {
+    await dead();
+    const first = await send(method, path, body);
+    expect(first.status, JSON.stringify(first.body)).toBe(200);
+    expect(first.body.succeeded ?? first.body.deleted).toBe(2);
+    vi.setSystemTime(Date.now() + 1_000);
+    const later = await dead([queue, `${queue}-c`]);
+    const again = await send(method, path, body);
+    expect(answerOf(again)).toEqual(answerOf(first));
+    expect(replayed(again)).toBe(true);
+    for (const id of later) expect(await state(id)).toBe('discarded');
+    expect((await send(method, path, { ...(body as Json), idempotency_key: 'k' })).body).toEqual(first.body);
+  });
+
+  it('another request under the key is refused, and what is in the query counts', async () => {
+    await dead();
+    const purge = (query: string) => send('POST', `/dead-letter/purge?${query}`, undefined);
+    expect((await purge(`older_than=P1D&queue=${queue}`)).body).toMatchObject({ deleted: 0 });
+    for (const query of ['older_than=P1D', `older_than=P1D&queue=${queue}-b`, `older_than=PT0S&queue=${queue}`]) {
+      expect((await purge(query)).status).toBe(409);
+    }
+    expect((await send('DELETE', '/dead-letter', { confirm: true })).status).toBe(409);
+    expect((await send('DELETE', '/dead-letter', { confirm: true }, 'x'.repeat(257))).status).toBe(400);
+    expect(await total()).toBe(2);
+  });
+
+  it.each([1, 2])(
+    'what died before queue %i was told is carried on, without the dead letters of later',
+    async (nth) => {
+      const ids = await dead();
+      // Older than the request, but not yet a dead letter.
+      const young = [await enqueue(queue), await enqueue(`${queue}-b`)];
+      const body = { confirm: true };
+      expect((await send('POST', '/dead-letter/retry', body, 'k', losing('operate', nth))).status).toBe(500);
+      vi.setSystemTime(Date.now() + 1_000);
+      for (const job_id of young) {
+        const name = job_id === young[0] ? queue : `${queue}-b`;
+        const { jobs = [] } = await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 2 });
+        for (const { id } of jobs) {
+          if (id !== job_id) continue;
+          await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id, error: { code: 'DEAD_LETTER', message: 'no' } });
+        }
+      }
+      expect(await send('POST', '/dead-letter/retry', body)).toMatchObject({ status: 200, body: { succeeded: 2 } });
+      for (const id of ids) expect(await state(id)).not.toBe('discarded');
+      for (const id of young) expect(await state(id)).toBe('discarded');
+    },
+  );
 });

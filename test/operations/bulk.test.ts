@@ -106,7 +106,26 @@ describe('enqueuing in bulk', () => {
     const answer = await post('/jobs/bulk', body);
     expect(answer.status).toBe(status);
     expect(answer.body.error?.details?.field).toBe(field);
-    if (status === 413) expect(answer.headers.get('X-OJS-Max-Batch-Size')).toBe('1000');
+    if (status === 413) {
+      expect(answer.headers.get('X-OJS-Max-Batch-Size')).toBe('1000');
+      expect(answer.headers.get('X-OJS-Batch-Size')).toBe('1001');
+    }
+  });
+
+  it('says what would have fit when the body is too large to be read', async () => {
+    const answer = await post('/jobs/bulk', `{"jobs":["${'x'.repeat(16 * 1_048_576)}"]}`);
+    expect(answer).toMatchObject({ status: 413, body: { error: { details: { field: 'body' } } } });
+    expect(answer.headers.get('X-OJS-Max-Batch-Size')).toBe('1000');
+  });
+
+  it.each([['/jobs/bulk'], ['/jobs/batch']])('creates no queue by entries that are refused, by %s', async (path) => {
+    const wrong = good({
+      options: { queue: `${queue}-a`, retry: { backoff_coefficient: 0.5 } },
+    });
+    for (const jobs of [[wrong], [wrong, wrong]]) expect((await post(path, { jobs })).status).toBe(422);
+    const jobs = [good({ options: { queue: `${queue}-b` } }), wrong];
+    expect((await post(path, { jobs, atomicity: 'atomic' })).status).toBe(422);
+    expect((await ok(200, 'GET', '/ojs/v1/queues')).queues).toEqual([]);
   });
 });
 
@@ -276,13 +295,32 @@ describe('by filter', () => {
     ['ids that are no list', { job_ids: 'x' }, 'job_ids'],
     ['no ids', { job_ids: [] }, 'job_ids'],
     ['ids of another type', { job_ids: [7] }, 'job_ids[0]'],
-    ['all or nothing by filter', { filter: { queue: 'q' }, atomicity: 'atomic' }, 'atomicity'],
+    ['a condition beside the filter', { filter: { type: 'test.*' }, queue: 'q' }, 'queue'],
+    ['another one', { filter: { queue: 'q' }, meta: { tenant: 'acme' } }, 'meta'],
+    ['a member of the payload beside the filter', { filter: { type: '*' }, 'args.0.id': 7 }, 'args.0.id'],
+    ['a condition beside ids', { job_ids: [UNKNOWN_ID], state: 'available' }, 'state'],
   ])('refuses %s', async (_, body, field) => {
     const id = await enqueue(queue);
     const answer = await post('/jobs/bulk/cancel', body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(400);
     expect(answer.body.error?.details?.field).toBe(field);
     expect(await state(id)).toBe('available');
+  });
+
+  it('refuses a condition in the wrong place for operators too, and in the query, and ignores what is none', async () => {
+    const ids = await fill(2);
+    for (const [path, body, field] of [
+      ['/admin/jobs/bulk/cancel', { filter: { type: '*' }, since: '+PT1H', confirm: true }, 'since'],
+      ['/admin/jobs/bulk/cancel?queue=q', { filter: { type: '*' }, confirm: true }, 'queue'],
+      ['/jobs/bulk/cancel?state=pending', { filter: { type: '*' } }, 'state'],
+      ['/jobs/bulk/cancel', { filter: { type: '*' }, tags: ['a'], atomicity: 'atomic' }, 'tags'],
+    ] as const) {
+      const answer = await post(path, body);
+      expect([answer.status, answer.body.error?.details?.field]).toEqual([400, field]);
+    }
+    expect(await Promise.all(ids.map(state))).toEqual(['available', 'available']);
+    const harmless = { filter: { queue }, queue: null, reason: 'spring is over', note: { queue: 'x' } };
+    expect((await post('/jobs/bulk/cancel', harmless)).body).toMatchObject({ cancelled: 2 });
   });
 });
 

@@ -231,3 +231,51 @@ it.each<[Json, string]>([
   }
   expect((await call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state).toBe('available');
 });
+
+describe('times', () => {
+  const HOUR = 3_600_000;
+  const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const count = async (query: string) => (await ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
+
+  it('are told as distances from now too, in queries and filters alike', async () => {
+    const soon = await enqueue(queue, { options: { delay_until: at(HOUR) } });
+    const late = await enqueue(queue, { options: { delay_until: at(4 * HOUR) } });
+    // A "+" reads as a space, escaped or not.
+    for (const distance of ['+PT2H', '%2BPT2H', 'PT2H', '2h']) {
+      const query = `queue=${queue}&scheduled_before=${distance}`;
+      for (const path of ['jobs', 'admin/jobs']) {
+        const body = await ok(200, 'GET', `/ojs/v1/${path}?${query}`);
+        expect((body.jobs ?? body.items)?.map(({ id }) => id)).toEqual([soon]);
+      }
+      expect(await count(`scheduled_after=${distance}`)).toBe(1);
+    }
+    const filter = { queue, scheduled_after: '+PT2H', scheduled_before: '+PT5H', until: '+PT1S' };
+    expect(await ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { filter })).toMatchObject({
+      items: [{ job_id: late, status: 'cancelled' }],
+    });
+  });
+
+  it('are so for dead letters and events as well', async () => {
+    const id = await enqueue(queue);
+    await run(1);
+    const error = { code: 'DEAD_LETTER', message: 'no' };
+    await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error });
+    const list = async (path: string) => ((await ok(200, 'GET', `/ojs/v1/${path}`)).total as number) ?? 0;
+    expect(await list('dead-letter?until=+PT1M')).toBe(1);
+    expect(await list('dead-letter?since=+PT1M')).toBe(0);
+    expect(await list('admin/dead-letter?since=PT1M')).toBe(0);
+    expect((await ok(200, 'GET', '/ojs/v1/events?since=+PT1M')).events).toEqual([]);
+    const filter = { since: '+PT1M' };
+    const none = await ok(200, 'POST', '/ojs/v1/dead-letter/retry', { filter, confirm: true });
+    expect(none).toMatchObject({ matched: 0 });
+  });
+
+  it.each(['-PT1H', 'PT', 'yesterday', '5', '2026-01-01'])('are not %s', async (time) => {
+    for (const path of ['jobs', 'jobs/count', 'admin/jobs', 'dead-letter', 'admin/dead-letter', 'events']) {
+      const answer = await call('GET', `/ojs/v1/${path}?since=${time}`);
+      expect([path, answer.status, answer.body.error?.details?.field]).toEqual([path, 400, 'since']);
+    }
+    const answer = await call('POST', '/ojs/v1/jobs/bulk/cancel', { filter: { queue, enqueued_before: time } });
+    expect([answer.status, answer.body.error?.details?.field]).toEqual([400, 'filter.enqueued_before']);
+  });
+});

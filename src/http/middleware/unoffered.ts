@@ -3,7 +3,8 @@ import { unsupported } from '../../job/errors';
 import type { Middleware } from '../context';
 
 /** Where an answer is remembered under a key. */
-const IDEMPOTENT_ROUTES = /^\/ojs\/v1\/(jobs(\/batch|\/bulk)?|(admin\/)?jobs\/bulk\/(cancel|retry|delete))$/;
+const IDEMPOTENT_ROUTES =
+  /^\/ojs\/v1\/(jobs(\/batch|\/bulk)?|(admin\/)?(jobs\/bulk\/(cancel|retry|delete)|dead-letter\/retry)|dead-letter\/purge)$/;
 
 export function refuseUnoffered(): Middleware {
   return async (c, next) => {

@@ -7,14 +7,16 @@ import type { JobView } from '../../job/record';
 import { type BulkAction, SORT_KEYS, type SortKey } from '../../queue/operations/api';
 import { withJob } from '../../routing/locate';
 import { knownQueues } from '../../routing/objects';
+import { readAtomicity } from '../atomicity';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { deadLetters } from '../dead-letter-bulk';
 import { deadLetterStats } from '../dead-letter-list';
 import { filterFromQuery } from '../filter';
+import { REPLAYED } from '../idempotency';
 import { listJobs } from '../job-list';
 import { patchJob } from '../job-patch';
-import { bulkSummary, operateByFilter, unconfirmed } from '../operation-answers';
+import { allOrNoneByFilter, allOrNoneSummary, bulkSummary, operateByFilter, unconfirmed } from '../operation-answers';
 import { pagination, readPaging } from '../pagination';
 import { oneOf, textParam } from '../query';
 import { json } from '../respond';
@@ -77,6 +79,11 @@ function summaryOf(envelope: Envelope): Envelope {
 async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
   const body = await readBody(c);
   if (body.confirm !== true) throw unconfirmed();
+  if (readAtomicity(body) === 'atomic') {
+    const answer = await allOrNoneByFilter(c, action, body);
+    const headers = answer.replayed ? REPLAYED : {};
+    return json(c, allOrNoneSummary(action, answer), answer.applied ? 200 : 422, headers);
+  }
   const { summary, headers } = await operateByFilter(c, action, body);
   return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, headers);
 }

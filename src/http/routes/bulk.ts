@@ -3,19 +3,19 @@ import { Hono } from 'hono';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
-import type { BulkItem } from '../../queue/operations/api';
+import type { BulkAction, BulkAnswer } from '../../queue/operations/api';
 import { actOnAll, actOnEach } from '../act-on-ids';
 import { readAtomicity } from '../atomicity';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import { enqueueBulk } from '../bulk-enqueue';
 import type { AppContext, AppEnv } from '../context';
 import { beginKeyed, REPLAYED } from '../idempotency';
-import { continuation, operateByFilter, statusOf } from '../operation-answers';
+import { allOrNoneByFilter, continuation, DONE, operateByFilter, renderItems, statusOf } from '../operation-answers';
 import { findOperation, type OperationSummary, patience } from '../operations';
 import { json } from '../respond';
+import { refuseStrayConditions } from '../stray';
 
-/** Action → the counter that says how many jobs it was done to. */
-const COUNTERS = { cancel: 'cancelled', retry: 'retried', delete: 'deleted' } as const;
+type Action = Exclude<BulkAction, 'purge'>;
 
 const MAX_IDS = 1000;
 
@@ -31,9 +31,9 @@ export function bulkRoutes(): Hono<AppEnv> {
       }
       const atomic = readAtomicity(body) === 'atomic';
       if (body.job_ids !== undefined) return byIds(c, action, body, atomic);
-      if (atomic) throw invalidRequest('atomicity', 'All or nothing is offered for job_ids only.');
-      const { summary, headers } = await operateByFilter(c, action, body);
-      return answer(c, action, summary, headers);
+      if (!atomic) return byFilter(c, action, body);
+      const answer = await allOrNoneByFilter(c, action, body);
+      return answerItems(c, action, answer, answer.replayed);
     });
   }
   routes.get('/jobs/bulk/:id', async (c) => {
@@ -54,44 +54,37 @@ function readIds(value: unknown): string[] {
   throw invalidRequest('job_ids', 'job_ids must name at least one job.');
 }
 
-async function byIds(
-  c: AppContext,
-  action: keyof typeof COUNTERS,
-  body: JsonObject,
-  atomic: boolean,
-): Promise<Response> {
+async function byIds(c: AppContext, action: Action, body: JsonObject, atomic: boolean): Promise<Response> {
+  refuseStrayConditions(c, body);
   const ids = readIds(body.job_ids);
   const keyed = await beginKeyed(c, body);
-  const { items, applied } = await (atomic ? actOnAll : actOnEach)(c.env, action, ids, keyed);
-  const counter = COUNTERS[action];
-  const word = (item: BulkItem) => {
-    if (item.status !== 'done') return { status: item.status, reason: item.reason };
-    return applied ? { status: counter } : { status: 'skipped', reason: 'rolled_back' };
-  };
-  const rendered = items.map((item, index) => ({ index, job_id: item.job_id, ...word(item) }));
+  const answer = await (atomic ? actOnAll : actOnEach)(c.env, action, ids, keyed);
+  return answerItems(c, action, answer, answer.applied && keyed?.operation.replayed === true);
+}
+
+function answerItems(c: AppContext, action: Action, { items, applied }: BulkAnswer, replayed: boolean): Response {
+  const counter = DONE[action];
+  const rendered = renderItems(action, items, applied);
   const count = (status: string) => rendered.filter((item) => item.status === status).length;
   const failed = count('failed');
   return json(
     c,
-    { total_matched: ids.length, [counter]: count(counter), skipped: count('skipped'), failed, items: rendered },
+    { total_matched: items.length, [counter]: count(counter), skipped: count('skipped'), failed, items: rendered },
     applied ? (failed > 0 ? 207 : 200) : 422,
-    applied && keyed?.operation.replayed ? REPLAYED : {},
+    replayed ? REPLAYED : {},
   );
 }
 
-function answer(
-  c: AppContext,
-  action: keyof typeof COUNTERS,
-  summary: OperationSummary,
-  headers: Record<string, string>,
-): Response {
-  const { matched, succeeded, skipped, failed, errors } = summary;
-  const items = errors.map(({ job_id, error }, index) => ({ index, job_id, status: 'failed', reason: error }));
-  const counts = { total_matched: matched, [COUNTERS[action]]: succeeded, skipped, failed, items };
-  return json(c, { ...counts, ...continuation(summary) }, statusOf(summary), headers);
+async function byFilter(c: AppContext, action: Action, body: JsonObject): Promise<Response> {
+  const { summary, headers } = await operateByFilter(c, action, body, { items: true });
+  const { matched, succeeded, skipped, failed, items = [] } = summary;
+  const counts = { total_matched: matched, [DONE[action]]: succeeded, skipped, failed };
+  const answer = { ...counts, items: renderItems(action, items), ...continuation(summary) };
+  return json(c, answer, statusOf(summary), headers);
 }
 
 function progressOf(summary: OperationSummary): Record<string, unknown> {
-  const { matched, succeeded, failed, skipped, errors } = summary;
-  return { ...continuation(summary), matched, succeeded, skipped, failed, errors };
+  const { action, matched, succeeded, failed, skipped, errors, items } = summary;
+  const counts = { action, matched, succeeded, skipped, failed, errors };
+  return { ...continuation(summary), ...counts, ...(items && { items: renderItems(action, items) }) };
 }

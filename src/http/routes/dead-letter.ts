@@ -4,18 +4,15 @@ import { readConfig } from '../../config';
 import { optional, readObject, readQueueName } from '../../job/envelope/fields';
 import { readMeta } from '../../job/envelope/parse';
 import { renderJob } from '../../job/envelope/render';
-import { invalidRequest, unsupported, unwrap } from '../../job/errors';
+import { unsupported, unwrap } from '../../job/errors';
 import type { RetryInput } from '../../job/record';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { withJob } from '../../routing/locate';
 import { knownQueues } from '../../routing/objects';
 import { type JsonObject, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { deadLetters, refuseStray } from '../dead-letter-bulk';
+import { deadLetters, purgeDeadLetters } from '../dead-letter-bulk';
 import { deadLetterStats, listDeadLetters } from '../dead-letter-list';
-import { readAge } from '../filter';
-import { continuation, locationOf, statusOf } from '../operation-answers';
-import { operate, patience } from '../operations';
 import { type PagingStyle, pagination, readPaging } from '../pagination';
 import { queueParam, textParam, timeParam } from '../query';
 import { json } from '../respond';
@@ -59,28 +56,15 @@ export async function retryDeadLetter(c: AppContext, id: string): Promise<Respon
   return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
 }
 
-/** Removes dead letters that are old enough. */
-async function purgeDeadLetters(c: AppContext): Promise<Response> {
-  const body = (await readOptionalBody(c)) ?? {};
-  refuseStray(c, body, ['older_than'], ['older_than', 'queue']);
-  const given = textParam(c, 'older_than')?.replace(' ', '+') ?? body.older_than;
-  if (given === undefined || given === null) {
-    throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');
-  }
-  const ended = { max: readAge(given, 'older_than', Date.now()) };
-  const filter = { states: ['discarded' as const], dead: true, ended };
-  const summary = await operate(c.env, 'delete', filter, queueParam(c, 'queue'), patience(c));
-  return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), locationOf(summary));
-}
-
 /** A page of dead letters, newest first; operators' pages call them items. */
 export async function deadLetterPage(c: AppContext, style?: PagingStyle): Promise<Response> {
   const paging = readPaging(c, style);
+  const now = Date.now();
   const conditions = {
     type: textParam(c, 'type'),
     error_type: textParam(c, 'error_type'),
-    since: timeParam(c, 'since'),
-    until: timeParam(c, 'until'),
+    since: timeParam(c, 'since', now),
+    until: timeParam(c, 'until', now),
   };
   const given = Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined));
   const queues = queueParam(c, 'queue') ?? (await knownQueues(c.env));

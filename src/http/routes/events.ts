@@ -37,7 +37,7 @@ async function listEvents(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const types = oneOf(listParam(c, 'types', 'type'), EVENT_TYPES, 'types');
   const after = readAfter(textParam(c, 'after') ?? paging.cursor);
-  const since = timeParam(c, 'since');
+  const since = timeParam(c, 'since', Date.now());
   const only = queueParam(c, 'queues', 'queue');
   const queues = only ?? (await knownQueues(c.env));
   const byPage = paging.page !== undefined;

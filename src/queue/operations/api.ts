@@ -105,6 +105,20 @@ export interface OperationRequest {
   filter: JobFilter;
   /** Jobs created after this time (epoch ms) are left alone: the operation began elsewhere before. */
   createdUntil?: number;
+  /** Note what became of each job, of the first {@link MAX_ITEMS} and of some failures after these. */
+  items?: boolean;
+}
+
+/** Items told of one operation by filter, and how many failures beyond these. */
+export const MAX_ITEMS = 1000;
+export const MAX_ERRORS = 100;
+
+/** All jobs of a queue that match a filter, to be acted on all or none. */
+export interface MatchingRequest {
+  action: BulkAction;
+  filter: JobFilter;
+  /** Done once under this key; later the same answer is given. */
+  once?: IdempotencyKey;
 }
 
 /** How far an operation is. */
@@ -118,6 +132,8 @@ export interface OperationView {
   failed: number;
   /** The first ones. */
   errors: { job_id: string; error: string }[];
+  /** In the order in which the jobs were handled; only where they were noted, and are asked for. */
+  items?: BulkItem[];
   started_at: number;
 }
 
@@ -193,6 +209,13 @@ export interface OperationsApi {
   bulk(queue: string, request: BulkRequest): Promise<Outcome<BulkAnswer>>;
   /** What {@link bulk} would do to each of these jobs. */
   judge(queue: string, request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
+  /**
+   * What {@link bulkMatching} would do to each of the jobs that match, in order.
+   * @returns 422 when there are more than {@link MAX_ITEMS}, or too many to look through
+   */
+  judgeMatching(queue: string, request: MatchingRequest): Promise<Outcome<BulkItem[]>>;
+  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link judgeMatching}; 503 when one is locked. */
+  bulkMatching(queue: string, request: MatchingRequest): Promise<Outcome<BulkAnswer>>;
   /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
   prepareBulk(
     queue: string,
@@ -207,12 +230,12 @@ export interface OperationsApi {
     others: string[],
     answer?: RememberedAnswer<BulkAnswer>,
   ): Promise<Outcome<BulkAnswer | null>>;
-  /** What {@link bulk} or {@link decideBulk} answered under this key; null: nothing. */
+  /** What {@link bulk}, {@link bulkMatching} or {@link decideBulk} answered under this key; null: nothing. */
   recallBulk(queue: string, idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>>;
   /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
   operate(queue: string, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
-  /** An operation that runs, or ended within the last day; null when there is none. */
-  operation(queue: string, id: string, waitMs: number): Promise<OperationView | null>;
+  /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
+  operation(queue: string, id: string, waitMs: number, items?: boolean): Promise<OperationView | null>;
   /** Takes no more jobs, and gives out those it has, until `resume`. */
   drain(queue: string): Promise<Outcome<QueueStatus>>;
   /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 when jobs are in the way. */

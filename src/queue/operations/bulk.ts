@@ -110,27 +110,24 @@ function createdAt({ row, archived }: Found): number {
   return row ? row.created_at : archived.at[0];
 }
 
-function act(q: QueueState, action: BulkAction, id: string, now: number): void {
+/** Acts on one job that was judged able. */
+export function act(q: QueueState, action: BulkAction, id: string, now: number): void {
   const found = find(q, id);
   if (found?.row) actOnRow(q, action, found.row, now);
   else if (found) deleteArchived(q.sql, [found.archived.k]);
 }
 
-/** Acts on a job that matched a moment ago. @returns why not, if it was not possible */
-export function actOnKey(
-  q: QueueState,
-  action: BulkAction,
-  key: number,
-  now: number,
-): { id: string; error: string } | undefined {
+/** Acts on a job that matched a moment ago. @returns what became of it; undefined when it is gone already */
+export function actOnKey(q: QueueState, action: BulkAction, key: number, now: number): BulkItem | undefined {
   const row = rowByKey(q, key);
   if (!row) return undefined;
-  if (q.locks.has(key)) return { id: idOf(q.route, row), error: LOCKED };
+  const job_id = idOf(q.route, row);
+  if (q.locks.has(key)) return { job_id, status: 'failed', reason: LOCKED };
   try {
     actOnRow(q, action, row, now);
-    return undefined;
+    return { job_id, status: 'done' };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return { id: idOf(q.route, row), error: error.data.code };
+    return { job_id, status: 'failed', reason: error.data.code };
   }
 }

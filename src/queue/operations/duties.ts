@@ -87,13 +87,13 @@ export class OperationDuties {
   }
 
   /** The operation, at its end or after `waitMs`. */
-  async view(id: string, waitMs: number): Promise<OperationView | undefined> {
+  async view(id: string, waitMs: number, withItems = false): Promise<OperationView | undefined> {
     const { q } = this.host;
-    const first = viewTask(q, id);
+    const first = viewTask(q, id, withItems);
     if (!first || first.done || waitMs <= 0) return first;
     const ended = new Promise<void>((resolve) => this.waiting.add({ id, done: resolve }));
     await withPatience(waitMs, ended);
-    return viewTask(q, id);
+    return viewTask(q, id, withItems);
   }
 
   private async run(): Promise<void> {

@@ -46,6 +46,11 @@ export interface JobFilter {
   fields?: FieldCondition[];
 }
 
+/** The filter without the jobs that were created after `time` (epoch ms). */
+export function madeUntil(filter: JobFilter, time: number): JobFilter {
+  return { ...filter, created: { ...filter.created, max: Math.min(filter.created?.max ?? time, time) } };
+}
+
 /** A piece of SQL and what is bound to its question marks. */
 export interface Condition {
   sql: string;

@@ -19,6 +19,7 @@ import type {
   CountResult,
   EachReceipt,
   IdempotencyKey,
+  MatchingRequest,
   MovedJob,
   MoveRequest,
   OperationRequest,
@@ -33,6 +34,7 @@ import type {
 } from './api';
 import { bulk, judge } from './bulk';
 import { count } from './list';
+import { bulkMatching, judgeMatching } from './matching';
 import { adoptMoved, beginMove, considerMove, considerMoveIntoNew, planMove } from './moves';
 import { adopt, beginRemoval } from './remove';
 import { setMode } from './settings';
@@ -65,6 +67,16 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     const q = this.present();
     if (!q) return { ok: true, value: noneOf(request.ids) };
     return outcomeOf(() => request.ids.map((id) => judge(q, request.action, id, Date.now())));
+  }
+
+  async judgeMatching(_queue: string, request: MatchingRequest): Promise<Outcome<BulkItem[]>> {
+    const q = this.present();
+    return q ? outcomeOf(() => judgeMatching(q, request, Date.now())) : { ok: true, value: [] };
+  }
+
+  async bulkMatching(_queue: string, request: MatchingRequest): Promise<Outcome<BulkAnswer>> {
+    const written = this.writeIfExists((q, now) => bulkMatching(q, request, now));
+    return written ?? { ok: true, value: { items: [], applied: true } };
   }
 
   async prepareBulk(
@@ -107,10 +119,10 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     return { ok: true, value: (await duties.view(request.id, waitMs)) ?? nothingToDo(request) };
   }
 
-  async operation(_queue: string, id: string, waitMs: number): Promise<OperationView | null> {
+  async operation(_queue: string, id: string, waitMs: number, items?: boolean): Promise<OperationView | null> {
     const q = this.present();
     if (!q || !viewTask(q, id)) return null;
-    return (await this.engine?.operations?.view(id, waitMs)) ?? null;
+    return (await this.engine?.operations?.view(id, waitMs, items)) ?? null;
   }
 
   async drain(queue: string): Promise<Outcome<QueueStatus>> {
@@ -167,6 +179,8 @@ export abstract class OperationsObject extends CronObject implements OperationsA
   }
 
   async enqueueEach(queue: string, jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>> {
+    const refused = await this.refusals(queue, jobs);
+    if (refused.length > 0) return { ok: true, value: { outcomes: refused } };
     return this.write(queue, (q, now) => enqueueEach(q, jobs, idempotency, now));
   }
 

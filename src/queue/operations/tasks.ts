@@ -6,9 +6,10 @@
 
 import type { QueueState } from '../state';
 import { deleteArchived, pruneArchive } from '../storage/archive';
-import type { OperationRequest, OperationView } from './api';
+import { type ArchivedJob, idOf } from '../storage/rows';
+import { type BulkItem, MAX_ERRORS, MAX_ITEMS, type OperationRequest, type OperationView } from './api';
 import { ACTS_ON, actOnKey } from './bulk';
-import { type JobFilter, looksInside } from './filter';
+import { looksInside, madeUntil } from './filter';
 import { type Hit, scan } from './scan';
 
 /** Jobs changed and jobs looked at in one step. */
@@ -18,9 +19,6 @@ const STEP_BUDGET = 4_000;
 /** Archive chunks deleted whole in one step. */
 const CHUNK_STEP = 50;
 
-/** Errors told of one operation. */
-const MAX_ERRORS = 100;
-
 /** An operation that is done is remembered so long, ms. */
 export const REMEMBER_MS = 24 * 3_600_000;
 
@@ -28,7 +26,7 @@ export const REMEMBER_MS = 24 * 3_600_000;
 const MAX_FAILURES = 5;
 
 /** What is stored of an operation. */
-export interface Task extends Omit<OperationView, 'done'>, OperationRequest {
+export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest, 'items'> {
   /** Where the next step goes on; absent: at the beginning. */
   position?: number;
   /** Jobs numbered from here on came later. */
@@ -59,15 +57,12 @@ export function createTask(q: QueueState, request: OperationRequest, now: number
     skipped: 0,
     failed: 0,
     errors: [],
+    ...(request.items && { items: [] }),
     started_at: now,
     end: q.nextSequence,
     ...(chunks && ended?.min === undefined && aged?.min === undefined && { chunks: true as const }),
   };
   write(q, task, states.length === 0 ? now : null);
-}
-
-function madeUntil(filter: JobFilter, time: number): JobFilter {
-  return { ...filter, created: { ...filter.created, max: Math.min(filter.created?.max ?? time, time) } };
 }
 
 function write(q: QueueState, task: Task, doneAt: number | null): void {
@@ -83,12 +78,13 @@ function readTask(q: QueueState, id: string): { task: Task; done: boolean } | un
   return row && { task: JSON.parse(row.data) as Task, done: row.done_at !== null };
 }
 
-/** An operation as the outside sees it. */
-export function viewTask(q: QueueState, id: string): OperationView | undefined {
+/** An operation as the outside sees it. @param withItems tells what became of the first jobs too, if that was noted */
+export function viewTask(q: QueueState, id: string, withItems = false): OperationView | undefined {
   const found = readTask(q, id);
   if (!found) return undefined;
-  const { action, matched, succeeded, skipped, failed, errors, started_at } = found.task;
-  return { id, action, done: found.done, matched, succeeded, skipped, failed, errors, started_at };
+  const { action, matched, succeeded, skipped, failed, errors, items, started_at } = found.task;
+  const counts = { matched, succeeded, skipped, failed, errors };
+  return { id, action, done: found.done, ...counts, ...(withItems && items && { items }), started_at };
 }
 
 /** Ids of the operations that have something left to do. */
@@ -115,7 +111,7 @@ export function stepTask(q: QueueState, id: string, now: number): boolean {
 function deleteChunks(q: QueueState, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
-  const { chunks, jobs } = pruneArchive(q.sql, until, CHUNK_STEP);
+  const { chunks, jobs } = pruneArchive(q.sql, until, CHUNK_STEP, (job) => list(task, doneTo(q, job)));
   task.matched += jobs;
   task.succeeded += jobs;
   if (chunks < CHUNK_STEP) delete task.chunks;
@@ -138,19 +134,42 @@ function actOnNext(q: QueueState, task: Task, now: number): boolean {
   task.matched += wanted.length;
   const archived = wanted.filter((hit) => hit.archived !== undefined).map(({ key }) => key);
   if (archived.length > 0) deleteArchived(q.sql, archived);
-  task.succeeded += archived.length;
   for (const { key, archived: json } of wanted) {
-    if (json !== undefined) continue;
-    const problem = actOnKey(q, action, key, now);
-    if (!problem) task.succeeded++;
-    else {
-      task.failed++;
-      if (task.errors.length < MAX_ERRORS) task.errors.push({ job_id: problem.id, error: problem.error });
-    }
+    if (json === undefined) count(task, actOnKey(q, action, key, now));
+    else count(task, isListed(task) ? doneTo(q, JSON.parse(json) as ArchivedJob) : undefined);
   }
   if (next === undefined || (ascending && next >= task.end)) return true;
   task.position = next;
   return false;
+}
+
+/** Counts a job and lists it. @param item undefined when nobody can or need say which one it was */
+function count(task: Task, item: BulkItem | undefined): void {
+  if (item?.status !== 'failed') {
+    task.succeeded++;
+    if (item) list(task, item);
+    return;
+  }
+  task.failed++;
+  const { job_id, reason = '' } = item;
+  const told = task.errors.length < MAX_ERRORS;
+  if (told) task.errors.push({ job_id, error: reason });
+  list(task, item, told);
+}
+
+/** Are there items to be listed still? */
+function isListed({ items }: Task): boolean {
+  return items !== undefined && items.length < MAX_ITEMS;
+}
+
+/** @param always beyond the first ones too */
+function list(task: Task, item: BulkItem, always = false): void {
+  if (always || isListed(task)) task.items?.push(item);
+}
+
+/** The item of a completed job that was deleted. */
+function doneTo(q: QueueState, job: ArchivedJob): BulkItem {
+  return { job_id: idOf(q.route, { alias: job.a ?? null, created_at: job.at[0], key: job.k }), status: 'done' };
 }
 
 /** A step has failed with a defect. After a few times in a row the operation is given up. @returns whether it is */
@@ -161,8 +180,7 @@ export function noteFailure(q: QueueState, id: string, now: number): boolean {
   task.failures = (task.failures ?? 0) + 1;
   const givenUp = task.failures >= MAX_FAILURES;
   if (givenUp) {
-    task.failed++;
-    task.errors.push({ job_id: '', error: 'backend_error' });
+    count(task, { job_id: '', status: 'failed', reason: 'backend_error' });
   }
   write(q, task, givenUp ? now : null);
   return givenUp;

@@ -209,9 +209,15 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
 /**
  * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
  * themselves how long they are kept are in none of these.
+ * @param visit is told of each job that can be read
  * @returns how many rows went, and how many jobs with them
  */
-export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): { chunks: number; jobs: number } {
+export function pruneArchive(
+  sql: SqlStorage,
+  cutoff: number,
+  limit: number,
+  visit?: (job: ArchivedJob) => void,
+): { chunks: number; jobs: number } {
   const due: number[] = [];
   const chunks = sql.exec<{ chunk: number; ended_at: number }>(
     'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
@@ -220,7 +226,7 @@ export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number): { 
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }
-  return { chunks: due.length, jobs: deleteChunks(sql, due) };
+  return { chunks: due.length, jobs: deleteChunks(sql, due, visit) };
 }
 
 /** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
@@ -235,13 +241,15 @@ export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): vo
 }
 
 /** @returns how many jobs went */
-function deleteChunks(sql: SqlStorage, chunks: readonly number[]): number {
+function deleteChunks(sql: SqlStorage, chunks: readonly number[], visit?: (job: ArchivedJob) => void): number {
   let gone = 0;
   for (const chunk of chunks) {
     const { data, jobs } = sql
       .exec<{ data: string; jobs: number }>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk)
       .one();
-    forgetBeside(sql, jobsIn(data));
+    const readable = jobsIn(data);
+    if (visit) readable.forEach(visit);
+    forgetBeside(sql, readable);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
     gone += jobs;
   }
