@@ -7,17 +7,20 @@
  */
 import schema from '../../migrations/0003_directory_cron.sql';
 import type { CronPlace } from '../queue/cron/api';
+import { Tables } from './tables';
 
 type Row = { queue: string; others: string; version: number };
 
 export class CronPlaces {
-  private ready = false;
+  private readonly tables: Tables;
 
-  constructor(private readonly storage: DurableObjectStorage) {}
+  constructor(private readonly storage: DurableObjectStorage) {
+    this.tables = new Tables(storage, 'cron_places', schema);
+  }
 
   /** Notes that `queue` will have the entry. @param now epoch ms; numbers say when they were given out */
   place(name: string, queue: string, now: number): CronPlace {
-    this.prepare();
+    this.tables.create();
     return this.storage.transactionSync(() => {
       const before = this.find(name);
       const others = new Set([...(before?.others ?? []), ...(before ? [before.queue] : [])]);
@@ -37,7 +40,7 @@ export class CronPlaces {
   }
 
   find(name: string): CronPlace | null {
-    if (!this.exists()) return null;
+    if (!this.tables.exist()) return null;
     const row = this.storage.sql
       .exec<Row>('SELECT queue, others, version FROM cron_places WHERE name = ?', name)
       .toArray()[0];
@@ -46,7 +49,7 @@ export class CronPlaces {
 
   /** The change with this number was carried through. */
   settle(name: string, version: number): void {
-    if (!this.exists()) return;
+    if (!this.tables.exist()) return;
     this.storage.sql
       .exec("UPDATE cron_places SET others = '[]' WHERE name = ? AND version = ? AND others <> '[]'", name, version)
       .toArray();
@@ -54,13 +57,13 @@ export class CronPlaces {
 
   /** Forgets a name that nobody has, unless it was changed since. */
   drop(name: string, version: number): void {
-    if (!this.exists()) return;
+    if (!this.tables.exist()) return;
     this.storage.sql.exec('DELETE FROM cron_places WHERE name = ? AND version = ?', name, version).toArray();
   }
 
   /** Every queue that may have entries. */
   queues(): string[] {
-    if (!this.exists()) return [];
+    if (!this.tables.exist()) return [];
     const rows = this.storage.sql
       .exec<{ queue: string }>(
         'SELECT queue FROM cron_places UNION SELECT value FROM cron_places, json_each(cron_places.others)',
@@ -74,18 +77,5 @@ export class CronPlaces {
     const version = Math.max(now, (last ?? 0) + 1);
     this.storage.sql.exec('INSERT OR REPLACE INTO cron_version (id, version) VALUES (1, ?)', version).toArray();
     return version;
-  }
-
-  private exists(): boolean {
-    this.ready ||=
-      this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cron_places'").toArray()
-        .length > 0;
-    return this.ready;
-  }
-
-  private prepare(): void {
-    if (this.exists()) return;
-    this.storage.transactionSync(() => this.storage.sql.exec(schema).toArray());
-    this.ready = true;
   }
 }

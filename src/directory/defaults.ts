@@ -14,6 +14,7 @@ import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig } from '../queue/api';
 import { changed, type QueueDefaults, type SettingsChange } from '../queue/operations/config';
 import { inParallel } from '../routing/objects';
+import { Tables } from './tables';
 
 /** Queues told in one event; a Durable Object may call others only so often in one. */
 const STEP = 400;
@@ -28,14 +29,17 @@ export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 type Row = { version: number; config: string; limit_overrides: string; untold: string };
 
 export class DefaultsStore {
-  private ready = false;
+  private readonly tables: Tables;
   private spreading: Promise<void> | undefined;
   private pauseMs = FIRST_PAUSE_MS;
 
   constructor(
     private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm'>,
     private readonly tell: Tell,
-  ) {}
+  ) {
+    const added = { name: 'limit_overrides', schema: overridesSchema };
+    this.tables = new Tables(storage, 'queue_defaults', schema, added);
+  }
 
   /** The settings; undefined when nobody has ever made any. */
   read(): QueueDefaults | undefined {
@@ -79,7 +83,7 @@ export class DefaultsStore {
     queues: readonly string[],
     now: number,
   ): QueueDefaults {
-    this.prepare();
+    this.tables.create();
     const version = (this.row()?.version ?? 0) + 1;
     this.storage.sql
       .exec(
@@ -166,28 +170,9 @@ export class DefaultsStore {
   }
 
   private row(): Row | undefined {
-    if (!this.exists()) return undefined;
+    if (!this.tables.exist()) return undefined;
     return this.storage.sql
       .exec<Row>('SELECT version, config, limit_overrides, untold FROM queue_defaults')
       .toArray()[0];
-  }
-
-  private exists(): boolean {
-    if (this.ready) return true;
-    const table = this.storage.sql
-      .exec<{ sql: string }>("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'queue_defaults'")
-      .toArray()[0];
-    if (!table) return false;
-    if (!table.sql.includes('limit_overrides')) this.storage.sql.exec(overridesSchema).toArray();
-    this.ready = true;
-    return true;
-  }
-
-  private prepare(): void {
-    if (this.exists()) return;
-    this.storage.transactionSync(() => {
-      for (const part of [schema, overridesSchema]) this.storage.sql.exec(part).toArray();
-    });
-    this.ready = true;
   }
 }

@@ -32,6 +32,7 @@ import type {
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { OperationKeys } from './operations';
+import { Tables } from './tables';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 
@@ -41,7 +42,7 @@ const PATIENCE_MS = 3_000;
 type Row = { route: number; name: string; created_at: number };
 
 export class DirectoryObject extends DurableObject<Env> implements DirectoryApi {
-  private ready = false;
+  private readonly tables = new Tables(this.ctx.storage, 'queues', schema);
   private registry: WorkerRegistry | undefined;
   private places: CronPlaces | undefined;
   private workflowList: WorkflowList | undefined;
@@ -56,7 +57,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   /** Registers a queue, once; a later call answers the same number, and the settings of all queues as they are then. */
   async register(name: string): Promise<KnownQueue> {
-    this.prepare();
+    this.tables.create();
     const defaults = this.defaults.read();
     // Declared without the settings: the runtime's types know no way to send what may be anything.
     const registered: RegisteredQueue = { ...this.numbered(name), ...(defaults && { defaults }) };
@@ -81,17 +82,17 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   /** All queues, by name. */
   async list(): Promise<KnownQueue[]> {
-    return this.exists() ? this.select('1 ORDER BY name') : [];
+    return this.tables.exist() ? this.select('1 ORDER BY name') : [];
   }
 
   /** The queue whose job ids carry this route. */
   async resolve(route: number): Promise<KnownQueue | null> {
-    return this.exists() ? (this.select('route = ?', route)[0] ?? null) : null;
+    return this.tables.exist() ? (this.select('route = ?', route)[0] ?? null) : null;
   }
 
   /** Forgets a queue that is being deleted; not one of the same name that was created afterwards. */
   async unregister(name: string, until: number): Promise<void> {
-    if (!this.exists()) return;
+    if (!this.tables.exist()) return;
     this.ctx.storage.sql.exec('DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until).toArray();
   }
 
@@ -100,7 +101,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.defaults = this.openDefaults();
-    this.ready = false;
+    this.tables.forget();
     this.registry = undefined;
     this.places = undefined;
     this.workflowList = undefined;
@@ -252,7 +253,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   }
 
   private get workerRegistry(): WorkerRegistry {
-    this.registry ??= new WorkerRegistry(this.ctx.storage.sql);
+    this.registry ??= new WorkerRegistry(this.ctx.storage);
     return this.registry;
   }
 
@@ -260,18 +261,5 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     return this.ctx.storage.sql
       .exec<Row>(`SELECT route, name, created_at FROM queues WHERE ${where}`, ...bindings)
       .toArray();
-  }
-
-  private exists(): boolean {
-    this.ready ||=
-      this.ctx.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'queues'").toArray()
-        .length > 0;
-    return this.ready;
-  }
-
-  private prepare(): void {
-    if (this.exists()) return;
-    this.ctx.storage.transactionSync(() => this.ctx.storage.sql.exec(schema).toArray());
-    this.ready = true;
   }
 }

@@ -8,6 +8,7 @@ import type { Outcome } from '../job/errors';
 import { usedOtherwise } from '../queue/jobs/idempotency';
 import type { IdempotencyKey } from '../queue/operations/api';
 import type { KeyedOperation } from './api';
+import { Tables } from './tables';
 
 /** A key is remembered for so long, ms. */
 export const REMEMBER_KEY_MS = 24 * 3_600_000;
@@ -18,9 +19,11 @@ const FORGET_STEP = 100;
 type Stored = Omit<KeyedOperation, 'replayed'>;
 
 export class OperationKeys {
-  private ready = false;
+  private readonly tables: Tables;
 
-  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
+  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {
+    this.tables = new Tables(storage, 'operation_keys', schema);
+  }
 
   /**
    * The operation of this key; a new one when there is none. Two rows written for a new one, and later for forgetting it.
@@ -28,7 +31,7 @@ export class OperationKeys {
    * @returns 409 when the key was used for another request
    */
   begin({ key, hash }: IdempotencyKey, operation: Stored): Outcome<KeyedOperation> {
-    this.prepare();
+    this.tables.create();
     const now = operation.started_at;
     return this.storage.transactionSync(() => {
       const known = this.find(key, now);
@@ -51,7 +54,7 @@ export class OperationKeys {
 
   /** Makes `queue` the one that decides, unless there is one. One row written. @returns the one that decides; null: the key is not known */
   coordinate(key: string, id: string, queue: string, now: number): string | null {
-    this.prepare();
+    this.tables.create();
     return this.storage.transactionSync(() => {
       const known = this.find(key, now);
       if (known?.operation.id !== id) return null;
@@ -65,7 +68,7 @@ export class OperationKeys {
 
   /** The operation came to nothing: the key may be used again. */
   forget(key: string, id: string): void {
-    this.prepare();
+    this.tables.create();
     this.storage.transactionSync(() => {
       if (this.find(key, 0)?.operation.id !== id) return;
       this.storage.sql.exec('DELETE FROM operation_keys WHERE key = ?', key).toArray();
@@ -81,12 +84,5 @@ export class OperationKeys {
       )
       .toArray();
     return row && { hash: row.hash, operation: JSON.parse(row.data) as Stored };
-  }
-
-  private prepare(): void {
-    if (this.ready) return;
-    const known = this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'operation_keys'");
-    if (known.toArray().length === 0) this.storage.transactionSync(() => this.storage.sql.exec(schema).toArray());
-    this.ready = true;
   }
 }

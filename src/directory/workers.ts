@@ -18,6 +18,7 @@ import type {
   WorkerSummary,
   WorkerView,
 } from './api';
+import { Tables } from './tables';
 
 /** A worker silent for longer than this is stale, ms. */
 export const STALE_AFTER_MS = 60_000;
@@ -52,7 +53,13 @@ export class WorkerRegistry {
   readonly events = new EventLog('', 0);
   private known: Map<string, Known> | undefined;
 
-  constructor(private readonly sql: SqlStorage) {}
+  private readonly sql: SqlStorage;
+  private readonly tables: Tables;
+
+  constructor(storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {
+    this.sql = storage.sql;
+    this.tables = new Tables(storage, 'workers', schema);
+  }
 
   /** A worker is alive. */
   beat(beat: WorkerBeat, now: number): { directive: Directive; silenced: boolean; silencedChanged: boolean } {
@@ -134,7 +141,7 @@ export class WorkerRegistry {
   private load(): Map<string, Known> {
     if (this.known) return this.known;
     const known = new Map<string, Known>();
-    if (this.hasTable()) {
+    if (this.tables.exist()) {
       for (const { id, seen_at, data } of this.sql.exec<Row>('SELECT id, seen_at, data FROM workers').toArray()) {
         known.set(id, { ...(JSON.parse(data) as Stored), seen_at, saved_at: seen_at });
       }
@@ -143,12 +150,8 @@ export class WorkerRegistry {
     return known;
   }
 
-  private hasTable(): boolean {
-    return this.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'workers'").toArray().length > 0;
-  }
-
   private save(id: string, worker: Known): void {
-    if (!this.hasTable()) this.sql.exec(schema).toArray();
+    this.tables.create();
     const { seen_at, saved_at: _, ...stored } = worker;
     this.sql
       .exec('INSERT OR REPLACE INTO workers (id, seen_at, data) VALUES (?, ?, ?)', id, seen_at, JSON.stringify(stored))
@@ -158,7 +161,7 @@ export class WorkerRegistry {
 
   private drop(id: string, reason: string, now: number): void {
     this.load().delete(id);
-    if (this.hasTable()) this.sql.exec('DELETE FROM workers WHERE id = ?', id).toArray();
+    if (this.tables.exist()) this.sql.exec('DELETE FROM workers WHERE id = ?', id).toArray();
     this.note('worker.stopped', id, now, { reason });
   }
 

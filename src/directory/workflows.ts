@@ -2,15 +2,18 @@
 import schema from '../../migrations/0004_directory_workflow.sql';
 import type { WorkflowSummary } from '../workflow/api';
 import type { WorkflowListRequest, WorkflowPage } from './api';
+import { Tables } from './tables';
 
 export class WorkflowList {
-  private ready = false;
+  private readonly tables: Tables;
 
-  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
+  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {
+    this.tables = new Tables(storage, 'workflows', schema);
+  }
 
   /** Notes a workflow or its new state. One row written; none when it is known. */
   note(summary: WorkflowSummary): void {
-    this.prepare();
+    this.tables.create();
     this.storage.sql
       .exec(
         `INSERT INTO workflows (id, state, data) VALUES (?, ?, ?)
@@ -23,12 +26,12 @@ export class WorkflowList {
   }
 
   forget(id: string): void {
-    if (this.exists()) this.storage.sql.exec('DELETE FROM workflows WHERE id = ?', id).toArray();
+    if (this.tables.exist()) this.storage.sql.exec('DELETE FROM workflows WHERE id = ?', id).toArray();
   }
 
   /** A page, the latest first. */
   page({ states, before, offset, limit }: WorkflowListRequest): WorkflowPage {
-    if (!this.exists()) return { workflows: [], total: 0, more: false };
+    if (!this.tables.exist()) return { workflows: [], total: 0, more: false };
     const { sql } = this.storage;
     const [where, bindings] = states
       ? (['state IN (SELECT value FROM json_each(?))', [JSON.stringify(states)]] as const)
@@ -45,18 +48,5 @@ export class WorkflowList {
     const total = sql.exec<{ n: number }>(`SELECT count(*) AS n FROM workflows WHERE ${where}`, ...bindings).one().n;
     const workflows = rows.slice(0, limit).map(({ data }) => JSON.parse(data) as WorkflowSummary);
     return { workflows, total, more: rows.length > limit };
-  }
-
-  private exists(): boolean {
-    this.ready ||=
-      this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'workflows'").toArray()
-        .length > 0;
-    return this.ready;
-  }
-
-  private prepare(): void {
-    if (this.exists()) return;
-    this.storage.transactionSync(() => this.storage.sql.exec(schema).toArray());
-    this.ready = true;
   }
 }
