@@ -101,6 +101,8 @@ export interface InspectedQueue extends QueueState {
   oldest_available_at: string | null;
   /** How long that job has waited, in ms. */
   latency_ms: number;
+  /** Jobs completed in the last minute. */
+  throughput: number;
 }
 
 /** How many jobs that have not ended there are of a priority. */

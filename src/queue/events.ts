@@ -1,6 +1,7 @@
 /** The live feed of one queue: the last 1000 events, in memory only, gone when the object sleeps. It costs no rows. */
 import { mintId } from '../job/ids';
 import type { QueueEvent } from './api';
+import { Pace } from './pace';
 
 /** Events kept per queue. */
 export const KEPT_EVENTS = 1000;
@@ -18,6 +19,8 @@ export class EventLog {
   private pending: Stored[] = [];
   private readonly listeners = new Set<(event: { type: string; subject: string }) => void>();
   private number = 0;
+  /** Jobs that completed. */
+  readonly completions = new Pace();
 
   constructor(
     private readonly queue: string,
@@ -37,7 +40,10 @@ export class EventLog {
   publish(): void {
     if (this.pending.length === 0) return;
     const published = this.pending;
-    for (const event of published) this.ring.push(event);
+    for (const event of published) {
+      this.ring.push(event);
+      if (event.type === 'job.completed') this.completions.note(event.time);
+    }
     this.pending = [];
     if (this.ring.length > 2 * KEPT_EVENTS) this.ring = this.ring.slice(-KEPT_EVENTS);
     for (const listener of [...this.listeners]) for (const event of published) listener(event);

@@ -123,11 +123,20 @@ describe('a queue', () => {
     expect(await fetchIds()).toEqual([]);
   });
 
-  it('is shown to operators with its counts, settings and oldest job', async () => {
+  it('is shown to operators with its counts, settings, pace and oldest job', async () => {
+    for (let n = 0; n < 3; n++) await enqueue(queue, {});
+    for (const id of (await fetchIds()).slice(0, 2)) await ack(id);
     await enqueue(queue, { options: { priority: 3 } });
     const body = await ok(200, 'GET', '/ojs/v1/admin/queues');
-    expect(body.items).toEqual([
-      expect.objectContaining({ name: queue, state: 'active', counts: expect.objectContaining({ available: 1 }) }),
+    expect(body.items).toMatchObject([
+      {
+        name: queue,
+        state: 'active',
+        counts: { available: 1, active: 1, completed: 2 },
+        throughput: 2,
+        latency_ms: expect.any(Number),
+        oldest_available_at: expect.any(String),
+      },
     ]);
     const changed = await ok(200, 'PUT', `/ojs/v1/admin/queues/${queue}/config`, { concurrency: 4 });
     expect(changed).toMatchObject({ name: queue, configuration: { concurrency: 4 }, config: { concurrency: 4 } });

@@ -23,7 +23,7 @@ export function adminQueueRoutes(): Hono<AppEnv> {
     const known = (await directoryObject(c.env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
     const page = pageByName(known, ({ name }) => name, paging);
     const items = await inParallel(page.items, async ({ name, created_at }) => ({
-      ...itemOf(await statsOf(c, name)),
+      ...(await itemOf(c, await statsOf(c, name))),
       created_at: formatInstant(created_at),
     }));
     return json(c, { items, total: known.length, pagination: page.pagination });
@@ -59,21 +59,25 @@ async function statsOf(c: AppContext, name: string): Promise<QueueStats> {
   return unwrap(await queueObject(c.env, name).stats(name));
 }
 
-function itemOf(stats: QueueStats) {
+/** One queue as operators see it in a list. */
+async function itemOf(c: AppContext, stats: QueueStats) {
+  const { queue: name, paused, counts, computed_at } = stats;
+  const { oldest_available_at: oldest, completed_per_minute } = await queueObject(c.env, name).activity(name);
   const state = modeOf(stats);
-  return { name: stats.queue, state, status: state, paused: stats.paused, counts: stats.counts };
+  return {
+    ...{ name, state, status: state, paused, counts },
+    throughput: completed_per_minute,
+    latency_ms: oldest === null ? 0 : Math.max(0, computed_at - oldest),
+    oldest_available_at: oldest === null ? null : formatInstant(oldest),
+  };
 }
 
 async function detailOf(c: AppContext, name: string): Promise<Record<string, unknown>> {
   const stats = await statsOf(c, name);
   if (!stats.exists) throw notFound('queue', name);
-  const queue = queueObject(c.env, name);
-  const oldest = await queue.oldestAvailable(name);
   return {
-    ...itemOf(stats),
+    ...(await itemOf(c, stats)),
     ...(stats.created_at !== undefined && { created_at: formatInstant(stats.created_at) }),
-    configuration: renderQueueConfig(unwrap(await queue.config(name))),
-    oldest_available_at: oldest === null ? null : formatInstant(oldest),
-    latency_ms: oldest === null ? 0 : Math.max(0, stats.computed_at - oldest),
+    configuration: renderQueueConfig(unwrap(await queueObject(c.env, name).config(name))),
   };
 }

@@ -199,6 +199,14 @@ export interface RememberedAnswer<T = EnqueueReceipt> {
   receipt: T;
 }
 
+/** How a queue gets on. */
+export interface QueueActivity {
+  /** Since when the job that became available first has waited, epoch ms; null when none waits. */
+  oldest_available_at: number | null;
+  /** Jobs completed in the last minute, as far as this object was in memory. */
+  completed_per_minute: number;
+}
+
 export interface OperationsApi {
   /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
   patch(queue: string, request: PatchRequest): Promise<Outcome<JobView>>;
@@ -253,8 +261,8 @@ export interface OperationsApi {
   /** Takes a dead letter of another queue, or refuses it for good; once for each `move`. */
   adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>>;
   priorities(queue: string): Promise<{ priority: number; count: number }[]>;
-  /** When the job that waits longest became available. */
-  oldestAvailable(queue: string): Promise<number | null>;
+  /** How it gets on. */
+  activity(queue: string): Promise<QueueActivity>;
   /** Accepts each job on its own; what cannot be accepted says why. */
   enqueueEach(queue: string, jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */

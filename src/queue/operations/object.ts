@@ -26,6 +26,7 @@ import type {
   OperationsApi,
   OperationView,
   PatchRequest,
+  QueueActivity,
   RememberedAnswer,
   RemovalRequest,
   RemovalView,
@@ -173,9 +174,13 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     return q ? priorities(q) : [];
   }
 
-  async oldestAvailable(_queue: string): Promise<number | null> {
+  async activity(_queue: string): Promise<QueueActivity> {
     const q = this.present();
-    return q ? (oldestAvailable(q, Date.now()) ?? null) : null;
+    const now = Date.now();
+    return {
+      oldest_available_at: (q && oldestAvailable(q, now)) ?? null,
+      completed_per_minute: q?.events.completions.perMinute(now) ?? 0,
+    };
   }
 
   async enqueueEach(queue: string, jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>> {
