@@ -122,8 +122,8 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
     throw invalidRequest(path, `${path} has no effect unless ${field}.keys includes "${name}".`);
   };
   const dimensions: Record<string, unknown> = { type: job.type };
-  const perQueue = chosen?.includes('queue') ?? false;
-  if (perQueue) dimensions.queue = job.queue;
+  const scope = scopeOf(value);
+  if (scope === 'queue') dimensions.queue = job.queue;
   if (literal !== undefined) dimensions.key = literal;
   if (uses('args', argsKeys)) {
     dimensions.args = argsKeys ? selectFromArgs(job.args, argsKeys, `${field}.args_keys`) : job.args;
@@ -133,13 +133,23 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   const period = readPeriod(given('within') ? 'within' : 'period', read);
   return {
     policy: {
-      scope: perQueue ? 'queue' : 'global',
+      scope,
       states: read('states', readSome(readState)) ?? [...(read('unique_while', readWhile) ?? OPEN_STATES)],
       on_conflict: read('on_conflict', readOnConflict) ?? 'reject',
       ...(period !== undefined && { period_ms: period }),
     },
     dimensions,
   };
+}
+
+/**
+ * Which jobs a policy looks at: those of its queue, or those of all queues.
+ * @param policy as written, and valid
+ */
+export function scopeOf(policy: unknown): UniquePolicy['scope'] {
+  if (!isRecord(policy)) return 'global';
+  const chosen = Array.isArray(policy.key) ? policy.key : policy.keys;
+  return Array.isArray(chosen) && chosen.includes('queue') ? 'queue' : 'global';
 }
 
 function readPeriod(name: Member, read: <T>(name: Member, reader: Reader<T>) => T | undefined): number | undefined {

@@ -9,6 +9,7 @@ import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/
 import type { StoppedTarget } from '../dispatch/health';
 import { ApiError, type Outcome, unwrap } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
+import type { Reservations } from '../unique/reservation';
 import type { EnqueuedJob, QueueApi } from './api';
 import { Committer } from './commit';
 import { CronDuties } from './cron/duties';
@@ -48,6 +49,8 @@ export interface EngineHost {
   keepAlive(promise: Promise<unknown>): void;
   /** Another queue's object, to finish what concerns several queues. */
   peer(queue: string): Pick<QueueApi, 'batchDecision' | 'commitBatch' | 'putCron' | 'adopt' | 'adoptMoved'>;
+  /** Begins to reserve unique fingerprints. @param coordinator the queue that can give its ticket up */
+  reservations(coordinator: string): Reservations;
   /** The object of a workflow. */
   workflow: NotifierHost['workflow'];
   /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
@@ -116,6 +119,7 @@ export class QueueEngine {
       write: (operation) => this.committer.run(operation),
       wakeAt: (at) => clock.arm(at, host.now()),
       peer: (queue) => host.peer(queue),
+      reservations: (coordinator) => host.reservations(coordinator),
       destroy: (at) => host.destroy(at),
     });
     this.pump = new Pump(

@@ -4,12 +4,14 @@
  * has no tables, no alarm and no name; the first job registers it in the directory and creates them.
  */
 import { DurableObject } from 'cloudflare:workers';
+import { v7 as uuidv7 } from 'uuid';
 import { type Config, type Env, readConfig } from '../config';
 import { type ErrorData, notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { NewJob } from '../job/record';
 import { directoryObject } from '../routing/objects';
 import { enqueueEntries } from '../routing/unique';
+import { Reservations } from '../unique/reservation';
 import type { WorkflowApi } from '../workflow/api';
 import type { EnqueuedJob, QueueApi } from './api';
 import { QueueEngine } from './engine';
@@ -71,6 +73,7 @@ export abstract class QueueHost extends DurableObject<Env> {
       now: () => Date.now(),
       keepAlive: (promise) => this.ctx.waitUntil(promise),
       peer: (queue) => this.env.QUEUES.getByName(queue) as unknown as QueueApi,
+      reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
       destroy: (at) => this.destroy(at),
       enqueueAcross: (job) => this.enqueueAcross(this.engine?.q.name ?? '', job),
       workflow: (id) => this.env.WORKFLOWS.getByName(id) as unknown as WorkflowApi,

@@ -9,6 +9,7 @@ import { ApiError, duplicate, type Outcome, unwrap } from '../job/errors';
 import { type JobState, type JobView, TERMINAL_STATES, type UniquePolicy } from '../job/record';
 import { blocks, initialState, keepSchedule } from '../job/unique';
 import type { EnqueuedJob, UniqueQuestion, UniqueRivals } from '../queue/api';
+import { LOCKED } from '../queue/jobs/lock';
 import type { IdempotencyKey } from '../queue/operations/api';
 import { duplicateOfEntry, UNDECIDED, undecided } from '../queue/unique/rivals';
 import type { Wanted } from '../unique/api';
@@ -16,7 +17,7 @@ import { Reservations } from '../unique/reservation';
 import { type BatchGroup, type Entry, enqueueAcross, groupByQueue } from './batch';
 import { inParallel, queueObject } from './objects';
 
-/** How often an enqueue is tried again that depends on a batch under way, and how long it waits at first, ms. */
+/** How often an enqueue is tried again that depends on a batch or a move under way, and how long it waits at first, ms. */
 const TRIES = 6;
 const PAUSE_MS = 20;
 
@@ -32,7 +33,7 @@ export async function enqueueEntries(
   idempotency?: IdempotencyKey,
 ): Promise<Outcome<EnqueuedJob[]>> {
   let outcome = await enqueueOnce(env, entries, idempotency);
-  for (let tries = 1; tries < TRIES && !outcome.ok && outcome.error.details?.reason === UNDECIDED; tries++) {
+  for (let tries = 1; tries < TRIES && dependsOnOthers(outcome); tries++) {
     // At random, so that two batches that met do not meet again.
     await scheduler.wait(PAUSE_MS * 2 ** tries * Math.random());
     outcome = await enqueueOnce(env, entries, idempotency);
@@ -40,6 +41,12 @@ export async function enqueueEntries(
   if (outcome.ok || numbered) return outcome;
   const { index: _, ...details } = outcome.error.details ?? {};
   return { ok: false, error: { ...outcome.error, details } };
+}
+
+/** Is a job in its way, or one that it replaces, part of something that is being decided, or on its way to another queue? */
+function dependsOnOthers(outcome: Outcome<unknown>): boolean {
+  const reason = outcome.ok ? undefined : outcome.error.details?.reason;
+  return reason === UNDECIDED || reason === LOCKED;
 }
 
 async function enqueueOnce(

@@ -43,6 +43,7 @@ type Ticket = { ticket: string; coordinator: string };
 interface Waiting {
   request: ReserveRequest;
   resolve: (outcome: Outcome<Reservation>) => void;
+  reject: (reason: unknown) => void;
   timer: ReturnType<typeof setTimeout>;
 }
 
@@ -58,9 +59,9 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   async reserve(name: string, request: ReserveRequest): Promise<Outcome<Reservation>> {
     await this.prepare(name);
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.giveUp(waiting), request.wait_ms);
-      const waiting: Waiting = { request, resolve, timer };
+      const waiting: Waiting = { request, resolve, reject, timer };
       this.waiting.push(waiting);
       this.grantAll();
     });
@@ -121,7 +122,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     const now = Date.now();
     const taken = new Set<string>();
     this.waiting = this.waiting.filter((waiting) => {
-      const { request, resolve, timer } = waiting;
+      const { request, resolve, reject, timer } = waiting;
       const blocked = request.wanted.some(
         ({ fingerprint }) => taken.has(fingerprint) || this.isReserved(fingerprint, now),
       );
@@ -130,7 +131,12 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
         return true;
       }
       clearTimeout(timer);
-      resolve({ ok: true, value: this.grant(request, now) });
+      try {
+        resolve({ ok: true, value: this.grant(request, now) });
+      } catch (error) {
+        // It is not granted to somebody who has heard that it failed, and the others go on.
+        reject(error);
+      }
       return false;
     });
     this.watchForExpiry(now);
@@ -189,9 +195,9 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
           const tickets: Ticket[] = doubts.map((doubt) => ({ ticket: doubt.ticket, coordinator: doubt.coordinator }));
           this.write({ fingerprint, queue, tickets: JSON.stringify([...tickets, { ticket, coordinator }]) });
         }
-        this.reserved.set(fingerprint, { ticket, until: now + ttl });
       }
     });
+    for (const { fingerprint } of wanted) this.reserved.set(fingerprint, { ticket, until: now + ttl });
     return reservation;
   }
 

@@ -84,6 +84,9 @@ export class World {
       peer: () => {
         throw new Error('no other queue is part of the simulation');
       },
+      reservations: () => {
+        throw new Error('no lock object is part of the simulation');
+      },
       destroy: () => {
         throw new Error('the queue of the simulation is not deleted');
       },

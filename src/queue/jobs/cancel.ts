@@ -7,9 +7,14 @@ import { historyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../stora
 import { end } from './end';
 import { mustFind, rowByKey, viewOfRow } from './find';
 import { unlockRow } from './lock';
+import { refuseSetAside } from './moving';
 
-/** Cancels a job. @throws {ApiError} 404; 409 when it has ended already */
+/**
+ * Cancels a job.
+ * @throws {ApiError} 404; 409 when it has ended already; 503 while it is on its way to the queue that takes this one's jobs
+ */
 export function cancel(q: QueueState, id: string, now: number): JobView {
+  refuseSetAside(q, id);
   const found = mustFind(q, id);
   // Only the queue itself comes so far with a locked job (producers are refused): the lock ends here.
   if (found.row && q.locks.has(found.row.key)) found.row = unlockRow(q, found.row.key, now) ?? found.row;

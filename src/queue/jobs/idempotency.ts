@@ -30,10 +30,19 @@ export function recallAnswer<T>(q: QueueState, { key, hash }: IdempotencyKey, no
   return JSON.parse(parts.map(({ data }) => data).join('')) as T;
 }
 
-/** Remembers an answer. One row written for each half megabyte, one more for its expiry. */
-export function rememberAnswer(q: QueueState, { key, hash }: IdempotencyKey, answer: unknown, now: number): void {
+/**
+ * Remembers an answer. One row written for each half megabyte, one more for its expiry.
+ * @param forMs how long
+ */
+export function rememberAnswer(
+  q: QueueState,
+  { key, hash }: IdempotencyKey,
+  answer: unknown,
+  now: number,
+  forMs = REMEMBER_ANSWER_MS,
+): void {
   const text = JSON.stringify(answer);
-  const expiresAt = now + REMEMBER_ANSWER_MS;
+  const expiresAt = now + forMs;
   q.sql.exec('DELETE FROM idempotency WHERE key = ?', key).toArray();
   for (let part = 0; part * PART < text.length || part === 0; part++) {
     q.sql
@@ -51,12 +60,18 @@ export function rememberAnswer(q: QueueState, { key, hash }: IdempotencyKey, ans
 }
 
 /** Answers once under a key: `act` runs only when nothing is remembered. @throws as {@link recallAnswer} and `act` */
-export function once<T>(q: QueueState, idempotency: IdempotencyKey | undefined, now: number, act: () => T): T {
+export function once<T>(
+  q: QueueState,
+  idempotency: IdempotencyKey | undefined,
+  now: number,
+  act: () => T,
+  forMs = REMEMBER_ANSWER_MS,
+): T {
   if (!idempotency) return act();
   const remembered = recallAnswer<T>(q, idempotency, now);
   if (remembered !== undefined) return remembered;
   const answer = act();
-  rememberAnswer(q, idempotency, answer, now);
+  rememberAnswer(q, idempotency, answer, now, forMs);
   return answer;
 }
 
@@ -67,7 +82,7 @@ export function forgetAnswers(q: QueueState, now: number, limit: number): void {
   q.sql.exec(`DELETE FROM idempotency WHERE (key, part) IN (${due})`, now, limit).toArray();
 }
 
-/** When the oldest answer that is remembered was given. */
+/** When the answer was given that is forgotten next; {@link REMEMBER_ANSWER_MS} before that moment, if it is kept longer. */
 export function oldestAnswer(q: QueueState): number | undefined {
   const first = q.sql.exec<{ at: number | null }>('SELECT min(expires_at) AS at FROM idempotency').one().at;
   return first === null ? undefined : first - REMEMBER_ANSWER_MS;

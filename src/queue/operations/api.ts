@@ -248,8 +248,11 @@ export interface OperationsApi {
   drain(queue: string): Promise<Outcome<QueueStatus>>;
   /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 when jobs are in the way. */
   remove(queue: string, request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>>;
-  /** Takes jobs over from a queue that is being deleted, once for each `move`. */
-  adopt(queue: string, move: string, jobs: MovedJob[]): Promise<Outcome<void>>;
+  /**
+   * Takes jobs over from a queue that is being deleted, once for each `move`.
+   * @param ticket as in `enqueue`
+   */
+  adopt(queue: string, move: string, jobs: MovedJob[], ticket?: string): Promise<Outcome<void>>;
   /**
    * Gives a dead letter its second life in another queue. The job as it is there; 404 unless it is a dead letter; what that
    * queue says against it, and then nothing has changed; 409 when something else has been decided about the job; 503 when
@@ -258,8 +261,11 @@ export interface OperationsApi {
   moveDeadLetter(queue: string, id: string, request: MoveRequest): Promise<Outcome<JobView>>;
   /** Would this queue take the job? Writes nothing. */
   considerMoved(queue: string, job: MovedJob): Promise<Outcome<void>>;
-  /** Takes a dead letter of another queue, or refuses it for good; once for each `move`. */
-  adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>>;
+  /**
+   * Takes a dead letter of another queue, or refuses it for good; once for each `move`.
+   * @param ticket as in `enqueue`; 503 once it is given up, and that is not for good
+   */
+  adoptMoved(queue: string, move: string, job: MovedJob, ticket?: string): Promise<Outcome<Adoption>>;
   priorities(queue: string): Promise<{ priority: number; count: number }[]>;
   /** How it gets on. */
   activity(queue: string): Promise<QueueActivity>;

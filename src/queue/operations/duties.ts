@@ -4,14 +4,19 @@
  */
 import { unwrap } from '../../job/errors';
 import { withPatience } from '../../routing/patience';
+import type { Reservations } from '../../unique/reservation';
 import type { QueueState } from '../state';
+import { moveReserved } from '../unique/moving';
 import type { OperationsApi, OperationView } from './api';
 import { MoveDuties } from './move-duties';
-import { discardNext, dropMoved, LOOK_AGAIN_MS, packed, readyToEmpty, setAside } from './remove';
+import { discardNext, dropMoved, LOOK_AGAIN_MS, type Moving, packed, readyToEmpty, setAside } from './remove';
 import { noteFailure, openTasks, stepTask, viewTask } from './tasks';
 
 /** While steps are being made the alarm stands by, in case the object dies; ms. */
 const STANDBY_MS = 1_000;
+
+/** The longest pause before a deletion that failed goes on, ms: the target of a move may be draining for days. */
+const LONGEST_PAUSE_MS = 60_000;
 
 export interface OperationHost {
   readonly q: QueueState;
@@ -21,6 +26,8 @@ export interface OperationHost {
   write<T>(operation: (now: number) => T): Promise<T>;
   wakeAt(at: number): void;
   peer(queue: string): Pick<OperationsApi, 'adopt' | 'adoptMoved'>;
+  /** Begins to reserve fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */
+  reservations(coordinator: string): Reservations;
   /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
   destroy(at: number): Promise<void>;
 }
@@ -33,6 +40,9 @@ export class OperationDuties {
   private readonly waiting = new Set<{ id: string; done: () => void }>();
   /** No step is tried before, epoch ms. */
   private pauseUntil = 0;
+  /** The deletion does not go on before, epoch ms; and how long it waits when it fails, ms. */
+  private removeAfter = 0;
+  private removePauseMs = LOOK_AGAIN_MS;
   private open: string[];
 
   constructor(private readonly host: OperationHost) {
@@ -42,28 +52,29 @@ export class OperationDuties {
 
   /** When the object must wake for them, epoch ms. */
   nextMoment(now: number): number | undefined {
-    const moves = this.moves.nextMoment(now);
-    if (this.open.length === 0 && !this.host.q.removal) return moves;
-    const own = this.running || this.removing ? now + STANDBY_MS : Math.max(now, this.pauseUntil);
-    return Math.min(own, moves ?? own);
+    const moments = [this.moves.nextMoment(now) ?? Number.POSITIVE_INFINITY];
+    if (this.open.length > 0) moments.push(this.running ? now + STANDBY_MS : Math.max(now, this.pauseUntil));
+    if (this.host.q.removal) moments.push(this.removing ? now + STANDBY_MS : Math.max(now, this.removeAfter));
+    const next = Math.min(...moments);
+    return Number.isFinite(next) ? next : undefined;
   }
 
   /** Goes on with whatever there is to do. */
   start(): void {
     const { q, keepAlive, now } = this.host;
     this.moves.start();
-    if (now() < this.pauseUntil) return;
-    if (!this.running && this.open.length > 0) {
+    if (!this.running && this.open.length > 0 && now() >= this.pauseUntil) {
       this.running = this.run().finally(() => {
         this.running = undefined;
       });
       keepAlive(this.running);
     }
-    if (!this.removing && q.removal) {
+    if (!this.removing && q.removal && now() >= this.removeAfter) {
       this.removing = this.remove()
         .catch((error) => {
           console.error(`tocsin: queue ${q.name} could not be deleted yet`, error);
-          this.pauseFor(LOOK_AGAIN_MS);
+          this.removeIn(this.removePauseMs);
+          this.removePauseMs = Math.min(2 * this.removePauseMs, LONGEST_PAUSE_MS);
         })
         .finally(() => {
           this.removing = undefined;
@@ -141,18 +152,32 @@ export class OperationDuties {
     this.host.wakeAt(this.pauseUntil);
   }
 
+  private removeIn(ms: number): void {
+    this.removeAfter = this.host.now() + ms;
+    this.host.wakeAt(this.removeAfter);
+  }
+
   private async remove(): Promise<void> {
-    const { q, write, peer } = this.host;
+    const { q, write } = this.host;
     const target = q.removal?.strategy === 'move' ? q.removal.target_queue : undefined;
     while (target !== undefined) {
       const moving = await write(() => setAside(q));
       if (!moving) break;
-      unwrap(await peer(target).adopt(target, moving.name, packed(q, moving)));
-      await write(() => dropMoved(q));
+      await this.move(moving, target);
+      this.removePauseMs = LOOK_AGAIN_MS;
     }
     while (q.removal?.strategy === 'discard' && !(await write((now) => discardNext(q, now)))) await scheduler.wait(0);
-    if (!q.removal || !readyToEmpty(q)) return this.pauseFor(LOOK_AGAIN_MS);
+    if (!q.removal || !readyToEmpty(q)) return this.removeIn(LOOK_AGAIN_MS);
     await this.host.destroy(q.removal.at);
     delete q.removal;
+  }
+
+  private async move(moving: Moving, target: string): Promise<void> {
+    const { q, write, peer, reservations } = this.host;
+    const jobs = packed(q, moving);
+    await moveReserved(q, jobs, target, reservations, async (ticket) => {
+      unwrap(await peer(target).adopt(target, moving.name, jobs, ticket));
+      await write(() => dropMoved(q));
+    });
   }
 }

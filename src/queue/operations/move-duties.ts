@@ -1,8 +1,10 @@
 /** Carries decided moves of dead letters through: for whoever decided, and by the alarm for whoever died over it. */
 import { notFound, type Outcome, unavailable, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
+import type { Reservations } from '../../unique/reservation';
 import type { QueueState } from '../state';
 import type { Move } from '../storage/move-table';
+import { moveReserved } from '../unique/moving';
 import type { OperationsApi } from './api';
 import { dropMove, finishMove, packedMove, STANDBY_MS } from './moves';
 
@@ -21,6 +23,8 @@ export interface MoveHost {
   write<T>(operation: (now: number) => T): Promise<T>;
   wakeAt(at: number): void;
   peer(queue: string): Pick<OperationsApi, 'adoptMoved'>;
+  /** Begins to reserve fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */
+  reservations(coordinator: string): Reservations;
 }
 
 export class MoveDuties {
@@ -64,15 +68,18 @@ export class MoveDuties {
   }
 
   private async carry(move: Move): Promise<Outcome<JobView>> {
-    const { q, write, peer } = this.host;
+    const { q, write, peer, reservations } = this.host;
     const { key, target, name } = move;
     const job = packedMove(q, move);
     if (!job) {
       await write(() => q.moves.forget(key));
       return { ok: false, error: notFound('dead letter', String(key)).data };
     }
-    const answer = unwrap(await peer(target).adoptMoved(target, name, job));
-    await write(() => ('refused' in answer ? dropMove(q, key) : finishMove(q, key)));
+    const answer = await moveReserved(q, [job], target, reservations, async (ticket) => {
+      const adoption = unwrap(await peer(target).adoptMoved(target, name, job, ticket));
+      await write(() => ('refused' in adoption ? dropMove(q, key) : finishMove(q, key)));
+      return adoption;
+    });
     this.pauseMs = FIRST_PAUSE_MS;
     if ('refused' in answer) return { ok: false, error: answer.refused };
     return answer.job ? { ok: true, value: answer.job } : { ok: false, error: notFound('job', job.id).data };

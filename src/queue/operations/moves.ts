@@ -14,7 +14,6 @@ import { checkRoom, isBounded, makeRoom } from '../jobs/backpressure';
 import { removeEnded } from '../jobs/end';
 import { checkForNewQueue, type NewQueueLayers } from '../jobs/enqueue';
 import { find, rowByKey, viewOf } from '../jobs/find';
-import { once } from '../jobs/idempotency';
 import { checkType, refuseNewcomers } from '../jobs/intake';
 import { refuseMoving } from '../jobs/moving';
 import { deadLetterRow, secondLife } from '../jobs/redrive';
@@ -22,8 +21,8 @@ import type { QueueState } from '../state';
 import { bytesOf } from '../storage/depth';
 import type { Move } from '../storage/move-table';
 import { bodyOf, idOf, type JobRow } from '../storage/rows';
+import { adoptJob, onceForMove } from './adopt';
 import type { Adoption, MovedJob, MoveRequest, Override } from './api';
-import { adoptJob } from './remove';
 
 /** The alarm stands by for a decision that was just made, ms. */
 export const STANDBY_MS = 1_000;
@@ -125,9 +124,19 @@ export function considerMoveIntoNew(name: string, lower: NewQueueLayers, job: Mo
   checkForNewQueue(name, [{ type: job.type, ...(retry && { retry }) }], lower);
 }
 
-/** Takes the job, once for each decision, or refuses it for good. */
-export function adoptMoved(q: QueueState, name: string, job: MovedJob, now: number): Adoption {
-  const answer = once<{ refused?: ErrorData }>(q, { key: `move ${name}`, hash: '' }, now, () => {
+/**
+ * Takes the job, once for each decision, or refuses it for good.
+ * @param ticket as in {@link onceForMove}
+ * @throws {ApiError} 503 when the ticket was given up: nothing was answered to the decision
+ */
+export function adoptMoved(
+  q: QueueState,
+  name: string,
+  job: MovedJob,
+  ticket: string | undefined,
+  now: number,
+): Adoption {
+  const answer = onceForMove<{ refused?: ErrorData }>(q, name, ticket, now, () => {
     const outcome = outcomeOf(() => {
       considerMove(q, job);
       if (isBounded(q)) makeRoom(q, arrivalOf(job), now);

@@ -10,6 +10,7 @@ import { enqueueEach } from '../jobs/enqueue-each';
 import { recallAnswer } from '../jobs/idempotency';
 import { patch } from '../jobs/patch';
 import { prepareBulk } from './across';
+import { adopt } from './adopt';
 import type {
   Adoption,
   BulkAction,
@@ -37,7 +38,7 @@ import { bulk, judge } from './bulk';
 import { count } from './list';
 import { bulkMatching, judgeMatching } from './matching';
 import { adoptMoved, beginMove, considerMove, considerMoveIntoNew, planMove } from './moves';
-import { adopt, beginRemoval } from './remove';
+import { beginRemoval } from './remove';
 import { setMode } from './settings';
 import { sorted } from './sorted';
 import { oldestAvailable, priorities } from './stats';
@@ -139,8 +140,8 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     return { ok: true, value: { ...outcome.value, ...(gone && { state: 'deleted' as const }) } };
   }
 
-  async adopt(queue: string, move: string, jobs: MovedJob[]): Promise<Outcome<void>> {
-    return this.write(queue, (q, now) => adopt(q, move, jobs, now));
+  async adopt(queue: string, move: string, jobs: MovedJob[], ticket?: string): Promise<Outcome<void>> {
+    return this.write(queue, (q, now) => adopt(q, move, jobs, ticket, now));
   }
 
   async moveDeadLetter(_queue: string, id: string, request: MoveRequest): Promise<Outcome<JobView>> {
@@ -165,8 +166,8 @@ export abstract class OperationsObject extends CronObject implements OperationsA
     return outcomeOf(() => considerMoveIntoNew(queue, lower, job));
   }
 
-  async adoptMoved(queue: string, move: string, job: MovedJob): Promise<Outcome<Adoption>> {
-    return this.write(queue, (q, now) => adoptMoved(q, move, job, now));
+  async adoptMoved(queue: string, move: string, job: MovedJob, ticket?: string): Promise<Outcome<Adoption>> {
+    return this.write(queue, (q, now) => adoptMoved(q, move, job, ticket, now));
   }
 
   async priorities(_queue: string): Promise<{ priority: number; count: number }[]> {

@@ -8,17 +8,12 @@
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
 import { conflict, invalidRequest } from '../../job/errors';
-import { LANE_BIT } from '../../job/ids';
 import { JOB_STATES, TERMINAL_STATES } from '../../job/record';
 import { removeEnded } from '../jobs/end';
 import { rowByKey } from '../jobs/find';
-import { once } from '../jobs/idempotency';
-import { refuseNewcomers } from '../jobs/intake';
-import { learn, nowWaits, place, policyOf } from '../limits/admit';
 import type { QueueState } from '../state';
 import { idOf, type JobRow, STATE } from '../storage/rows';
 import { writeMeta } from '../storage/schema';
-import { fingerprintIn, remember } from '../unique/keys';
 import type { MovedJob, RemovalRequest, RemovalView } from './api';
 import { removeWaiting } from './bulk';
 import { stats } from './stats';
@@ -149,6 +144,8 @@ function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
 export function setAside(q: QueueState): Moving | undefined {
   const removal = q.removal as Removal;
   if (removal.moving) return removal.moving;
+  // A batch that is being decided may have promised to replace one of them.
+  if (heldJobs(q) > 0) return undefined;
   const rows = nextToMove(q);
   if (rows.length === 0) return undefined;
   removal.steps = (removal.steps ?? 0) + 1;
@@ -191,51 +188,4 @@ export function dropMoved(q: QueueState): void {
   }
   delete removal.moving;
   writeMeta(q.sql, 'removal', removal);
-}
-
-/** Takes jobs over from another queue, once for each `move`. They keep their ids, their attempts and their order. */
-export function adopt(q: QueueState, move: string, jobs: readonly MovedJob[], now: number): void {
-  refuseNewcomers(q);
-  once(q, { key: `move ${move}`, hash: '' }, now, () => {
-    for (const job of jobs) adoptJob(q, job, now);
-    return true;
-  });
-}
-
-const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
-   limit_key, waits_since)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-
-/** Writes a job that comes from another queue. */
-export function adoptJob(q: QueueState, job: MovedJob, now: number): void {
-  const key = LANE_BIT + q.nextSequence++;
-  const state = job.pending ? STATE.pending : STATE.waiting;
-  const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;
-  const policy = policyOf(q, { type, body });
-  if (policy) learn(q, policy, now);
-  const row: JobRow = {
-    ...{ key, alias: id, state, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
-    ended_at: null,
-    limit_key: policy?.key ?? null,
-    ...{ due_at: null, waits_since: null },
-  };
-  if (!job.pending) Object.assign(row, place(q, row, job.due_at, now, policy));
-  q.sql
-    .exec(
-      INSERT,
-      ...[key, id, state, type, priority, row.due_at, attempt, claims, created_at, enqueued_at, expires_at, body],
-      ...[history, row.limit_key, row.waits_since],
-    )
-    .toArray();
-  q.depth.added(row);
-  q.sql.exec('INSERT OR REPLACE INTO aliases (id, key) VALUES (?, ?)', id, key).toArray();
-  const fingerprint = fingerprintIn({ body });
-  if (fingerprint !== undefined) remember(q.sql, fingerprint, key);
-  if (job.checkpoint) q.checkpoints.put(key, job.checkpoint);
-  if (!job.pending) nowWaits(q, row, now);
-  if (expires_at !== null) {
-    q.nextExpiry = Math.min(q.nextExpiry, expires_at);
-    q.wake(expires_at);
-  }
 }

@@ -3,6 +3,7 @@
  * with the job: two rows over the life of a unique job, none for any other.
  */
 import type { JobBody } from '../../job/record';
+import { scopeOf } from '../../job/unique';
 import { type JobRow, readableBody } from '../storage/rows';
 
 /** Which of these fingerprints have a job here? */
@@ -25,6 +26,12 @@ export function remember(sql: SqlStorage, fingerprint: string, key: number): voi
 export function fingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
   // Most jobs are not unique, and parsing is not free.
   return row.body.includes('"fingerprint":') ? readableBody(row)?.fingerprint : undefined;
+}
+
+/** The same, if jobs of other queues count too: a lock object knows where it is. */
+export function globalFingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
+  const body = row.body.includes('"fingerprint":') ? readableBody(row) : undefined;
+  return body?.fingerprint !== undefined && scopeOf(body.unique) === 'global' ? body.fingerprint : undefined;
 }
 
 /** A stored job is deleted for good. One row written if it was a unique one. */
