@@ -3,7 +3,7 @@ import { listOf, shaped } from './answers';
 import { type CronEntry, type CronJob, wireCron } from './cron-entry';
 import type { CronStatus } from './cron-status';
 import { jsonOf } from './job';
-import { byOffset, type ListOptions } from './pages';
+import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 
 /** A group with its schedules. */
@@ -72,7 +72,7 @@ export class CronGroups<Job extends CronJob = CronJob> {
 
   /** Every group, by name. */
   async *list(options: ListOptions = {}): AsyncGenerator<CronGroupSummary> {
-    yield* byOffset<CronGroupSummary>(this.#requests.safely, { path: '/cron-groups', member: 'groups' }, options);
+    yield* byCursor<CronGroupSummary>(this.#requests.safely, { path: '/cron-groups', member: 'groups' }, options);
   }
 
   /** Deletes a group with all its entries. The jobs they have enqueued stay. @throws {NotFoundError} */

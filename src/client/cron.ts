@@ -4,7 +4,7 @@ import { enqueuedJobOf, listOf } from './answers';
 import { type CronEntry, type CronJob, type CronPatch, wireCron, wireCronPatch } from './cron-entry';
 import { type CronExecution, type CronHistory, type CronSkipped, type CronStatus, cronOf } from './cron-status';
 import { jsonOf } from './job';
-import { byOffset, type ListOptions, parametersFrom } from './pages';
+import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 
 /** Which schedules are meant. */
@@ -49,13 +49,13 @@ export class Crons<Job extends CronJob = CronJob> {
   }
 
   /**
-   * Every entry that matches, read page by page. One that is made or deleted meanwhile may shift the pages.
+   * Every entry that matches, read page by page. Each is seen at most once, whatever is made or deleted meanwhile.
    * @example
    * for await (const entry of tocsin.cron.list({ enabled: false })) console.log(entry.name, 'is paused');
    */
   async *list(query: CronQuery = {}, options: ListOptions = {}): AsyncGenerator<CronStatus> {
     const conditions = parametersFrom({ enabled: query.enabled, group: query.group });
-    yield* byOffset<CronStatus>(this.#requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
+    yield* byCursor<CronStatus>(this.#requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
   }
 
   /**

@@ -40,6 +40,7 @@ export {
   WaitTimeoutError,
 } from './errors';
 export type { EventQuery, Events, QueueEvent } from './events';
+export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from './job';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
 export type { QueueLimits, Quota, RateLimitOptions } from './limits';

@@ -2,6 +2,7 @@
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
 import { jobOf, listOf, member, shaped } from './answers';
 import { ConflictError, WaitTimeoutError } from './errors';
+import type { JobHistoryEvent, JobRetries } from './history';
 import { jsonOf } from './job';
 import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import { type JobPatch, wirePatch } from './patch';
@@ -196,6 +197,17 @@ export class StoredJobs {
     const answer = await this.#requests.safely('GET', `/checkpoints/${encodeURIComponent(id)}/resume`);
     type Answer = { has_checkpoint: boolean; checkpoint?: Checkpoint<State> };
     return shaped<Answer>(answer, 'has_checkpoint', 'the checkpoint').checkpoint;
+  }
+
+  /** What happened to a job, oldest first, told from its own record. @throws {NotFoundError} */
+  async *history(id: string, options: ListOptions = {}): AsyncGenerator<JobHistoryEvent> {
+    const list = { path: `${pathOf(id)}/history`, member: 'events' };
+    yield* byCursor<JobHistoryEvent>(this.#requests.safely, list, options);
+  }
+
+  /** The attempts of a job that failed, and the policy by which it is retried. @throws {NotFoundError} */
+  async retries(id: string): Promise<JobRetries> {
+    return shaped<JobRetries>(await this.#requests.safely('GET', `${pathOf(id)}/retries`), 'retries', 'the retries');
   }
 
   /** Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError} */

@@ -4,7 +4,7 @@ import { listOf, member, shaped } from './answers';
 import { waitParameter } from './bulk';
 import { NotFoundError } from './errors';
 import { jsonOf } from './job';
-import { byOffset, type ListOptions } from './pages';
+import { byCursor, type ListOptions } from './pages';
 import {
   type Age,
   ageText,
@@ -39,7 +39,7 @@ export class Queues {
 
   /** Every queue, by name, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<QueueSummary> {
-    yield* byOffset<QueueSummary>(this.#requests.safely, { path: '/queues', member: 'queues' }, options);
+    yield* byCursor<QueueSummary>(this.#requests.safely, { path: '/queues', member: 'queues' }, options);
   }
 
   /** A queue with its settings and counts. @throws {NotFoundError} */
@@ -156,7 +156,7 @@ export class Queues {
 
   /** Every queue with its counts. Needs `admin:read`. */
   async *overview(options: ListOptions = {}): AsyncGenerator<QueueOverview> {
-    yield* byOffset<QueueOverview>(this.#requests.safely, { path: '/admin/queues', member: 'items' }, options);
+    yield* byCursor<QueueOverview>(this.#requests.safely, { path: '/admin/queues', member: 'items' }, options);
   }
 
   /** A queue with the time its jobs wait. Needs `admin:read`. @throws {NotFoundError} */

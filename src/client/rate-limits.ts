@@ -2,7 +2,7 @@
 import type { Duration } from '../job/wire';
 import { shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
-import { byOffset, type ListOptions } from './pages';
+import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 
 /** What is put in the place of a key's own limits; 0 stops it. What is not named stays as jobs say it. */
@@ -64,7 +64,7 @@ export class RateLimits {
 
   /** Every key that is known: from its first job until a day after its last use, and while it has an override. */
   async *list(options: ListOptions = {}): AsyncGenerator<RateLimitStatus> {
-    yield* byOffset<RateLimitStatus>(this.#requests.safely, { path: '/rate-limits', member: 'items' }, options);
+    yield* byCursor<RateLimitStatus>(this.#requests.safely, { path: '/rate-limits', member: 'items' }, options);
   }
 
   /** Reads a key. @throws {NotFoundError} when no job has counted under it lately and it has no override */

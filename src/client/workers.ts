@@ -1,7 +1,7 @@
 /** The workers that pull, as operators see and direct them through the client. */
 import { shaped } from './answers';
 import { jsonOf } from './job';
-import { byOffset, type ListOptions } from './pages';
+import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 
 /** What a worker should do: go on; finish and take no more; finish and end. */
@@ -64,7 +64,7 @@ export class Workers {
 
   /** Every worker that has sent a heartbeat, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<WorkerStatus> {
-    yield* byOffset<WorkerStatus>(this.#requests.safely, { path: '/admin/workers', member: 'items' }, options);
+    yield* byCursor<WorkerStatus>(this.#requests.safely, { path: '/admin/workers', member: 'items' }, options);
   }
 
   /** How many there are of each state. */

@@ -2,7 +2,7 @@
 import { shaped } from './answers';
 import { ConflictError, DuplicateJobError } from './errors';
 import { jsonOf } from './job';
-import { byOffset, type ListOptions, parametersFrom } from './pages';
+import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests, WaitOptions } from './requests';
 import { type StepJob, type Workflow, type WorkflowOptions, wireWorkflow } from './workflow';
 import {
@@ -62,7 +62,7 @@ export class Workflows<Job extends StepJob = StepJob> {
   /** Every workflow that matches, the latest first, read page by page. */
   async *list(query: WorkflowQuery = {}, options: ListOptions = {}): AsyncGenerator<WorkflowSummary> {
     const conditions = parametersFrom({ state: query.state });
-    yield* byOffset<WorkflowSummary>(
+    yield* byCursor<WorkflowSummary>(
       this.#requests.safely,
       { path: '/workflows', conditions, member: 'workflows' },
       options,

@@ -151,10 +151,14 @@ describe('the server', () => {
 
 it('a list of schedules goes on until there are no more', async () => {
   const { client, requests } = fakeQueue((_, index) =>
-    Response.json({ crons: [{ name: `n-${index}` }], pagination: { has_more: index < 2 } }),
+    Response.json({
+      crons: [{ name: `n-${index}` }],
+      pagination: { has_more: index < 2, next_cursor: index < 2 ? `after-${index}` : null },
+    }),
   );
   const names: string[] = [];
   for await (const { name } of client.cron.list()) names.push(name);
   expect(names).toEqual(['n-0', 'n-1', 'n-2']);
-  expect(requests).toHaveLength(3);
+  const cursors = requests.map(({ query }) => query.get('cursor'));
+  expect(cursors).toEqual([null, 'after-0', 'after-1']);
 });

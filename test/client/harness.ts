@@ -7,6 +7,7 @@ export interface SentRequest {
   method: string;
   /** Path below `/ojs/v1`. */
   path: string;
+  query: URLSearchParams;
   headers: Record<string, string>;
   body: Record<string, unknown> | undefined;
 }
@@ -42,9 +43,10 @@ export function fakeQueue(script: Script = () => undefined, options: Partial<Cli
   const waits: number[] = [];
   const service = {
     async fetch(input: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) {
-      const path = new URL(input).pathname.replace('/ojs/v1', '');
+      const { pathname, searchParams: query } = new URL(input);
+      const path = pathname.replace('/ojs/v1', '');
       const body = init.body === undefined ? undefined : JSON.parse(init.body);
-      const request = { method: init.method ?? 'GET', path, headers: init.headers ?? {}, body };
+      const request = { method: init.method ?? 'GET', path, query, headers: init.headers ?? {}, body };
       requests.push(request);
       return script(request, requests.length - 1) ?? accept(request);
     },

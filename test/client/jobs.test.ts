@@ -99,6 +99,23 @@ it('progress and checkpoints of a running job can be read', async () => {
   await expect(client.jobs.checkpoint(UNKNOWN_ID)).rejects.toThrow(NotFoundError);
 });
 
+it('a job tells what happened to it, and which of its attempts failed', async () => {
+  const { id } = await deadLetter(client, queue);
+  const events = await all(client.jobs.history(id, { pageSize: 2 }));
+  expect(events.map(({ event_type }) => event_type)).toEqual([
+    'job.created',
+    'job.state_changed',
+    'job.attempt_started',
+    'job.attempt_failed',
+    'job.state_changed',
+    'job.discarded',
+  ]);
+  const { retries, policy } = await client.jobs.retries(id);
+  expect(retries).toMatchObject([{ attempt: 1, state: 'discarded', next_retry_at: null }]);
+  expect(policy).toMatchObject({ max_attempts: 1 });
+  await expect(client.jobs.retries(UNKNOWN_ID)).rejects.toThrow(NotFoundError);
+});
+
 it('operators see why a job ended, and can give it another life', async () => {
   const { id } = await deadLetter(client, queue);
   const inspected = await client.jobs.inspect(id);

@@ -1,0 +1,39 @@
+/** What happened to a job, as its own record tells it. */
+import type { RetryPolicy } from '../job/wire';
+
+/** One thing that happened. */
+export interface JobHistoryEvent {
+  id: string;
+  job_id: string;
+  event_type:
+    | 'job.created'
+    | 'job.state_changed'
+    | 'job.attempt_started'
+    | 'job.attempt_completed'
+    | 'job.attempt_failed'
+    | 'job.cancelled'
+    | 'job.discarded';
+  timestamp: string;
+  /** A worker known by name, or the queue itself. */
+  actor: { type: 'worker' | 'system'; id: string };
+  data: Record<string, unknown>;
+}
+
+/** An attempt that failed. */
+export interface FailedAttempt {
+  attempt: number;
+  /** What the job became: it waited for another attempt, or had ended. */
+  state: 'retryable' | 'discarded';
+  error: string;
+  /** Null: the queue does not know. */
+  started_at: string | null;
+  failed_at: string;
+  next_retry_at: string | null;
+}
+
+/** The failed attempts of a job, oldest first, and the policy by which it is retried. */
+export interface JobRetries {
+  job_id: string;
+  retries: FailedAttempt[];
+  policy: RetryPolicy;
+}
