@@ -5,11 +5,8 @@ import { jobsBelow, nodeAt, type PlanNode } from '../workflow/plan';
 
 type Json = Record<string, unknown>;
 
-/** The states of jobs that have not ended, as their queues say. */
-export type LiveStates = ReadonlyMap<string, { state: string }>;
-
-/** A workflow with its steps, nested ones inside each other. Without `live` no job shows that it runs. */
-export function renderWorkflow(view: WorkflowView, live: LiveStates = new Map()): Json {
+/** A workflow with its steps, nested ones inside each other. @param running ids of the jobs that run */
+export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> = new Set()): Json {
   const { plan } = view;
   const root = nodeAt(plan, 0);
   const states = root.children.map((child) => view.steps[child]?.state);
@@ -36,8 +33,8 @@ export function renderWorkflow(view: WorkflowView, live: LiveStates = new Map())
       jobs_completed: completed,
       jobs_failed: failed,
     }),
-    steps: renderSteps(view, live, root),
-    ...renderCallbacks(view, live, root),
+    steps: renderSteps(view, running, root),
+    ...renderCallbacks(view, running, root),
     metadata: {
       created_at: created,
       started_at: created,
@@ -91,23 +88,23 @@ function skippedCallback(view: WorkflowView, index: number): string {
   return ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
 }
 
-function renderSteps(view: WorkflowView, live: LiveStates, parent: PlanNode): Json[] {
+function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: PlanNode): Json[] {
   return parent.children.map((child, place) => {
     const before = place > 0 && parent.kind === 'chain' ? [parent.children[place - 1] as number] : [];
     const needs = nodeAt(view.plan, child).needs ?? before;
     return {
-      ...renderStep(view, live, child),
+      ...renderStep(view, running, child),
       index: place,
       depends_on: needs.map((need) => nodeAt(view.plan, need).id),
     };
   });
 }
 
-function renderStep(view: WorkflowView, live: LiveStates, index: number): Json {
+function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: number): Json {
   const node = nodeAt(view.plan, index);
   const step = view.steps[index] as StepView;
   const known = stepState(view, index);
-  const runs = known === 'pending' && live.get(step.job_id ?? '')?.state === 'active';
+  const runs = known === 'pending' && running.has(step.job_id ?? '');
   const state = runs ? 'active' : known;
   const jobs = jobsBelow(view.plan, index).map((job) => view.steps[job] as StepView);
   const isJob = node.kind === 'job';
@@ -125,14 +122,14 @@ function renderStep(view: WorkflowView, live: LiveStates, index: number): Json {
     ...(startedAt !== undefined && { started_at: formatInstant(startedAt) }),
     ...(ended && endedAt !== undefined && { completed_at: formatInstant(endedAt) }),
     ...(step.error && { error: step.error }),
-    ...(!isJob && { steps: renderSteps(view, live, node) }),
-    ...renderCallbacks(view, live, node),
+    ...(!isJob && { steps: renderSteps(view, running, node) }),
+    ...renderCallbacks(view, running, node),
   };
 }
 
-function renderCallbacks(view: WorkflowView, live: LiveStates, { callbacks }: PlanNode): Json {
+function renderCallbacks(view: WorkflowView, running: ReadonlySet<string>, { callbacks }: PlanNode): Json {
   if (!callbacks) return {};
-  const entries = Object.entries(callbacks).map(([name, index]) => [name, renderStep(view, live, index)] as const);
+  const entries = Object.entries(callbacks).map(([name, index]) => [name, renderStep(view, running, index)] as const);
   return { callbacks: Object.fromEntries(entries) };
 }
 

@@ -219,6 +219,8 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   awaitEnd(queue: string, id: string, waitMs: number): Promise<Outcome<JobView>>;
   /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */
   getMany(queue: string, ids: string[]): Promise<{ jobs: JobView[]; omitted: string[] }>;
+  /** Those of these jobs that run here. */
+  runningOf(queue: string, ids: string[]): Promise<string[]>;
   list(queue: string, request: ListRequest): Promise<Outcome<ListPage>>;
   deadLetters(queue: string, request: DeadLetterRequest): Promise<Outcome<{ jobs: JobView[]; total: number }>>;
   deadLetter(queue: string, id: string): Promise<Outcome<JobView>>;

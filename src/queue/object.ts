@@ -34,7 +34,7 @@ import {
 } from './jobs/batch';
 import { cancel } from './jobs/cancel';
 import { checkJobs, enqueue } from './jobs/enqueue';
-import { mustFind, viewOf, viewOfRow } from './jobs/find';
+import { mustFind, runningOf, viewOf, viewOfRow } from './jobs/find';
 import { getMany } from './jobs/get-many';
 import { once } from './jobs/idempotency';
 import { deadLetterRow, deleteDeadLetter, type RedriveOptions, redrive } from './jobs/redrive';
@@ -165,6 +165,11 @@ export class QueueObject extends WorkersObject implements QueueApi {
   async getMany(_queue: string, ids: string[]): Promise<{ jobs: JobView[]; omitted: string[] }> {
     const q = this.present();
     return q ? getMany(q, ids, Date.now()) : { jobs: [], omitted: [] };
+  }
+
+  async runningOf(_queue: string, ids: string[]): Promise<string[]> {
+    const q = this.present();
+    return q ? runningOf(q, ids) : [];
   }
 
   async list(_queue: string, request: ListRequest): Promise<Outcome<ListPage>> {

@@ -52,7 +52,7 @@ export function workflowRoutes(): Hono<AppEnv> {
 
   routes.get('/workflows/:id', async (c) => {
     const view = unwrap(await withWorkflow(c, (object, id) => object.get(id)));
-    const workflow = renderWorkflow(view, await liveJobs(c.env, view));
+    const workflow = renderWorkflow(view, await runningJobs(c.env, view));
     return json(c, { workflow, ...workflow });
   });
   routes.delete('/workflows/:id', cancel);
@@ -150,15 +150,26 @@ async function progress(c: AppContext): Promise<Response> {
   });
 }
 
-/** What the queues say of the jobs that have not ended. */
-async function liveJobs(env: Env, view: WorkflowView): Promise<Map<string, { state: string; progress?: number }>> {
+/** The jobs that have not ended, by queue. */
+function openJobs(view: WorkflowView): [queue: string, ids: string[]][] {
   const byQueue = new Map<string, string[]>();
   for (const [index, { state, job_id }] of view.steps.entries()) {
     const { queue } = nodeAt(view.plan, index);
     if (queue === undefined || job_id === undefined || state !== 'running') continue;
     byQueue.set(queue, [...(byQueue.get(queue) ?? []), job_id]);
   }
-  const answers = await inParallel([...byQueue], ([queue, ids]) => queueObject(env, queue).getMany(queue, ids));
+  return [...byQueue];
+}
+
+/** Ids of the jobs that run. */
+async function runningJobs(env: Env, view: WorkflowView): Promise<ReadonlySet<string>> {
+  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).runningOf(queue, ids));
+  return new Set(answers.flat());
+}
+
+/** What the queues say of the jobs that have not ended. */
+async function liveJobs(env: Env, view: WorkflowView): Promise<Map<string, { state: string; progress?: number }>> {
+  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).getMany(queue, ids));
   return new Map(
     answers.flatMap(({ jobs }) =>
       jobs.map(({ record }) => {

@@ -40,6 +40,20 @@ export function find(q: QueueState, id: string): Found | undefined {
   return alias && byKey(q, alias.key, (job) => job.alias === id);
 }
 
+/** The key that an id leads to: of its alias, else the one inside it. Reads no job. @param id satisfies `isUuidV7` */
+export function keyOf(q: QueueState, id: string): number | undefined {
+  const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
+  if (alias) return alias.key;
+  const decoded = decodeId(id);
+  return decoded.route === q.route ? decoded.key : undefined;
+}
+
+/** Those of these jobs that run. Reads no job. @param ids satisfy `isUuidV7` */
+export function runningOf(q: QueueState, ids: readonly string[]): string[] {
+  const { active } = q.leases;
+  return active.size === 0 ? [] : ids.filter((id) => active.has(keyOf(q, id) ?? -1));
+}
+
 /** Hint of every 404 about a job. */
 export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retention.';
 

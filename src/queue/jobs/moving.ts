@@ -1,8 +1,8 @@
 /** Jobs about which it has been decided that they go to another queue (`operations/moves.ts`): nothing else happens to them. */
 import { ApiError, conflict, unavailable } from '../../job/errors';
-import { decodeId } from '../../job/ids';
 import type { QueueState } from '../state';
 import { idOf, type JobRow } from '../storage/rows';
+import { keyOf } from './find';
 import { LOCKED } from './lock';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
@@ -26,9 +26,7 @@ export function refuseMoving(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 
 export function refuseSetAside(q: QueueState, id: string): void {
   const moving = q.removal?.moving;
   if (!moving) return;
-  const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
-  const decoded = decodeId(id);
-  const key = alias?.key ?? (decoded.route === q.route ? decoded.key : undefined);
+  const key = keyOf(q, id);
   if (key === undefined || !moving.keys.includes(key)) return;
   const { data } = unavailable(`Job ${id} is on its way to queue ${q.removal?.target_queue}; try again.`);
   throw new ApiError({ ...data, details: { reason: LOCKED, job_id: id } });
