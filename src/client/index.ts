@@ -92,5 +92,12 @@ export type {
   Workflow,
   WorkflowOptions,
 } from './workflow';
-export type { WorkflowProgress, WorkflowState, WorkflowStatus, WorkflowStep, WorkflowSummary } from './workflow-status';
+export type {
+  WorkflowForm,
+  WorkflowProgress,
+  WorkflowState,
+  WorkflowStatus,
+  WorkflowStep,
+  WorkflowSummary,
+} from './workflow-status';
 export type { WorkflowQuery, Workflows } from './workflows';

@@ -10,7 +10,7 @@ export interface WorkflowStep {
   id: string;
   /** The job's type, or the form of a workflow inside. */
   type: string;
-  state: 'waiting' | 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped';
+  state: 'waiting' | 'pending' | 'active' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped';
   /** Null until the job exists, and for a workflow inside. */
   job_id: string | null;
   /** Of the job, or of all jobs inside. */
@@ -24,16 +24,22 @@ export interface WorkflowStep {
   callbacks?: Record<string, WorkflowStep>;
 }
 
-/** A workflow as the server shows it. Times are RFC 3339. */
-export interface WorkflowStatus {
+/** The outermost form of a workflow. */
+export type WorkflowForm = 'chain' | 'group' | 'batch' | 'graph';
+
+/** What is said of a workflow wherever it is shown. Times are RFC 3339. */
+interface WorkflowHeader {
   id: string;
-  /** Absent for a graph. */
-  type?: 'chain' | 'group' | 'batch';
+  type: WorkflowForm;
   name?: string;
   state: WorkflowState;
   created_at: string;
   completed_at?: string;
   cancelled_at?: string;
+}
+
+/** A workflow as the server shows it. */
+export interface WorkflowStatus extends WorkflowHeader {
   steps_total: number;
   steps_completed: number;
   steps_failed: number;
@@ -44,15 +50,7 @@ export interface WorkflowStatus {
 }
 
 /** An entry of the list of workflows. */
-export interface WorkflowSummary {
-  id: string;
-  /** Absent for a graph. */
-  type?: 'chain' | 'group' | 'batch';
-  name?: string;
-  state: WorkflowState;
-  created_at: string;
-  completed_at?: string;
-  cancelled_at?: string;
+export interface WorkflowSummary extends WorkflowHeader {
   step_count: number;
   job_count: number;
   /** Known once it has ended. */
@@ -63,7 +61,7 @@ export interface WorkflowSummary {
 /** How far each job of a workflow is, by what its queue says now. */
 export interface WorkflowProgress {
   workflow_id: string;
-  type?: 'chain' | 'group' | 'batch';
+  type: WorkflowForm;
   state: WorkflowState;
   /** 0 … 1, callbacks aside. */
   progress: number;
