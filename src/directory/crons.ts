@@ -7,7 +7,7 @@
  */
 import schema from '../../migrations/0003_directory_cron.sql';
 import type { CronPlace } from '../queue/cron/api';
-import { Tables } from './tables';
+import { Tables } from '../tables';
 
 type Row = { queue: string; others: string; version: number };
 

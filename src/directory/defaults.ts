@@ -14,7 +14,7 @@ import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig } from '../queue/api';
 import { changed, type QueueDefaults, type SettingsChange } from '../queue/operations/config';
 import { inParallel } from '../routing/objects';
-import { Tables } from './tables';
+import { Tables } from '../tables';
 
 /** Queues told in one event; a Durable Object may call others only so often in one. */
 const STEP = 400;

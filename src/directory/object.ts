@@ -15,6 +15,7 @@ import type { IdempotencyKey } from '../queue/operations/api';
 import type { QueueDefaults, SettingsChange } from '../queue/operations/config';
 import { queueObject } from '../routing/objects';
 import { withPatience } from '../routing/patience';
+import { Tables } from '../tables';
 import type { WorkflowSummary } from '../workflow/api';
 import type {
   Directive,
@@ -32,7 +33,6 @@ import type {
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { OperationKeys } from './operations';
-import { Tables } from './tables';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 

@@ -7,8 +7,8 @@ import schema from '../../migrations/0006_directory_operations.sql';
 import type { Outcome } from '../job/errors';
 import { usedOtherwise } from '../queue/jobs/idempotency';
 import type { IdempotencyKey } from '../queue/operations/api';
+import { Tables } from '../tables';
 import type { KeyedOperation } from './api';
-import { Tables } from './tables';
 
 /** A key is remembered for so long, ms. */
 export const REMEMBER_KEY_MS = 24 * 3_600_000;

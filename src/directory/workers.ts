@@ -8,6 +8,7 @@
  */
 import schema from '../../migrations/0002_workers.sql';
 import { EventLog } from '../queue/events';
+import { Tables } from '../tables';
 import type {
   Directive,
   ReportedState,
@@ -18,7 +19,6 @@ import type {
   WorkerSummary,
   WorkerView,
 } from './api';
-import { Tables } from './tables';
 
 /** A worker silent for longer than this is stale, ms. */
 export const STALE_AFTER_MS = 60_000;

@@ -1,7 +1,7 @@
 /** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
 import type { Env } from '../config';
 import { unwrap } from '../job/errors';
-import { LOCKED, lockedError } from '../queue/jobs/lock';
+import { refuseLockedItems } from '../queue/jobs/lock';
 import type { BulkAction, BulkAnswer, BulkItem } from '../queue/operations/api';
 import { inParallel, knownQueues, queueObject } from '../routing/objects';
 import { actOnGroups, untilUnlocked } from './act-on-all';
@@ -89,8 +89,7 @@ async function actOnAllOnce(
   if (earlier) return earlier;
   const found = await judgeAll(env, action, ids, keyed?.operation.queues);
   const items = inOrder(ids, new Map(found.map(({ item }) => [item.job_id, item])));
-  const locked = items.find(({ reason }) => reason === LOCKED);
-  if (locked) throw lockedError(locked.job_id);
+  refuseLockedItems(items);
   if (items.some(({ status, reason }) => status !== 'done' && reason !== 'repeated')) {
     return refusedOrEarlier(env, { items, applied: false }, keyed);
   }

@@ -1,7 +1,7 @@
 /** Operations on all jobs that match a filter, done to all of them or to none, in however many queues they are. */
 import type { Env } from '../config';
 import { ApiError, unwrap } from '../job/errors';
-import { LOCKED, lockedError } from '../queue/jobs/lock';
+import { refuseLockedItems } from '../queue/jobs/lock';
 import { type BulkAction, type BulkAnswer, MAX_ITEMS } from '../queue/operations/api';
 import { madeUntil } from '../queue/operations/filter';
 import { tooMany } from '../queue/operations/matching';
@@ -48,8 +48,7 @@ async function actOnce(
   const groups = names.length > 1 ? await matchesByQueue(env, action, { filter, queues: names }) : undefined;
   const items = [...(groups?.values() ?? [])].flat();
   if (items.length > MAX_ITEMS) throw tooMany();
-  const locked = items.find(({ reason }) => reason === LOCKED);
-  if (locked) throw lockedError(locked.job_id);
+  refuseLockedItems(items);
   if (items.some(({ status }) => status !== 'done')) {
     return refusedOrEarlier(env, { items, applied: false }, keyed);
   }

@@ -13,19 +13,8 @@ import { integerParam } from './query';
 /** An operation that takes longer goes on after the answer; seconds. */
 const MAX_WAIT_S = 20;
 
-/** What came of an operation in all its queues. */
-export interface OperationSummary {
-  id: string;
-  action: BulkAction;
-  done: boolean;
-  matched: number;
-  succeeded: number;
-  skipped: number;
-  failed: number;
-  errors: { job_id: string; error: string }[];
-  /** What became of the first jobs, queue by queue, where it was noted. */
-  items?: BulkItem[];
-}
+/** What came of an operation in all its queues, the items queue by queue. */
+export type OperationSummary = Omit<OperationView, 'started_at'>;
 
 /** How an operation is done. */
 export interface OperateOptions {

@@ -53,7 +53,7 @@ export abstract class QueueHost extends DurableObject<Env> {
   /** The last step of a deletion. Nothing else happens here meanwhile. */
   private async destroy(at: number): Promise<void> {
     const name = this.engine?.q.name ?? '';
-    await this.env.DIRECTORY.getByName('directory').unregister(name, at);
+    await directoryObject(this.env).unregister(name, at);
     await this.ctx.blockConcurrencyWhile(() => this.reset(name));
   }
 

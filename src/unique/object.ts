@@ -19,6 +19,7 @@ import type { Env } from '../config';
 import { type Outcome, unavailable } from '../job/errors';
 import { decodeId } from '../job/ids';
 import { MAX_TICKET_AGE_MS } from '../queue/api';
+import { Tables } from '../tables';
 import {
   type Doubt,
   MAX_RESERVATION_MS,
@@ -54,7 +55,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   /** Tickets whose fate is known, with the time they were noted. */
   private readonly settled = new Map<string, number>();
   private expiry: ReturnType<typeof setTimeout> | undefined;
-  private ready = false;
+  private readonly tables = new Tables(this.ctx.storage, 'holders', schema);
   private preparing: Promise<void> | undefined;
 
   async reserve(name: string, request: ReserveRequest): Promise<Outcome<Reservation>> {
@@ -84,12 +85,12 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   }
 
   async register(name: string): Promise<void> {
-    this.createTables();
+    this.tables.create();
     this.ctx.storage.sql.exec('INSERT OR IGNORE INTO shards (name) VALUES (?)', name).toArray();
   }
 
   async shards(): Promise<string[]> {
-    if (!this.exists()) return [];
+    if (!this.tables.exist()) return [];
     return this.ctx.storage.sql
       .exec<{ name: string }>('SELECT name FROM shards')
       .toArray()
@@ -102,13 +103,13 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     this.settled.clear();
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
-    this.ready = false;
+    this.tables.forget();
   }
 
   /** The daily round. Never throws: what could not be asked is asked the next day. */
   override async alarm(): Promise<void> {
     try {
-      if (!this.exists() || (await this.removeVacant())) return;
+      if (!this.tables.exist() || (await this.removeVacant())) return;
     } catch (error) {
       console.error('tocsin: a lock object could not finish its round', error);
     }
@@ -270,25 +271,12 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     this.ctx.storage.sql.exec('DELETE FROM holders WHERE fingerprint = ? AND queue = ?', fingerprint, queue).toArray();
   }
 
-  private exists(): boolean {
-    this.ready ||=
-      this.ctx.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'holders'").toArray()
-        .length > 0;
-    return this.ready;
-  }
-
-  private createTables(): void {
-    if (this.exists()) return;
-    this.ctx.storage.transactionSync(() => this.ctx.storage.sql.exec(schema).toArray());
-    this.ready = true;
-  }
-
   /** Before the first row: in the register first, so that a reset finds this object, and the round is planned. */
   private async prepare(name: string): Promise<void> {
-    if (this.exists()) return;
+    if (this.tables.exist()) return;
     this.preparing ??= (async () => {
       await this.env.UNIQUE_LOCKS.getByName(REGISTER).register(name);
-      this.createTables();
+      this.tables.create();
       await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
     })().finally(() => {
       this.preparing = undefined;

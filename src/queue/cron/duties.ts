@@ -7,6 +7,7 @@ import { ApiError, type Outcome } from '../../job/errors';
 import type { NewJob } from '../../job/record';
 import type { EnqueuedJob } from '../api';
 import type { Chore } from '../commit';
+import type { DutyHost } from '../duty-host';
 import type { QueueState } from '../state';
 import type { CronQueueApi } from './api';
 import { acrossJobs, dueCrons, fireCron, fireWaiting, settleAcross } from './fire';
@@ -19,13 +20,7 @@ const DEFECT_PAUSE_MS = 60_000;
 /** Other queues that could not be asked are asked again after this long, ms. */
 const ASK_AGAIN_MS = 5_000;
 
-export interface CronHost {
-  readonly q: QueueState;
-  now(): number;
-  keepAlive(promise: Promise<unknown>): void;
-  /** Runs an operation in the next transaction. */
-  write<T>(operation: (now: number) => T): Promise<T>;
-  wakeAt(at: number): void;
+export interface CronHost extends DutyHost {
   /** Enqueues a job here whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
   peer(queue: string): Pick<CronQueueApi, 'putCron'>;

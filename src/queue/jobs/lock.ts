@@ -23,6 +23,12 @@ export function lockedError(id: string): ApiError {
   return new ApiError({ ...data, details: { reason: LOCKED, job_id: id } });
 }
 
+/** What is to happen to all or none waits for locks. @throws {ApiError} 503 when one of these items was found locked */
+export function refuseLockedItems(items: readonly { job_id: string; reason?: string }[]): void {
+  const locked = items.find(({ reason }) => reason === LOCKED);
+  if (locked) throw lockedError(locked.job_id);
+}
+
 /** @throws {ApiError} 503 when the job with this id is locked. Reads nothing while no job is. */
 export function refuseLocked(q: QueueState, id: string): void {
   if (q.locks.size === 0) return;

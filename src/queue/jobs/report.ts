@@ -11,7 +11,7 @@ import { claimOfDelivery } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { QueueState } from '../state';
 import type { Active } from '../storage/leases';
-import { type ArchivedJob, bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../storage/rows';
+import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, type JobRow, STATE, stateOf } from '../storage/rows';
 import type { AckRequest, AttemptName, NackRequest } from '../workers/api';
 import { mustFindForReport, rowByKey, viewOf, viewOfArchived, viewOfRow } from './find';
 import { complete, type EndedAttempt, fail, lateAttempt, type Random, requeue, runningAttempt } from './settle';
@@ -95,7 +95,7 @@ function completed(
 
 /** Is this the repeated report of the attempt that completed the job? */
 function settledByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: number): boolean {
-  const id = idOf(q.route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
+  const id = idOfArchived(q.route, job);
   if (isNamed(name)) return names(id, name, job.n, job.c);
   return job.push !== undefined && now <= job.at[3] + 2 * job.push;
 }

@@ -5,7 +5,7 @@
 import { unwrap } from '../../job/errors';
 import { withPatience } from '../../routing/patience';
 import type { Reservations } from '../../unique/reservation';
-import type { QueueState } from '../state';
+import type { DutyHost } from '../duty-host';
 import { moveReserved } from '../unique/moving';
 import type { OperationsApi, OperationView } from './api';
 import { MoveDuties } from './move-duties';
@@ -18,13 +18,7 @@ const STANDBY_MS = 1_000;
 /** The longest pause before a deletion that failed goes on, ms: the target of a move may be draining for days. */
 const LONGEST_PAUSE_MS = 60_000;
 
-export interface OperationHost {
-  readonly q: QueueState;
-  now(): number;
-  keepAlive(promise: Promise<unknown>): void;
-  /** Runs an operation in the next transaction. */
-  write<T>(operation: (now: number) => T): Promise<T>;
-  wakeAt(at: number): void;
+export interface OperationHost extends DutyHost {
   peer(queue: string): Pick<OperationsApi, 'adopt' | 'adoptMoved'>;
   /** Begins to reserve fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */
   reservations(coordinator: string): Reservations;

@@ -5,9 +5,9 @@
 import { ApiError, unsupported } from '../../job/errors';
 import { rowByKey } from '../jobs/find';
 import { recallAnswer, rememberAnswer } from '../jobs/idempotency';
-import { LOCKED, lockedError } from '../jobs/lock';
+import { refuseLockedItems } from '../jobs/lock';
 import type { QueueState } from '../state';
-import { type ArchivedJob, idOf } from '../storage/rows';
+import { type ArchivedJob, idOf, idOfArchived } from '../storage/rows';
 import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from './api';
 import { ACTS_ON, act, judge } from './bulk';
 import { type Hit, scan } from './scan';
@@ -45,8 +45,7 @@ export function bulkMatching(q: QueueState, request: MatchingRequest, now: numbe
   const earlier = once && recallAnswer<BulkAnswer>(q, once, now);
   if (earlier) return earlier;
   const items = judgeMatching(q, request, now);
-  const locked = items.find(({ reason }) => reason === LOCKED);
-  if (locked) throw lockedError(locked.job_id);
+  refuseLockedItems(items);
   if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
   for (const { job_id } of items) act(q, action, job_id, now);
   const answer: BulkAnswer = { items, applied: true };
@@ -59,8 +58,7 @@ function idOfHit(q: QueueState, { key, archived }: Hit): string | undefined {
     const row = rowByKey(q, key);
     return row && idOf(q.route, row);
   }
-  const job = JSON.parse(archived) as ArchivedJob;
-  return idOf(q.route, { alias: job.a ?? null, created_at: job.at[0], key });
+  return idOfArchived(q.route, JSON.parse(archived) as ArchivedJob);
 }
 
 const NARROWER =

@@ -2,7 +2,7 @@
 import { notFound, type Outcome, unavailable, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import type { Reservations } from '../../unique/reservation';
-import type { QueueState } from '../state';
+import type { DutyHost } from '../duty-host';
 import type { Move } from '../storage/move-table';
 import { moveReserved } from '../unique/moving';
 import type { OperationsApi } from './api';
@@ -15,13 +15,7 @@ const LONGEST_PAUSE_MS = 60_000;
 /** Moves carried on at once by the alarm. */
 const WIDTH = 20;
 
-export interface MoveHost {
-  readonly q: QueueState;
-  now(): number;
-  keepAlive(promise: Promise<unknown>): void;
-  /** Runs an operation in the next transaction. */
-  write<T>(operation: (now: number) => T): Promise<T>;
-  wakeAt(at: number): void;
+export interface MoveHost extends DutyHost {
   peer(queue: string): Pick<OperationsApi, 'adoptMoved'>;
   /** Begins to reserve fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */
   reservations(coordinator: string): Reservations;

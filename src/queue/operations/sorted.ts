@@ -4,7 +4,7 @@
  */
 import type { JobBody } from '../../job/record';
 import type { QueueState } from '../state';
-import { type ArchivedJob, idOf, type JobRow, STATE } from '../storage/rows';
+import { type ArchivedJob, idOf, idOfArchived, type JobRow, STATE } from '../storage/rows';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from './api';
 import { type Hit, scan } from './scan';
 
@@ -99,9 +99,8 @@ function rank(q: QueueState, hit: Hit, sort: SortKey): Ranked {
   const { key, sequence: position } = hit;
   if (hit.archived === undefined) return { value: hit.measure ?? null, position, key };
   const job = JSON.parse(hit.archived) as ArchivedJob;
-  const created_at = job.at[0];
-  const id = idOf(q.route, { alias: job.a ?? null, created_at, key });
-  return { value: ARCHIVED[sort](job), position, key, identity: { id, created_at } };
+  const identity = { id: idOfArchived(q.route, job), created_at: job.at[0] };
+  return { value: ARCHIVED[sort](job), position, key, identity };
 }
 
 /** Reads of each job that has a row which one it is. */

@@ -6,7 +6,7 @@
 
 import type { QueueState } from '../state';
 import { deleteArchived, pruneArchive } from '../storage/archive';
-import { type ArchivedJob, idOf } from '../storage/rows';
+import { type ArchivedJob, idOfArchived } from '../storage/rows';
 import { type BulkItem, MAX_ERRORS, MAX_ITEMS, type OperationRequest, type OperationView } from './api';
 import { ACTS_ON, actOnKey } from './bulk';
 import { looksInside, madeUntil } from './filter';
@@ -169,7 +169,7 @@ function list(task: Task, item: BulkItem, always = false): void {
 
 /** The item of a completed job that was deleted. */
 function doneTo(q: QueueState, job: ArchivedJob): BulkItem {
-  return { job_id: idOf(q.route, { alias: job.a ?? null, created_at: job.at[0], key: job.k }), status: 'done' };
+  return { job_id: idOfArchived(q.route, job), status: 'done' };
 }
 
 /** A step has failed with a defect. After a few times in a row the operation is given up. @returns whether it is */

@@ -149,6 +149,11 @@ export function idOf(route: number, row: { alias: string | null; created_at: num
   return row.alias ?? mintId(row.created_at, route, row.key);
 }
 
+/** The id of a completed job. */
+export function idOfArchived(route: number, job: Pick<ArchivedJob, 'k' | 'a' | 'at'>): string {
+  return idOf(route, { alias: job.a ?? null, created_at: job.at[0], key: job.k });
+}
+
 /** The state that a row is in at `now`, given its lease if it has one. */
 export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, active: boolean, now: number): JobState {
   if (row.state === STATE.pending) return 'pending';

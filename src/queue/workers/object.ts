@@ -1,6 +1,7 @@
 /** The queue object's methods for workers that pull, and for what running jobs report. */
 import type { Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';
+import { directoryObject } from '../../routing/objects';
 import { ack, nack } from '../jobs/report';
 import { LimitsObject } from '../limits/object';
 import type { StoredCheckpoint } from '../storage/checkpoint-table';
@@ -24,7 +25,7 @@ import { SilencedWorkers } from './silenced';
 
 export abstract class WorkersObject extends LimitsObject implements WorkersApi {
   private readonly silenced = new SilencedWorkers(
-    () => this.env.DIRECTORY.getByName('directory').silencedWorkers(),
+    () => directoryObject(this.env).silencedWorkers(),
     () => Date.now(),
   );
 

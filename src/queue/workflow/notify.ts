@@ -3,7 +3,7 @@
  * cannot be reached is left alone for a while and holds up no other.
  */
 import type { WorkflowApi } from '../../workflow/api';
-import type { QueueState } from '../state';
+import type { DutyHost } from '../duty-host';
 
 /** Workflows told at once. */
 const WIDTH = 10;
@@ -15,15 +15,7 @@ const STANDBY_MS = 1_000;
 const RETRY_MS = { first: 1_000, longest: 60_000 };
 
 /** What the notifier needs of the object it works for. */
-export interface NotifierHost {
-  readonly q: QueueState;
-  now(): number;
-  /** Runs an operation in the next shared transaction. */
-  write<T>(operation: (now: number) => T): Promise<T>;
-  /** Keeps the object alive until the promise settles. */
-  keepAlive(promise: Promise<unknown>): void;
-  /** Arms the alarm for `at`. */
-  wakeAt(at: number): void;
+export interface NotifierHost extends DutyHost {
   workflow(id: string): Pick<WorkflowApi, 'stepsEnded'>;
 }
 

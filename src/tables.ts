@@ -1,4 +1,4 @@
-/** The tables of one subject, which the directory has from the subject's first row on: an object that is only read stays empty. */
+/** The tables of one subject, which an object has from the subject's first row on: one that is only read stays empty. */
 
 type Storage = Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
 
