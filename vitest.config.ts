@@ -22,7 +22,7 @@ function sharedRetryVectors(): unknown[] | null {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { vectors: unknown[] }).vectors : null;
 }
 
-const compatibility = { compatibilityDate: '2026-08-15', compatibilityFlags: ['enable_request_signal'] };
+const compatibility = { compatibilityDate: '2026-11-01', compatibilityFlags: ['enable_request_signal'] };
 
 export default defineConfig({
   plugins: [

@@ -16,7 +16,7 @@ const START_LIMIT_MS = 10_000;
 
 const config = (port) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [(name = "poison", worker = (modules = [(name = "poison.js", esModule = embed "poison.js")], compatibilityDate = "2026-08-15"))],
+  services = [(name = "poison", worker = (modules = [(name = "poison.js", esModule = embed "poison.js")], compatibilityDate = "2026-11-01"))],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "poison")],
 );
 `;

@@ -17,8 +17,8 @@ const config :Workerd.Config = (
   ${inspect ? 'v8Flags = ["--expose-gc"],' : ''}
   services = [
     (name = "queue", worker = .queue),
-    (name = "handler", worker = (modules = [(name = "handler.js", esModule = embed "handler.js")], compatibilityDate = "2026-08-15")),
-    (name = "load", worker = (modules = [(name = "load.js", esModule = embed "load.js")], compatibilityDate = "2026-08-15")),
+    (name = "handler", worker = (modules = [(name = "handler.js", esModule = embed "handler.js")], compatibilityDate = "2026-11-01")),
+    (name = "load", worker = (modules = [(name = "load.js", esModule = embed "load.js")], compatibilityDate = "2026-11-01")),
     ${poisonPort ? `(name = "poison", external = (address = "127.0.0.1:${poisonPort}", http = ())),` : ''}
     (name = "state", disk = (path = ${text(state)}, writable = true)),
     (name = "internet", network = (allow = ["private", "local"])),
@@ -27,7 +27,7 @@ const config :Workerd.Config = (
 );
 const queue :Workerd.Worker = (
   modules = [(name = "queue.js", esModule = embed "queue.js")],
-  compatibilityDate = "2026-08-15",
+  compatibilityDate = "2026-11-01",
   bindings = [
     (name = "QUEUES", durableObjectNamespace = "LoadQueueObject"),
     (name = "DIRECTORY", durableObjectNamespace = "DirectoryObject"),

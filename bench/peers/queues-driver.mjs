@@ -24,7 +24,7 @@ const miniflare = new Miniflare(
         contents: readFileSync(new URL('queues-worker.js', import.meta.url), 'utf8'),
       },
     ],
-    compatibilityDate: '2026-08-15',
+    compatibilityDate: '2026-11-01',
     queueProducers: Object.fromEntries(NAMES.map((name) => [name.toUpperCase(), { queueName: name }])),
     queueConsumers: Object.fromEntries(NAMES.map((name) => [name, consumer])),
   }),

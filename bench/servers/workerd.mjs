@@ -22,7 +22,7 @@ const config :Workerd.Config = (
 );
 const queue :Workerd.Worker = (
   modules = [(name = "queue.js", esModule = embed "queue.js")],
-  compatibilityDate = "2026-08-15",
+  compatibilityDate = "2026-11-01",
   bindings = [
     (name = "QUEUES", durableObjectNamespace = "BenchQueueObject"),
     (name = "DIRECTORY", durableObjectNamespace = "DirectoryObject"),
@@ -38,7 +38,7 @@ const queue :Workerd.Worker = (
 );
 const handler :Workerd.Worker = (
   modules = [(name = "handler.js", esModule = embed "handler.js")],
-  compatibilityDate = "2026-08-15",
+  compatibilityDate = "2026-11-01",
 );
 `;
 

@@ -54,7 +54,7 @@ const config :Workerd.Config = (
 );
 const queue :Workerd.Worker = (
   modules = [(name = "queue.js", esModule = embed "queue.js")],
-  compatibilityDate = "2026-08-15",
+  compatibilityDate = "2026-11-01",
   bindings = [
     ${lines(objects(), ({ name, className }) => `(name = "${name}", durableObjectNamespace = "${className}"),`)}
     (name = "HANDLER", service = "handler"),
@@ -67,7 +67,7 @@ const queue :Workerd.Worker = (
 );
 const handler :Workerd.Worker = (
   modules = [(name = "handler.js", esModule = embed "handler.js")],
-  compatibilityDate = "2026-08-15",
+  compatibilityDate = "2026-11-01",
   bindings = [(name = "COLLECTOR", text = ${text(`http://127.0.0.1:${collector}`)})],
 );
 `;
