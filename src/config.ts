@@ -9,21 +9,18 @@
  * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE`, `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the deployment's retry layer | unset |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  */
-import type { DirectoryObject } from './directory/object';
 import { readTargets, type TargetConfig } from './dispatch/config';
 import { invalidConfiguration } from './job/errors';
-import type { QueueObject } from './queue/object';
-import type { UniqueLockObject } from './unique/object';
-import type { WorkflowObject } from './workflow/object';
 
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.1.0';
 
+/** What the Worker is bound to. The objects are reached through `rpc/stubs`, which knows what each answers. */
 export interface Env {
-  QUEUES: DurableObjectNamespace<QueueObject>;
-  DIRECTORY: DurableObjectNamespace<DirectoryObject>;
-  UNIQUE_LOCKS: DurableObjectNamespace<UniqueLockObject>;
-  WORKFLOWS: DurableObjectNamespace<WorkflowObject>;
+  QUEUES: DurableObjectNamespace;
+  DIRECTORY: DurableObjectNamespace;
+  UNIQUE_LOCKS: DurableObjectNamespace;
+  WORKFLOWS: DurableObjectNamespace;
   API_KEYS?: string;
   HANDLERS?: unknown;
   TEST_HOOKS?: unknown;

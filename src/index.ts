@@ -3,8 +3,8 @@ import type { Env } from './config';
 import { createApp } from './http/app';
 
 export { DirectoryObject } from './directory/object';
+export { UniqueLockObject } from './locks/object';
 export { QueueObject } from './queue/object';
-export { UniqueLockObject } from './unique/object';
 export { WorkflowObject } from './workflow/object';
 
 const app = createApp();

@@ -6,8 +6,8 @@
  * is, and until then reading finds the entry in one of the queues noted.
  */
 import schema from '../../migrations/0003_directory_cron.sql';
-import type { CronPlace } from '../queue/cron/api';
-import { Tables } from '../tables';
+import { Tables } from '../durable/tables';
+import type { CronPlace } from '../rpc/cron';
 
 type Row = { queue: string; others: string; version: number };
 

@@ -9,12 +9,12 @@
  */
 import schema from '../../migrations/0005_directory_defaults.sql';
 import overridesSchema from '../../migrations/0007_directory_overrides.sql';
+import { inParallel } from '../durable/parallel';
+import { Tables } from '../durable/tables';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
-import type { QueueConfig } from '../queue/api';
-import { changed, type QueueDefaults, type SettingsChange } from '../queue/operations/config';
-import { inParallel } from '../routing/objects';
-import { Tables } from '../tables';
+import type { QueueConfig } from '../job/settings';
+import { changed, type QueueDefaults, type SettingsChange } from '../job/settings';
 
 /** Queues told in one event; a Durable Object may call others only so often in one. */
 const STEP = 400;

@@ -5,18 +5,15 @@
 import { DurableObject } from 'cloudflare:workers';
 import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
+import type { QueueEvent } from '../durable/event-log';
+import { withPatience } from '../durable/patience';
+import { Tables } from '../durable/tables';
 import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
-import type { QueueConfig, QueueEvent } from '../queue/api';
-import type { CronPlace } from '../queue/cron/api';
-import type { IdempotencyKey } from '../queue/operations/api';
-import type { QueueDefaults, SettingsChange } from '../queue/operations/config';
-import { queueObject } from '../routing/objects';
-import { withPatience } from '../routing/patience';
-import { Tables } from '../tables';
-import type { WorkflowSummary } from '../workflow/api';
+import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
+import type { CronPlace } from '../rpc/cron';
 import type {
   Directive,
   DirectoryApi,
@@ -29,7 +26,10 @@ import type {
   WorkerView,
   WorkflowListRequest,
   WorkflowPage,
-} from './api';
+} from '../rpc/directory';
+import type { IdempotencyKey } from '../rpc/operations';
+import { queueObject } from '../rpc/stubs';
+import type { WorkflowSummary } from '../rpc/workflow';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { OperationKeys } from './operations';
@@ -152,7 +152,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   private openDefaults(): DefaultsStore {
     return new DefaultsStore(this.ctx.storage, async (queue, defaults) =>
-      unwrap(await queueObject(this.env, queue).takeDefaults(queue, defaults)),
+      unwrap(await queueObject(this.env, queue).takeDefaults(defaults)),
     );
   }
 

@@ -4,11 +4,11 @@
  * of queues. What the queues did they remember themselves, in the transaction that did it.
  */
 import schema from '../../migrations/0006_directory_operations.sql';
+import { Tables } from '../durable/tables';
 import type { Outcome } from '../job/errors';
 import { usedOtherwise } from '../queue/jobs/idempotency';
-import type { IdempotencyKey } from '../queue/operations/api';
-import { Tables } from '../tables';
-import type { KeyedOperation } from './api';
+import type { KeyedOperation } from '../rpc/directory';
+import type { IdempotencyKey } from '../rpc/operations';
 
 /** A key is remembered for so long, ms. */
 export const REMEMBER_KEY_MS = 24 * 3_600_000;

@@ -7,8 +7,8 @@
  * ago, and a fleet of a hundred quiet workers costs about three rows a second instead of twenty.
  */
 import schema from '../../migrations/0002_workers.sql';
-import { EventLog } from '../queue/events';
-import { Tables } from '../tables';
+import { EventLog } from '../durable/event-log';
+import { Tables } from '../durable/tables';
 import type {
   Directive,
   ReportedState,
@@ -18,7 +18,7 @@ import type {
   WorkerPage,
   WorkerSummary,
   WorkerView,
-} from './api';
+} from '../rpc/directory';
 
 /** A worker silent for longer than this is stale, ms. */
 export const STALE_AFTER_MS = 60_000;

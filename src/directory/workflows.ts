@@ -1,8 +1,8 @@
 /** The list of workflows. A workflow is found by its id without it; the list is for those who look for ids. */
 import schema from '../../migrations/0004_directory_workflow.sql';
-import { Tables } from '../tables';
-import type { WorkflowSummary } from '../workflow/api';
-import type { WorkflowListRequest, WorkflowPage } from './api';
+import { Tables } from '../durable/tables';
+import type { WorkflowListRequest, WorkflowPage } from '../rpc/directory';
+import type { WorkflowSummary } from '../rpc/workflow';
 
 export class WorkflowList {
   private readonly tables: Tables;

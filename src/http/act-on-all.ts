@@ -1,10 +1,11 @@
 /** Acting on all jobs or on none, once it is known which queues have them. */
+
+import { actAcross, type BulkShare } from '../across/bulk';
 import type { Env } from '../config';
 import { ApiError, unwrap } from '../job/errors';
 import { LOCKED } from '../queue/jobs/lock';
-import type { BulkAction, BulkAnswer } from '../queue/operations/api';
-import { actAcross, type BulkShare } from '../routing/bulk';
-import { queueObject } from '../routing/objects';
+import type { BulkAction, BulkAnswer } from '../rpc/operations';
+import { queueObject } from '../rpc/stubs';
 import { coordinatorOf, type Keyed, onceFor, refusedOrEarlier } from './keyed';
 
 /** How often an operation is tried again while another one has its jobs, and how long it waits at first, ms. */
@@ -47,7 +48,7 @@ export async function actOnGroups(
     others.length > 0
       ? await actAcross(env, action, shares, once)
       : unwrap(
-          await queueObject(env, coordinator).bulk(coordinator, {
+          await queueObject(env, coordinator).bulk({
             action,
             ids: shares[0].ids,
             atomic: true,

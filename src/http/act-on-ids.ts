@@ -1,9 +1,12 @@
 /** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
+
+import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
 import { refuseLockedItems } from '../queue/jobs/lock';
-import type { BulkAction, BulkAnswer, BulkItem } from '../queue/operations/api';
-import { inParallel, knownQueues, queueObject } from '../routing/objects';
+import type { BulkAction, BulkAnswer, BulkItem } from '../rpc/operations';
+import { queueObject } from '../rpc/stubs';
 import { actOnGroups, untilUnlocked } from './act-on-all';
 import { groupByHome } from './job-groups';
 import { type Keyed, onceFor, recall, refusedOrEarlier } from './keyed';
@@ -34,7 +37,7 @@ export async function actOnEach(
         ...(operation && { once: onceFor(operation, `${turn} ${at}`) }),
         ...(operation?.replayed && { createdUntil: operation.started_at }),
       };
-      for (const item of unwrap(await queueObject(env, queue).bulk(queue, request)).items) note(items, item);
+      for (const item of unwrap(await queueObject(env, queue).bulk(request)).items) note(items, item);
     }
   };
   await inParallel([...homes], ([queue, named]) => ask(queue, named, 'home'));
@@ -108,7 +111,7 @@ async function judgeAll(
   const homes = await groupByHome(env, ids, queues);
   const found = new Map<string, { queue: string; item: BulkItem }>();
   const ask = async (queue: string, named: string[]) => {
-    for (const item of unwrap(await queueObject(env, queue).judge(queue, { action, ids: named }))) {
+    for (const item of unwrap(await queueObject(env, queue).judge({ action, ids: named }))) {
       if (item.reason !== 'not_found' && !found.has(item.job_id)) found.set(item.job_id, { queue, item });
     }
   };

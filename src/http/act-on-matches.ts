@@ -1,11 +1,14 @@
 /** Operations on all jobs that match a filter, done to all of them or to none, in however many queues they are. */
+
+import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import { ApiError, unwrap } from '../job/errors';
+import { madeUntil } from '../job/filter';
+import { tooMany } from '../queue/features/bulk/matching';
 import { refuseLockedItems } from '../queue/jobs/lock';
-import { type BulkAction, type BulkAnswer, MAX_ITEMS } from '../queue/operations/api';
-import { madeUntil } from '../queue/operations/filter';
-import { tooMany } from '../queue/operations/matching';
-import { inParallel, knownQueues, queueObject } from '../routing/objects';
+import { type BulkAction, type BulkAnswer, MAX_ITEMS } from '../rpc/operations';
+import { queueObject } from '../rpc/stubs';
 import { actOnGroups, untilUnlocked } from './act-on-all';
 import type { Selection } from './filter';
 import { coordinatorOf, type Keyed, onceFor, recall, refusedOrEarlier } from './keyed';
@@ -65,14 +68,14 @@ async function actOnce(
   }
   const once = keyed && onceFor(keyed.operation, 'all');
   const request = { action, filter, ...(once && { once }) };
-  const answer = unwrap(await queueObject(env, queue).bulkMatching(queue, request));
+  const answer = unwrap(await queueObject(env, queue).bulkMatching(request));
   return answer.applied ? answer : refusedOrEarlier(env, answer, keyed);
 }
 
 /** What would become of the jobs that match, by queue; those in which none does are left out. */
 async function matchesByQueue(env: Env, action: BulkAction, { filter, queues = [] }: Selection) {
   const found = await inParallel(queues, async (queue) => {
-    const items = unwrap(await queueObject(env, queue).judgeMatching(queue, { action, filter }));
+    const items = unwrap(await queueObject(env, queue).judgeMatching({ action, filter }));
     return [queue, items] as const;
   });
   return new Map(found.filter(([, items]) => items.length > 0));

@@ -10,7 +10,7 @@
  */
 import { type Reader, readInteger, readObject } from '../job/envelope/fields';
 import { invalidRequest, unsupported } from '../job/errors';
-import type { QueueConfig } from '../queue/api';
+import type { QueueConfig } from '../job/settings';
 
 const readStrategy: Reader<'reject' | 'drop_oldest'> = (value, field) => {
   if (value === 'reject' || value === 'drop_oldest') return value;

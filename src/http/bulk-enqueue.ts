@@ -2,16 +2,18 @@
  * Enqueuing many jobs of which some may be refused. `partial` accepts what can be accepted and says of each entry what
  * became of it; `atomic` accepts all or none.
  */
+
+import { refuseTakenIds } from '../across/batch';
+import { enqueueEntries } from '../across/enqueue';
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import { readObject } from '../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../job/envelope/names';
 import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../job/envelope/parse';
 import { ApiError, duplicate, type ErrorData, invalidRequest, type Outcome } from '../job/errors';
-import type { EnqueuedJob } from '../queue/api';
-import type { IdempotencyKey } from '../queue/operations/api';
-import { refuseTakenIds } from '../routing/batch';
-import { inParallel, queueObject } from '../routing/objects';
-import { enqueueEntries } from '../routing/unique';
+import type { IdempotencyKey } from '../rpc/operations';
+import type { EnqueuedJob } from '../rpc/queue';
+import { queueObject } from '../rpc/stubs';
 import { readAtomicity } from './atomicity';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from './body';
 import type { AppContext } from './context';
@@ -116,7 +118,7 @@ async function atomically(
   const parsed = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
   const home = parsed[0]?.queue;
   if (idempotency && home !== undefined) {
-    const earlier = await queueObject(env, home).recall(home, idempotency);
+    const earlier = await queueObject(env, home).recall(idempotency);
     if (!earlier.ok) throw new ApiError(earlier.error);
     if (earlier.value) return { outcomes: earlier.value.jobs.map((value) => ({ ok: true, value })), replayed: true };
   }
@@ -174,7 +176,7 @@ async function partially(
   await inParallel([...byQueue], async ([queue, group]) => {
     group.sort((a, b) => a.index - b.index);
     const jobs = group.map(({ parsed }) => parsed.job);
-    const receipt = await queueObject(env, queue).enqueueEach(queue, jobs, idempotency);
+    const receipt = await queueObject(env, queue).enqueueEach(jobs, idempotency);
     if (!receipt.ok && receipt.error.details?.idempotency_key !== undefined) throw new ApiError(receipt.error);
     if (receipt.ok && receipt.value.replayed) replayed = true;
     for (const [at, { index }] of group.entries()) {
@@ -189,7 +191,7 @@ async function partially(
 
 /** Before anything is written: has one of the queues seen this key with another request? @throws {ApiError} 409 */
 async function refuseUsedKey(env: Env, queues: readonly string[], idempotency: IdempotencyKey): Promise<void> {
-  const answers = await inParallel(queues, (queue) => queueObject(env, queue).recall(queue, idempotency));
+  const answers = await inParallel(queues, (queue) => queueObject(env, queue).recall(idempotency));
   for (const answer of answers) if (!answer.ok) throw new ApiError(answer.error);
 }
 
@@ -199,7 +201,7 @@ async function enqueueAlone(
   idempotency: IdempotencyKey | undefined,
 ): Promise<EntryOutcome> {
   if (idempotency) {
-    const earlier = await queueObject(env, parsed.queue).recall(parsed.queue, idempotency);
+    const earlier = await queueObject(env, parsed.queue).recall(idempotency);
     if (!earlier.ok) throw new ApiError(earlier.error);
     const [job] = earlier.value?.jobs ?? [];
     if (job) return { ok: true, value: job };

@@ -3,7 +3,7 @@ import { scheduleOf } from '../job/cron/definition';
 import { firesBetween } from '../job/cron/schedule';
 import { isObject } from '../job/envelope/fields';
 import { formatInstant } from '../job/time';
-import type { CronExecutionView, CronSkip, CronView } from '../queue/cron/api';
+import type { CronExecutionView, CronSkip, CronView } from '../rpc/cron';
 
 /** How many fires ahead are shown. */
 const FIRES_AHEAD = 5;

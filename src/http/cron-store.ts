@@ -4,11 +4,12 @@
  * carried through; whatever is cut off in between is found and finished by the next change.
  */
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
 import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
-import type { QueueApi } from '../queue/api';
-import type { CronPlace, CronSummary, CronView } from '../queue/cron/api';
-import { directoryObject, inParallel, queueObject } from '../routing/objects';
+import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
+import type { QueueApi } from '../rpc/queue';
+import { directoryObject, queueObject } from '../rpc/stubs';
 
 /** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
 const FORGET_AFTER_MS = 120_000;
@@ -39,7 +40,7 @@ export async function withCron<T>(
 
 /** The entry with this name. @throws {ApiError} 404 */
 export async function readCron(env: Env, name: string): Promise<CronView> {
-  return withCron(env, name, (queue, queueName) => queue.cron(queueName, name));
+  return withCron(env, name, (queue) => queue.cron(name));
 }
 
 /** The entry with this name, if there is one. */
@@ -67,19 +68,19 @@ export async function saveCron(
   const { name, queue } = definition;
   const target = queueObject(env, queue);
   // Before the other queue lets go of it, it must be certain that this one takes it.
-  if (before && before.definition.queue !== queue) unwrap(await target.checkCron(queue, definition));
+  if (before && before.definition.queue !== queue) unwrap(await target.checkCron(definition));
   const directory = directoryObject(env);
   const { version, others } = await directory.placeCron(name, queue);
   const left = await leave(env, definition, others, version);
   const saved = unwrap(
-    await target.putCron(queue, {
+    await target.putCron({
       definition,
       version,
       ...(left && { run: left.view.run }),
       ...(exact && before && !left && { basedOn: before.version }),
     }),
   );
-  if (left) unwrap(await queueObject(env, left.queue).confirmCron(left.queue, name, version));
+  if (left) unwrap(await queueObject(env, left.queue).confirmCron(name, version));
   await directory.settleCron(name, version);
   return saved;
 }
@@ -93,7 +94,7 @@ async function leave(
 ): Promise<{ queue: string; view: CronView } | undefined> {
   let left: { queue: string; view: CronView } | undefined;
   for (const queue of queues) {
-    const view = unwrap(await queueObject(env, queue).handOffCron(queue, definition, version));
+    const view = unwrap(await queueObject(env, queue).handOffCron(definition, version));
     if (view) left = { queue, view };
   }
   return left;
@@ -107,7 +108,7 @@ export async function deleteCron(env: Env, name: string): Promise<CronView> {
   const { queue, others, version }: CronPlace = await directory.placeCron(name, place.queue);
   let deleted: CronView | undefined;
   for (const owner of [queue, ...others]) {
-    deleted = unwrap(await queueObject(env, owner).removeCron(owner, name, version)) ?? deleted;
+    deleted = unwrap(await queueObject(env, owner).removeCron(name, version)) ?? deleted;
   }
   await directory.dropCron(name, version);
   if (!deleted) throw noCron(name);
@@ -123,7 +124,7 @@ export interface Located extends CronSummary {
 export async function listCrons(env: Env): Promise<Located[]> {
   const queues = await directoryObject(env).cronQueues();
   const lists = await inParallel(queues, async (queue) =>
-    (await queueObject(env, queue).cronSummaries(queue)).map((summary) => ({ ...summary, queue })),
+    (await queueObject(env, queue).cronSummaries()).map((summary) => ({ ...summary, queue })),
   );
   return lists.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -135,7 +136,7 @@ export async function readCrons(env: Env, located: readonly Located[]): Promise<
   const found = new Map<string, CronView>();
   await inParallel([...byQueue], async ([queue, names]) => {
     for (let wanted = names; wanted.length > 0; ) {
-      const { crons, omitted } = await queueObject(env, queue).cronsNamed(queue, wanted);
+      const { crons, omitted } = await queueObject(env, queue).cronsNamed(wanted);
       for (const view of crons) found.set(view.definition.name, view);
       wanted = omitted;
     }

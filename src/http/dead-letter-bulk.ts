@@ -1,6 +1,6 @@
 /** Operations on all dead letters that match a filter. */
 import { type ApiError, invalidRequest, unsupported } from '../job/errors';
-import type { JobFilter, Range } from '../queue/operations/filter';
+import type { JobFilter, Range } from '../job/filter';
 import { type JsonObject, readBody, readOptionalBody } from './body';
 import type { AppContext } from './context';
 import { filterFromBody, readAge, type Selection } from './filter';

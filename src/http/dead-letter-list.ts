@@ -1,12 +1,13 @@
 /** The dead letters of many queues as one list, newest first, and what can be counted about them. */
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import { formatDuration } from '../job/duration';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
+import type { QueueConfig } from '../job/settings';
 import { formatInstant } from '../job/time';
-import type { QueueConfig } from '../queue/api';
 import { DEFAULTS } from '../queue/state';
-import { directoryObject, inParallel, queueObject } from '../routing/objects';
+import { directoryObject, queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type Paging } from './pagination';
 
 /** Most dead letters a queue keeps, so no offset needs to reach further. */
@@ -98,7 +99,7 @@ export async function deadLetterStats(env: Env, queues: readonly string[]): Prom
 async function retentions(env: Env, queues: readonly string[]): Promise<Record<string, unknown>> {
   const defaults = renderRetention((await directoryObject(env).queueDefaults())?.config ?? {});
   const own = await inParallel(queues, async (queue) => {
-    const { effective } = unwrap(await queueObject(env, queue).settings(queue));
+    const { effective } = unwrap(await queueObject(env, queue).settings());
     return [queue, renderRetention(effective)] as const;
   });
   const differs = own.filter(([, retention]) => JSON.stringify(retention) !== JSON.stringify(defaults));
@@ -115,7 +116,7 @@ function renderRetention(config: QueueConfig): Record<string, unknown> {
 async function newestOf(env: Env, filter: DeadLetterFilter, limit: number) {
   const { queues, ...conditions } = filter;
   const answers = await inParallel(queues, async (queue) =>
-    unwrap(await queueObject(env, queue).deadLetters(queue, { ...conditions, limit })),
+    unwrap(await queueObject(env, queue).deadLetters({ ...conditions, limit })),
   );
   const jobs = answers.flatMap((answer) => answer.jobs);
   // A stable sort: jobs of the same millisecond keep the order their queue gives them, on every page.

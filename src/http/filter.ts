@@ -6,15 +6,10 @@ import { parseDuration } from '../job/duration';
 import { readInteger, readName, readObject, readQueueName, readString } from '../job/envelope/fields';
 import { readTime } from '../job/envelope/parse';
 import { ApiError, invalidRequest } from '../job/errors';
+import { type FieldCondition, type JobFilter, MAX_BINDINGS, type Range } from '../job/filter';
 import { JOB_STATES, type JobState } from '../job/record';
 import { parseTimestamp } from '../job/time';
-import {
-  conditionOnRow,
-  type FieldCondition,
-  type JobFilter,
-  MAX_BINDINGS,
-  type Range,
-} from '../queue/operations/filter';
+import { conditionOnRow } from '../queue/read/filter';
 import type { AppContext } from './context';
 import { isFieldName, readFieldPath } from './field-path';
 import { listParam, oneOf, queueParam, withPlus } from './query';

@@ -1,8 +1,10 @@
 /** From many job ids to the queues to ask about each. */
+
+import { queueOfRoute } from '../across/locate';
+import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import { isUuidV7 } from '../job/ids';
-import { queueOfRoute } from '../routing/locate';
-import { inParallel, knownQueues } from '../routing/objects';
 
 /**
  * Which queues to ask for which of these ids. An id that carries a route is asked for in the queue it names; one chosen by

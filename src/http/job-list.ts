@@ -5,11 +5,12 @@
  * two pages is neither shown twice nor passed over.
  */
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import { isObject } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
+import type { JobFilter } from '../job/filter';
 import type { JobView } from '../job/record';
-import type { JobFilter } from '../queue/operations/filter';
-import { inParallel, queueObject } from '../routing/objects';
+import { queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type Paging } from './pagination';
 
 /** Most jobs asked from a queue at once. */
@@ -64,7 +65,7 @@ export async function listJobs(env: Env, { queues, filter }: ListFilter, paging:
   const fill = async (source: Source, counted: boolean): Promise<void> => {
     calls++;
     const page = unwrap(
-      await queueObject(env, source.queue).list(source.queue, {
+      await queueObject(env, source.queue).list({
         limit: paging.offset > 0 ? 200 : Math.min(paging.limit, CHUNK),
         filter,
         ...(source.read !== undefined && { before: source.read }),
@@ -122,7 +123,7 @@ export async function countJobs(env: Env, { queues, filter }: ListFilter): Promi
     let before: number | undefined;
     do {
       const request = { filter, ...(before !== undefined && { before }) };
-      const counted = unwrap(await queueObject(env, queue).count(queue, request));
+      const counted = unwrap(await queueObject(env, queue).count(request));
       total += counted.count;
       before = counted.next;
     } while (before !== undefined);

@@ -1,12 +1,13 @@
 /** Changes of a waiting job as clients write them: only what is named changes, `null` goes back to the default. */
+
+import { withJob } from '../across/locate';
 import { type Reader, readInteger, readList, readMilliseconds, readName, readObject } from '../job/envelope/fields';
 import { invalidPolicy, invalidRequest, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { readRetentionChange } from '../job/retention';
 import { checkRetryLayer } from '../job/retry/validate';
 import { parseInstant } from '../job/time';
-import type { PatchRequest } from '../queue/operations/api';
-import { withJob } from '../routing/locate';
+import type { PatchRequest } from '../rpc/operations';
 import { type JsonObject, readBody } from './body';
 import type { AppContext } from './context';
 
@@ -88,5 +89,5 @@ function unchangeable(name: string, path: string) {
 /** Changes the job that a request names. @throws {ApiError} 400, 404, 409, 422 */
 export async function patchJob(c: AppContext, id: string): Promise<JobView> {
   const request = readPatch(await readBody(c), id, Date.now());
-  return unwrap(await withJob(c.env, id, (queue, name) => queue.patch(name, request)));
+  return unwrap(await withJob(c.env, id, (queue) => queue.patch(request)));
 }

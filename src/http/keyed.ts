@@ -1,9 +1,9 @@
 /** All or none under an idempotency key: which queue decides, and what it answered when the request was sent before. */
 import type { Env } from '../config';
-import type { KeyedOperation } from '../directory/api';
 import { unavailable, unwrap } from '../job/errors';
-import type { BulkAnswer, IdempotencyKey } from '../queue/operations/api';
-import { directoryObject, queueObject } from '../routing/objects';
+import type { KeyedOperation } from '../rpc/directory';
+import type { BulkAnswer, IdempotencyKey } from '../rpc/operations';
+import { directoryObject, queueObject } from '../rpc/stubs';
 
 /** An operation that was begun under an idempotency key. */
 export interface Keyed {
@@ -28,7 +28,7 @@ export async function coordinatorOf(env: Env, { idempotency, operation }: Keyed,
 export async function recall(env: Env, { operation }: Keyed): Promise<BulkAnswer | null> {
   const { coordinator } = operation;
   if (coordinator === undefined) return null;
-  return unwrap(await queueObject(env, coordinator).recallBulk(coordinator, onceFor(operation, 'all')));
+  return unwrap(await queueObject(env, coordinator).recallBulk(onceFor(operation, 'all')));
 }
 
 /** What is in the way may be that the same request, sent a moment before, has done it all. */

@@ -1,6 +1,6 @@
 /** How the outcome of an operation on many jobs is told. */
 import { invalidRequest } from '../job/errors';
-import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../queue/operations/api';
+import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../rpc/operations';
 import { actOnMatches } from './act-on-matches';
 import type { JsonObject } from './body';
 import type { AppContext } from './context';

@@ -1,12 +1,14 @@
 /** Operations on all jobs that match a filter: those of all queues that it names, as one. */
 import { v7 as uuidv7 } from 'uuid';
+import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
-import type { KeyedOperation } from '../directory/api';
+import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
+import type { JobFilter } from '../job/filter';
 import { isUuidV7 } from '../job/ids';
-import { type BulkAction, type BulkItem, MAX_ERRORS, MAX_ITEMS, type OperationView } from '../queue/operations/api';
-import type { JobFilter } from '../queue/operations/filter';
-import { inParallel, knownQueues, queueObject } from '../routing/objects';
+import type { KeyedOperation } from '../rpc/directory';
+import { type BulkAction, type BulkItem, MAX_ERRORS, MAX_ITEMS, type OperationView } from '../rpc/operations';
+import { queueObject } from '../rpc/stubs';
 import type { AppContext } from './context';
 import { integerParam } from './query';
 
@@ -49,14 +51,14 @@ export async function operate(
   const request = { id, action, filter, items, ...createdUntil };
   const begun = await inParallel(names, async (queue) => ({
     queue,
-    view: unwrap(await queueObject(env, queue).operate(queue, request, 0)),
+    view: unwrap(await queueObject(env, queue).operate(request, 0)),
   }));
   const first = new FirstItems(items);
   const views = await Promise.all(
     begun.map(async ({ queue, view }, index) => {
       if (view.done && !(items && view.matched + view.failed > 0)) return view;
       const wait = Math.max(0, deadline - Date.now());
-      return first.takenFrom((await queueObject(env, queue).operation(queue, id, wait, items)) ?? view, index);
+      return first.takenFrom((await queueObject(env, queue).operation(id, wait, items)) ?? view, index);
     }),
   );
   return { ...summaryOf(id, action, views), ...first.asMember() };
@@ -68,7 +70,7 @@ export async function findOperation(env: Env, id: string, waitMs: number): Promi
   const first = new FirstItems(false);
   const queues = (await knownQueues(env)).entries();
   const answers = await inParallel([...queues], async ([index, queue]) => {
-    const view = await queueObject(env, queue).operation(queue, id, waitMs, true);
+    const view = await queueObject(env, queue).operation(id, waitMs, true);
     return view && first.takenFrom(view, index);
   });
   const views = answers.filter((view) => view !== null);

@@ -8,11 +8,8 @@ import { isJobType } from '../job/envelope/names';
 import { invalidRequest, unsupported } from '../job/errors';
 import { readQueueLimits } from '../job/limits/policy';
 import { checkRetryLayer } from '../job/retry/validate';
-import type { QueueApi, QueueConfig } from '../queue/api';
+import type { QueueConfig, SettingsChange } from '../job/settings';
 import { BOUND_SETTINGS, readBackpressure, renderBounds } from './backpressure-config';
-
-/** What {@link QueueApi.configure} takes. */
-export type ConfigChange = Parameters<QueueApi['configure']>[1];
 
 const positive: Reader<number> = (value, field) => {
   const ms = readDuration(value, field);
@@ -74,7 +71,7 @@ const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }
  * Reads a partial configuration; null returns a setting to its default.
  * @throws {ApiError} 400 for a malformed setting, 422 for one that is not offered
  */
-export function parseQueueConfig(input: Record<string, unknown>): ConfigChange {
+export function parseQueueConfig(input: Record<string, unknown>): SettingsChange {
   const { backpressure, ...others } = input;
   const change: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(others)) {
@@ -83,7 +80,7 @@ export function parseQueueConfig(input: Record<string, unknown>): ConfigChange {
     change[setting.key] = value === null ? null : setting.read(value, name);
   }
   if (backpressure !== undefined) Object.assign(change, readBackpressure(backpressure, change));
-  return change as ConfigChange;
+  return change as SettingsChange;
 }
 
 /** The wire form of a configuration; what is not set is left out. */

@@ -2,7 +2,7 @@
 import { formatDuration } from '../job/duration';
 import type { LimitOverride } from '../job/limits/policy';
 import { formatInstant } from '../job/time';
-import type { RateLimitView } from '../queue/limits/api';
+import type { RateLimitView } from '../rpc/limits';
 
 /**
  * @param views what the queues say of it; none when no job has counted under it lately

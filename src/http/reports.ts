@@ -1,6 +1,5 @@
 /** What workers say about an attempt: ack, nack and heartbeat bodies, read into what a queue object takes. */
 
-import type { WorkerBeat } from '../directory/api';
 import { MAX_DURATION_MS } from '../job/duration';
 import {
   isObject,
@@ -19,7 +18,8 @@ import { invalidRequest, notFound, payloadTooLarge } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { ReportedError } from '../job/record';
 import { parseTimestamp } from '../job/time';
-import type { AckRequest, AttemptName, HeartbeatRequest, NackRequest } from '../queue/workers/api';
+import type { WorkerBeat } from '../rpc/directory';
+import type { AckRequest, AttemptName, HeartbeatRequest, NackRequest } from '../rpc/workers';
 import type { JsonObject } from './body';
 
 const MAX_NAME = 255;

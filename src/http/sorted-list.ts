@@ -4,11 +4,12 @@
  * looked at would be a wrong answer.
  */
 import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
 import { ApiError, invalidRequest, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
-import type { SortedEntry, SortKey } from '../queue/operations/api';
-import { bySortKey } from '../queue/operations/sorted';
-import { inParallel, queueObject } from '../routing/objects';
+import { bySortKey } from '../queue/read/sorted';
+import type { SortedEntry, SortKey } from '../rpc/operations';
+import { queueObject } from '../rpc/stubs';
 import type { ListFilter } from './job-list';
 import { badCursor, type Paging } from './pagination';
 
@@ -57,7 +58,7 @@ export async function listSorted<T>(
       let before: number | undefined;
       do {
         const request = { filter, sort, descending, limit: depth, ...(before !== undefined && { before }) };
-        const part = unwrap(await queueObject(env, queue).sorted(queue, request));
+        const part = unwrap(await queueObject(env, queue).sorted(request));
         total += part.matched;
         looked += part.looked;
         first = [...first, ...part.entries.map((entry) => ({ ...entry, queue }))].sort(compare).slice(0, depth);
@@ -77,7 +78,7 @@ async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: J
   const found = new Map<string, T>();
   for (const [queue, ids] of idsOf) {
     for (let left = ids; left.length > 0; ) {
-      const { jobs, omitted } = await queueObject(env, queue).getMany(queue, left);
+      const { jobs, omitted } = await queueObject(env, queue).getMany(left);
       for (const view of jobs) found.set(view.record.id, render(view));
       left = omitted;
     }

@@ -1,7 +1,7 @@
 /** Writes workflows as clients see them. */
 import { formatInstant } from '../job/time';
-import type { StepView, WorkflowSummary, WorkflowView } from '../workflow/api';
-import { jobsBelow, nodeAt, type PlanNode } from '../workflow/plan';
+import { jobsBelow, nodeAt, type PlanNode } from '../job/workflow/plan';
+import type { StepView, WorkflowSummary, WorkflowView } from '../rpc/workflow';
 
 type Json = Record<string, unknown>;
 

@@ -7,9 +7,9 @@
  * success that is not there.
  */
 
+import type { AlarmClock } from '../durable/alarm-clock';
 import { unavailable } from '../job/errors';
 import type { QueueState } from './state';
-import type { AlarmClock } from './wake';
 
 /** Reads the clock, epoch ms. */
 export type Now = () => number;

@@ -5,31 +5,32 @@
  * on the alarm being on time. The alarm only makes happen what nobody asks for: it claims, starts deliveries, arms the
  * next wake and returns, and never throws. An alarm that was lost is armed again whenever the queue is touched.
  */
+
+import type { Reservations } from '../across/reservation';
 import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/config';
 import type { StoppedTarget } from '../dispatch/health';
+import { type AlarmClock, planWake } from '../durable/alarm-clock';
 import { ApiError, type Outcome, unwrap } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
-import type { Reservations } from '../unique/reservation';
-import type { EnqueuedJob, QueueApi } from './api';
+import type { EnqueuedJob, QueueApi } from '../rpc/queue';
+import type { ClaimRequest } from '../rpc/workers';
 import { Committer } from './commit';
-import { CronDuties } from './cron/duties';
-import { abortBatch, commitBatch, confirmBatch, dueBatches, nextBatchCheck } from './jobs/batch';
+import { OperationDuties } from './features/bulk/duties';
+import { CronDuties } from './features/cron/duties';
+import { nextPrune, prune } from './features/lifecycle/prune';
+import { rescueOverdue } from './features/lifecycle/rescue';
+import { Waiters } from './features/pull/waiters';
+import { Pump } from './features/push/pump';
+import { abortBatch, commitBatch, confirmBatch, dueBatches, nextBatchCheck } from './features/shares/batch';
+import { type NotifierHost, WorkflowNotifier } from './features/workflow/notify';
 import { claim } from './jobs/claim';
 import { expireDue } from './jobs/expire';
-import { nextPrune, prune } from './jobs/prune';
-import { rescueOverdue } from './jobs/rescue';
 import type { Random } from './jobs/settle';
-import { lookAtDueKeys, seeToTouched } from './limits/admit';
-import { queueOpensAt } from './limits/queue-limit';
-import { OperationDuties } from './operations/duties';
-import { Pump } from './push/pump';
 import { QueueState } from './state';
-import { nextDue } from './storage/lanes';
-import { migrate, readMeta } from './storage/schema';
-import { type AlarmClock, planWake } from './wake';
-import type { ClaimRequest } from './workers/api';
-import { Waiters } from './workers/waiters';
-import { type NotifierHost, WorkflowNotifier } from './workflow/notify';
+import { nextDue } from './store/lanes';
+import { lookAtDueKeys, seeToTouched } from './store/limits/admit';
+import { queueOpensAt } from './store/limits/queue-limit';
+import { migrate, readMeta } from './store/schema';
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
@@ -151,7 +152,7 @@ export class QueueEngine {
     }
   }
 
-  /** As {@link write}, at once and in a transaction of its own. @throws what the operation throws */
+  /** As {@link write}, at once: in a transaction of its own, or in the one that is open. @throws what the operation throws */
   writeNow<T>(operation: (now: number) => T): T {
     return this.committer.runNow(operation);
   }
@@ -281,7 +282,7 @@ export class QueueEngine {
     };
     for (const { batch, coordinator } of duties.ask) {
       await finish(async () => {
-        const decision = unwrap(await host.peer(coordinator).batchDecision(coordinator, batch));
+        const decision = unwrap(await host.peer(coordinator).batchDecision(batch));
         await committer.run((now) =>
           decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch, now),
         );
@@ -290,7 +291,7 @@ export class QueueEngine {
     for (const { batch, queues } of duties.tell) {
       for (const queue of queues) {
         await finish(async () => {
-          unwrap(await host.peer(queue).commitBatch(queue, batch));
+          unwrap(await host.peer(queue).commitBatch(batch));
           await committer.run((now) => confirmBatch(q, batch, [queue], now));
         });
       }

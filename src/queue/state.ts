@@ -4,27 +4,28 @@
  *
  * Everything here can be rebuilt from storage ({@link QueueState.load}); nothing here grows with the backlog.
  */
+
+import { EventLog } from '../durable/event-log';
 import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
 import type { End } from '../job/retention';
 import type { RetryPolicy } from '../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
-import type { QueueConfig } from './api';
-import { CronTable } from './cron/table';
-import { EventLog } from './events';
-import { Limiters } from './limits/limiters';
-import { over, type QueueDefaults } from './operations/config';
-import type { Removal } from './operations/remove';
-import { ArchiveBuffer } from './storage/archive';
-import { CheckpointTable } from './storage/checkpoint-table';
-import { Depth } from './storage/depth';
-import { readPriorities, Scan } from './storage/lanes';
-import { LeaseTable } from './storage/leases';
-import { LockTable } from './storage/locks';
-import { MoveTable } from './storage/move-table';
-import { ProgressTable } from './storage/progress-table';
-import { readMeta, writeMeta } from './storage/schema';
-import { WorkflowOutbox } from './workflow/outbox';
+import type { QueueConfig } from '../job/settings';
+import { over, type QueueDefaults } from '../job/settings';
+import { CronTable } from './features/cron/table';
+import type { Removal } from './features/lifecycle/remove';
+import { MoveTable } from './features/transfer/move-table';
+import { WorkflowOutbox } from './features/workflow/outbox';
+import { ArchiveBuffer } from './store/archive';
+import { CheckpointTable } from './store/checkpoints';
+import { Depth } from './store/depth';
+import { readPriorities, Scan } from './store/lanes';
+import { LeaseTable } from './store/leases';
+import { Limiters } from './store/limits/limiters';
+import { LockTable } from './store/locks';
+import { ProgressTable } from './store/progress';
+import { readMeta, writeMeta } from './store/schema';
 
 const DAY = 86_400_000;
 

@@ -5,15 +5,15 @@
  * ending that is told twice has no second consequence, and cancelling what has ended is no error.
  */
 
-import type { DirectoryApi } from '../directory/api';
+import type { AlarmClock } from '../durable/alarm-clock';
 import { parseJob } from '../job/envelope/parse';
 import { ApiError, conflict, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import type { JobBody, NewJob } from '../job/record';
-import type { QueueApi } from '../queue/api';
-import type { AlarmClock } from '../queue/wake';
-import type { Ending, EndingsReceipt, NewStep, StepStart, WorkflowView } from './api';
-import { nodeAt, pathOf } from './plan';
-import { fill, sourcesFor } from './results';
+import { nodeAt, pathOf } from '../job/workflow/plan';
+import { fill, sourcesFor } from '../job/workflow/results';
+import type { DirectoryApi } from '../rpc/directory';
+import type { QueueApi } from '../rpc/queue';
+import type { Ending, EndingsReceipt, NewStep, StepStart, WorkflowView } from '../rpc/workflow';
 import { WorkflowRecord } from './state';
 import type { LogEntry, LoggedEnding, WorkflowStore } from './store';
 
@@ -267,7 +267,7 @@ export class WorkflowEngine {
       cancelled: record.isCancelled,
       first: !record.hasStarted,
     };
-    const ids = unwrap(await this.host.queue(queue).startSteps(queue, start));
+    const ids = unwrap(await this.host.queue(queue).startSteps(start));
     if (this.closed) return;
     this.write((now) => [
       { kind: 'started', at: now, jobs: steps.map(({ step }, place) => [step, ids[place] ?? null] as const).map(copy) },
@@ -309,7 +309,7 @@ export class WorkflowEngine {
 
   private async callOff(queue: string, jobs: readonly { step: number; jobId: string }[]): Promise<void> {
     const ids = jobs.map(({ jobId }) => jobId);
-    unwrap(await this.host.queue(queue).cancelSteps(queue, ids));
+    unwrap(await this.host.queue(queue).cancelSteps(ids));
     if (!this.closed) this.write(() => [{ kind: 'called_off', steps: jobs.map(({ step }) => step) }]);
   }
 }

@@ -4,11 +4,10 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
-import type { DirectoryApi } from '../directory/api';
+import { AlarmClock } from '../durable/alarm-clock';
 import { ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
-import type { QueueApi } from '../queue/api';
-import { AlarmClock } from '../queue/wake';
-import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from './api';
+import { directoryObject, queueObject } from '../rpc/stubs';
+import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from '../rpc/workflow';
 import { WorkflowEngine } from './engine';
 import { WorkflowStore } from './store';
 
@@ -16,9 +15,11 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   private readonly store: WorkflowStore;
   private engine: WorkflowEngine | undefined;
   private clock!: AlarmClock;
+  private readonly id: string;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
+    this.id = ctx.id.name ?? '';
     this.store = new WorkflowStore(ctx.storage);
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
@@ -28,7 +29,8 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
     });
   }
 
-  async create(id: string, workflow: NewWorkflow): Promise<Outcome<WorkflowView>> {
+  async create(workflow: NewWorkflow): Promise<Outcome<WorkflowView>> {
+    const { id } = this;
     if (this.engine) return { ok: false, error: taken(id, this.engine.view().state).data };
     const { steps, ...rest } = workflow;
     this.ctx.storage.transactionSync(() => this.store.create({ id, at: Date.now(), ...rest }, steps));
@@ -39,21 +41,21 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
     return { ok: true, value: engine.view() };
   }
 
-  async get(id: string): Promise<Outcome<WorkflowView>> {
+  async get(): Promise<Outcome<WorkflowView>> {
     const { engine } = this;
-    return engine ? { ok: true, value: engine.view() } : { ok: false, error: unknown(id).data };
+    return engine ? { ok: true, value: engine.view() } : { ok: false, error: unknown(this.id).data };
   }
 
-  async cancel(id: string): Promise<Outcome<WorkflowView>> {
+  async cancel(): Promise<Outcome<WorkflowView>> {
     const { engine } = this;
-    if (!engine) return { ok: false, error: unknown(id).data };
+    if (!engine) return { ok: false, error: unknown(this.id).data };
     const cancelled = outcomeOf(() => engine.cancel());
     if (!cancelled.ok) return cancelled;
     await engine.work();
     return { ok: true, value: engine.view() };
   }
 
-  async stepsEnded(_id: string, queue: string, endings: Ending[]): Promise<EndingsReceipt> {
+  async stepsEnded(queue: string, endings: Ending[]): Promise<EndingsReceipt> {
     const { engine } = this;
     // One that is gone, or was never there, has nothing to remember.
     if (!engine) return { unrecorded: [], events: [] };
@@ -62,7 +64,7 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
     return receipt;
   }
 
-  async reset(_id: string): Promise<void> {
+  async reset(): Promise<void> {
     const { engine } = this;
     this.engine = undefined;
     await engine?.close();
@@ -87,8 +89,8 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
       storage: this.ctx.storage,
       clock: this.clock,
       now: () => Date.now(),
-      queue: (name: string) => this.env.QUEUES.getByName(name) as unknown as QueueApi,
-      directory: () => this.env.DIRECTORY.getByName('directory') as unknown as DirectoryApi,
+      queue: (name: string) => queueObject(this.env, name),
+      directory: () => directoryObject(this.env),
     };
     return new WorkflowEngine(host, this.store);
   }

@@ -2,9 +2,10 @@
  * A workflow in memory: its plan, how far it has got, and what is known of each job. It is what its log says: every change
  * is an entry that was written first, and reading the log again gives the same state.
  */
-import type { StepFailure, WorkflowHeader, WorkflowSummary, WorkflowView } from './api';
-import { jobsBelow, nodeAt, type Plan } from './plan';
-import { Run } from './run';
+
+import { jobsBelow, nodeAt, type Plan } from '../job/workflow/plan';
+import { Run } from '../job/workflow/run';
+import type { StepFailure, WorkflowHeader, WorkflowSummary, WorkflowView } from '../rpc/workflow';
 import type { LogEntry, Meta } from './store';
 
 interface Known {

@@ -1,7 +1,7 @@
 /** The tables of a workflow object: what was asked for, the bodies of its jobs, what happened, large results. */
 import schema from '../../migrations/0001_workflow.sql';
-import type { NewStep, NewWorkflow, StepFailure, WorkflowState } from './api';
-import type { JobEnd } from './run';
+import type { JobEnd } from '../job/workflow/run';
+import type { NewStep, NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
 
 /** What was asked for. `at`: epoch ms of its creation. */
 export interface Meta extends Omit<NewWorkflow, 'steps'> {

@@ -2,10 +2,10 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
-import type { DirectoryApi } from '../../src/directory/api';
 import type { CronDefinition } from '../../src/job/cron/definition';
 import { unwrap } from '../../src/job/errors';
-import type { QueueApi } from '../../src/queue/api';
+import type { DirectoryApi } from '../../src/rpc/directory';
+import type { QueueApi } from '../../src/rpc/queue';
 import { call, type Json, ok } from '../http/client';
 import { failOnce } from '../support/faults';
 import { until } from '../support/http';
@@ -39,7 +39,7 @@ const moved = (change: Json = {}) => entry('m', { overlap_policy: 'allow', optio
 
 /** The definition under which the entry goes to another queue. */
 async function definitionFor(target: string): Promise<CronDefinition> {
-  const { definition } = unwrap(await queue('from').cron('from', 'm'));
+  const { definition } = unwrap(await queue('from').cron('m'));
   return { ...definition, queue: target, template: { ...definition.template, options: { queue: target } } };
 }
 
@@ -65,7 +65,7 @@ describe('an entry that is given another queue', () => {
     expect(await ticksOf('to')).toEqual([2, 3, 4].map(minute));
     expect(await read('m')).toMatchObject({ run_count: 4, created_at: iso(T0) });
     expect((await ok(200, 'GET', CRON)).count).toBe(1);
-    expect(await queue('from').cronSummaries('from')).toEqual([]);
+    expect(await queue('from').cronSummaries()).toEqual([]);
   });
 
   it('may come back, and go again', async () => {
@@ -132,12 +132,12 @@ describe('a move that is cut off', () => {
   it('after the old queue let go: that queue hands it over by itself', async () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
-    unwrap(await queue('from').handOffCron('from', await definitionFor('to'), version));
+    unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
     await evict('from');
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });
     vi.setSystemTime(minute(1));
     await ring('from');
-    await until(async () => (await queue('to').cronSummaries('to')).length === 1, 'the entry to be handed over');
+    await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
     await until(() => inside('from', ({ q }) => q.crons.leaving().length === 0), 'the old queue to forget it');
     await passBoth(minute(1));
     expect(await allTicks()).toEqual([minute(1)]);
@@ -148,8 +148,8 @@ describe('a move that is cut off', () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
     const definition = await definitionFor('to');
-    const left = unwrap(await queue('from').handOffCron('from', definition, version));
-    unwrap(await queue('to').putCron('to', { definition, version, run: left?.run as NonNullable<typeof left>['run'] }));
+    const left = unwrap(await queue('from').handOffCron(definition, version));
+    unwrap(await queue('to').putCron({ definition, version, run: left?.run as NonNullable<typeof left>['run'] }));
     await passTo('to', minute(1));
     await ok(200, 'POST', `${CRON}/m/pause`);
     await ring('from');
@@ -162,10 +162,10 @@ describe('a move that is cut off', () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
     const definition = await definitionFor('to');
-    const left = unwrap(await queue('from').handOffCron('from', definition, version));
+    const left = unwrap(await queue('from').handOffCron(definition, version));
     const late = { definition, version, run: left?.run as NonNullable<typeof left>['run'] };
     await ok(200, 'DELETE', `${CRON}/m`);
-    expect(await queue('to').putCron('to', late)).toMatchObject({ ok: false, error: { code: 'conflict' } });
+    expect(await queue('to').putCron(late)).toMatchObject({ ok: false, error: { code: 'conflict' } });
     await ring('from');
     await passBoth(minute(2));
     expect(await allTicks()).toEqual([]);
@@ -176,7 +176,7 @@ describe('a move that is cut off', () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
     const definition = await definitionFor('to');
-    unwrap(await queue('from').handOffCron('from', definition, version));
+    unwrap(await queue('from').handOffCron(definition, version));
     await ok(200, 'POST', CRON, moved({ description: 'second try' }));
     await ring('from');
     await passBoth(minute(1));
@@ -189,14 +189,14 @@ describe('a move that is cut off', () => {
     await start();
     await ok(201, 'POST', '/ojs/v1/jobs', { type: 'x', args: [], options: { queue: 'to' } });
     const { version } = await directory().placeCron('m', 'to');
-    unwrap(await queue('from').handOffCron('from', await definitionFor('to'), version));
+    unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
     await inside('to', (_, sql) => failOnce(sql, /INTO crons /));
     await ring('from');
     await until(() => complaints.mock.calls.length > 0, 'the hand-over to fail');
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });
     vi.setSystemTime(T0 + 11 * SECOND);
     await ring('from');
-    await until(async () => (await queue('to').cronSummaries('to')).length === 1, 'the entry to be handed over');
+    await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
     vi.restoreAllMocks();
   });
 });
@@ -215,11 +215,9 @@ describe('a name', () => {
   it('of a creation that was under way for too long is refused, since it may have been given away', async () => {
     const { version } = await directory().placeCron('m', 'from');
     await start();
-    const { definition } = unwrap(await queue('from').cron('from', 'm'));
+    const { definition } = unwrap(await queue('from').cron('m'));
     vi.setSystemTime(minute(2));
-    expect(
-      await queue('from').putCron('from', { definition: { ...definition, description: 'late' }, version }),
-    ).toMatchObject({
+    expect(await queue('from').putCron({ definition: { ...definition, description: 'late' }, version })).toMatchObject({
       ok: false,
       error: { status: 503 },
     });

@@ -48,7 +48,7 @@ describe('a bounded queue', () => {
     await queue.evict();
     expect((await post(jobFor(queue))).status).toBe(201);
     expect((await post(jobFor(queue))).status).toBe(429);
-    await queue.stub.cancel(queue.name, running as string);
+    await queue.stub.cancel(running as string);
     expect((await post(jobFor(queue))).status).toBe(201);
     expect((await queue.counts()).depth).toBe(7);
   });

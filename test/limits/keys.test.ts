@@ -43,7 +43,7 @@ describe('concurrency', () => {
     ['completed', (queue, id) => queue.ack(id)],
     ['failed for good', (queue, id) => queue.nack(id, { error: { code: 'x', message: '', retryable: false } })],
     ['failed and is retried later', (queue, id) => queue.nack(id)],
-    ['was cancelled', (queue, id) => queue.stub.cancel(queue.name, id)],
+    ['was cancelled', (queue, id) => queue.stub.cancel(id)],
     [
       'lost its lease',
       async (queue) => {
@@ -100,9 +100,9 @@ describe('concurrency', () => {
   it('a job that is cancelled while it stands ready leaves its place to the next one', async () => {
     const queue = new LimitedQueue();
     const [first, second, third] = await queue.addMany(3, one);
-    await queue.stub.cancel(queue.name, first as string);
+    await queue.stub.cancel(first as string);
     expect(await queue.fetch()).toEqual([second]);
-    await queue.stub.cancel(queue.name, third as string);
+    await queue.stub.cancel(third as string);
     expect(await queue.counts()).toEqual({ active: 1, cancelled: 2, depth: 1 });
   });
 
@@ -125,13 +125,13 @@ describe('concurrency', () => {
     const running = await queue.add(one);
     expect(await queue.fetch()).toEqual([running]);
     at(1000);
-    await queue.stub.activate(queue.name, pending);
+    await queue.stub.activate(pending);
     at(5000);
     expect(await queue.fetch()).toEqual([]);
     await queue.ack(running);
     expect(await queue.fetch()).toEqual([pending]);
     await queue.nack(pending, { error: { code: 'x', message: '', retryable: false } });
-    await queue.stub.redrive(queue.name, pending, { deadLetterOnly: false });
+    await queue.stub.redrive(pending, { deadLetterOnly: false });
     expect(await queue.fetch()).toEqual([scheduled]);
     await queue.ack(scheduled);
     expect(await queue.fetch()).toEqual([pending]);

@@ -2,6 +2,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../src/directory/defaults';
+import type { DirectoryObject } from '../../src/directory/object';
 import { TestQueue } from '../queue/support';
 import { failAlways } from '../support/faults';
 import { api, type Json, okApi, until } from '../support/http';
@@ -186,8 +187,11 @@ describe('the end of an override', () => {
     expect(await remove()).toBe(404);
     expect(((await okApi('GET', '/ojs/v1/rate-limits')).items as Json[]).map(({ key }) => key)).toEqual(['longer']);
     await put({ concurrency: 0 }, 'next');
-    const kept = async (object: Parameters<typeof runInDurableObject>[0], column: string) =>
-      runInDurableObject(object, (_, { storage }) => storage.sql.exec(column).one().data as string);
+    const kept = async (object: unknown, query: string) =>
+      runInDurableObject(
+        object as DurableObjectStub<DirectoryObject>,
+        (_, { storage }) => storage.sql.exec(query).one().data as string,
+      );
     const inDirectory = await kept(directory(), 'SELECT limit_overrides AS data FROM queue_defaults');
     const inQueue = await kept(queue.stub, "SELECT value AS data FROM meta WHERE key = 'defaults'");
     expect(Object.keys(JSON.parse(inDirectory))).toEqual(['longer', 'next']);
@@ -264,7 +268,7 @@ describe('a queue that could not be told of an override', () => {
     const queue = new LimitedQueue();
     await queue.add({ key: KEY, concurrency: 1 });
     const take = (version: number, concurrency: number) =>
-      queue.stub.takeDefaults(queue.name, { version, config: {}, overrides: { [KEY]: { concurrency } } } as never);
+      queue.stub.takeDefaults({ version, config: {}, overrides: { [KEY]: { concurrency } } } as never);
     await take(7, 0);
     await take(6, 5);
     expect(await queue.fetch()).toEqual([]);

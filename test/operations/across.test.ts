@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../src/job/errors';
 import type { JobState } from '../../src/job/record';
-import type { BulkAction } from '../../src/queue/operations/api';
+import type { BulkAction } from '../../src/rpc/operations';
 import { type JobChange, newJob, refusal, setTime, steady, T0, TestQueue } from '../queue/support';
 import { until } from '../support/http';
 import { countRows, startCounting } from '../support/rows';
@@ -38,8 +38,8 @@ class Operation {
   }
 
   prepare(at: number) {
-    const { api, name } = this.queues[at] as TestQueue;
-    return api.prepareBulk(name, this.id, this[0].name, { action: this.action, ids: this.ids[at] ?? [] });
+    const { api } = this.queues[at] as TestQueue;
+    return api.prepareBulk(this.id, this[0].name, { action: this.action, ids: this.ids[at] ?? [] });
   }
 
   async prepareAll(): Promise<void> {
@@ -47,17 +47,17 @@ class Operation {
   }
 
   decide() {
-    return this[0].api.decideBulk(this[0].name, this.id, [this[1].name]);
+    return this[0].api.decideBulk(this.id, [this[1].name]);
   }
 
   async commit(): Promise<void> {
     unwrap(await this.decide());
-    unwrap(await this[1].api.commitBatch(this[1].name, this.id));
+    unwrap(await this[1].api.commitBatch(this.id));
   }
 
   async abort(): Promise<void> {
-    expect(unwrap(await this[0].api.batchDecision(this[0].name, this.id))).toBe('aborted');
-    unwrap(await this[1].api.abortBatch(this[1].name, this.id));
+    expect(unwrap(await this[0].api.batchDecision(this.id))).toBe('aborted');
+    unwrap(await this[1].api.abortBatch(this.id));
   }
 
   states(): Promise<string[]> {
@@ -97,20 +97,20 @@ describe('a job that is locked', () => {
     const { api, name } = queue;
     for (const id of operation.ids[0] ?? []) {
       for (const outcome of [
-        await api.cancel(name, id),
-        await api.activate(name, id),
-        await api.redrive(name, id, { deadLetterOnly: false }),
-        await api.patch(name, { id, priority: 3 }),
-        await api.bulk(name, { action: 'cancel', ids: [id], atomic: true }),
-        await api.prepareBulk(name, uuidv7({ msecs: T0 }), name, { action: 'cancel', ids: [id] }),
+        await api.cancel(id),
+        await api.activate(id),
+        await api.redrive(id, { deadLetterOnly: false }),
+        await api.patch({ id, priority: 3 }),
+        await api.bulk({ action: 'cancel', ids: [id], atomic: true }),
+        await api.prepareBulk(uuidv7({ msecs: T0 }), name, { action: 'cancel', ids: [id] }),
       ]) {
         expect(refusal(outcome)).toMatchObject({ status: 503, retryable: true, details: { reason: 'locked' } });
       }
     }
     const ids = operation.ids[0] ?? [];
-    const partial = unwrap(await api.bulk(name, { action: 'cancel', ids, atomic: false }));
+    const partial = unwrap(await api.bulk({ action: 'cancel', ids, atomic: false }));
     expect(partial.items).toEqual(ids.map((job_id) => ({ job_id, status: 'failed', reason: 'locked' })));
-    const filtered = unwrap(await api.operate(name, { id: uuidv7(), action: 'cancel', filter: {} }, 5_000));
+    const filtered = unwrap(await api.operate({ id: uuidv7(), action: 'cancel', filter: {} }, 5_000));
     expect(filtered).toMatchObject({ done: true, matched: 5, succeeded: 0, failed: 5 });
     expect(await seen(queue)).toEqual(before);
   });
@@ -126,9 +126,9 @@ describe('a job that is locked', () => {
   it('does not expire, and is not pruned, before the decision', async () => {
     const cancel = await new Operation('cancel').add({ expiresAt: T0 + 1000 });
     const retry = await new Operation('retry').add({});
-    for (const [at, { api, name }] of retry.queues.entries()) {
-      unwrap(await api.configure(name, { retention: { cancelled: 1000 } }));
-      unwrap(await api.cancel(name, retry.ids[at]?.[0] as string));
+    for (const [at, { api }] of retry.queues.entries()) {
+      unwrap(await api.configure({ retention: { cancelled: 1000 } }));
+      unwrap(await api.cancel(retry.ids[at]?.[0] as string));
     }
     await cancel.prepareAll();
     await retry.prepareAll();
@@ -148,9 +148,9 @@ describe('a job that is locked', () => {
     const operation = await new Operation('cancel').add({ unique, body: { fingerprint } });
     const [{ api, name }] = operation.queues;
     const batch = uuidv7({ msecs: T0 });
-    unwrap(await api.prepareBatch(name, batch, name, [newJob({ unique, body: { fingerprint } })]));
+    unwrap(await api.prepareBatch(batch, name, [newJob({ unique, body: { fingerprint } })]));
     await operation.prepareAll();
-    unwrap(await api.decideBatch(name, batch, []));
+    unwrap(await api.decideBatch(batch, []));
     expect(await operation[0].counts()).toEqual({ available: 1, cancelled: 1 });
     await operation[0].evict();
     await operation.abort();
@@ -160,7 +160,7 @@ describe('a job that is locked', () => {
     const other = await new Operation('cancel').add({ unique, body: { fingerprint } });
     await other.prepareAll();
     const newcomer = newJob({ unique, body: { fingerprint } });
-    expect(refusal(await other[0].api.enqueue(other[0].name, [newcomer]))).toMatchObject({ status: 503 });
+    expect(refusal(await other[0].api.enqueue([newcomer]))).toMatchObject({ status: 503 });
   });
 });
 
@@ -223,7 +223,7 @@ describe('decided for', () => {
     await operation.commit();
     for (const [at, queue] of operation.queues.entries()) await queue.redrive(operation.ids[at]?.[0] as string);
     await operation.commit();
-    await operation[1].api.abortBatch(operation[1].name, operation.id);
+    await operation[1].api.abortBatch(operation.id);
     expect(await operation.states()).toEqual(['available', 'available']);
   });
 
@@ -311,15 +311,15 @@ describe('limits and bounds', () => {
   it('a bounded queue counts a locked job among its jobs', async () => {
     const operation = await new Operation('cancel').add({}, {});
     const [queue] = operation.queues;
-    unwrap(await queue.api.configure(queue.name, { max_depth: 3, max_bytes: 100_000 }));
+    unwrap(await queue.api.configure({ max_depth: 3, max_bytes: 100_000 }));
     unwrap(await operation.prepare(0));
     await queue.evict();
     expect(await queue.enqueue({})).toHaveLength(1);
-    expect(refusal(await queue.api.enqueue(queue.name, [newJob()]))).toMatchObject({ code: 'QUEUE_FULL' });
+    expect(refusal(await queue.api.enqueue([newJob()]))).toMatchObject({ code: 'QUEUE_FULL' });
     unwrap(await operation.prepare(1));
     await operation.commit();
     expect(await queue.enqueue({}, {})).toHaveLength(2);
-    expect(refusal(await queue.api.enqueue(queue.name, [newJob()]))).toMatchObject({ code: 'QUEUE_FULL' });
+    expect(refusal(await queue.api.enqueue([newJob()]))).toMatchObject({ code: 'QUEUE_FULL' });
   });
 
   it('a locked job gives its turn under a limit to the next one, and gets in line again', async () => {
@@ -369,14 +369,14 @@ it('whatever happens in between, all jobs are cancelled or none, and none that a
         const [what, at] = event.split(' ');
         const queue = operation.queues[Number(at ?? 0)] as TestQueue;
         if (what === 'decide' && prepared) decided ||= (await operation.decide()).ok;
-        else if (what === 'tell' && decided) await operation[1].api.commitBatch(operation[1].name, operation.id);
+        else if (what === 'tell' && decided) await operation[1].api.commitBatch(operation.id);
         else if (what === 'claim') given.push(...(await queue.claimAll()));
         else if (what === 'evict') {
           // Only what is in memory can be thrown out of it.
           await queue.counts();
           await queue.evict();
         } else if (what === 'alarm') await queue.alarm();
-        else if (what === 'give') await operation[0].api.batchDecision(operation[0].name, operation.id);
+        else if (what === 'give') await operation[0].api.batchDecision(operation.id);
         else if (what === 'tick') {
           now += 6_000;
           setTime(now);

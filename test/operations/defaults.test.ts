@@ -221,8 +221,8 @@ describe('a queue that could not be told', () => {
   it('goes by the latest change, in whatever order changes reach it', async () => {
     const queue = await existing();
     const { api } = new TestQueue(queue);
-    await api.takeDefaults(queue, { version: 7, config: { concurrency: 7 } });
-    await api.takeDefaults(queue, { version: 6, config: { concurrency: 6 } });
+    await api.takeDefaults({ version: 7, config: { concurrency: 7 } });
+    await api.takeDefaults({ version: 6, config: { concurrency: 6 } });
     expect(await inForce(queue)).toEqual({ concurrency: 7 });
   });
 

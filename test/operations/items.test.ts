@@ -66,7 +66,7 @@ describe('an operation by filter lists', () => {
     const [late = ''] = await batch(1);
     const inside = new TestQueue(queue);
     const locked = { action: 'cancel' as const, ids: [late] };
-    unwrap(await inside.api.prepareBulk(queue, uuidv7(), 'elsewhere', locked));
+    unwrap(await inside.api.prepareBulk(uuidv7(), 'elsewhere', locked));
     const answer = await post('/jobs/bulk/cancel', { filter: { queue } });
     expect(answer).toMatchObject({ status: 207, body: { total_matched: 1001, cancelled: 1000, failed: 1 } });
     const items = answer.body.items as Json[];

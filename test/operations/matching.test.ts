@@ -177,12 +177,12 @@ it('waits for another operation that has one of the jobs, and says so when it ta
   const [id = ''] = await batch(1);
   const inside = new TestQueue(queue);
   const other = uuidv7();
-  unwrap(await inside.api.prepareBulk(queue, other, 'elsewhere', { action: 'cancel', ids: [id] }));
+  unwrap(await inside.api.prepareBulk(other, 'elsewhere', { action: 'cancel', ids: [id] }));
   for (const filter of [{ queue }, { queue: [queue, `${queue}-b`] }]) {
     const answer = await act('cancel', filter);
     expect(answer).toMatchObject({ status: 503, body: { error: { details: { reason: 'locked', job_id: id } } } });
   }
-  unwrap(await inside.api.abortBatch(queue, other));
+  unwrap(await inside.api.abortBatch(other));
   expect(await act('cancel', { queue })).toMatchObject({ status: 200, body: { cancelled: 1 } });
 });
 
@@ -190,12 +190,12 @@ it('a queue in which too much would have to be looked at refuses', async () => {
   const inside = new TestQueue(queue);
   for (let n = 0; n < 51; n++) await inside.enqueue(...Array.from({ length: 1000 }, () => ({})));
   const request = { action: 'cancel' as const, filter: { types: ['no.such'] } };
-  expect(refusal(await inside.api.bulkMatching(queue, request))).toMatchObject({ status: 422, code: 'unsupported' });
+  expect(refusal(await inside.api.bulkMatching(request))).toMatchObject({ status: 422, code: 'unsupported' });
   const [id] = await inside.enqueue({ type: 'rare.job', scheduledAt: Date.now() + 3_600_000 });
   const rare = { action: 'cancel' as const, filter: { states: ['scheduled' as const], types: ['rare.*'] } };
   const read = await inside.inside(async ({ storage }) => {
     startCounting(storage);
-    expect(unwrap(await inside.api.bulkMatching(queue, rare)).items).toEqual([{ job_id: id?.id, status: 'done' }]);
+    expect(unwrap(await inside.api.bulkMatching(rare)).items).toEqual([{ job_id: id?.id, status: 'done' }]);
     return countRows(storage).read;
   });
   expect(read).toBeLessThan(2_000);

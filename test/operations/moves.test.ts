@@ -1,7 +1,7 @@
 /** A dead letter that lives again in another queue: never lost and never there twice, whatever dies on the way. */
 import { describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../src/job/errors';
-import { beginMove } from '../../src/queue/operations/moves';
+import { beginMove } from '../../src/queue/features/transfer/moves';
 import { call, enqueue, type Json, ok, startEmpty } from '../http/client';
 import { freshName, type Inside, restoreClock, setTime, T0, TestQueue } from '../queue/support';
 import { failAlways, failOnce } from '../support/faults';
@@ -228,7 +228,7 @@ describe('a queue that is not willing', () => {
     await untouched(id, from);
     // A message of the refused decision that comes late changes nothing either.
     await ok(200, 'POST', `/ojs/v1/queues/${to}/resume`);
-    const late = await new TestQueue(to).api.adoptMoved(to, 'decision', { ...EMPTY, id });
+    const late = await new TestQueue(to).api.adoptMoved('decision', { ...EMPTY, id });
     expect(unwrap(late)).toHaveProperty('refused');
     expect(await counts(to)).toEqual({});
     expect((await retry(id, { queue: to })).status).toBe(200);

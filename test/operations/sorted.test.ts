@@ -149,9 +149,7 @@ describe('sorting', () => {
     let steps = 0;
     do {
       const request = { filter: {}, sort: 'priority', descending: true, limit: 20 } as const;
-      const part = unwrap(
-        await inside.api.sorted(inside.name, { ...request, ...(before !== undefined && { before }) }),
-      );
+      const part = unwrap(await inside.api.sorted({ ...request, ...(before !== undefined && { before }) }));
       expect(part.entries).toHaveLength(20);
       const { read, written } = await inside.inside(({ storage }) => countRows(storage));
       expect(read).toBeLessThan(22_000);

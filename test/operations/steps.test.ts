@@ -2,10 +2,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../src/job/errors';
-import type { BulkAction, OperationView } from '../../src/queue/operations/api';
-import type { JobFilter } from '../../src/queue/operations/filter';
-import { list } from '../../src/queue/operations/list';
-import { createTask, stepTask } from '../../src/queue/operations/tasks';
+import type { JobFilter } from '../../src/job/filter';
+import { createTask, stepTask } from '../../src/queue/features/bulk/tasks';
+import { list } from '../../src/queue/read/list';
+import type { BulkAction, OperationView } from '../../src/rpc/operations';
 import { type JobChange, steady, TestQueue } from '../queue/support';
 import { failOnce } from '../support/faults';
 import { until } from '../support/http';
@@ -23,7 +23,7 @@ async function completed(n: number, change: JobChange = {}): Promise<TestQueue> 
   const queue = await filled(n, change);
   for (let left = n; left > 0; left -= 100) {
     const jobs = await queue.claim({ count: 100 });
-    await queue.inside(({ instance }) => Promise.all(jobs.map(({ id }) => instance.ack(queue.name, { job_id: id }))));
+    await queue.inside(({ instance }) => Promise.all(jobs.map(({ id }) => instance.ack({ job_id: id }))));
   }
   return queue;
 }
@@ -33,13 +33,13 @@ const begin = async (
   action: BulkAction,
   filter: JobFilter = {},
   waitMs = 0,
-): Promise<OperationView> => unwrap(await queue.api.operate(queue.name, { id: uuidv7(), action, filter }, waitMs));
+): Promise<OperationView> => unwrap(await queue.api.operate({ id: uuidv7(), action, filter }, waitMs));
 
 /** The operation at its end; alarms fire as they would. */
 const ended = (queue: TestQueue, id: string): Promise<OperationView> =>
   until(
     async () => {
-      const view = await queue.api.operation(queue.name, id, 20);
+      const view = await queue.api.operation(id, 20);
       return view?.done ? view : undefined;
     },
     `operation ${id} to end`,
@@ -84,7 +84,7 @@ describe('an operation on many jobs', () => {
     const jobs = await queue.claim({ count: 100 });
     for (let more = jobs; more.length > 0; more = await queue.claim({ count: 100 })) {
       await queue.inside(({ instance }) =>
-        Promise.all(more.map(({ id }) => instance.ack(queue.name, { job_id: id, result: `"${'x'.repeat(70_000)}"` }))),
+        Promise.all(more.map(({ id }) => instance.ack({ job_id: id, result: `"${'x'.repeat(70_000)}"` }))),
       );
     }
     const view = await begin(queue, 'delete', { types: ['drop.*'] }, 20_000);
@@ -112,7 +112,7 @@ describe('an operation on many jobs', () => {
   it('that purges waiting jobs says so to whoever waits for them', async () => {
     const queue = new TestQueue();
     const id = await queue.add();
-    const waiting = queue.api.awaitEnd(queue.name, id, 10_000);
+    const waiting = queue.api.awaitEnd(id, 10_000);
     await begin(queue, 'purge', { states: ['available'] }, 20_000);
     const outcome = await waiting;
     expect(outcome.ok).toBe(false);
@@ -122,7 +122,7 @@ describe('an operation on many jobs', () => {
     const queue = await filled(3);
     expect(await begin(queue, 'delete', { states: ['available'] })).toMatchObject({ done: true, matched: 0 });
     expect(await begin(new TestQueue(), 'cancel')).toMatchObject({ done: true, matched: 0 });
-    expect(await queue.api.operation(queue.name, uuidv7(), 0)).toBeNull();
+    expect(await queue.api.operation(uuidv7(), 0)).toBeNull();
   });
 });
 
@@ -151,9 +151,9 @@ describe('what is cut off', () => {
     expect((await queue.counts()).cancelled ?? 0).toBeLessThan(1);
     await until(async () => {
       await queue.alarm();
-      return (await queue.api.operation(queue.name, id, 0))?.done;
+      return (await queue.api.operation(id, 0))?.done;
     }, 'the operation to be made again');
-    expect(await queue.api.operation(queue.name, id, 0)).toMatchObject({ matched: 900, succeeded: 900, failed: 0 });
+    expect(await queue.api.operation(id, 0)).toMatchObject({ matched: 900, succeeded: 900, failed: 0 });
   });
 
   it('again and again is given up, said so, and holds nobody up', async () => {
@@ -169,9 +169,9 @@ describe('what is cut off', () => {
     const second = await begin(queue, 'purge', { types: ['no.such'] });
     await until(async () => {
       await queue.alarm();
-      return (await queue.api.operation(queue.name, second.id, 0))?.done;
+      return (await queue.api.operation(second.id, 0))?.done;
     }, 'the operation behind it');
-    expect(await queue.api.operation(queue.name, first.id, 0)).toMatchObject({
+    expect(await queue.api.operation(first.id, 0)).toMatchObject({
       done: true,
       succeeded: 0,
       failed: 1,

@@ -57,7 +57,7 @@ const due: [string, (queue: TestQueue) => Promise<number>][] = [
     async (queue) => {
       await queue.add();
       await queue.claim({ worker_id: 'w', visibility_timeout_ms: 100_000 });
-      await queue.api.heartbeat(queue.name, { worker_id: 'w', visibility_timeout_ms: 2000 });
+      await queue.api.heartbeat({ worker_id: 'w', visibility_timeout_ms: 2000 });
       return T0 + 2000;
     },
   ],
@@ -121,16 +121,16 @@ const due: [string, (queue: TestQueue) => Promise<number>][] = [
   [
     'a job held for a batch over several queues',
     async (queue) => {
-      await queue.api.prepareBatch(queue.name, 'b1', 'elsewhere', []);
+      await queue.api.prepareBatch('b1', 'elsewhere', []);
       return T0 + 10_000;
     },
   ],
   [
     'a job for a handler that must be pushed',
     async (queue) => {
-      await queue.api.pause(queue.name);
+      await queue.api.pause();
       await queue.add({ type: 'down.job' });
-      await queue.api.resume(queue.name);
+      await queue.api.resume();
       return T0 + 1000;
     },
   ],
@@ -187,7 +187,7 @@ describe('an alarm', () => {
     await queue.claim({ count: 2, visibility_timeout_ms: 20 });
     await queue.nack(ids[0], { retry_in: 0 });
     await queue.cancel(ids[2]);
-    await queue.api.configure(queue.name, { retention: { completed: 0, cancelled: 0, discarded: 0 } });
+    await queue.api.configure({ retention: { completed: 0, cancelled: 0, discarded: 0 } });
     for (const time of [T0 + 20, T0 + 20, T0 + 50, T0 + 61, T0 + 5000]) {
       setTime(time);
       await queue.alarm();
@@ -203,7 +203,7 @@ describe('an alarm', () => {
     const seen = await spyAlarms(queue);
     await queue.enqueue({}, { scheduledAt: T0 + 2000 }, { expiresAt: T0 + 3000 });
     const [job] = await queue.claim();
-    await queue.api.heartbeat(queue.name, { worker_id: 'w' });
+    await queue.api.heartbeat({ worker_id: 'w' });
     await queue.ack(job?.id as string);
     await queue.stats();
     await queue.listAll();
@@ -246,7 +246,7 @@ describe('an alarm', () => {
 
   it('sleeps until a lease ends while jobs wait only for capacity', async () => {
     const queue = new TestQueue();
-    await queue.api.configure(queue.name, { concurrency: 1 });
+    await queue.api.configure({ concurrency: 1 });
     await queue.enqueue({ type: 'work.do', body: { args: [{ do: 'hang' }] } }, { type: 'work.do' });
     await until(async () => (await queue.stats()).counts.active === 1, 'the push');
     setTime(T0 + 1000);
@@ -304,8 +304,8 @@ describe('without any alarm ever', () => {
     expect(record.history.errors).toMatchObject([
       { attempt: 1, code: 'visibility_timeout', type: 'tocsin.visibility_timeout' },
     ]);
-    expect(await queue.api.ack(queue.name, { job_id: id, attempt: 1 })).toMatchObject({ error: { status: 409 } });
-    expect(await queue.api.heartbeat(queue.name, { worker_id: 'w' })).toEqual({ ok: true, value: { extended: [] } });
+    expect(await queue.api.ack({ job_id: id, attempt: 1 })).toMatchObject({ error: { status: 409 } });
+    expect(await queue.api.heartbeat({ worker_id: 'w' })).toEqual({ ok: true, value: { extended: [] } });
   });
 
   it('an execution limit ends the attempt like a failure, whatever heartbeats say', async () => {
@@ -313,7 +313,7 @@ describe('without any alarm ever', () => {
     const id = await queue.add({ retry: steady(3, 2000), body: { timeout_ms: 1500 } });
     await queue.claim({ worker_id: 'w' });
     setTime(T0 + 1000);
-    await queue.api.heartbeat(queue.name, { worker_id: 'w' });
+    await queue.api.heartbeat({ worker_id: 'w' });
     await silent(queue);
     setTime(T0 + 1500);
     expect(await queue.get(id)).toMatchObject({

@@ -12,9 +12,9 @@ import {
   findArchived,
   pruneArchive,
   SPAN,
-} from '../../src/queue/storage/archive';
-import type { ArchivedJob } from '../../src/queue/storage/rows';
-import { migrate } from '../../src/queue/storage/schema';
+} from '../../src/queue/store/archive';
+import type { ArchivedJob } from '../../src/queue/store/rows';
+import { migrate } from '../../src/queue/store/schema';
 import { type JobChange, setTime, steady, T0, TestQueue } from './support';
 
 beforeEach(() => setTime(T0));
@@ -26,7 +26,7 @@ const DAY = 86_400_000;
 
 async function completeAll(queue: TestQueue, ids: string[], result?: string): Promise<void> {
   await queue.inside(({ instance }) =>
-    Promise.all(ids.map((job_id) => instance.ack(queue.name, { job_id, ...(result !== undefined && { result }) }))),
+    Promise.all(ids.map((job_id) => instance.ack({ job_id, ...(result !== undefined && { result }) }))),
   );
 }
 
@@ -95,7 +95,7 @@ describe('a completed job', () => {
     const id = await queue.add();
     await queue.claim();
     await queue.ack(id);
-    await queue.api.configure(queue.name, { retention: { completed: 1000 } });
+    await queue.api.configure({ retention: { completed: 1000 } });
     setTime(T0 + 2000);
     expect(await queue.armedAt()).toBeLessThanOrEqual(T0 + 2000);
     await queue.alarm();
@@ -236,7 +236,7 @@ describe('many jobs that end their retention together', () => {
 describe('dead letters', () => {
   it('are bounded: the oldest go first', async () => {
     const queue = new TestQueue();
-    await queue.api.configure(queue.name, { dead_letter: { max_count: 3 } });
+    await queue.api.configure({ dead_letter: { max_count: 3 } });
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
       setTime(T0 + n);
@@ -246,7 +246,7 @@ describe('dead letters', () => {
       ids.push(id);
       if (n === 3) await queue.evict();
     }
-    const page = unwrap(await queue.api.deadLetters(queue.name, { limit: 10 }));
+    const page = unwrap(await queue.api.deadLetters({ limit: 10 }));
     expect(page.jobs.map(({ record }) => record.id)).toEqual([ids[4], ids[3], ids[2]]);
     expect(page.total).toBe(3);
     expect(await queue.stats()).toMatchObject({ dead: 3, counts: { discarded: 3 } });
@@ -262,7 +262,7 @@ describe('dead letters', () => {
       await queue.nack(id, { code: 'DEAD_LETTER', type: n === 1 ? 'Other' : 'Boom' });
     }
     const find = async (filter: object) => {
-      const page = unwrap(await queue.api.deadLetters(queue.name, { limit: 10, ...filter }));
+      const page = unwrap(await queue.api.deadLetters({ limit: 10, ...filter }));
       expect(page.total).toBe(page.jobs.length);
       return page.jobs.map(({ record }) => record.type);
     };
@@ -271,7 +271,7 @@ describe('dead letters', () => {
     expect(await find({ error_type: 'Boom' })).toEqual(['pdf.make', 'mail.send']);
     expect(await find({ since: T0 + 1000 })).toEqual(['pdf.make', 'mail.read']);
     expect(await find({ until: T0 + 1000 })).toEqual(['mail.send']);
-    expect(unwrap(await queue.api.deadLetters(queue.name, { limit: 1 })).total).toBe(3);
+    expect(unwrap(await queue.api.deadLetters({ limit: 1 })).total).toBe(3);
   });
 });
 
@@ -287,7 +287,7 @@ describe('pages of a list', () => {
         const [job] = await queue.claim();
         if (job) await queue.nack(job.id);
       },
-      (queue, id) => queue.api.cancel(queue.name, id),
+      (queue, id) => queue.api.cancel(id),
       (queue) => queue.add(),
       (queue) => queue.add({ priority: 2 }),
       (queue) => queue.evict(),
@@ -310,7 +310,7 @@ describe('pages of a list', () => {
         const seen: string[] = [];
         let before: number | undefined;
         for (let at = 0; ; at++) {
-          const page = unwrap(await queue.api.list(queue.name, { limit, ...(before !== undefined && { before }) }));
+          const page = unwrap(await queue.api.list({ limit, ...(before !== undefined && { before }) }));
           seen.push(...page.jobs.map(({ record }) => record.id));
           before = page.jobs.at(-1)?.position;
           if (!page.has_more) break;
@@ -335,7 +335,7 @@ describe('pages of a list', () => {
     for (const states of [undefined, ['completed'], ['retryable', 'pending'], ['cancelled'], ['active']] as const) {
       for (const type of [undefined, 'x.a', 'x.*', '*', 'z']) {
         const page = unwrap(
-          await queue.api.list(queue.name, {
+          await queue.api.list({
             limit: 200,
             ...(states && { states: [...states] }),
             ...(type !== undefined && { type }),

@@ -3,9 +3,9 @@ import { abortAllDurableObjects } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { enqueueAcross } from '../../src/across/batch';
+import { knownQueues } from '../../src/across/queues';
 import { unwrap } from '../../src/job/errors';
-import { enqueueAcross } from '../../src/routing/batch';
-import { knownQueues } from '../../src/routing/objects';
 import { until } from '../support/http';
 import { type JobChange, newJob, refusal, setTime, T0, TestQueue } from './support';
 
@@ -33,17 +33,14 @@ class Batch {
 
   async prepare(change: JobChange = {}): Promise<string[]> {
     const receipts = await Promise.all(
-      this.queues.map(({ api, name }) =>
-        api.prepareBatch(name, this.id, this.coordinator.name, [newJob(change), newJob(change)]),
-      ),
+      this.queues.map(({ api }) => api.prepareBatch(this.id, this.coordinator.name, [newJob(change), newJob(change)])),
     );
     return receipts.flatMap((receipt) => unwrap(receipt).jobs.map(({ record }) => record.id));
   }
 
   decide() {
-    const { api, name } = this.coordinator;
+    const { api } = this.coordinator;
     return api.decideBatch(
-      name,
       this.id,
       this.others.map((queue) => queue.name),
     );
@@ -87,7 +84,7 @@ describe('a job that is held for a batch', () => {
       expect(await queue.claim()).toEqual([]);
       for (const id of ids) {
         expect(await queue.state(id)).toBe('404');
-        expect(refusal(await queue.api.cancel(queue.name, id))).toMatchObject({ status: 404 });
+        expect(refusal(await queue.api.cancel(id))).toMatchObject({ status: 404 });
       }
     }
   });
@@ -96,10 +93,10 @@ describe('a job that is held for a batch', () => {
     const id = uuidv7();
     const batch = new Batch();
     const { api, name } = batch.coordinator;
-    unwrap(await api.prepareBatch(name, batch.id, name, [newJob({ id })]));
-    expect(refusal(await api.enqueue(name, [newJob({ id })]))).toMatchObject({ status: 409, code: 'duplicate' });
-    unwrap(await api.abortBatch(name, batch.id));
-    expect(unwrap(await api.enqueue(name, [newJob({ id })])).jobs).toHaveLength(1);
+    unwrap(await api.prepareBatch(batch.id, name, [newJob({ id })]));
+    expect(refusal(await api.enqueue([newJob({ id })]))).toMatchObject({ status: 409, code: 'duplicate' });
+    unwrap(await api.abortBatch(batch.id));
+    expect(unwrap(await api.enqueue([newJob({ id })])).jobs).toHaveLength(1);
   });
 
   it('does not expire before the decision, and does at once if its time has passed by then', async () => {
@@ -123,7 +120,7 @@ describe('a batch', () => {
     const ids = await batch.prepare(change);
     unwrap(await batch.decide());
     const [, other] = batch.queues as [TestQueue, TestQueue];
-    unwrap(await other.api.commitBatch(other.name, batch.id));
+    unwrap(await other.api.commitBatch(batch.id));
     expect(await batch.counts()).toEqual([{ [state]: 2 }, { [state]: 2 }]);
     await other.evict();
     expect(await other.state(ids[2] as string)).toBe(state);
@@ -134,9 +131,9 @@ describe('a batch', () => {
     const ids = await batch.prepare();
     for (let n = 0; n < 2; n++) {
       unwrap(await batch.decide());
-      for (const { api, name } of batch.queues) unwrap(await api.commitBatch(name, batch.id));
+      for (const { api } of batch.queues) unwrap(await api.commitBatch(batch.id));
     }
-    for (const { api, name } of batch.queues) unwrap(await api.abortBatch(name, batch.id));
+    for (const { api } of batch.queues) unwrap(await api.abortBatch(batch.id));
     await batch.expectAll(ids);
   });
 
@@ -155,8 +152,8 @@ describe('a batch', () => {
   it('decided after somebody gave it up is refused, and nothing is left', async () => {
     const batch = new Batch();
     await batch.prepare();
-    const { api, name } = batch.coordinator;
-    expect(unwrap(await api.batchDecision(name, batch.id))).toBe('aborted');
+    const { api } = batch.coordinator;
+    expect(unwrap(await api.batchDecision(batch.id))).toBe('aborted');
     await batch.coordinator.evict();
     expect(refusal(await batch.decide())).toMatchObject({ status: 503, code: 'unavailable' });
     setTime(T0 + 10_000);
@@ -180,11 +177,11 @@ describe('a batch', () => {
       for (const queue of who === 'coordinator' ? [batch.coordinator] : batch.others) await queue.alarm();
       await until(async () => (await batch.counts()).every(({ available }) => available === 2), 'the commit');
       // Whatever comes late now changes nothing.
-      for (const { api, name } of batch.others) {
-        unwrap(await api.commitBatch(name, batch.id));
-        unwrap(await api.abortBatch(name, batch.id));
+      for (const { api } of batch.others) {
+        unwrap(await api.commitBatch(batch.id));
+        unwrap(await api.abortBatch(batch.id));
       }
-      expect(await batch.coordinator.api.batchDecision(batch.coordinator.name, batch.id)).toBeDefined();
+      expect(await batch.coordinator.api.batchDecision(batch.id)).toBeDefined();
       await batch.expectAll(ids);
     },
   );
@@ -193,21 +190,21 @@ describe('a batch', () => {
     const batch = new Batch(3);
     await batch.prepare();
     unwrap(await batch.decide());
-    const { api, name } = batch.coordinator;
+    const { api } = batch.coordinator;
     const [first, second] = batch.others as [TestQueue, TestQueue];
-    unwrap(await first.api.commitBatch(first.name, batch.id));
-    unwrap(await api.confirmBatch(name, batch.id, [first.name]));
-    expect(unwrap(await api.batchDecision(name, batch.id))).toBe('committed');
+    unwrap(await first.api.commitBatch(batch.id));
+    unwrap(await api.confirmBatch(batch.id, [first.name]));
+    expect(unwrap(await api.batchDecision(batch.id))).toBe('committed');
     expect(await batch.bookkeeping()).toBe(2);
-    unwrap(await second.api.commitBatch(second.name, batch.id));
-    unwrap(await api.confirmBatch(name, batch.id, [second.name]));
+    unwrap(await second.api.commitBatch(batch.id));
+    unwrap(await api.confirmBatch(batch.id, [second.name]));
     expect(await batch.bookkeeping()).toBe(0);
   });
 
   it('goes on although another one cannot be finished', async () => {
     const stuck = new TestQueue();
-    unwrap(await stuck.api.prepareBatch(stuck.name, 'a-batch', '', [newJob()]));
-    unwrap(await stuck.api.prepareBatch(stuck.name, 'b-batch', stuck.name, [newJob()]));
+    unwrap(await stuck.api.prepareBatch('a-batch', '', [newJob()]));
+    unwrap(await stuck.api.prepareBatch('b-batch', stuck.name, [newJob()]));
     await stuck.inside(({ engine }) => {
       const { host } = engine as unknown as { host: { peer(queue: string): unknown } };
       const { peer } = host;
@@ -243,7 +240,7 @@ describe('enqueueing across queues', () => {
   it.each([0, 1])('leaves nothing anywhere when queue %i refuses', async (at) => {
     const id = uuidv7();
     const queues = [new TestQueue(), new TestQueue()] as const;
-    for (const { api, name } of queues) unwrap(await api.resume(name));
+    for (const { api } of queues) unwrap(await api.resume());
     await queues[at]?.add({ id });
     const groups = queues.map((queue, n) => group(queue, n === at ? [{}, { id }] : [{}, {}], 2 * n));
     const error = refusal(await enqueueAcross(env, groups));
@@ -268,7 +265,7 @@ describe('enqueueing across queues', () => {
   ])('creates no queue when one refuses %s', async (_, wrong, exists) => {
     const queues = [new TestQueue(), new TestQueue(), new TestQueue()] as const;
     const culprit = queues[1];
-    if (exists) unwrap(await culprit.api.resume(culprit.name));
+    if (exists) unwrap(await culprit.api.resume());
     const known = async () => {
       const names = await knownQueues(env);
       return queues.filter(({ name }) => names.includes(name));

@@ -39,7 +39,7 @@ async function life(queue: TestQueue, jobs: number, size: number, change: JobCha
     const claimed = await queue.claim({ count: size });
     expect(claimed).toHaveLength(size);
     await queue.inside(({ instance }) =>
-      Promise.all(claimed.map(({ id }) => instance.ack(queue.name, { job_id: id, attempt: 1, result: '1' }))),
+      Promise.all(claimed.map(({ id }) => instance.ack({ job_id: id, attempt: 1, result: '1' }))),
     );
   }
   setTime(T0 + 9 * DAY);
@@ -80,7 +80,7 @@ describe('rows written', () => {
     const count = await written(queue, async () => {
       for (let round = 0; round < 3; round++) {
         await queue.inside(({ instance }) =>
-          Promise.all(claimed.map(({ id }) => instance.nack(queue.name, { job_id: id, error: { message: 'failed' } }))),
+          Promise.all(claimed.map(({ id }) => instance.nack({ job_id: id, error: { message: 'failed' } }))),
         );
         now += 1000;
         setTime(now);
@@ -107,13 +107,13 @@ describe('rows written', () => {
       await queue.listAll();
       await queue.get(id);
       await queue.claim();
-      await queue.api.events(queue.name, { limit: 10 });
-      await queue.api.deadLetters(queue.name, { limit: 10 });
-      await queue.api.config(queue.name);
-      await queue.api.ack(queue.name, { job_id: id, attempt: 7 });
-      await queue.api.activate(queue.name, id);
-      await queue.api.heartbeat(queue.name, { worker_id: 'somebody-else' });
-      await queue.api.resume(queue.name);
+      await queue.api.events({ limit: 10 });
+      await queue.api.deadLetters({ limit: 10 });
+      await queue.api.config();
+      await queue.api.ack({ job_id: id, attempt: 7 });
+      await queue.api.activate(id);
+      await queue.api.heartbeat({ worker_id: 'somebody-else' });
+      await queue.api.resume();
     });
     expect(count).toBe(0);
   });
@@ -138,7 +138,7 @@ describe('rows written', () => {
     await queue.claim({ count: 25, worker_id: 'w1' });
     await queue.claim({ count: 25, worker_id: 'w1' });
     setTime(T0 + 1000);
-    expect(await written(queue, () => queue.api.heartbeat(queue.name, { worker_id: 'w1' }))).toBe(2);
+    expect(await written(queue, () => queue.api.heartbeat({ worker_id: 'w1' }))).toBe(2);
   });
 
   it('do not grow with the workers that came and went: free lease rows are reused and trimmed', async () => {

@@ -70,13 +70,13 @@ describe.each(deaths)('an object that is %s', (_, kill) => {
   it('keeps pause, settings and the order of its jobs', async () => {
     const queue = new TestQueue();
     const ids = (await queue.enqueue({}, { priority: 3 }, {}, { priority: -1 })).map(({ id }) => id);
-    await queue.api.configure(queue.name, { concurrency: 3 });
-    await queue.api.pause(queue.name);
+    await queue.api.configure({ concurrency: 3 });
+    await queue.api.pause();
     await kill(queue);
     expect(await queue.claim({ count: 4 })).toEqual([]);
     expect((await queue.stats()).paused).toBe(true);
-    expect(await queue.api.config(queue.name)).toMatchObject({ value: { concurrency: 3 } });
-    await queue.api.resume(queue.name);
+    expect(await queue.api.config()).toMatchObject({ value: { concurrency: 3 } });
+    await queue.api.resume();
     expect(await queue.claimAll()).toEqual([ids[1], ids[0], ids[2], ids[3]]);
   });
 });
@@ -131,7 +131,7 @@ describe('a transaction that fails', () => {
     const first = await queue.add();
     await failCommit(queue, () => queue.claim());
     await queue.claim();
-    await queue.api.configure(queue.name, { retention: { completed: 0 } });
+    await queue.api.configure({ retention: { completed: 0 } });
     await queue.ack(first);
     await abortAllDurableObjects();
     expect(await queue.add()).not.toBe(first);
@@ -196,10 +196,7 @@ describe('an operation that fails inside a shared transaction', () => {
     // The failing acknowledgement frees its lease in memory; the claim beside it must not overwrite the lease's row.
     const outcomes = await queue.inside(async ({ instance, sql }) => {
       failOnce(sql, /^DELETE FROM jobs/);
-      return Promise.allSettled([
-        instance.ack(queue.name, { job_id: first }),
-        instance.claim(queue.name, { count: 1, worker_id: 'w2' }),
-      ]);
+      return Promise.allSettled([instance.ack({ job_id: first }), instance.claim({ count: 1, worker_id: 'w2' })]);
     });
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     await abortAllDurableObjects();
@@ -221,9 +218,9 @@ describe('an operation that fails inside a shared transaction', () => {
   it('does not announce events of what did not happen', async () => {
     const queue = new TestQueue();
     await queue.add();
-    const before = await queue.api.events(queue.name, { limit: 100 });
+    const before = await queue.api.events({ limit: 100 });
     await queue.inside(({ sql }) => failOnce(sql, /^INSERT OR REPLACE INTO leases/));
     await failureOf(queue.claim());
-    expect(await queue.api.events(queue.name, { limit: 100 })).toEqual(before);
+    expect(await queue.api.events({ limit: 100 })).toEqual(before);
   });
 });

@@ -96,7 +96,7 @@ describe('a number of the sequence', () => {
     [
       'completed without retention',
       async (queue, id) => {
-        await queue.api.configure(queue.name, { retention: { completed: 0 } });
+        await queue.api.configure({ retention: { completed: 0 } });
         await queue.claim();
         await queue.ack(id);
       },
@@ -123,15 +123,15 @@ describe('a number of the sequence', () => {
       async (queue, id) => {
         await queue.claim();
         await queue.nack(id, { code: 'DEAD_LETTER' });
-        await queue.api.deleteDeadLetter(queue.name, id);
+        await queue.api.deleteDeadLetter(id);
       },
     ],
     [
       'held for a batch that was given up',
       async (queue, id) => {
         await queue.cancel(id);
-        await queue.api.prepareBatch(queue.name, 'b', 'elsewhere', [newJob(), newJob()]);
-        await queue.api.abortBatch(queue.name, 'b');
+        await queue.api.prepareBatch('b', 'elsewhere', [newJob(), newJob()]);
+        await queue.api.abortBatch('b');
       },
     ],
   ];
@@ -151,11 +151,11 @@ describe('a number of the sequence', () => {
 
   it('is not given again after surplus lease rows, which keep it on record, were trimmed', async () => {
     const queue = new TestQueue();
-    await queue.api.configure(queue.name, { retention: { completed: 0 } });
+    await queue.api.configure({ retention: { completed: 0 } });
     for (let n = 0; n < 4; n++) await queue.enqueue(...Array(50).fill({}));
     const ids: string[] = [];
     for (let n = 0; n < 200; n++) ids.push((await queue.claim())[0]?.id as string);
-    await queue.inside(({ instance }) => Promise.all(ids.map((id) => instance.ack(queue.name, { job_id: id }))));
+    await queue.inside(({ instance }) => Promise.all(ids.map((id) => instance.ack({ job_id: id }))));
     await queue.alarm();
     expect((await queue.rows('SELECT id FROM leases')).length).toBeLessThanOrEqual(64);
     await queue.evict();
@@ -178,7 +178,7 @@ describe('an id chosen by a client', () => {
       await queue.evict();
       expect(await queue.get(id)).toMatchObject({ id, state });
       expect((await queue.listAll()).map((job) => job.id)).toEqual([id]);
-      expect(refusal(await queue.api.enqueue(queue.name, [newJob({ id })]))).toMatchObject({
+      expect(refusal(await queue.api.enqueue([newJob({ id })]))).toMatchObject({
         status: 409,
         code: 'duplicate',
         details: { existing_job_id: id, existing_job_state: state },
@@ -208,7 +208,7 @@ describe('an id chosen by a client', () => {
     async (how) => {
       const queue = new TestQueue();
       const id = uuidv7();
-      await queue.api.configure(queue.name, { retention: { completed: 0, cancelled: 0 } });
+      await queue.api.configure({ retention: { completed: 0, cancelled: 0 } });
       await queue.add({ id });
       if (how === 'cancelled') {
         await queue.cancel(id);
@@ -219,7 +219,7 @@ describe('an id chosen by a client', () => {
         if (how === 'completed without retention') await queue.ack(id);
         else {
           await queue.nack(id, { code: 'DEAD_LETTER' });
-          await queue.api.deleteDeadLetter(queue.name, id);
+          await queue.api.deleteDeadLetter(id);
         }
       }
       expect(await queue.state(id)).toBe('404');
@@ -234,8 +234,8 @@ describe('an id chosen by a client', () => {
     const minted = await queue.add();
     const { time: at, route: own, key: last } = decodeId(minted);
     const future = mintId(at, own, last + 1);
-    expect(refusal(await queue.api.enqueue(queue.name, [newJob({ id: future })]))).toMatchObject({ status: 400 });
-    expect(refusal(await queue.api.enqueue(queue.name, [newJob({ id: minted })]))).toMatchObject({ status: 409 });
+    expect(refusal(await queue.api.enqueue([newJob({ id: future })]))).toMatchObject({ status: 400 });
+    expect(refusal(await queue.api.enqueue([newJob({ id: minted })]))).toMatchObject({ status: 409 });
     const elsewhere = mintId(at, (own + 1) % 2 ** 32, last + 1);
     await queue.add({ id: elsewhere });
     expect(await queue.state(elsewhere)).toBe('available');
@@ -244,7 +244,7 @@ describe('an id chosen by a client', () => {
   it('used twice in one request is refused, and nothing is written', async () => {
     const queue = new TestQueue();
     const id = uuidv7();
-    expect(refusal(await queue.api.enqueue(queue.name, [newJob(), newJob({ id }), newJob({ id })]))).toMatchObject({
+    expect(refusal(await queue.api.enqueue([newJob(), newJob({ id }), newJob({ id })]))).toMatchObject({
       status: 409,
       details: { index: 2 },
     });

@@ -174,7 +174,7 @@ describe('a completed job of its own retention', () => {
       fc.asyncProperty(batches, fc.integer({ min: 1, max: 40 }), async (transactions, ownOfQueue) => {
         setTime(T0);
         queue = new TestQueue();
-        await queue.api.configure(queue.name, { retention: { completed: ownOfQueue * HOUR } });
+        await queue.api.configure({ retention: { completed: ownOfQueue * HOUR } });
         const due = new Map<string, number>();
         for (const [n, hours] of transactions.entries()) {
           setTime(T0 + n * 1000);
@@ -182,9 +182,7 @@ describe('a completed job of its own retention', () => {
             ...hours.map((own) => ({ body: own === undefined ? {} : { retention: { completed: `${own}h` } } })),
           );
           await queue.claimAll();
-          await queue.inside(({ instance }) =>
-            Promise.all(jobs.map(({ id }) => instance.ack(queue.name, { job_id: id }))),
-          );
+          await queue.inside(({ instance }) => Promise.all(jobs.map(({ id }) => instance.ack({ job_id: id }))));
           for (const [i, { id }] of jobs.entries()) due.set(id, T0 + n * 1000 + (hours[i] ?? ownOfQueue) * HOUR);
         }
         for (const hours of [1, 3, 7, 20, 38, 42, 60]) {
@@ -232,7 +230,7 @@ describe('the retention of a job', () => {
   });
 
   it('does not save a dead letter when there are too many: the oldest go first, and the list is by age', async () => {
-    await queue.api.configure(queue.name, { dead_letter: { max_count: 3 } });
+    await queue.api.configure({ dead_letter: { max_count: 3 } });
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
       setTime(T0 + n);

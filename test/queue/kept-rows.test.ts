@@ -1,8 +1,8 @@
 /** Cost of jobs that say themselves how long they are kept, and that the others do not pay for them. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobRetention } from '../../src/job/retention';
-import { newestEnded, oldestEnded } from '../../src/queue/storage/ended-rows';
-import { STATE } from '../../src/queue/storage/rows';
+import { newestEnded, oldestEnded } from '../../src/queue/store/ended-rows';
+import { STATE } from '../../src/queue/store/rows';
 import { countRows, startCounting } from '../support/rows';
 import { restoreClock, setTime, T0, TestQueue } from './support';
 
@@ -33,7 +33,7 @@ describe('rows', () => {
       for (let n = 0; n < 4; n++) {
         const claimed = await queue.claim({ count: 100 });
         await queue.inside(({ instance }) =>
-          Promise.all(claimed.map(({ id }) => instance.ack(queue.name, { job_id: id, result: '1' }))),
+          Promise.all(claimed.map(({ id }) => instance.ack({ job_id: id, result: '1' }))),
         );
       }
       await queue.passTo(T0 + 30 * DAY);
@@ -63,8 +63,8 @@ describe('rows', () => {
   it('written for a change are one', async () => {
     const id = await queue.add();
     const change = { id, retention: { completed: 'P1D' } };
-    expect((await counted(() => queue.api.patch(queue.name, change))).written).toBe(1);
-    expect((await counted(() => queue.api.patch(queue.name, change))).written).toBe(0);
+    expect((await counted(() => queue.api.patch(change))).written).toBe(1);
+    expect((await counted(() => queue.api.patch(change))).written).toBe(0);
   });
 
   it('that stay longer are not read again by each alarm, in the archive as among those that failed', async () => {
@@ -121,7 +121,7 @@ describe('chunks that go at the same moment', () => {
     const ids = await queue.claimAll();
     // One transaction each: a chunk of its own.
     await queue.inside(async ({ instance }) => {
-      for (const id of ids) await instance.ack(queue.name, { job_id: id });
+      for (const id of ids) await instance.ack({ job_id: id });
     });
     expect(await queue.counts()).toEqual({ completed: 520 });
     await queue.add();

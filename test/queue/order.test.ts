@@ -4,8 +4,8 @@ import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LANE_BIT, sequenceOf } from '../../src/job/ids';
-import { nextDue, readPriorities, Scan, selectReady } from '../../src/queue/storage/lanes';
-import { migrate } from '../../src/queue/storage/schema';
+import { nextDue, readPriorities, Scan, selectReady } from '../../src/queue/store/lanes';
+import { migrate } from '../../src/queue/store/schema';
 import { setTime, steady, T0, TestQueue } from './support';
 
 beforeEach(() => setTime(T0));

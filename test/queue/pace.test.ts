@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Pace } from '../../src/queue/pace';
+import { Pace } from '../../src/durable/pace';
 
 const T0 = Date.UTC(2040, 0, 1);
 

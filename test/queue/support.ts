@@ -5,11 +5,11 @@ import { env } from 'cloudflare:workers';
 import { afterEach, vi } from 'vitest';
 import { type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
 import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/record';
-import type { QueueApi } from '../../src/queue/api';
 import type { QueueEngine } from '../../src/queue/engine';
 import type { QueueObject } from '../../src/queue/object';
 import type { QueueState } from '../../src/queue/state';
-import type { AttemptName, ClaimRequest } from '../../src/queue/workers/api';
+import type { QueueApi } from '../../src/rpc/queue';
+import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
 
 /**
  * Where the clock of a test stands that needs one: a whole hour, so far in the future that no real alarm fires. An alarm
@@ -85,7 +85,7 @@ export class TestQueue {
 
   async enqueue(...changes: JobChange[]): Promise<JobRecord[]> {
     const jobs = (changes.length === 0 ? [{}] : changes).map(newJob);
-    return unwrap(await this.api.enqueue(this.name, jobs)).jobs.map(({ record }) => record);
+    return unwrap(await this.api.enqueue(jobs)).jobs.map(({ record }) => record);
   }
 
   async add(change: JobChange = {}): Promise<string> {
@@ -93,7 +93,7 @@ export class TestQueue {
   }
 
   async claim(request: Partial<ClaimRequest> = {}): Promise<JobRecord[]> {
-    return unwrap(await this.api.claim(this.name, { count: 1, ...request })).map(({ record }) => record);
+    return unwrap(await this.api.claim({ count: 1, ...request })).map(({ record }) => record);
   }
 
   /** Ids of all that can be claimed now, in order; they stay claimed. */
@@ -107,7 +107,7 @@ export class TestQueue {
   }
 
   async ack(job_id: string, rest: AttemptName & { result?: string } = {}): Promise<JobRecord> {
-    return unwrap(await this.api.ack(this.name, { job_id, ...rest })).record;
+    return unwrap(await this.api.ack({ job_id, ...rest })).record;
   }
 
   async nack(
@@ -115,32 +115,32 @@ export class TestQueue {
     error: ReportedError = { message: 'failed' },
     rest: AttemptName & { requeue?: boolean } = {},
   ): Promise<JobRecord> {
-    return unwrap(await this.api.nack(this.name, { job_id, error, ...rest })).record;
+    return unwrap(await this.api.nack({ job_id, error, ...rest })).record;
   }
 
   async get(id: string): Promise<JobRecord> {
-    return unwrap(await this.api.get(this.name, id)).record;
+    return unwrap(await this.api.get(id)).record;
   }
 
   async state(id: string): Promise<string> {
-    const outcome = await this.api.get(this.name, id);
+    const outcome = await this.api.get(id);
     return outcome.ok ? outcome.value.record.state : String(outcome.error.status);
   }
 
   async cancel(id: string): Promise<JobRecord> {
-    return unwrap(await this.api.cancel(this.name, id)).record;
+    return unwrap(await this.api.cancel(id)).record;
   }
 
   async activate(id: string): Promise<JobRecord> {
-    return unwrap(await this.api.activate(this.name, id)).record;
+    return unwrap(await this.api.activate(id)).record;
   }
 
   async redrive(id: string): Promise<JobRecord> {
-    return unwrap(await this.api.redrive(this.name, id, { deadLetterOnly: false })).record;
+    return unwrap(await this.api.redrive(id, { deadLetterOnly: false })).record;
   }
 
   async stats() {
-    return unwrap(await this.api.stats(this.name));
+    return unwrap(await this.api.stats());
   }
 
   /** Counts of the states that have any. */
@@ -153,7 +153,7 @@ export class TestQueue {
     const all: JobRecord[] = [];
     let before: number | undefined;
     for (;;) {
-      const page = unwrap(await this.api.list(this.name, { limit, ...(before !== undefined && { before }) }));
+      const page = unwrap(await this.api.list({ limit, ...(before !== undefined && { before }) }));
       all.push(...page.jobs.map(({ record }) => record));
       before = page.jobs.at(-1)?.position;
       if (!page.has_more) return all;

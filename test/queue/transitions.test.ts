@@ -62,14 +62,14 @@ type Operation =
   | 'delete dead letter';
 
 const operate: Record<Operation, (queue: TestQueue, id: string) => Promise<unknown>> = {
-  ack: ({ api, name }, job_id) => api.ack(name, { job_id }),
-  nack: ({ api, name }, job_id) => api.nack(name, { job_id, error: { message: 'm' } }),
-  requeue: ({ api, name }, job_id) => api.nack(name, { job_id, error: {}, requeue: true }),
-  cancel: ({ api, name }, id) => api.cancel(name, id),
-  activate: ({ api, name }, id) => api.activate(name, id),
-  retry: ({ api, name }, id) => api.redrive(name, id, { deadLetterOnly: false }),
-  'retry dead letter': ({ api, name }, id) => api.redrive(name, id, { deadLetterOnly: true }),
-  'delete dead letter': ({ api, name }, id) => api.deleteDeadLetter(name, id),
+  ack: ({ api }, job_id) => api.ack({ job_id }),
+  nack: ({ api }, job_id) => api.nack({ job_id, error: { message: 'm' } }),
+  requeue: ({ api }, job_id) => api.nack({ job_id, error: {}, requeue: true }),
+  cancel: ({ api }, id) => api.cancel(id),
+  activate: ({ api }, id) => api.activate(id),
+  retry: ({ api }, id) => api.redrive(id, { deadLetterOnly: false }),
+  'retry dead letter': ({ api }, id) => api.redrive(id, { deadLetterOnly: true }),
+  'delete dead letter': ({ api }, id) => api.deleteDeadLetter(id),
 };
 
 /** Where each legal move leads. Everything else is refused. */
@@ -109,7 +109,7 @@ async function everything(queue: TestQueue) {
     rows: await queue.rows('SELECT * FROM jobs'),
     leases: await queue.rows('SELECT * FROM leases'),
     archive: await queue.rows('SELECT * FROM archive'),
-    events: await queue.api.events(queue.name, { limit: 1000 }),
+    events: await queue.api.events({ limit: 1000 }),
   };
 }
 
@@ -194,7 +194,7 @@ describe('a report about an attempt that is over', () => {
     await queue.claim({ worker_id: 'w1' });
     setTime(T0 + 500);
     expect(await queue.get(id)).toMatchObject({ state: 'retryable', history: { error: { code: 'timeout' } } });
-    const late = queue.api.nack(queue.name, { job_id: id, error: { message: 'late' }, attempt: 1 });
+    const late = queue.api.nack({ job_id: id, error: { message: 'late' }, attempt: 1 });
     expect(refusal(await late).status).toBe(409);
     expect((await queue.get(id)).history.errors).toHaveLength(1);
   });
@@ -233,10 +233,10 @@ describe('a report about an attempt that is over', () => {
         for (const name of stale) {
           const before = await queue.rows('SELECT * FROM jobs');
           const { api } = queue;
-          expect(refusal(await api.ack(queue.name, { job_id: id, ...name }))).toMatchObject({ status: 409 });
-          expect(
-            refusal(await api.nack(queue.name, { job_id: id, error: { message: 'late' }, ...name })),
-          ).toMatchObject({ status: 409 });
+          expect(refusal(await api.ack({ job_id: id, ...name }))).toMatchObject({ status: 409 });
+          expect(refusal(await api.nack({ job_id: id, error: { message: 'late' }, ...name }))).toMatchObject({
+            status: 409,
+          });
           expect(await queue.rows('SELECT * FROM jobs')).toEqual(before);
         }
       }
@@ -250,7 +250,7 @@ describe('a report about an attempt that is over', () => {
   it('by heartbeat neither extends nor fails', async () => {
     const queue = new TestQueue();
     const id = await second(queue, 'lease');
-    expect(await queue.api.heartbeat(queue.name, { worker_id: 'w1', job_ids: [id] })).toMatchObject({
+    expect(await queue.api.heartbeat({ worker_id: 'w1', job_ids: [id] })).toMatchObject({
       value: { extended: [] },
     });
   });
@@ -259,15 +259,14 @@ describe('a report about an attempt that is over', () => {
     const queue = new TestQueue();
     const [id, other] = [await second(queue, 'nack'), await queue.add()];
     await queue.claim({ worker_id: 'w3' });
-    const { name } = queue;
     const [first, again, late, failed, cancelled] = await queue.inside(({ instance }) => {
-      const ack = (job_id: string, attempt: number) => instance.ack(name, { job_id, attempt });
+      const ack = (job_id: string, attempt: number) => instance.ack({ job_id, attempt });
       return Promise.all([
         ack(id, 2),
         ack(id, 2),
         ack(id, 1),
-        instance.nack(name, { job_id: id, attempt: 1, error: { message: 'late' } }),
-        instance.cancel(name, id),
+        instance.nack({ job_id: id, attempt: 1, error: { message: 'late' } }),
+        instance.cancel(id),
         ack(other, 1),
       ]);
     });
@@ -284,7 +283,7 @@ describe('a report about an attempt that is over', () => {
     for (const name of [{ attempt: 1 }, { delivery_id: `del_${id}_1` }]) {
       expect(await queue.nack(id, { message: 'again' }, name)).toEqual(failed);
     }
-    expect(refusal(await queue.api.nack(queue.name, { job_id: id, error: {} }))).toMatchObject({ status: 409 });
+    expect(refusal(await queue.api.nack({ job_id: id, error: {} }))).toMatchObject({ status: 409 });
     setTime(T0 + 1000);
     await queue.claim();
     const done = await queue.ack(id, { result: '"first"', attempt: 2 });
@@ -296,9 +295,9 @@ describe('a report about an attempt that is over', () => {
         expect({ ...again, body: JSON.parse(again.body) }).toEqual({ ...done, body: JSON.parse(done.body) });
       }
       for (const name of [{}, { attempt: 1 }, { worker_id: 'w1' }]) {
-        expect(refusal(await queue.api.ack(queue.name, { job_id: id, ...name }))).toMatchObject({ status: 409 });
+        expect(refusal(await queue.api.ack({ job_id: id, ...name }))).toMatchObject({ status: 409 });
       }
-      expect(refusal(await queue.api.nack(queue.name, { job_id: id, error: {}, attempt: 2 }))).toMatchObject({
+      expect(refusal(await queue.api.nack({ job_id: id, error: {}, attempt: 2 }))).toMatchObject({
         status: 409,
       });
     }
@@ -327,8 +326,8 @@ describe('a report about an attempt that is over', () => {
     await queue.claim({ worker_id: 'w1' });
     await queue.cancel(id);
     for (const name of [{}, { attempt: 1 }, { delivery_id: `del_${id}_1` }, { worker_id: 'w1' }]) {
-      expect(refusal(await queue.api.ack(queue.name, { job_id: id, ...name }))).toMatchObject({ status: 409 });
-      expect(refusal(await queue.api.nack(queue.name, { job_id: id, error: {}, ...name }))).toMatchObject({
+      expect(refusal(await queue.api.ack({ job_id: id, ...name }))).toMatchObject({ status: 409 });
+      expect(refusal(await queue.api.nack({ job_id: id, error: {}, ...name }))).toMatchObject({
         status: 409,
       });
     }

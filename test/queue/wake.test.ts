@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AlarmClock, alarmTime, type DueMoments, planWake } from '../../src/queue/wake';
+import { AlarmClock, alarmTime, type DueMoments, planWake } from '../../src/durable/alarm-clock';
 
 const moment = fc.option(fc.integer({ min: 0, max: 10_000 }), { nil: undefined });
 const moments: fc.Arbitrary<DueMoments> = fc.record({

@@ -1,10 +1,10 @@
 /** Everything that can be seen from outside must be as the model says, and everything due must have a wake. */
 import { expect } from 'vitest';
 import type { JobRecord } from '../../src/job/record';
-import { cronHistory } from '../../src/queue/cron/manage';
-import { find, viewOf } from '../../src/queue/jobs/find';
-import { list } from '../../src/queue/operations/list';
-import { stats } from '../../src/queue/operations/stats';
+import { cronHistory } from '../../src/queue/features/cron/manage';
+import { find, viewOf } from '../../src/queue/read/find';
+import { list } from '../../src/queue/read/list';
+import { stats } from '../../src/queue/read/stats';
 import type { ModelJob } from './model';
 import { type ModelCron, nextCronDue } from './model-crons';
 import { knownCounts } from './model-unique';

@@ -2,8 +2,8 @@
 import { expect } from 'vitest';
 import { type CronDefinition, jobOf } from '../../src/job/cron/definition';
 import { ApiError } from '../../src/job/errors';
-import { mustReadCron, triggerHere } from '../../src/queue/cron/fire';
-import { enableCron, putCron, removeCron } from '../../src/queue/cron/manage';
+import { mustReadCron, triggerHere } from '../../src/queue/features/cron/fire';
+import { enableCron, putCron, removeCron } from '../../src/queue/features/cron/manage';
 import { enqueue } from '../../src/queue/jobs/enqueue';
 import * as model from './model-crons';
 import { type Scene, statusOf } from './scene';

@@ -2,14 +2,14 @@
 import { expect } from 'vitest';
 import type { LimitOverrides } from '../../src/job/limits/overrides';
 import type { NewJob } from '../../src/job/record';
+import { createTask, stepTask } from '../../src/queue/features/bulk/tasks';
+import { setPaused, takeDefaults } from '../../src/queue/features/lifecycle/settings';
 import { activate } from '../../src/queue/jobs/activate';
 import { cancel } from '../../src/queue/jobs/cancel';
 import { enqueue as enqueueJobs } from '../../src/queue/jobs/enqueue';
 import { patch } from '../../src/queue/jobs/patch';
 import { deleteDeadLetter, redrive } from '../../src/queue/jobs/redrive';
-import type { PatchRequest } from '../../src/queue/operations/api';
-import { setPaused, takeDefaults } from '../../src/queue/operations/settings';
-import { createTask, stepTask } from '../../src/queue/operations/tasks';
+import type { PatchRequest } from '../../src/rpc/operations';
 import { type Scene, statusOf } from './scene';
 import type { JobChange, Step } from './steps';
 

@@ -2,8 +2,8 @@
 import { expect } from 'vitest';
 import type { JobView } from '../../src/job/record';
 import { claim as claimJobs } from '../../src/queue/jobs/claim';
+import { heartbeat as sendHeartbeat } from '../../src/queue/jobs/heartbeat';
 import { nack as reportFailure, ack as reportSuccess } from '../../src/queue/jobs/report';
-import { heartbeat as sendHeartbeat } from '../../src/queue/workers/heartbeat';
 import type { LimitKey, Model, ModelJob } from './model';
 import { type Scene, statusOf } from './scene';
 import type { Step } from './steps';

@@ -2,12 +2,13 @@
  * The product under virtual time: a real engine over real SQLite, with a clock, an alarm and faults in the hands of the
  * simulation.
  */
+
+import { AlarmClock } from '../../src/durable/alarm-clock';
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
-import type { EnqueuedJob } from '../../src/queue/api';
 import { QueueEngine } from '../../src/queue/engine';
-import { migrate, writeMeta } from '../../src/queue/storage/schema';
-import { AlarmClock } from '../../src/queue/wake';
+import { migrate, writeMeta } from '../../src/queue/store/schema';
+import type { EnqueuedJob } from '../../src/rpc/queue';
 
 /** The error of a statement that was made to fail. */
 export class InjectedFault extends Error {

@@ -3,11 +3,11 @@ import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { shardOf } from '../../src/across/shards';
 import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import { unwrap } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
-import { queueObject } from '../../src/routing/objects';
-import { shardOf } from '../../src/unique/shards';
+import { queueObject } from '../../src/rpc/stubs';
 import { type Answer, call, enqueue, type Json, ok, startEmpty } from '../http/client';
 import { freshName, type Inside, restoreClock, setTime, T0, TestQueue } from '../queue/support';
 import { failAlways, failOnce } from '../support/faults';
@@ -206,17 +206,17 @@ describe.each(WAYS)('a job %s', (_, way) => {
     const id = await way.make(unique);
     const lock = await lockOf(unique);
     const fingerprint = await fingerprintOf(unique);
-    const [ticket, name] = [uuidv7(), shardOf(fingerprint)];
+    const ticket = uuidv7();
     const wanted = [{ fingerprint, queue: at.third }];
     const times = { ttl_ms: 30_000, wait_ms: 1_000, peek: false };
-    unwrap(await lock.reserve(name, { ticket, coordinator: at.third, wanted, ...times }));
+    unwrap(await lock.reserve({ ticket, coordinator: at.third, wanted, ...times }));
     const moved = way.begin(id);
     await until(
       () => runInDurableObject(lock, (object) => (object as unknown as { waiting: unknown[] }).waiting.length === 1),
       'the move to wait for its turn',
     );
     expect(await target().counts()).toEqual({});
-    await lock.release(name, { ticket, settled: true, decided: [], vacant: [] });
+    await lock.release({ ticket, settled: true, decided: [], vacant: [] });
     await moved;
     await carriedThrough(way);
     await protectedThere(id);
@@ -230,9 +230,9 @@ describe.each(WAYS)('a job %s', (_, way) => {
     const ticket = uuidv7();
     const wanted = [{ fingerprint, queue: at.third }];
     const times = { ttl_ms: 30, wait_ms: 1_000, peek: false };
-    unwrap(await lock.reserve(shardOf(fingerprint), { ticket, coordinator: at.third, wanted, ...times }));
+    unwrap(await lock.reserve({ ticket, coordinator: at.third, wanted, ...times }));
     await way.begin(id);
-    const late = await queueObject(env, at.third).enqueue(at.third, [job], ticket);
+    const late = await queueObject(env, at.third).enqueue([job], ticket);
     expect(late).toMatchObject({ ok: false, error: { status: 503 } });
     await protectedThere(id);
   });
@@ -450,7 +450,7 @@ describe('a job that is set aside because its queue is deleted', () => {
   it('cannot be cancelled where it is not any more, nor be taken for gone', async () => {
     const id = await enqueued(at.from, whileOpen);
     const goOn = await halfway();
-    expect(await source().api.cancel(at.from, id)).toMatchObject({
+    expect(await source().api.cancel(id)).toMatchObject({
       ok: false,
       error: { status: 503, retryable: true },
     });
@@ -476,10 +476,10 @@ describe('a job that is set aside because its queue is deleted', () => {
     const job = await newJob({ ...whileOpen, on_conflict: 'replace' });
     const ticket = uuidv7();
     const { api } = source();
-    unwrap(await api.prepareBatch(at.from, ticket, at.from, [job]));
+    unwrap(await api.prepareBatch(ticket, at.from, [job]));
     await deletion.begin('');
     expect(await target().counts()).toEqual({});
-    unwrap(await api.decideBatch(at.from, ticket, []));
+    unwrap(await api.decideBatch(ticket, []));
     await carriedThrough(deletion);
     expect(await open()).toBe(1);
     expect((await call('GET', `/ojs/v1/jobs/${old}`)).status).toBe(404);
@@ -498,13 +498,13 @@ describe('a move that is sent again', () => {
     const queue = new TestQueue(name);
     setTime(T0);
     const [one, two] = [uuidv7(), uuidv7()];
-    unwrap(await api.adopt(name, 'step', [{ ...moved, id: one }]));
-    unwrap(await api.adoptMoved(name, 'decision', { ...moved, id: two }));
+    unwrap(await api.adopt('step', [{ ...moved, id: one }]));
+    unwrap(await api.adoptMoved('decision', { ...moved, id: two }));
     await ok(200, 'POST', `/ojs/v1/queues/${name}/purge`, { states: ['available'], confirm: true });
     await queue.passTo(T0 + 80 * 86_400_000);
     await ok(200, 'POST', `/ojs/v1/queues/${name}/drain`);
-    unwrap(await api.adopt(name, 'step', [{ ...moved, id: one }]));
-    expect(unwrap(await api.adoptMoved(name, 'decision', { ...moved, id: two }))).toEqual({ job: null });
+    unwrap(await api.adopt('step', [{ ...moved, id: one }]));
+    expect(unwrap(await api.adoptMoved('decision', { ...moved, id: two }))).toEqual({ job: null });
     expect(await queue.counts()).toEqual({});
     await queue.passTo(T0 + 101 * 86_400_000);
     expect(await queue.rows('SELECT key FROM idempotency')).toEqual([]);

@@ -2,12 +2,12 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
+import { shardOf } from '../../src/across/shards';
 import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import { unwrap } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
-import { queueObject } from '../../src/routing/objects';
-import type { Reservation, UniqueLockApi, Wanted } from '../../src/unique/api';
-import { shardOf } from '../../src/unique/shards';
+import type { Reservation, UniqueLockApi, Wanted } from '../../src/rpc/locks';
+import { queueObject } from '../../src/rpc/stubs';
 import { ok, startEmpty } from '../http/client';
 import { complete, counts, enqueued, jobOf, post, refusedFor } from './support';
 
@@ -31,7 +31,7 @@ async function begin(queue: string, times: { ttl_ms?: number; wait_ms?: number; 
   const lock = stubOf(fingerprint) as unknown as UniqueLockApi;
   const ticket = uuidv7();
   const { ttl_ms = 30_000, wait_ms = 1_000, coordinator = queue } = times;
-  const reserving = lock.reserve(shardOf(fingerprint), {
+  const reserving = lock.reserve({
     ticket,
     coordinator,
     wanted: [{ fingerprint, queue }],
@@ -39,8 +39,7 @@ async function begin(queue: string, times: { ttl_ms?: number; wait_ms?: number; 
     wait_ms,
     peek: false,
   });
-  const release = (vacant: Wanted[] = []) =>
-    lock.release(shardOf(fingerprint), { ticket, settled: true, decided: [], vacant });
+  const release = (vacant: Wanted[] = []) => lock.release({ ticket, settled: true, decided: [], vacant });
   return { job, ticket, outcome: await reserving, release };
 }
 
@@ -63,7 +62,7 @@ describe('an enqueue that dies', () => {
   it('before its job was on the way blocks no longer than its reservation; what arrives late is refused', async () => {
     const { job, ticket } = await begin('a', { ttl_ms: 50 });
     const id = await enqueued('b', unique);
-    const late = await queueObject(env, 'a').enqueue('a', [job], ticket);
+    const late = await queueObject(env, 'a').enqueue([job], ticket);
     expect(late).toMatchObject({ ok: false, error: { status: 503, retryable: true } });
     expect(await post('a', unique)).toMatchObject(refusedFor(id));
     expect(await counts('a')).toMatchObject({ available: 0 });
@@ -71,15 +70,15 @@ describe('an enqueue that dies', () => {
 
   it('after its job arrived leaves a job that counts', async () => {
     const { job, ticket } = await begin('a', { ttl_ms: 50 });
-    const [made] = unwrap(await queueObject(env, 'a').enqueue('a', [job], ticket)).jobs;
+    const [made] = unwrap(await queueObject(env, 'a').enqueue([job], ticket)).jobs;
     expect(await post('b', unique)).toMatchObject(refusedFor(made?.record.id));
   });
 
   it('between preparing and deciding leaves no job, and cannot decide any more', async () => {
     const { job, ticket } = await begin('a', { ttl_ms: 50 });
-    unwrap(await queueObject(env, 'a').prepareBatch('a', ticket, 'a', [job]));
+    unwrap(await queueObject(env, 'a').prepareBatch(ticket, 'a', [job]));
     const id = await enqueued('a', unique);
-    expect(await queueObject(env, 'a').decideBatch('a', ticket, [])).toMatchObject({
+    expect(await queueObject(env, 'a').decideBatch(ticket, [])).toMatchObject({
       ok: false,
       error: { status: 503 },
     });
@@ -89,9 +88,9 @@ describe('an enqueue that dies', () => {
 
   it('between deciding and telling the others leaves the job, also for them', async () => {
     const { job, ticket } = await begin('a', { ttl_ms: 50, coordinator: 'c' });
-    unwrap(await queueObject(env, 'c').prepareBatch('c', ticket, 'c', []));
-    const [made] = unwrap(await queueObject(env, 'a').prepareBatch('a', ticket, 'c', [job])).jobs;
-    unwrap(await queueObject(env, 'c').decideBatch('c', ticket, ['a']));
+    unwrap(await queueObject(env, 'c').prepareBatch(ticket, 'c', []));
+    const [made] = unwrap(await queueObject(env, 'a').prepareBatch(ticket, 'c', [job])).jobs;
+    unwrap(await queueObject(env, 'c').decideBatch(ticket, ['a']));
     expect(await post('b', unique)).toMatchObject(refusedFor(made?.record.id));
     expect(await jobOf(made?.record.id)).toMatchObject({ state: 'available' });
   });
@@ -102,7 +101,7 @@ describe('an enqueue that dies', () => {
     expect(second.outcome).toMatchObject({ ok: true, value: { doubts: [{ ticket: first.ticket }] } });
     const id = await enqueued('b', unique);
     for (const { job, ticket } of [first, second]) {
-      expect(await queueObject(env, 'a').enqueue('a', [job], ticket)).toMatchObject({ ok: false });
+      expect(await queueObject(env, 'a').enqueue([job], ticket)).toMatchObject({ ok: false });
     }
     expect(await post('a', unique)).toMatchObject(refusedFor(id));
   });
@@ -113,7 +112,7 @@ describe('a lock object that is evicted', () => {
     const { job, ticket } = await begin('a');
     await evictLock();
     const id = await enqueued('b', unique);
-    expect(await queueObject(env, 'a').enqueue('a', [job], ticket)).toMatchObject({
+    expect(await queueObject(env, 'a').enqueue([job], ticket)).toMatchObject({
       ok: false,
       error: { status: 503 },
     });
@@ -122,7 +121,7 @@ describe('a lock object that is evicted', () => {
 
   it('between enqueue and release still knows where the job is', async () => {
     const { job, ticket, release } = await begin('a');
-    const [made] = unwrap(await queueObject(env, 'a').enqueue('a', [job], ticket)).jobs;
+    const [made] = unwrap(await queueObject(env, 'a').enqueue([job], ticket)).jobs;
     await evictLock();
     expect(await post('b', unique)).toMatchObject(refusedFor(made?.record.id));
     await release();
@@ -163,7 +162,7 @@ describe('a reservation', () => {
 it('a ticket that nobody remembers any more is refused', async () => {
   const { job } = await begin('a');
   const old = uuidv7({ msecs: Date.now() - 61_000 });
-  expect(await queueObject(env, 'a').enqueue('a', [job], old)).toMatchObject({ ok: false, error: { status: 503 } });
+  expect(await queueObject(env, 'a').enqueue([job], old)).toMatchObject({ ok: false, error: { status: 503 } });
 });
 
 describe('a queue that is named and has no such job any more', () => {

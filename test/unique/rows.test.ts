@@ -1,8 +1,8 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { expect, it } from 'vitest';
+import { shardOf } from '../../src/across/shards';
 import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
-import { shardOf } from '../../src/unique/shards';
 import { enqueue, type Json, ok, startEmpty } from '../http/client';
 import { rowsWhile } from '../support/rows';
 import { complete, enqueued } from './support';

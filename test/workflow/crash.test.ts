@@ -143,7 +143,7 @@ describe('the way from a workflow to a queue', () => {
     const [only] = (await fetchJobs(queue)) as [Json];
     // As if the first answer had been lost and the start were sent again after the end.
     const start = { workflow: id, steps: [{ step: 1, job: { type: 'test.step', priority: 0, body: '{}' } }] };
-    const again = () => queueStub(queue).startSteps(queue, { ...start, cancelled: false, first: false });
+    const again = () => queueStub(queue).startSteps({ ...start, cancelled: false, first: false });
     expect(await again()).toEqual({ ok: true, value: [only.id] });
     await inQueue(queue, ({ engine }) => {
       engine.workflows.start = () => undefined;
@@ -252,7 +252,7 @@ describe('the way from a queue to a workflow', () => {
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue)] });
     const told = (node: number) =>
-      workflowStub(id).stepsEnded(id, queue, [{ step: node, end: 'completed', at: Date.now() }]);
+      workflowStub(id).stepsEnded(queue, [{ step: node, end: 'completed', at: Date.now() }]);
     await told(2);
     expect(await workflow(id)).toMatchObject({ state: 'running', steps_completed: 0 });
     await told(1);
@@ -279,7 +279,7 @@ describe('the way from a queue to a workflow', () => {
     const queue = freshQueue();
     const id = await begin({ type: 'group', jobs: [step(queue)] });
     const only = await fetchOne(queue);
-    await workflowStub(id).reset(id);
+    await workflowStub(id).reset();
     await ack(only);
     await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
     expect(await rows(queue, 'workflow_starts')).toBe(0);

@@ -1,8 +1,8 @@
 /** What a job gets to know of the jobs before it. */
 import { describe, expect, it } from 'vitest';
-import { parseWorkflow } from '../../src/workflow/parse';
-import { pathOf } from '../../src/workflow/plan';
-import { fill, type Source, sourcesFor } from '../../src/workflow/results';
+import { parseWorkflow } from '../../src/job/workflow/parse';
+import { pathOf } from '../../src/job/workflow/plan';
+import { fill, type Source, sourcesFor } from '../../src/job/workflow/results';
 
 type Json = Record<string, unknown>;
 

@@ -1,9 +1,9 @@
 /** The rules of workflows against a model that evaluates the whole tree anew after every end. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseWorkflow } from '../../src/workflow/parse';
-import { jobsBelow, nodeAt, type Plan } from '../../src/workflow/plan';
-import { type JobEnd, Run } from '../../src/workflow/run';
+import { parseWorkflow } from '../../src/job/workflow/parse';
+import { jobsBelow, nodeAt, type Plan } from '../../src/job/workflow/plan';
+import { type JobEnd, Run } from '../../src/job/workflow/run';
 
 type Json = Record<string, unknown>;
 

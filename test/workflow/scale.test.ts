@@ -2,7 +2,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import type { QueueApi } from '../../src/queue/api';
+import type { QueueApi } from '../../src/rpc/queue';
 import { counts, type Json, okApi, until } from '../support/http';
 import { countRows, startCounting } from '../support/rows';
 import { begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './support';
@@ -21,7 +21,7 @@ async function drain(queue: string): Promise<number> {
     await runInDurableObject(env.QUEUES.getByName(queue), (instance) =>
       Promise.all(
         jobs.map((one) =>
-          (instance as unknown as QueueApi).ack(queue, {
+          (instance as unknown as QueueApi).ack({
             job_id: one.id as string,
             result: JSON.stringify((one.args as number[])[0]),
           }),

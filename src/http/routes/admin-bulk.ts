@@ -1,12 +1,12 @@
 /** Operators' routes over jobs and dead letters, below `/ojs/v1/admin`: lists, changes, and operations by filter. */
 import { Hono } from 'hono';
+import { withJob } from '../../across/locate';
+import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
 import { type Envelope, renderJob } from '../../job/envelope/render';
 import { unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
-import { type BulkAction, SORT_KEYS, type SortKey } from '../../queue/operations/api';
-import { withJob } from '../../routing/locate';
-import { knownQueues } from '../../routing/objects';
+import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
 import { readAtomicity } from '../atomicity';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
@@ -41,7 +41,7 @@ export function adminBulkRoutes(): Hono<AppEnv> {
   routes.post('/dead-letter/:id/retry', (c) => retryDeadLetter(c, c.req.param('id')));
   routes.delete('/dead-letter/:id', async (c) => {
     const id = c.req.param('id');
-    unwrap(await withJob(c.env, id, (queue, name) => queue.deleteDeadLetter(name, id)));
+    unwrap(await withJob(c.env, id, (queue) => queue.deleteDeadLetter(id)));
     return c.body(null, 204);
   });
   return routes;

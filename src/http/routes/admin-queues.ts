@@ -1,15 +1,17 @@
 /** Operators' routes over queues, below `/ojs/v1/admin`. */
 import { Hono } from 'hono';
+import { inParallel } from '../../durable/parallel';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { QueueStats } from '../../queue/api';
-import { modeOf } from '../../queue/operations/settings';
-import { directoryObject, inParallel, queueNameIn, queueObject } from '../../routing/objects';
+import { modeOf } from '../../queue/features/lifecycle/settings';
+import type { QueueStats } from '../../rpc/queue';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { continuation, locationOf, unconfirmed } from '../operation-answers';
 import { pageByName, readPaging } from '../pagination';
 import { parseQueueConfig, renderQueueConfig } from '../queue-config';
+import { queueNameIn } from '../queue-name';
 import { json } from '../respond';
 import { purge } from './queue-operations';
 import { setPaused } from './queues';
@@ -36,7 +38,7 @@ export function adminQueueRoutes(): Hono<AppEnv> {
   routes.put('/queues/:name/config', async (c) => {
     const name = queueNameIn(c.req.param('name'));
     const given = await readBody(c);
-    unwrap(await queueObject(c.env, name).configure(name, parseQueueConfig(given)));
+    unwrap(await queueObject(c.env, name).configure(parseQueueConfig(given)));
     return json(c, { ...(await detailOf(c, name)), config: given });
   });
 
@@ -56,13 +58,13 @@ export function adminQueueRoutes(): Hono<AppEnv> {
 }
 
 async function statsOf(c: AppContext, name: string): Promise<QueueStats> {
-  return unwrap(await queueObject(c.env, name).stats(name));
+  return unwrap(await queueObject(c.env, name).stats());
 }
 
 /** One queue as operators see it in a list. */
 async function itemOf(c: AppContext, stats: QueueStats) {
   const { queue: name, paused, counts, computed_at } = stats;
-  const { oldest_available_at: oldest, completed_per_minute } = await queueObject(c.env, name).activity(name);
+  const { oldest_available_at: oldest, completed_per_minute } = await queueObject(c.env, name).activity();
   const state = modeOf(stats);
   return {
     ...{ name, state, status: state, paused, counts },
@@ -78,6 +80,6 @@ async function detailOf(c: AppContext, name: string): Promise<Record<string, unk
   return {
     ...(await itemOf(c, stats)),
     ...(stats.created_at !== undefined && { created_at: formatInstant(stats.created_at) }),
-    configuration: renderQueueConfig(unwrap(await queueObject(c.env, name).config(name))),
+    configuration: renderQueueConfig(unwrap(await queueObject(c.env, name).config())),
   };
 }

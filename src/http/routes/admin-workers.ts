@@ -1,11 +1,13 @@
 /** Operators' view of the workers that pull, and what they tell them. */
 import { Hono } from 'hono';
-import type { Directive, WorkerView } from '../../directory/api';
+import { knownQueues } from '../../across/queues';
+import { inParallel } from '../../durable/parallel';
 import { optional, type Reader } from '../../job/envelope/fields';
 import { conflict, invalidRequest, notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { HeldJob } from '../../queue/workers/api';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
+import type { Directive, WorkerView } from '../../rpc/directory';
+import { directoryObject, queueObject } from '../../rpc/stubs';
+import type { HeldJob } from '../../rpc/workers';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { readWorkerId } from '../reports';
@@ -73,7 +75,7 @@ async function mustKnow(c: AppContext, id: string): Promise<WorkerView> {
 }
 
 async function heldJobs(c: AppContext, workerId: string): Promise<HeldJob[]> {
-  const answers = await inParallel(await knownQueues(c.env), (name) => queueObject(c.env, name).heldBy(name, workerId));
+  const answers = await inParallel(await knownQueues(c.env), (name) => queueObject(c.env, name).heldBy(workerId));
   return answers.flat();
 }
 
@@ -91,7 +93,7 @@ async function remove(c: AppContext): Promise<Response> {
   const worker = await mustKnow(c, c.req.param('id') ?? '');
   if (worker.state !== 'stale') throw notStale(worker);
   await inParallel(await knownQueues(c.env), async (name) =>
-    unwrap(await queueObject(c.env, name).releaseHeld(name, worker.id)),
+    unwrap(await queueObject(c.env, name).releaseHeld(worker.id)),
   );
   if ((await directoryObject(c.env).removeWorker(worker.id)) === 'alive') throw notStale(worker);
   if (worker.directive !== 'running') await tellQueues(c, [worker.id], false);

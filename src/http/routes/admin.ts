@@ -1,13 +1,15 @@
 /** Operators' routes, below `/ojs/v1/admin`. */
 import { Hono } from 'hono';
+import { forgetRoutes, withJob } from '../../across/locate';
+import { knownQueues } from '../../across/queues';
+import { resetLocks } from '../../across/reservation';
 import { readConfig } from '../../config';
+import { inParallel } from '../../durable/parallel';
 import { renderJob } from '../../job/envelope/render';
 import { notFound, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { previewRetry } from '../../job/retry/preview';
-import { forgetRoutes, withJob } from '../../routing/locate';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
-import { resetLocks } from '../../unique/reservation';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { json } from '../respond';
@@ -32,7 +34,7 @@ export function adminRoutes(): Hono<AppEnv> {
     // First, so that none of them enqueues anything afterwards.
     await resetWorkflows(c.env);
     const queues = await knownQueues(c.env);
-    await inParallel(queues, (name) => queueObject(c.env, name).reset(name));
+    await inParallel(queues, (name) => queueObject(c.env, name).reset());
     await resetLocks(c.env);
     await directoryObject(c.env).reset();
     forgetRoutes();
@@ -47,19 +49,19 @@ export function adminRoutes(): Hono<AppEnv> {
 
   routes.get('/jobs/:id', async (c) => {
     const id = c.req.param('id');
-    return json(c, renderForOperators(c, unwrap(await withJob(c.env, id, (queue, name) => queue.get(name, id)))));
+    return json(c, renderForOperators(c, unwrap(await withJob(c.env, id, (queue) => queue.get(id)))));
   });
 
   routes.post('/jobs/:id/retry', async (c) => {
     const id = c.req.param('id');
     const again = { deadLetterOnly: false };
-    const view = unwrap(await withJob(c.env, id, (queue, name) => queue.redrive(name, id, again)));
+    const view = unwrap(await withJob(c.env, id, (queue) => queue.redrive(id, again)));
     return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
   });
 
   routes.post('/jobs/:id/cancel', async (c) => {
     const id = c.req.param('id');
-    const view = unwrap(await withJob(c.env, id, (queue, name) => queue.cancel(name, id)));
+    const view = unwrap(await withJob(c.env, id, (queue) => queue.cancel(id)));
     return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
   });
 

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
-import type { BulkAction, BulkAnswer } from '../../queue/operations/api';
+import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { actOnAll, actOnEach } from '../act-on-ids';
 import { readAtomicity } from '../atomicity';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';

@@ -3,11 +3,12 @@
  * the OJS JavaScript SDK, under `/checkpoints/:id`; that SDK puts the prefix `/ojs/v1` before such a path twice.
  */
 import { Hono } from 'hono';
+import { withJob } from '../../across/locate';
 import { isObject, optional, readInteger, readObject } from '../../job/envelope/fields';
 import { invalidRequest, notFound, payloadTooLarge, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { CheckpointContent, StoredCheckpoint } from '../../queue/storage/checkpoint-table';
-import { withJob } from '../../routing/locate';
+import type { CheckpointContent } from '../../queue/store/checkpoints';
+import type { StoredCheckpoint } from '../../rpc/workers';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { DELIVERY_HEADER, readAttempt, readJobId } from '../reports';
@@ -70,13 +71,13 @@ async function save(c: AppContext, pathId: string): Promise<Response> {
     ...readAttempt(body, c.req.header(DELIVERY_HEADER)),
     content: checkpointContent(body),
   };
-  const saved = unwrap(await withJob(c.env, pathId, (queue, name) => queue.saveCheckpoint(name, request)));
+  const saved = unwrap(await withJob(c.env, pathId, (queue) => queue.saveCheckpoint(request)));
   const { sequence, created_at } = render(saved);
   return json(c, { job_id: pathId, sequence, created_at, checkpoint: render(saved) });
 }
 
 async function read(c: AppContext, id: string): Promise<StoredCheckpoint | null> {
-  return unwrap(await withJob(c.env, id, (queue, name) => queue.checkpoint(name, id)));
+  return unwrap(await withJob(c.env, id, (queue) => queue.checkpoint(id)));
 }
 
 async function show(c: AppContext, id: string): Promise<Response> {
@@ -89,7 +90,7 @@ async function show(c: AppContext, id: string): Promise<Response> {
 async function remove(c: AppContext, pathId: string): Promise<Response> {
   const body = (await readOptionalBody(c)) ?? {};
   const request = { job_id: readJobId(body, pathId), ...readAttempt(body, c.req.header(DELIVERY_HEADER)) };
-  const { job_id } = unwrap(await withJob(c.env, pathId, (queue, name) => queue.deleteCheckpoint(name, request)));
+  const { job_id } = unwrap(await withJob(c.env, pathId, (queue) => queue.deleteCheckpoint(request)));
   return json(c, { deleted: true, job_id });
 }
 

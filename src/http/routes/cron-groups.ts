@@ -4,12 +4,12 @@
  * fire, and costs nothing. Entries of other groups, and those of none that are not listed, are not touched.
  */
 import { Hono } from 'hono';
+import { inParallel } from '../../durable/parallel';
 import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../job/cron/definition';
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex } from '../../job/envelope/parse';
 import { ApiError, conflict, invalidRequest, notFound } from '../../job/errors';
-import type { CronView } from '../../queue/cron/api';
-import { inParallel } from '../../routing/objects';
+import type { CronView } from '../../rpc/cron';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderCron } from '../cron-render';

@@ -4,7 +4,7 @@ import { readConfig } from '../../config';
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { renderJob } from '../../job/envelope/render';
 import { ApiError, invalidRequest } from '../../job/errors';
-import type { CronView } from '../../queue/cron/api';
+import type { CronView } from '../../rpc/cron';
 import { type JsonObject, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from '../cron-render';
@@ -117,13 +117,13 @@ async function enable(c: AppContext, enabled: boolean): Promise<CronView> {
 }
 
 function setEnabled(c: AppContext, name: string, enabled: boolean): Promise<CronView> {
-  return withCron(c.env, name, (queue, queueName) => queue.enableCron(queueName, name, enabled));
+  return withCron(c.env, name, (queue) => queue.enableCron(name, enabled));
 }
 
 async function trigger(c: AppContext): Promise<Response> {
   const name = nameIn(c);
   await readOptionalBody(c);
-  const view = await withCron(c.env, name, (queue, queueName) => queue.triggerCron(queueName, name));
+  const view = await withCron(c.env, name, (queue) => queue.triggerCron(name));
   const job = renderJob(view, readConfig(c.env).retryVariables);
   if (view.deduplicated) return json(c, { job, job_id: job.id, deduplicated: true });
   return json(c, { job, job_id: job.id }, 201, { Location: `/ojs/v1/jobs/${job.id}` });
@@ -132,9 +132,7 @@ async function trigger(c: AppContext): Promise<Response> {
 async function history(c: AppContext): Promise<Response> {
   const name = nameIn(c);
   const limit = integerParam(c, 'limit', 1, MAX_HISTORY) ?? MAX_HISTORY;
-  const { executions, skipped } = await withCron(c.env, name, (queue, queueName) =>
-    queue.cronHistory(queueName, name, limit),
-  );
+  const { executions, skipped } = await withCron(c.env, name, (queue) => queue.cronHistory(name, limit));
   return json(c, {
     name,
     executions: executions.map(renderExecution),

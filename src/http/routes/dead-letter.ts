@@ -1,5 +1,7 @@
 /** Routes about discarded jobs that wait for a human. */
 import { Hono } from 'hono';
+import { withJob } from '../../across/locate';
+import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
 import { optional, readObject, readQueueName } from '../../job/envelope/fields';
 import { readMeta } from '../../job/envelope/parse';
@@ -7,8 +9,6 @@ import { renderJob } from '../../job/envelope/render';
 import { unsupported, unwrap } from '../../job/errors';
 import type { RetryInput } from '../../job/record';
 import { checkRetryLayer } from '../../job/retry/validate';
-import { withJob } from '../../routing/locate';
-import { knownQueues } from '../../routing/objects';
 import { type JsonObject, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { deadLetters, purgeDeadLetters } from '../dead-letter-bulk';
@@ -25,7 +25,7 @@ export function deadLetterRoutes(): Hono<AppEnv> {
 
   routes.get('/dead-letter/:id', async (c) => {
     const id = c.req.param('id');
-    const view = unwrap(await withJob(c.env, id, (queue, name) => queue.deadLetter(name, id)));
+    const view = unwrap(await withJob(c.env, id, (queue) => queue.deadLetter(id)));
     return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
   });
 
@@ -36,7 +36,7 @@ export function deadLetterRoutes(): Hono<AppEnv> {
 
   routes.delete('/dead-letter/:id', async (c) => {
     const id = c.req.param('id');
-    const { job_id } = unwrap(await withJob(c.env, id, (queue, name) => queue.deleteDeadLetter(name, id)));
+    const { job_id } = unwrap(await withJob(c.env, id, (queue) => queue.deleteDeadLetter(id)));
     return json(c, { deleted: true, job_id });
   });
 
@@ -49,8 +49,8 @@ export async function retryDeadLetter(c: AppContext, id: string): Promise<Respon
   const view = unwrap(
     await withJob(c.env, id, (queue, name) => {
       const { queue: target, ...change } = override ?? {};
-      if (target !== undefined && target !== name) return queue.moveDeadLetter(name, id, { target, override: change });
-      return queue.redrive(name, id, { deadLetterOnly: true, ...(override && { override: change }) });
+      if (target !== undefined && target !== name) return queue.moveDeadLetter(id, { target, override: change });
+      return queue.redrive(id, { deadLetterOnly: true, ...(override && { override: change }) });
     }),
   );
   return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });

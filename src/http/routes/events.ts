@@ -1,10 +1,12 @@
 /** The live feed: what happened lately in the queues, from the memory of their objects. */
 import { Hono } from 'hono';
+import { knownQueues } from '../../across/queues';
+import type { QueueEvent } from '../../durable/event-log';
+import { inParallel } from '../../durable/parallel';
 import { invalidRequest } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { formatInstant } from '../../job/time';
-import type { QueueEvent } from '../../queue/api';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import type { AppContext, AppEnv } from '../context';
 import { pagination, readPaging } from '../pagination';
 import { listParam, oneOf, queueParam, textParam, timeParam } from '../query';
@@ -44,7 +46,7 @@ async function listEvents(c: AppContext): Promise<Response> {
   // Only paging by number and filtering by time need the whole memory; a follower needs one page more than it shows.
   const limit = byPage || since !== undefined ? KEPT : Math.min(paging.offset + paging.limit + 1, KEPT);
   const request = { limit, ...(types && { types }), ...(after && { after }) };
-  const answers = await inParallel(queues, (queue) => queueObject(c.env, queue).events(queue, request));
+  const answers = await inParallel(queues, (queue) => queueObject(c.env, queue).events(request));
   // Workers belong to no queue.
   if (only === undefined) answers.push(await directoryObject(c.env).workerEvents(request));
   const events = answers.flat().filter(({ time }) => since === undefined || time >= since);

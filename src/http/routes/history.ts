@@ -1,12 +1,12 @@
 /** Routes about what happened to a job: its failed attempts, and its whole story. */
 import { Hono } from 'hono';
+import { withJob } from '../../across/locate';
 import { readConfig } from '../../config';
 import { renderJob } from '../../job/envelope/render';
 import { unsupported, unwrap } from '../../job/errors';
 import { failedAttempts, historyOfJob } from '../../job/history';
 import type { JobView } from '../../job/record';
 import { formatInstant } from '../../job/time';
-import { withJob } from '../../routing/locate';
 import type { AppContext, AppEnv } from '../context';
 import { badCursor, decodeCursor, encodeCursor, pagination, readPaging } from '../pagination';
 import { json } from '../respond';
@@ -25,7 +25,7 @@ export function historyRoutes(): Hono<AppEnv> {
 }
 
 async function read(c: AppContext, id: string): Promise<JobView> {
-  return unwrap(await withJob(c.env, id, (queue, name) => queue.get(name, id)));
+  return unwrap(await withJob(c.env, id, (queue) => queue.get(id)));
 }
 
 /** The attempts that failed, and the policy that decides what follows. */

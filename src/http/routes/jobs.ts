@@ -1,5 +1,9 @@
 /** Producers' routes: enqueue one job or a batch, read, list, cancel, activate. */
 import { Hono } from 'hono';
+import { refuseTakenIds } from '../../across/batch';
+import { enqueueEntries } from '../../across/enqueue';
+import { withJob } from '../../across/locate';
+import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
@@ -7,12 +11,9 @@ import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../../job/en
 import { flatten, renderJob } from '../../job/envelope/render';
 import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
-import type { EnqueuedJob } from '../../queue/api';
-import type { IdempotencyKey } from '../../queue/operations/api';
-import { refuseTakenIds } from '../../routing/batch';
-import { withJob } from '../../routing/locate';
-import { knownQueues, queueObject } from '../../routing/objects';
-import { enqueueEntries } from '../../routing/unique';
+import type { IdempotencyKey } from '../../rpc/operations';
+import type { EnqueuedJob } from '../../rpc/queue';
+import { queueObject } from '../../rpc/stubs';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderEnqueued, usableVariables } from '../enqueued';
@@ -81,7 +82,7 @@ export function jobRoutes(): Hono<AppEnv> {
 
   routes.get('/jobs/:id', async (c) => {
     const id = c.req.param('id');
-    return answerJob(c, unwrap(await withJob(c.env, id, (queue, name) => queue.get(name, id))));
+    return answerJob(c, unwrap(await withJob(c.env, id, (queue) => queue.get(id))));
   });
 
   routes.patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c, c.req.param('id'))));
@@ -91,7 +92,7 @@ export function jobRoutes(): Hono<AppEnv> {
 
   routes.post('/jobs/:id/activate', async (c) => {
     const id = c.req.param('id');
-    return answerJob(c, unwrap(await withJob(c.env, id, (queue, name) => queue.activate(name, id))));
+    return answerJob(c, unwrap(await withJob(c.env, id, (queue) => queue.activate(id))));
   });
 
   return routes;
@@ -99,7 +100,7 @@ export function jobRoutes(): Hono<AppEnv> {
 
 /** Cancels a job that has not ended. */
 async function cancel(c: AppContext, id: string): Promise<Response> {
-  return answerJob(c, unwrap(await withJob(c.env, id, (queue, name) => queue.cancel(name, id))));
+  return answerJob(c, unwrap(await withJob(c.env, id, (queue) => queue.cancel(id))));
 }
 
 function answerJob(c: AppContext, view: JobView): Response {
@@ -114,7 +115,7 @@ async function recallAnswer(
   idempotency: IdempotencyKey | undefined,
 ): Promise<EnqueuedJob[] | undefined> {
   if (!idempotency || !first) return undefined;
-  return unwrap(await queueObject(c.env, first.queue).recall(first.queue, idempotency))?.jobs;
+  return unwrap(await queueObject(c.env, first.queue).recall(idempotency))?.jobs;
 }
 
 /** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */

@@ -1,11 +1,11 @@
 /** Progress of a running job: reported by its worker, read by whoever waits. */
 import { Hono } from 'hono';
+import { withJob } from '../../across/locate';
 import { optional, type Reader, readObject } from '../../job/envelope/fields';
 import { MAX_META_BYTES, utf8Bytes } from '../../job/envelope/names';
 import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { ProgressReport, ProgressRequest } from '../../queue/workers/api';
-import { withJob } from '../../routing/locate';
+import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { DELIVERY_HEADER, readAttempt, readJobId } from '../reports';
@@ -23,14 +23,14 @@ export function progressRoutes(): Hono<AppEnv> {
   routes.post('/workers/progress', (c) => report(c, undefined));
   routes.get('/jobs/:id/progress', async (c) => {
     const id = c.req.param('id');
-    return answer(c, unwrap(await withJob(c.env, id, (queue, name) => queue.progress(name, id))));
+    return answer(c, unwrap(await withJob(c.env, id, (queue) => queue.progress(id))));
   });
   return routes;
 }
 
 async function report(c: AppContext, pathId: string | undefined): Promise<Response> {
   const request = readProgress(await readBody(c, MAX_BATCH_BYTES), pathId, c.req.header(DELIVERY_HEADER));
-  const done = await withJob(c.env, request.job_id, (queue, name) => queue.reportProgress(name, request));
+  const done = await withJob(c.env, request.job_id, (queue) => queue.reportProgress(request));
   return answer(c, unwrap(done));
 }
 

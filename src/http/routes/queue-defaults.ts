@@ -3,8 +3,8 @@
  * settings of a queue; below `/admin` they are the same.
  */
 import { Hono } from 'hono';
-import { withBuiltIns } from '../../queue/operations/settings';
-import { directoryObject } from '../../routing/objects';
+import { withBuiltIns } from '../../queue/features/lifecycle/settings';
+import { directoryObject } from '../../rpc/stubs';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { parseQueueConfig, renderQueueConfig } from '../queue-config';

@@ -2,11 +2,11 @@
 import { Hono } from 'hono';
 import { optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
 import { ApiError, invalidRequest, unwrap } from '../../job/errors';
+import type { JobFilter } from '../../job/filter';
 import { JOB_STATES, type JobState } from '../../job/record';
 import { formatInstant } from '../../job/time';
-import type { RemovalStrategy } from '../../queue/operations/api';
-import type { JobFilter } from '../../queue/operations/filter';
-import { queueNameIn, queueObject } from '../../routing/objects';
+import type { RemovalStrategy } from '../../rpc/operations';
+import { queueObject } from '../../rpc/stubs';
 import { type JsonObject, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { readAge } from '../filter';
@@ -14,6 +14,7 @@ import { continuation, locationOf, statusOf, unconfirmed } from '../operation-an
 import { type OperationSummary, operate, patience } from '../operations';
 import { oneOf } from '../query';
 import { parseQueueConfig, renderQueueConfig } from '../queue-config';
+import { queueNameIn } from '../queue-name';
 import { json } from '../respond';
 
 const STRATEGIES: readonly RemovalStrategy[] = ['reject', 'discard', 'move'];
@@ -28,9 +29,9 @@ export function queueOperationRoutes(): Hono<AppEnv> {
     const queue = readQueueName(name, 'name');
     const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
     const object = queueObject(c.env, queue);
-    if (unwrap(await object.stats(queue)).exists) throw existsAlready(queue);
-    const settings = unwrap(await object.configure(queue, change));
-    const { created_at } = unwrap(await object.stats(queue));
+    if (unwrap(await object.stats()).exists) throw existsAlready(queue);
+    const settings = unwrap(await object.configure(change));
+    const { created_at } = unwrap(await object.stats());
     return json(
       c,
       {
@@ -47,7 +48,7 @@ export function queueOperationRoutes(): Hono<AppEnv> {
   routes.post('/queues/:name/drain', async (c) => {
     const name = queueNameIn(c.req.param('name'));
     await readOptionalBody(c);
-    const status = unwrap(await queueObject(c.env, name).drain(name));
+    const status = unwrap(await queueObject(c.env, name).drain());
     const rendered = { name, paused: false, status: 'draining' };
     return json(c, { queue: rendered, ...rendered, drained_at: formatInstant(status.changed_at) });
   });
@@ -70,13 +71,13 @@ export function queueOperationRoutes(): Hono<AppEnv> {
       throw invalidRequest('target_queue', 'target_queue is required to move jobs.');
     }
     const request = { strategy, ...(target !== undefined && { target_queue: readQueueName(target, 'target_queue') }) };
-    const removal = unwrap(await queueObject(c.env, queue).remove(queue, request, patience(c)));
+    const removal = unwrap(await queueObject(c.env, queue).remove(request, patience(c)));
     return json(c, { queue, ...removal }, 202);
   });
 
   routes.get('/queues/:name/priority-stats', async (c) => {
     const queue = queueNameIn(c.req.param('name'));
-    return json(c, { queue, distribution: await queueObject(c.env, queue).priorities(queue) });
+    return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
   });
 
   return routes;

@@ -1,14 +1,16 @@
 /** Routes about queues: list, state, counts, pause, resume, settings. */
 import { Hono } from 'hono';
+import { inParallel } from '../../durable/parallel';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import type { QueueStats } from '../../queue/api';
-import { modeOf, withBuiltIns } from '../../queue/operations/settings';
-import { directoryObject, inParallel, queueNameIn, queueObject } from '../../routing/objects';
+import { modeOf, withBuiltIns } from '../../queue/features/lifecycle/settings';
+import type { QueueStats } from '../../rpc/queue';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import { readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { pageByName, readPaging } from '../pagination';
 import { parseQueueConfig, renderQueueConfig } from '../queue-config';
+import { queueNameIn } from '../queue-name';
 import { json } from '../respond';
 
 /** Routes below `/ojs/v1`. */
@@ -20,7 +22,7 @@ export function queueRoutes(): Hono<AppEnv> {
     const name = queueNameIn(c.req.param('name'));
     const stats = await readStats(c, name);
     if (!stats.exists) throw notFound('queue', name);
-    const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config(name)));
+    const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config()));
     const state = modeOf(stats);
     const created = stats.created_at === undefined ? {} : { created_at: formatInstant(stats.created_at) };
     return json(c, {
@@ -50,7 +52,7 @@ export function queueRoutes(): Hono<AppEnv> {
 
   routes.get('/queues/:name/config', async (c) => {
     const name = queueNameIn(c.req.param('name'));
-    const { own, effective } = unwrap(await queueObject(c.env, name).settings(name));
+    const { own, effective } = unwrap(await queueObject(c.env, name).settings());
     return json(c, {
       name,
       config: renderQueueConfig(own),
@@ -61,7 +63,7 @@ export function queueRoutes(): Hono<AppEnv> {
   routes.put('/queues/:name/config', async (c) => {
     const name = queueNameIn(c.req.param('name'));
     const change = parseQueueConfig(await readBody(c));
-    return json(c, { name, config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(name, change))) });
+    return json(c, { name, config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change))) });
   });
 
   return routes;
@@ -83,7 +85,7 @@ export async function listQueues(c: AppContext): Promise<Response> {
 export async function setPaused(c: AppContext, path: string, action: 'pause' | 'resume'): Promise<Response> {
   const name = queueNameIn(path);
   await readOptionalBody(c);
-  const status = unwrap(await queueObject(c.env, name)[action](name));
+  const status = unwrap(await queueObject(c.env, name)[action]());
   return json(c, {
     queue: statusOf(name, status),
     ...statusOf(name, status),
@@ -92,7 +94,7 @@ export async function setPaused(c: AppContext, path: string, action: 'pause' | '
 }
 
 async function readStats(c: AppContext, name: string): Promise<QueueStats> {
-  return unwrap(await queueObject(c.env, name).stats(name));
+  return unwrap(await queueObject(c.env, name).stats());
 }
 
 function statusOf(name: string, mode: { paused: boolean; draining?: boolean }) {

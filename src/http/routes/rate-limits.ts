@@ -4,11 +4,13 @@
  * those that have not met the key yet: it is kept in the directory, and is enough for the key to be known.
  */
 import { Hono } from 'hono';
+import { knownQueues } from '../../across/queues';
+import { inParallel } from '../../durable/parallel';
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest, notFound, unwrap } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
-import type { RateLimitView } from '../../queue/limits/api';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
+import type { RateLimitView } from '../../rpc/limits';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { pageByName, readPaging } from '../pagination';
@@ -34,7 +36,7 @@ export function rateLimitRoutes(): Hono<AppEnv> {
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const [queues, overrides] = await Promise.all([knownQueues(c.env), overridesByKey(c)]);
-  const named = await inParallel(queues, (name) => queueObject(c.env, name).limitKeys(name));
+  const named = await inParallel(queues, (name) => queueObject(c.env, name).limitKeys());
   const keys = [...new Set([...named.flat(), ...overrides.keys()])].sort();
   const page = pageByName(keys, (key) => key, paging);
   const holders = queues.filter((_, index) => named[index]?.length);
@@ -62,7 +64,7 @@ async function removeOverride(c: AppContext): Promise<Response> {
   const views = (await viewsOf(c, [key], await knownQueues(c.env))).get(key) ?? [];
   if (!existed && views.length === 0) throw unknownKey(key);
   const own = views.filter(({ has_own_override }) => has_own_override);
-  await inParallel(own, async ({ queue }) => unwrap(await queueObject(c.env, queue).removeOwnOverride(queue, key)));
+  await inParallel(own, async ({ queue }) => unwrap(await queueObject(c.env, queue).removeOwnOverride(key)));
   return c.body(null, 204);
 }
 
@@ -117,7 +119,7 @@ async function viewsOf(
 ): Promise<Map<string, RateLimitView[]>> {
   const byKey = new Map<string, RateLimitView[]>();
   if (keys.length === 0) return byKey;
-  const answers = await inParallel(queues, (name) => queueObject(c.env, name).rateLimits(name, [...keys]));
+  const answers = await inParallel(queues, (name) => queueObject(c.env, name).rateLimits([...keys]));
   for (const view of answers.flat()) byKey.set(view.key, [...(byKey.get(view.key) ?? []), view]);
   return byKey;
 }

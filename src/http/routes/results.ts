@@ -1,13 +1,15 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
 import { Hono } from 'hono';
+import { withJob } from '../../across/locate';
+import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
+import { inParallel } from '../../durable/parallel';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type Envelope, renderJob } from '../../job/envelope/render';
 import { ApiError, invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import { type JobView, TERMINAL_STATES } from '../../job/record';
-import { withJob } from '../../routing/locate';
-import { inParallel, knownQueues, queueObject } from '../../routing/objects';
+import { queueObject } from '../../rpc/stubs';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { groupByHome } from '../job-groups';
@@ -34,7 +36,7 @@ export function resultRoutes(): Hono<AppEnv> {
 async function oneResult(c: AppContext, id: string): Promise<Response> {
   const seconds = readWait(c);
   const wait = Math.round((seconds ?? 0) * 1000);
-  const view = unwrap(await withJob(c.env, id, (queue, name) => queue.awaitEnd(name, id, wait)));
+  const view = unwrap(await withJob(c.env, id, (queue) => queue.awaitEnd(id, wait)));
   if (hasEnded(view)) return json(c, render(c, view));
   if (seconds !== undefined) throw notEnded(view, seconds);
   return json(c, render(c, view), 200, { 'Retry-After': LOOK_AGAIN_SECONDS });
@@ -101,7 +103,7 @@ async function manyResults(c: AppContext): Promise<Response> {
 /** Asks the queues that the ids name, then all others for what is left. */
 async function lookUp(c: AppContext, ids: readonly string[]): Promise<{ jobs: JobView[]; omitted: string[] }> {
   const ask = (groups: Map<string, string[]>) =>
-    inParallel([...groups], ([queue, group]) => queueObject(c.env, queue).getMany(queue, group));
+    inParallel([...groups], ([queue, group]) => queueObject(c.env, queue).getMany(group));
   const groups = await groupByHome(c.env, ids);
   const first = await ask(groups);
   const jobs = first.flatMap((answer) => answer.jobs);

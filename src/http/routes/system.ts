@@ -1,8 +1,9 @@
 /** Manifest and probes. */
 import { Hono } from 'hono';
 import { type Env, VERSION } from '../../config';
+import { inParallel } from '../../durable/parallel';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
-import { directoryObject, inParallel, queueObject } from '../../routing/objects';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import type { AppContext, AppEnv } from '../context';
 import { json } from '../respond';
 import { deadLetterPage } from './dead-letter';
@@ -105,7 +106,7 @@ let paused: { count: number; at: number } | undefined;
 async function countQueues(env: Env, now: number): Promise<{ total: number; paused: number }> {
   const known = await directoryObject(env).list();
   if (paused === undefined || now - paused.at > PROBE_AGE_MS) {
-    const stats = await inParallel(known.slice(0, PROBED_QUEUES), ({ name }) => queueObject(env, name).stats(name));
+    const stats = await inParallel(known.slice(0, PROBED_QUEUES), ({ name }) => queueObject(env, name).stats());
     paused = { count: stats.filter((outcome) => outcome.ok && outcome.value.paused).length, at: now };
   }
   return { total: known.length, paused: Math.min(paused.count, known.length) };

@@ -1,15 +1,17 @@
 /** Routes of workers that pull: fetch, ack, nack, heartbeat, health. */
 import { Hono } from 'hono';
+import { withJob } from '../../across/locate';
+import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
-import type { WorkerView } from '../../directory/api';
+import { inParallel } from '../../durable/parallel';
 import { optional, type Reader, readList, readMilliseconds, readQueueName } from '../../job/envelope/fields';
 import { type Envelope, renderJob } from '../../job/envelope/render';
 import { invalidRequest, notFound, unsupported, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { formatInstant } from '../../job/time';
-import type { ClaimRequest } from '../../queue/workers/api';
-import { withJob } from '../../routing/locate';
-import { directoryObject, inParallel, knownQueues, queueObject } from '../../routing/objects';
+import type { WorkerView } from '../../rpc/directory';
+import { directoryObject, queueObject } from '../../rpc/stubs';
+import type { ClaimRequest } from '../../rpc/workers';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { groupByHome } from '../job-groups';
@@ -93,7 +95,7 @@ async function claimInOrder(c: AppContext, queues: string[], request: ClaimReque
   const { wait_ms = 0, ...rest } = request;
   const single = queues.length === 1;
   const claim = async (queue: string, count: number, wait: number): Promise<JobView[]> =>
-    unwrap(await queueObject(c.env, queue).claim(queue, { ...rest, count, ...(wait > 0 && { wait_ms: wait }) }));
+    unwrap(await queueObject(c.env, queue).claim({ ...rest, count, ...(wait > 0 && { wait_ms: wait }) }));
 
   const claimed: JobView[] = [];
   for (const queue of queues) {
@@ -115,14 +117,14 @@ function clamped(body: JsonObject, name: string, min: number, max: number): numb
 
 async function ack(c: AppContext, body: JsonObject, pathId: string | undefined): Promise<Response> {
   const request = readAck(body, pathId, c.req.header(DELIVERY_HEADER));
-  const view = unwrap(await withJob(c.env, request.job_id, (queue, name) => queue.ack(name, request)));
+  const view = unwrap(await withJob(c.env, request.job_id, (queue) => queue.ack(request)));
   const job = renderJob(view, readConfig(c.env).retryVariables);
   return json(c, { acknowledged: true, ...pick(job, ['id', 'state', 'completed_at']), job_id: job.id, job });
 }
 
 async function nack(c: AppContext, body: JsonObject, pathId: string | undefined): Promise<Response> {
   const request = readNack(body, pathId, c.req.header(DELIVERY_HEADER));
-  const view = unwrap(await withJob(c.env, request.job_id, (queue, name) => queue.nack(name, request)));
+  const view = unwrap(await withJob(c.env, request.job_id, (queue) => queue.nack(request)));
   const job = renderJob(view, readConfig(c.env).retryVariables);
   const answer = pick(job, [
     'id',
@@ -164,7 +166,7 @@ async function extendLeases(c: AppContext, heard: Heartbeat): Promise<{ extended
       : await groupByHome(c.env, heard.job_ids, heard.queues);
   const { testHooks } = readConfig(c.env);
   return inParallel([...held], async ([queue, ids]) => {
-    const { extended, directive } = unwrap(await queueObject(c.env, queue).heartbeat(queue, forQueue(heard, ids)));
+    const { extended, directive } = unwrap(await queueObject(c.env, queue).heartbeat(forQueue(heard, ids)));
     return { extended, ...(testHooks && directive !== undefined && { directive }) };
   });
 }
@@ -183,7 +185,7 @@ async function register(c: AppContext, heard: Heartbeat): Promise<string> {
 /** Lets queues know at once whether these workers may get jobs; what is missed here they find out within a minute. */
 export async function tellQueues(c: AppContext, ids: string[], silenced: boolean, queues?: string[]): Promise<void> {
   const names = queues ?? (await knownQueues(c.env));
-  await inParallel(names, (name) => queueObject(c.env, name).silence(name, ids, silenced));
+  await inParallel(names, (name) => queueObject(c.env, name).silence(ids, silenced));
 }
 
 /** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */

@@ -2,14 +2,15 @@
 import { Hono } from 'hono';
 import { v7 as uuidv7 } from 'uuid';
 import { type Env, readConfig } from '../../config';
+import { inParallel } from '../../durable/parallel';
 import { ApiError, type ErrorData, notFound, type Outcome, unwrap } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { variablesLayer } from '../../job/retry/variables';
 import { formatInstant } from '../../job/time';
-import { directoryObject, inParallel, queueObject } from '../../routing/objects';
-import type { WorkflowApi, WorkflowView } from '../../workflow/api';
-import { parseWorkflow, type StepCheck } from '../../workflow/parse';
-import { jobsBelow, nodeAt, pathOf } from '../../workflow/plan';
+import { parseWorkflow, type StepCheck } from '../../job/workflow/parse';
+import { jobsBelow, nodeAt, pathOf } from '../../job/workflow/plan';
+import { directoryObject, queueObject } from '../../rpc/stubs';
+import type { WorkflowApi, WorkflowView } from '../../rpc/workflow';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { encodeCursor, pagination, readAfter, readPaging } from '../pagination';
@@ -30,7 +31,7 @@ export function workflowRoutes(): Hono<AppEnv> {
     const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
     const { id = uuidv7(), checks, ...workflow } = parsed;
     await checkAtQueues(c.env, checks);
-    const view = unwrap(await workflowObject(c.env, id).create(id, workflow));
+    const view = unwrap(await workflowObject(c.env, id).create(workflow));
     return answer(c, view, 201, { Location: `/ojs/v1/workflows/${id}` });
   });
 
@@ -51,7 +52,7 @@ export function workflowRoutes(): Hono<AppEnv> {
   });
 
   routes.get('/workflows/:id', async (c) => {
-    const view = unwrap(await withWorkflow(c, (object, id) => object.get(id)));
+    const view = unwrap(await withWorkflow(c, (object) => object.get()));
     const workflow = renderWorkflow(view, await runningJobs(c.env, view));
     return json(c, { workflow, ...workflow });
   });
@@ -67,7 +68,7 @@ async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<vo
   for (const check of checks) byQueue.set(check.queue, [...(byQueue.get(check.queue) ?? []), check]);
   await inParallel([...byQueue], async ([queue, list]) => {
     const jobs = list.map(({ job }) => job);
-    const checked = await queueObject(env, queue).checkJobs(queue, jobs);
+    const checked = await queueObject(env, queue).checkJobs(jobs);
     if (!checked.ok) throw new ApiError(located(checked.error, list));
   });
 }
@@ -90,7 +91,7 @@ export async function resetWorkflows(env: Env): Promise<void> {
     const { workflows } = await directoryObject(env).workflows({ offset: 0, limit: 200 });
     if (workflows.length === 0) return;
     await inParallel(workflows, async ({ id }) => {
-      await workflowObject(env, id).reset(id);
+      await workflowObject(env, id).reset();
       await directoryObject(env).forgetWorkflow(id);
     });
   }
@@ -110,7 +111,7 @@ function withWorkflow<T>(
 }
 
 async function cancel(c: AppContext): Promise<Response> {
-  return answer(c, unwrap(await withWorkflow(c, (object, id) => object.cancel(id))));
+  return answer(c, unwrap(await withWorkflow(c, (object) => object.cancel())));
 }
 
 function answer(c: AppContext, view: WorkflowView, status = 200, headers: Record<string, string> = {}): Response {
@@ -120,7 +121,7 @@ function answer(c: AppContext, view: WorkflowView, status = 200, headers: Record
 
 /** How far each job is, by what its queue says now. */
 async function progress(c: AppContext): Promise<Response> {
-  const view = unwrap(await withWorkflow(c, (object, id) => object.get(id)));
+  const view = unwrap(await withWorkflow(c, (object) => object.get()));
   const live = await liveJobs(c.env, view);
   const jobs = jobsBelow(view.plan, 0, true);
   const steps = jobs.map((index) => {
@@ -163,13 +164,13 @@ function openJobs(view: WorkflowView): [queue: string, ids: string[]][] {
 
 /** Ids of the jobs that run. */
 async function runningJobs(env: Env, view: WorkflowView): Promise<ReadonlySet<string>> {
-  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).runningOf(queue, ids));
+  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).runningOf(ids));
   return new Set(answers.flat());
 }
 
 /** What the queues say of the jobs that have not ended. */
 async function liveJobs(env: Env, view: WorkflowView): Promise<Map<string, { state: string; progress?: number }>> {
-  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).getMany(queue, ids));
+  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).getMany(ids));
   return new Map(
     answers.flatMap(({ jobs }) =>
       jobs.map(({ record }) => {

@@ -1,10 +1,10 @@
 /** Activating a pending job: it was accepted, and now may run. */
 import { conflict } from '../../job/errors';
 import type { JobView } from '../../job/record';
-import { nowWaits, place } from '../limits/admit';
+import { mustFind, viewOfRow } from '../read/find';
 import type { QueueState } from '../state';
-import { bodyOf, idOf, type JobRow, STATE, stateOf } from '../storage/rows';
-import { mustFind, viewOfRow } from './find';
+import { nowWaits, place } from '../store/limits/admit';
+import { bodyOf, idOf, type JobRow, STATE, stateOf } from '../store/rows';
 
 /** `pending` → `available`, or `scheduled` when its time has not come. @throws {ApiError} 404, 409 */
 export function activate(q: QueueState, id: string, now: number): JobView {

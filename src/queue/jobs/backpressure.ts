@@ -4,13 +4,13 @@
  */
 import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
-import type { QueuePressure } from '../api';
-import { waitsNoMore } from '../limits/admit';
+import type { QueuePressure } from '../../rpc/queue';
+import { rowByKey } from '../read/find';
 import type { QueueState } from '../state';
-import { bytesOf } from '../storage/depth';
-import { isInLine, type JobRow, STATE } from '../storage/rows';
+import { bytesOf } from '../store/depth';
+import { waitsNoMore } from '../store/limits/admit';
+import { isInLine, type JobRow, STATE } from '../store/rows';
 import { discardUnrun } from './end';
-import { rowByKey } from './find';
 
 /** From this part of the bound on producers are warned, unless the queue says otherwise. */
 const DEFAULT_WARNING = 0.8;

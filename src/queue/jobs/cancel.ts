@@ -1,11 +1,11 @@
 /** Cancelling: any job that has not ended, even one that runs. The report of a runner that goes on is refused. */
 import { conflict } from '../../job/errors';
 import type { JobView } from '../../job/record';
-import { waitsNoMore } from '../limits/admit';
+import { mustFind, rowByKey, viewOfRow } from '../read/find';
 import type { QueueState } from '../state';
-import { historyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../storage/rows';
+import { waitsNoMore } from '../store/limits/admit';
+import { historyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../store/rows';
 import { end } from './end';
-import { mustFind, rowByKey, viewOfRow } from './find';
 import { unlockRow } from './lock';
 import { refuseSetAside } from './moving';
 

@@ -3,15 +3,15 @@
  * even a job that kills its runner, or this object, runs out of attempts.
  */
 import type { JobBody, JobView } from '../../job/record';
-import { LimitJudge, noteStarts } from '../limits/judge';
-import { startsLeft } from '../limits/queue-limit';
+import type { ClaimRequest } from '../../rpc/workers';
+import { viewForRunner } from '../read/find';
 import { DEFAULTS, type QueueState } from '../state';
-import { selectReady } from '../storage/lanes';
-import type { Active } from '../storage/leases';
-import { idOf, type JobRow, readableBody } from '../storage/rows';
-import type { ClaimRequest } from '../workers/api';
+import { selectReady } from '../store/lanes';
+import type { Active } from '../store/leases';
+import { startsLeft } from '../store/limits/queue-limit';
+import { idOf, type JobRow, readableBody } from '../store/rows';
 import { expire } from './expire';
-import { viewForRunner } from './find';
+import { LimitJudge, noteStarts } from './limit-judge';
 import { quarantine } from './settle';
 
 /** A claimed row with its parsed body and its lease. */

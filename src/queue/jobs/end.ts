@@ -2,12 +2,12 @@
 
 import type { JobHistory } from '../../job/record';
 import type { End } from '../../job/retention';
+import { noteFailure } from '../features/workflow/outbox';
+import { rowByKey } from '../read/find';
 import { DEFAULTS, type QueueState } from '../state';
-import { oldestEnded } from '../storage/ended-rows';
-import { historyOf, idOf, type JobRow, STATE } from '../storage/rows';
-import { forgetRow } from '../unique/keys';
-import { noteFailure } from '../workflow/outbox';
-import { rowByKey } from './find';
+import { oldestEnded } from '../store/ended-rows';
+import { historyOf, idOf, type JobRow, STATE } from '../store/rows';
+import { forgetRow } from '../store/unique-keys';
 import { keptUntil } from './keep';
 
 type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead;

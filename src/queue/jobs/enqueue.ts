@@ -4,17 +4,18 @@ import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../../job/ids';
 import type { JobRecord, NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
-import type { EnqueuedJob, EnqueueReceipt, QueueConfig } from '../api';
-import { learn, nowWaits, type Place, place } from '../limits/admit';
-import { standingOf } from '../limits/report';
+import type { QueueConfig } from '../../job/settings';
+import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/queue';
+import { standingOf } from '../features/limits/report';
+import { find, viewOf } from '../read/find';
 import type { QueueState } from '../state';
-import { bytesOf } from '../storage/depth';
-import { type JobRow, recordOf, STATE } from '../storage/rows';
-import { remember } from '../unique/keys';
-import { cancelKey, existingJob, type Placement, UniquePlanner } from '../unique/rivals';
+import { bytesOf } from '../store/depth';
+import { learn, nowWaits, type Place, place } from '../store/limits/admit';
+import { type JobRow, recordOf, STATE } from '../store/rows';
+import { remember } from '../store/unique-keys';
 import { type Arrival, checkRoom, isBounded, makeRoom, pressureOf } from './backpressure';
-import { find, viewOf } from './find';
 import { checkType, refuseNewcomers } from './intake';
+import { cancelKey, existingJob, type Placement, UniquePlanner } from './rivals';
 
 const INSERT = `INSERT INTO jobs
   (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, limit_key,

@@ -1,10 +1,10 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
 
-import { waitsNoMore } from '../limits/admit';
+import { rowByKey } from '../read/find';
 import type { QueueState } from '../state';
-import { historyOf, idOf, isInLine, type JobRow, STATE } from '../storage/rows';
+import { waitsNoMore } from '../store/limits/admit';
+import { historyOf, idOf, isInLine, type JobRow, STATE } from '../store/rows';
 import { end } from './end';
-import { rowByKey } from './find';
 
 /** Discards one waiting row that has expired. */
 export function expire(q: QueueState, row: JobRow, now: number): void {

@@ -3,11 +3,11 @@
  * nobody changes it. Readers see it as it was.
  */
 import { ApiError, unavailable } from '../../job/errors';
-import { nowWaits, waitsNoMore } from '../limits/admit';
+import { find, rowByKey } from '../read/find';
 import type { QueueState } from '../state';
-import type { LockedPlace } from '../storage/locks';
-import { isInLine, type JobRow, STATE } from '../storage/rows';
-import { find, rowByKey } from './find';
+import { nowWaits, waitsNoMore } from '../store/limits/admit';
+import type { LockedPlace } from '../store/locks';
+import { isInLine, type JobRow, STATE } from '../store/rows';
 
 /** `details.reason` of {@link lockedError}. */
 export const LOCKED = 'locked';

@@ -6,12 +6,12 @@ import { conflict } from '../../job/errors';
 import type { JobBody, JobView, RetryInput } from '../../job/record';
 import { mergeRetention } from '../../job/retention';
 import { checkRetry } from '../../job/retry/validate';
-import { waitsNoMore } from '../limits/admit';
-import type { PatchRequest } from '../operations/api';
+import type { PatchRequest } from '../../rpc/operations';
+import { mustFind, viewOfRow } from '../read/find';
 import type { QueueState } from '../state';
-import { entersDueIndex } from '../storage/due-index';
-import { bodyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../storage/rows';
-import { mustFind, viewOfRow } from './find';
+import { entersDueIndex } from '../store/due-index';
+import { waitsNoMore } from '../store/limits/admit';
+import { bodyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../store/rows';
 
 /** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
 export function patch(q: QueueState, request: PatchRequest, now: number): JobView {

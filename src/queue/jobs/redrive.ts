@@ -2,20 +2,15 @@
 import { conflict, notFound } from '../../job/errors';
 import type { JobBody, JobHistory, JobView } from '../../job/record';
 import { checkRetry } from '../../job/retry/validate';
-import { nowWaits, place } from '../limits/admit';
-import type { Override } from '../operations/api';
+import type { Override } from '../../rpc/operations';
+import type { RedriveOptions } from '../../rpc/queue';
+import { find, mustFind, viewOfRow } from '../read/find';
 import type { QueueState } from '../state';
-import { bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../storage/rows';
-import { fingerprintIn, remember } from '../unique/keys';
+import { nowWaits, place } from '../store/limits/admit';
+import { bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../store/rows';
+import { fingerprintIn, remember } from '../store/unique-keys';
 import { removeEnded } from './end';
-import { find, mustFind, viewOfRow } from './find';
 import { refuseMoving } from './moving';
-
-export interface RedriveOptions {
-  /** Answer 404 unless the job is a dead letter. */
-  deadLetterOnly: boolean;
-  override?: Override;
-}
 
 /** What a job takes along into its second life. */
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {

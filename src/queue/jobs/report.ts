@@ -9,11 +9,11 @@
 import { type ApiError, conflict } from '../../job/errors';
 import { claimOfDelivery } from '../../job/ids';
 import type { JobView } from '../../job/record';
+import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
+import { mustFindForReport, rowByKey, viewOf, viewOfArchived, viewOfRow } from '../read/find';
 import type { QueueState } from '../state';
-import type { Active } from '../storage/leases';
-import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, type JobRow, STATE, stateOf } from '../storage/rows';
-import type { AckRequest, AttemptName, NackRequest } from '../workers/api';
-import { mustFindForReport, rowByKey, viewOf, viewOfArchived, viewOfRow } from './find';
+import type { Active } from '../store/leases';
+import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, type JobRow, STATE, stateOf } from '../store/rows';
 import { complete, type EndedAttempt, fail, lateAttempt, type Random, requeue, runningAttempt } from './settle';
 
 /** Does a report that names its attempt mean this one? Absent names match. */

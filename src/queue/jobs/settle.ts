@@ -7,12 +7,12 @@
 import { claimOfDelivery, deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
 import { decideFailure, type Failure } from '../../job/retry/decide';
-import { nowWaits, place, waitsNoMore } from '../limits/admit';
+import { noteCompletion } from '../features/workflow/outbox';
 import type { QueueState } from '../state';
-import { type Active, pushedTimeoutMs } from '../storage/leases';
-import { bodyOf, historyOf, idOf, isInLine, type JobRow, STATE } from '../storage/rows';
-import { forgetRow } from '../unique/keys';
-import { noteCompletion } from '../workflow/outbox';
+import { type Active, pushedTimeoutMs } from '../store/leases';
+import { nowWaits, place, waitsNoMore } from '../store/limits/admit';
+import { bodyOf, historyOf, idOf, isInLine, type JobRow, STATE } from '../store/rows';
+import { forgetRow } from '../store/unique-keys';
 import { end } from './end';
 import { keptUntil } from './keep';
 

@@ -1,0 +1,55 @@
+/**
+ * From a job id to its queue. Ids minted here carry the route of their queue, so one lookup (remembered by the isolate,
+ * routes never change hands) finds it. An id chosen by a client says nothing: then the known queues are asked.
+ */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { notFound, type Outcome } from '../job/errors';
+import { isUuidV7, routeOf } from '../job/ids';
+import type { JobView } from '../job/record';
+import type { QueueApi } from '../rpc/queue';
+import { directoryObject, queueObject } from '../rpc/stubs';
+
+const queueByRoute = new Map<number, string>();
+
+/** Forgets every remembered route; needed only after a reset, when routes are given out anew. */
+export function forgetRoutes(): void {
+  queueByRoute.clear();
+}
+
+/** The queue that this id's route belongs to, if there is one. It need not hold the job. */
+export async function queueOfRoute(env: Env, id: string): Promise<string | undefined> {
+  const route = routeOf(id);
+  const remembered = queueByRoute.get(route);
+  if (remembered !== undefined) return remembered;
+  const known = await directoryObject(env).resolve(route);
+  if (known === null) return undefined;
+  queueByRoute.set(route, known.name);
+  return known.name;
+}
+
+/**
+ * Runs `call` on the queue that holds the job.
+ * @returns what `call` answered; 404 when no queue has the job or `id` is no job id
+ */
+export async function withJob<T>(
+  env: Env,
+  id: string,
+  call: (queue: QueueApi, name: string) => Promise<Outcome<T>>,
+): Promise<Outcome<T>> {
+  const missing: Outcome<T> = { ok: false, error: notFound('job', id).data };
+  if (!isUuidV7(id)) return missing;
+  const home = await queueOfRoute(env, id);
+  const outcome = home === undefined ? missing : await call(queueObject(env, home), home);
+  if (outcome.ok || outcome.error.code !== 'not_found') return outcome;
+  const found = await findElsewhere(env, id, home);
+  return found === undefined ? outcome : call(queueObject(env, found.record.queue), found.record.queue);
+}
+
+/** Looks for a job in every known queue but `except`. */
+export async function findElsewhere(env: Env, id: string, except: string | undefined): Promise<JobView | undefined> {
+  const queues = (await directoryObject(env).list()).filter(({ name }) => name !== except);
+  const answers = await inParallel(queues, ({ name }) => queueObject(env, name).get(id));
+  for (const answer of answers) if (answer.ok) return answer.value;
+  return undefined;
+}

@@ -1,0 +1,118 @@
+/**
+ * An enqueue's side of the lock objects: reserves all its fingerprints, has doubts decided, and releases everything. The
+ * lock objects are asked one after the other in the order of their names, so that two batches never wait for each other.
+ */
+import type { Env } from '../config';
+import { type Outcome, unavailable, unwrap } from '../job/errors';
+import type { Doubt, Wanted } from '../rpc/locks';
+import { lockObject, queueObject } from '../rpc/stubs';
+import { REGISTER, shardOf } from './shards';
+
+/** How long an enqueue waits for others of the same fingerprint, ms. */
+const WAIT_MS = 10_000;
+/** How long a reservation lasts when nobody ends it: of one job, of a batch; ms. */
+const TTL_MS = { job: 5_000, batch: 15_000 };
+
+/** Empties all lock objects in use. */
+export async function resetLocks(env: Env): Promise<void> {
+  const register = lockObject(env, REGISTER);
+  await Promise.all((await register.shards()).map((name) => lockObject(env, name).reset()));
+  await register.reset();
+}
+
+export class Reservations {
+  private readonly held: string[] = [];
+  private readonly decided: string[] = [];
+  private vacant: Wanted[] = [];
+
+  /**
+   * @param ticket UUIDv7 under which the enqueue travels
+   * @param coordinator the queue that can give the ticket up
+   */
+  constructor(
+    private readonly env: Env,
+    readonly ticket: string,
+    readonly coordinator: string,
+  ) {}
+
+  /**
+   * Reserves fingerprints, each for the queue its job goes to.
+   * @param settles for one fingerprint: asked, each time another enqueue of it has ended, whether a reservation is still
+   * needed, given the queues that may have a job with it
+   * @returns the queues that may have a job with one of them; undefined when no reservation is needed
+   * @throws {ApiError} 503 when others keep them for too long
+   */
+  async reserve(
+    wanted: readonly Wanted[],
+    settles?: (holders: readonly Wanted[]) => Promise<boolean>,
+  ): Promise<Wanted[] | undefined> {
+    const deadline = Date.now() + WAIT_MS;
+    const shards = new Map<string, Wanted[]>();
+    for (const want of wanted) {
+      const shard = shardOf(want.fingerprint);
+      shards.set(shard, [...(shards.get(shard) ?? []), want]);
+    }
+    const holders: Wanted[] = [];
+    for (const name of [...shards.keys()].sort()) {
+      // Noted before the call: an answer that is lost may have been a yes.
+      this.held.push(name);
+      const ask = async () =>
+        unwrap(
+          await lockObject(this.env, name).reserve({
+            ticket: this.ticket,
+            coordinator: this.coordinator,
+            wanted: shards.get(name) ?? [],
+            ttl_ms: wanted.length === 1 ? TTL_MS.job : TTL_MS.batch,
+            wait_ms: Math.max(1, deadline - Date.now()),
+            peek: settles !== undefined,
+          }),
+        );
+      let reservation = await ask();
+      while (!reservation.granted) {
+        if (await settles?.(reservation.holders)) {
+          this.held.pop();
+          return undefined;
+        }
+        reservation = await ask();
+      }
+      for (const doubt of reservation.doubts) await this.decide(doubt);
+      holders.push(...reservation.holders);
+    }
+    return holders;
+  }
+
+  /** Has the fate of an earlier enqueue decided: its jobs are there afterwards, or will never be. */
+  private async decide({ ticket, coordinator, queue }: Doubt): Promise<void> {
+    const at = (name: string) => queueObject(this.env, name);
+    const decision = unwrap(await at(coordinator).batchDecision(ticket));
+    if (queue !== coordinator) {
+      const told: Outcome<void> = await (decision === 'committed'
+        ? at(queue).commitBatch(ticket)
+        : at(queue).abortBatch(ticket));
+      if (!told.ok) throw unavailable('An earlier enqueue of the same unique job could not be brought to its end.');
+    }
+    this.decided.push(ticket);
+  }
+
+  /** These queues have no job with the fingerprint after all. */
+  foundVacant(vacant: readonly Wanted[]): void {
+    this.vacant = [...vacant];
+  }
+
+  /**
+   * Ends the reservations. What cannot be reached ends by itself.
+   * @param settled whether it is known what became of the enqueue
+   */
+  async release(settled: boolean): Promise<void> {
+    await Promise.allSettled(
+      this.held.map((name) =>
+        lockObject(this.env, name).release({
+          ticket: this.ticket,
+          settled,
+          decided: this.decided,
+          vacant: this.vacant.filter(({ fingerprint }) => shardOf(fingerprint) === name),
+        }),
+      ),
+    );
+  }
+}

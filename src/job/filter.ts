@@ -1,0 +1,54 @@
+/** What can be asked of jobs, wherever they lie. */
+import type { JobState } from './record';
+
+/** Bounds, both inclusive. */
+export interface Range {
+  min?: number;
+  max?: number;
+}
+
+/** A condition on a member of the job's payload or meta data. */
+export interface FieldCondition {
+  /** JSON path below the stored body, e.g. `.args[0]."user_id"`. */
+  path: string;
+  /** JSON texts of the scalars that fit; one of them must be there. */
+  values: string[];
+}
+
+/** Conditions that must all hold; absent members do not matter. Times in epoch ms. */
+export interface JobFilter {
+  ids?: string[];
+  /** At least one must fit; `*` stands for any characters. */
+  types?: string[];
+  states?: JobState[];
+  /** The job must have them all. */
+  tags?: string[];
+  priority?: Range;
+  /** Attempts begun. */
+  attempt?: Range;
+  created?: Range;
+  enqueued?: Range;
+  /** When it becomes (or became) due; only delayed, retried and prioritised jobs have such a time. */
+  scheduled?: Range;
+  ended?: Range;
+  /** When it ended; for a job that has not ended, when it was enqueued. */
+  aged?: Range;
+  /** Type of the last error. */
+  error_type?: string;
+  /** Is it a dead letter? */
+  dead?: boolean;
+  fields?: FieldCondition[];
+}
+
+/** The filter without the jobs that were created after `time` (epoch ms). */
+export function madeUntil(filter: JobFilter, time: number): JobFilter {
+  return { ...filter, created: { ...filter.created, max: Math.min(filter.created?.max ?? time, time) } };
+}
+
+/** How many `?` a filter may need beside those of the statement around it; SQLite takes 100. */
+export const MAX_BINDINGS = 80;
+
+/** Does the filter say more than which states, so that only reading the jobs can tell which ones fit? */
+export function looksInside(filter: JobFilter): boolean {
+  return Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);
+}

@@ -1,0 +1,66 @@
+/**
+ * Settings in layers: what a queue says itself, over what the deployment says for all its queues, over what is built in.
+ * A layer is compared member by member; only the members of `retention` and `dead_letter` count one by one.
+ */
+import type { LimitOverrides } from './limits/overrides';
+import type { Limits } from './limits/policy';
+import type { RetryInput } from './record';
+
+/** Settings of one queue. Absent: the deployment's default. */
+export interface QueueConfig {
+  /** How many pushed jobs may run at once, 1 … 10000. Default 10. */
+  concurrency?: number;
+  /** Lease length in ms. Default 30 minutes. */
+  visibility_timeout_ms?: number;
+  /** Execution limit in ms for jobs without one. */
+  default_timeout_ms?: number;
+  /** The queue layer of the retry policy. */
+  default_retry?: RetryInput;
+  /** Retention in ms of each terminal state. */
+  retention?: { completed?: number; discarded?: number; cancelled?: number };
+  dead_letter?: { max_age?: number; max_count?: number };
+  /** What holds for all its jobs together: attempts at once, starts in a period. */
+  rate_limit?: Pick<Limits, 'concurrency' | 'rate'>;
+  /** Jobs that have not ended, at most. */
+  max_depth?: number;
+  /** Bytes of their bodies, at most. */
+  max_bytes?: number;
+  /** What becomes of a job for which there is no room. Default `reject`. */
+  overflow?: 'reject' | 'drop_oldest';
+  /** From this part of `max_depth` on producers are warned, 0 … 1. Default 0.8. */
+  warning_threshold?: number;
+  /** Types that are taken; an entry may end in `*`. Default: all. */
+  allowed_job_types?: string[];
+}
+
+/** A change of settings; `null` members return to the layer below. */
+export type SettingsChange = { [K in keyof QueueConfig]?: QueueConfig[K] | null };
+
+/** What the deployment says for all queues, and what operators say for the keys that limit jobs in them. */
+export interface QueueDefaults {
+  /** Rises with each change, so that a queue knows which of two is the later one. */
+  version: number;
+  config: QueueConfig;
+  /** What holds in the place of the limits of keys; some of it may have ended. */
+  overrides?: LimitOverrides;
+}
+
+/** One layer after a change: what the change does not name stays. */
+export function changed(config: QueueConfig, change: SettingsChange): QueueConfig {
+  const merged: Record<string, unknown> = { ...config };
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) delete merged[name];
+    else if (isNested(name)) merged[name] = Object.assign({}, merged[name], value);
+    else if (value !== undefined) merged[name] = value;
+  }
+  return merged as QueueConfig;
+}
+
+/** What holds where `own` lies over `lower`. */
+export function over(own: QueueConfig, lower: QueueConfig | undefined): QueueConfig {
+  return lower ? changed(lower, own) : own;
+}
+
+function isNested(name: string): boolean {
+  return name === 'retention' || name === 'dead_letter';
+}

@@ -1,0 +1,269 @@
+/**
+ * Reads a workflow as a producer sends it, and is the only judge of what a valid one is: forms, nesting, dependencies, and
+ * every job in it by the rules of a single job. An error names the path of what is wrong; then nothing has been stored.
+ */
+
+import type { NewStep } from '../../rpc/workflow';
+import { optional, type Reader, readList, readName, readObject } from '../envelope/fields';
+import { MAX_BATCH_SIZE } from '../envelope/names';
+import { atIndex, parseJob } from '../envelope/parse';
+import { invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { isUuidV7 } from '../ids';
+import type { NewJob } from '../record';
+import { CALLBACKS, type NodeKind, type Plan, type PlanNode } from './plan';
+
+/** Jobs of one workflow, callbacks included. */
+export const MAX_JOBS = MAX_BATCH_SIZE;
+
+/** How deep workflows may lie in each other, the outermost included. */
+export const MAX_DEPTH = 10;
+
+/** Entries of all `depends_on` lists together. */
+const MAX_DEPENDENCIES = 10_000;
+
+const readStepName = readName(255);
+const readNames = readList(MAX_JOBS, readStepName);
+
+type Json = Record<string, unknown>;
+
+/** A validated workflow. */
+export interface ParsedWorkflow {
+  /** Chosen by the client. */
+  id?: string;
+  /** Absent for a graph. */
+  type?: 'chain' | 'group' | 'batch';
+  name?: string;
+  plan: Plan;
+  /** The jobs as they are to be parsed again when they start, in the order of their nodes. */
+  steps: NewStep[];
+  /** What only their queues can judge. */
+  checks: StepCheck[];
+}
+
+/** What its queue is to judge of one job: does it take such jobs, and does the retry policy make sense over its own layers? */
+export interface StepCheck {
+  queue: string;
+  job: NewJob;
+  /** Path of the job in the request, and its place at the outermost level; callbacks there have none. */
+  path: string;
+  index?: number;
+}
+
+/**
+ * Validates a workflow.
+ * @param now epoch ms
+ * @throws {ApiError} 400, 413, 422 as for a job, with `details.field` and, inside a step, `details.index` of the outermost one
+ */
+export function parseWorkflow(body: Json, now: number): ParsedWorkflow {
+  const id = optional(body, 'id', readId);
+  const name = optional(body, 'name', readStepName);
+  const kind = kindOf(body.type);
+  if (!kind) throw invalidRequest('type', 'type must be chain, group or batch, or absent for a graph.');
+  const defaults = optional(body, 'options', readObject) ?? {};
+  const reader = new TreeReader(now, defaults);
+  reader.addComposite(body, kind, -1, '0', '', 1);
+  return {
+    ...(id !== undefined && { id }),
+    ...(kind !== 'graph' && { type: kind }),
+    ...(name !== undefined && { name }),
+    plan: { nodes: reader.nodes },
+    steps: reader.steps,
+    checks: reader.checks,
+  };
+}
+
+const readId: Reader<string> = (value, field) => {
+  if (typeof value === 'string' && isUuidV7(value)) return value;
+  throw invalidRequest(field, `${field} must be a UUIDv7 in lower case.`);
+};
+
+type CompositeKind = Exclude<NodeKind, 'job'>;
+
+function kindOf(type: unknown): CompositeKind | undefined {
+  if (type === undefined || type === null || type === 'graph') return 'graph';
+  return type === 'chain' || type === 'group' || type === 'batch' ? type : undefined;
+}
+
+/** A step is a job unless it says what it consists of. Types of jobs may be named "chain" or "group" too. */
+function compositeKind(step: Json): CompositeKind | undefined {
+  if ('args' in step || !['steps', 'jobs', 'callbacks'].some((member) => member in step)) return undefined;
+  return kindOf(step.type);
+}
+
+class TreeReader {
+  readonly nodes: PlanNode[] = [];
+  readonly steps: NewStep[] = [];
+  readonly checks: StepCheck[] = [];
+  private outermost: number | undefined;
+  private jobs = 0;
+  private dependencies = 0;
+
+  constructor(
+    private readonly now: number,
+    private readonly defaults: Json,
+  ) {}
+
+  /** @param path prefix of the fields inside, empty for the outermost */
+  addComposite(input: Json, kind: CompositeKind, parent: number, id: string, path: string, depth: number): number {
+    if (depth > MAX_DEPTH) throw invalidRequest(path, `${path} lies deeper than ${MAX_DEPTH} workflows in each other.`);
+    const member = kind === 'group' || kind === 'batch' ? 'jobs' : 'steps';
+    const field = joined(path, member);
+    const list = input[member];
+    if (!Array.isArray(list)) throw invalidRequest(field, `${field} is required and must be an array.`);
+    if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
+    if (list.length > MAX_JOBS) throw payloadTooLarge(field, list.length, MAX_JOBS, 'jobs');
+    const index = this.nodes.length;
+    const name = optional(input, 'name', readStepName, path && `${path}.`);
+    const node: PlanNode = { id, kind, parent, children: [], ...(name !== undefined && { name }) };
+    this.nodes.push(node);
+    const inputs = list.map((entry: unknown, place) => readObject(entry, `${field}[${place}]`));
+    const names = this.namesOf(inputs, field);
+    node.children = inputs.map((step, place) => {
+      if (depth === 1) this.outermost = place;
+      try {
+        return this.addStep(step, kind, index, names[place] as string, `${field}[${place}]`, depth);
+      } catch (error) {
+        throw depth === 1 ? atIndex(error, place) : error;
+      }
+    });
+    if (depth === 1) this.outermost = undefined;
+    if (kind === 'graph') this.link(inputs, node, names, field);
+    if (kind === 'batch') this.addCallbacks(input, node, index, path);
+    else if ((input.callbacks ?? null) !== null) {
+      throw invalidRequest(joined(path, 'callbacks'), `${joined(path, 'callbacks')} belongs to a batch.`);
+    }
+    return index;
+  }
+
+  private namesOf(inputs: readonly Json[], field: string): string[] {
+    const seen = new Set<string>();
+    return inputs.map((step, place) => {
+      const name = optional(step, 'id', readStepName, `${field}[${place}].`) ?? String(place);
+      if (seen.has(name)) throw invalidRequest(`${field}[${place}].id`, `${field}[${place}].id ${name} is taken.`);
+      seen.add(name);
+      return name;
+    });
+  }
+
+  private addStep(step: Json, within: CompositeKind, parent: number, id: string, path: string, depth: number): number {
+    if (within !== 'graph' && (step.depends_on ?? null) !== null) {
+      throw invalidRequest(`${path}.depends_on`, `${path}.depends_on belongs to a step of a graph.`);
+    }
+    const kind = compositeKind(step);
+    if (kind) return this.addComposite(step, kind, parent, id, path, depth + 1);
+    // Callbacks come on top: a batch of as many jobs as there may be has its callbacks too.
+    if (++this.jobs > MAX_JOBS) throw payloadTooLarge(path, this.jobs, MAX_JOBS, 'jobs');
+    return this.addJob(step, parent, id, path);
+  }
+
+  private addJob(step: Json, parent: number, id: string, path: string): number {
+    const { id: _id, depends_on: _needs, ...input } = step;
+    const job = withDefaults(input, this.defaults, `${path}.options`);
+    const parsed = parseJob(job, { now: this.now, path });
+    if (parsed.unique !== undefined) {
+      throw unsupported(`${path}.unique is not offered in a workflow, whose jobs run once anyway.`, {
+        field: `${path}.unique`,
+      });
+    }
+    const index = this.nodes.length;
+    this.nodes.push({ id, kind: 'job', parent, children: [], type: parsed.job.type, queue: parsed.queue });
+    this.steps.push({ step: index, job: JSON.stringify(job) });
+    const { type, priority, retry } = parsed.job;
+    const place = this.outermost === undefined ? {} : { index: this.outermost };
+    const judged: NewJob = { type, priority, ...(retry && { retry }), body: '' };
+    this.checks.push({ queue: parsed.queue, job: judged, path, ...place });
+    return index;
+  }
+
+  private addCallbacks(input: Json, node: PlanNode, index: number, path: string): void {
+    const field = joined(path, 'callbacks');
+    const given = readObject(input.callbacks ?? {}, field);
+    const unknown = Object.keys(given).find((name) => !CALLBACKS.some((known) => known === name));
+    if (unknown !== undefined) {
+      throw invalidRequest(`${field}.${unknown}`, `${field} knows no "${unknown}"; use ${CALLBACKS.join(', ')}.`);
+    }
+    node.callbacks = {};
+    for (const name of CALLBACKS) {
+      const callback = optional(given, name, readObject, `${field}.`);
+      if (callback === undefined) continue;
+      const added = this.addJob(callback, index, name, `${field}.${name}`);
+      (this.nodes[added] as PlanNode).callback = name;
+      node.callbacks[name] = added;
+    }
+    if (Object.keys(node.callbacks).length === 0) {
+      throw invalidRequest(field, `${field} must have at least one of ${CALLBACKS.join(', ')}.`);
+    }
+  }
+
+  /** Reads what the steps of a graph depend on. @throws {ApiError} 400 for an unknown step, and for a circle */
+  private link(inputs: readonly Json[], node: PlanNode, names: readonly string[], field: string): void {
+    const byName = new Map(names.map((name, place) => [name, place]));
+    const needs = inputs.map((step, place) => {
+      const path = `${field}[${place}].`;
+      const wanted = optional(step, 'depends_on', readNames, path) ?? [];
+      return [...new Set(wanted)].map((name) => {
+        const found = byName.get(name);
+        if (found === undefined) {
+          const wrong = invalidRequest(
+            `${path}depends_on`,
+            `${path}depends_on names no step of this graph: "${name}".`,
+          );
+          throw atIndex(wrong, place);
+        }
+        return found;
+      });
+    });
+    this.dependencies += needs.reduce((sum, { length }) => sum + length, 0);
+    if (this.dependencies > MAX_DEPENDENCIES) {
+      throw payloadTooLarge(`${field}.depends_on`, this.dependencies, MAX_DEPENDENCIES, 'entries');
+    }
+    const circle = findCircle(needs);
+    if (circle) {
+      const path = `${field}[${circle[0]}].depends_on`;
+      const around = [...circle, circle[0] as number].map((place) => names[place]).join(' → ');
+      throw atIndex(invalidRequest(path, `${path} leads in a circle: ${around}.`), circle[0] as number);
+    }
+    for (const [place, child] of node.children.entries()) {
+      (this.nodes[child] as PlanNode).needs = (needs[place] ?? []).map((need) => node.children[need] as number);
+    }
+  }
+}
+
+/** Options of the whole workflow stand behind what a job says itself, in `options` or beside them. */
+function withDefaults(input: Json, defaults: Json, path: string): Json {
+  const missing = Object.entries(defaults).filter(([name]) => (input[name] ?? null) === null);
+  if (missing.length === 0) return input;
+  const own = input.options === undefined || input.options === null ? {} : readObject(input.options, path);
+  const given = Object.entries(own).filter(([, value]) => value !== null);
+  return { ...input, options: { ...Object.fromEntries(missing), ...Object.fromEntries(given) } };
+}
+
+/** Steps that wait for each other, each for the next; undefined when there are none. */
+function findCircle(needs: readonly (readonly number[])[]): number[] | undefined {
+  const left = needs.map(({ length }) => length);
+  const dependents = needs.map((): number[] => []);
+  needs.forEach((list, place) => {
+    for (const need of list) dependents[need]?.push(place);
+  });
+  const free = left.flatMap((count, place) => (count === 0 ? [place] : []));
+  for (let next = free.pop(); next !== undefined; next = free.pop()) {
+    for (const dependent of dependents[next] ?? []) {
+      left[dependent] = (left[dependent] as number) - 1;
+      if (left[dependent] === 0) free.push(dependent);
+    }
+  }
+  const start = left.findIndex((count) => count > 0);
+  if (start < 0) return undefined;
+  // Whoever is left over waits for somebody who is left over: following that must come back.
+  const path: number[] = [];
+  let at = start;
+  while (!path.includes(at)) {
+    path.push(at);
+    at = needs[at]?.find((need) => (left[need] as number) > 0) as number;
+  }
+  return path.slice(path.indexOf(at));
+}
+
+function joined(path: string, member: string): string {
+  return path === '' ? member : `${path}.${member}`;
+}

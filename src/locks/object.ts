@@ -1,0 +1,287 @@
+/**
+ * The lock object: keeps enqueues of one fingerprint apart when the jobs may lie in different queues. There are many,
+ * chosen by the first digits of the fingerprint.
+ *
+ *     reserve ──▶ ask the queues it names ──▶ enqueue under the ticket ──▶ release
+ *
+ * Reservations are in memory, so they can be lost (eviction, a new version, the end of their time) while the enqueue is on
+ * its way. What must not be lost is stored before it is granted: the queue the job will be in, and the ticket it travels
+ * under. Who reserves next is told of every ticket whose fate is not known and has it decided by the queue it was going
+ * to: the job is there, or it will be refused when it arrives. So no more than one job ever comes of it, and nobody waits
+ * longer than one reservation lasts.
+ *
+ * Nothing is released when a job ends: a queue that is named here and has no such job any more says so when it is asked,
+ * by the next enqueue or by a daily round that removes what nobody asks for.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import schema from '../../migrations/0001_unique_locks.sql';
+import { REGISTER } from '../across/shards';
+import type { Env } from '../config';
+import { Tables } from '../durable/tables';
+import { type Outcome, unavailable } from '../job/errors';
+import { decodeId } from '../job/ids';
+import {
+  type Doubt,
+  MAX_RESERVATION_MS,
+  type ReleaseRequest,
+  type Reservation,
+  type ReserveRequest,
+  type UniqueLockApi,
+} from '../rpc/locks';
+import { MAX_TICKET_AGE_MS } from '../rpc/queue';
+import { lockObject, queueObject } from '../rpc/stubs';
+
+/** A ticket so old is refused by its queue, even if the clocks of the two differ by as much again: no doubt is left. */
+const CERTAIN_AFTER_MS = 3 * MAX_TICKET_AGE_MS;
+
+const ROUND_MS = 24 * 3_600_000;
+/** Rows looked at in one step of a round, and steps in one alarm. */
+const ROUND_STEP = 500;
+const ROUND_STEPS = 50;
+
+type Row = { fingerprint: string; queue: string; tickets: string };
+type Ticket = { ticket: string; coordinator: string };
+
+interface Waiting {
+  request: ReserveRequest;
+  resolve: (outcome: Outcome<Reservation>) => void;
+  reject: (reason: unknown) => void;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+export class UniqueLockObject extends DurableObject<Env> implements UniqueLockApi {
+  /** Who has a fingerprint reserved, and until when (epoch ms). */
+  private readonly reserved = new Map<string, { ticket: string; until: number }>();
+  private waiting: Waiting[] = [];
+  /** Tickets whose fate is known, with the time they were noted. */
+  private readonly settled = new Map<string, number>();
+  private expiry: ReturnType<typeof setTimeout> | undefined;
+  private readonly tables = new Tables(this.ctx.storage, 'holders', schema);
+  private preparing: Promise<void> | undefined;
+
+  async reserve(request: ReserveRequest): Promise<Outcome<Reservation>> {
+    await this.prepare();
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.giveUp(waiting), request.wait_ms);
+      const waiting: Waiting = { request, resolve, reject, timer };
+      this.waiting.push(waiting);
+      this.grantAll();
+    });
+  }
+
+  async release({ ticket, settled, decided, vacant }: ReleaseRequest): Promise<void> {
+    const now = Date.now();
+    for (const known of settled ? [...decided, ticket] : decided) this.settled.set(known, now);
+    for (const [known, at] of this.settled) if (now - at > CERTAIN_AFTER_MS) this.settled.delete(known);
+    for (const { fingerprint, queue } of vacant) {
+      // Only while the reservation stands may a row be removed on the word of its holder.
+      if (this.reserved.get(fingerprint)?.ticket === ticket) this.remove(fingerprint, queue);
+    }
+    for (const [fingerprint, holder] of this.reserved) {
+      if (holder.ticket !== ticket) continue;
+      this.reserved.delete(fingerprint);
+      this.letPeek(fingerprint);
+    }
+    this.grantAll();
+  }
+
+  async register(name: string): Promise<void> {
+    this.tables.create();
+    this.ctx.storage.sql.exec('INSERT OR IGNORE INTO shards (name) VALUES (?)', name).toArray();
+  }
+
+  async shards(): Promise<string[]> {
+    if (!this.tables.exist()) return [];
+    return this.ctx.storage.sql
+      .exec<{ name: string }>('SELECT name FROM shards')
+      .toArray()
+      .map(({ name }) => name);
+  }
+
+  async reset(): Promise<void> {
+    for (const waiting of this.waiting) this.giveUp(waiting);
+    this.reserved.clear();
+    this.settled.clear();
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.tables.forget();
+  }
+
+  /** The daily round. Never throws: what could not be asked is asked the next day. */
+  override async alarm(): Promise<void> {
+    try {
+      if (!this.tables.exist() || (await this.removeVacant())) return;
+    } catch (error) {
+      console.error('tocsin: a lock object could not finish its round', error);
+    }
+    await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
+  }
+
+  // ---- reservations ------------------------------------------------------------------------------------------------
+
+  /** Grants in the order of arrival; who waits for the same fingerprint stays behind. */
+  private grantAll(): void {
+    const now = Date.now();
+    const taken = new Set<string>();
+    this.waiting = this.waiting.filter((waiting) => {
+      const { request, resolve, reject, timer } = waiting;
+      const blocked = request.wanted.some(
+        ({ fingerprint }) => taken.has(fingerprint) || this.isReserved(fingerprint, now),
+      );
+      if (blocked) {
+        for (const { fingerprint } of request.wanted) taken.add(fingerprint);
+        return true;
+      }
+      clearTimeout(timer);
+      try {
+        resolve({ ok: true, value: this.grant(request, now) });
+      } catch (error) {
+        // It is not granted to somebody who has heard that it failed, and the others go on.
+        reject(error);
+      }
+      return false;
+    });
+    this.watchForExpiry(now);
+  }
+
+  /**
+   * Lets all who wait for this fingerprint look at what has come of the reservation that just ended. Where many send the
+   * same job at once, all but the first are duplicates and need not stand in line to hear it.
+   */
+  private letPeek(fingerprint: string): void {
+    this.waiting = this.waiting.filter(({ request, resolve, timer }) => {
+      if (!request.peek || !request.wanted.some((want) => want.fingerprint === fingerprint)) return true;
+      clearTimeout(timer);
+      const holders = this.rowsOf(fingerprint).map(({ queue }) => ({ fingerprint, queue }));
+      resolve({ ok: true, value: { granted: false, holders, doubts: [] } });
+      return false;
+    });
+  }
+
+  /** Somebody waits: looks again when the first reservation ends by itself. */
+  private watchForExpiry(now: number): void {
+    if (this.expiry !== undefined) clearTimeout(this.expiry);
+    this.expiry = undefined;
+    if (this.waiting.length === 0) return;
+    const next = Math.min(...Array.from(this.reserved.values(), ({ until }) => until).filter((until) => until > now));
+    if (Number.isFinite(next)) this.expiry = setTimeout(() => this.grantAll(), next - now + 1);
+  }
+
+  private isReserved(fingerprint: string, now: number): boolean {
+    const holder = this.reserved.get(fingerprint);
+    return holder !== undefined && holder.until > now;
+  }
+
+  private giveUp(waiting: Waiting): void {
+    clearTimeout(waiting.timer);
+    this.waiting = this.waiting.filter((other) => other !== waiting);
+    waiting.resolve({ ok: false, error: unavailable('Another enqueue of the same unique job takes long.').data });
+  }
+
+  private grant(request: ReserveRequest, now: number): Reservation {
+    const { ticket, coordinator, wanted } = request;
+    const reservation: Reservation = { granted: true, holders: [], doubts: [] };
+    const ttl = Math.min(request.ttl_ms, MAX_RESERVATION_MS);
+    this.ctx.storage.transactionSync(() => {
+      for (const fingerprint of new Set(wanted.map((want) => want.fingerprint))) {
+        const queues = new Set(wanted.filter((want) => want.fingerprint === fingerprint).map(({ queue }) => queue));
+        const rows = this.rowsOf(fingerprint);
+        for (const row of rows) {
+          const doubts = this.doubtsOf(row, now);
+          reservation.doubts.push(...doubts);
+          reservation.holders.push({ fingerprint, queue: row.queue });
+        }
+        for (const queue of queues) {
+          const row = rows.find((other) => other.queue === queue);
+          const doubts = row ? this.doubtsOf(row, now) : [];
+          const tickets: Ticket[] = doubts.map((doubt) => ({ ticket: doubt.ticket, coordinator: doubt.coordinator }));
+          this.write({ fingerprint, queue, tickets: JSON.stringify([...tickets, { ticket, coordinator }]) });
+        }
+      }
+    });
+    for (const { fingerprint } of wanted) this.reserved.set(fingerprint, { ticket, until: now + ttl });
+    return reservation;
+  }
+
+  /** The tickets of a row that may still be on their way. */
+  private doubtsOf(row: Row, now: number): Doubt[] {
+    const { fingerprint, queue } = row;
+    return (JSON.parse(row.tickets) as Ticket[])
+      .filter(({ ticket }) => !this.settled.has(ticket) && now - decodeId(ticket).time < CERTAIN_AFTER_MS)
+      .map((ticket) => ({ fingerprint, queue, ...ticket }));
+  }
+
+  // ---- the daily round ---------------------------------------------------------------------------------------------
+
+  /** @returns true when no row is left */
+  private async removeVacant(): Promise<boolean> {
+    let after = { fingerprint: '', queue: '' };
+    for (let step = 0; step < ROUND_STEPS; step++) {
+      const rows = this.ctx.storage.sql
+        .exec<Row>(
+          'SELECT * FROM holders WHERE (fingerprint, queue) > (?, ?) ORDER BY fingerprint, queue LIMIT ?',
+          after.fingerprint,
+          after.queue,
+          ROUND_STEP,
+        )
+        .toArray();
+      for (const queue of new Set(rows.map((row) => row.queue))) {
+        await this.removeVacantOf(
+          queue,
+          rows.filter((row) => row.queue === queue),
+        );
+      }
+      const last = rows.at(-1);
+      if (rows.length < ROUND_STEP || !last) break;
+      after = last;
+    }
+    return this.ctx.storage.sql.exec('SELECT 1 FROM holders LIMIT 1').toArray().length === 0;
+  }
+
+  private async removeVacantOf(queue: string, rows: Row[]): Promise<void> {
+    const fingerprints = rows.map(({ fingerprint }) => fingerprint);
+    const known = new Set(await queueObject(this.env, queue).knownFingerprints(fingerprints));
+    const now = Date.now();
+    for (const row of rows) {
+      if (known.has(row.fingerprint) || this.isReserved(row.fingerprint, now)) continue;
+      const present = this.rowsOf(row.fingerprint).find((other) => other.queue === queue);
+      // A ticket that came or is on its way since the question was asked keeps the row.
+      if (present?.tickets === row.tickets && this.doubtsOf(row, now).length === 0) this.remove(row.fingerprint, queue);
+    }
+  }
+
+  // ---- storage -----------------------------------------------------------------------------------------------------
+
+  private rowsOf(fingerprint: string): Row[] {
+    return this.ctx.storage.sql.exec<Row>('SELECT * FROM holders WHERE fingerprint = ?', fingerprint).toArray();
+  }
+
+  private write({ fingerprint, queue, tickets }: Row): void {
+    this.ctx.storage.sql
+      .exec(
+        `INSERT INTO holders (fingerprint, queue, tickets) VALUES (?, ?, ?)
+         ON CONFLICT (fingerprint, queue) DO UPDATE SET tickets = excluded.tickets`,
+        fingerprint,
+        queue,
+        tickets,
+      )
+      .toArray();
+  }
+
+  private remove(fingerprint: string, queue: string): void {
+    this.ctx.storage.sql.exec('DELETE FROM holders WHERE fingerprint = ? AND queue = ?', fingerprint, queue).toArray();
+  }
+
+  /** Before the first row: in the register first, so that a reset finds this object, and the round is planned. */
+  private async prepare(): Promise<void> {
+    if (this.tables.exist()) return;
+    this.preparing ??= (async () => {
+      await lockObject(this.env, REGISTER).register(this.ctx.id.name ?? '');
+      this.tables.create();
+      await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
+    })().finally(() => {
+      this.preparing = undefined;
+    });
+    await this.preparing;
+  }
+}

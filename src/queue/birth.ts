@@ -1,0 +1,103 @@
+/**
+ * How a queue comes into being: in the transaction that first writes to it, with the code that judges any other operation.
+ *
+ *     try it, rolled back ──▶ register in the directory ──▶ tables, name and the operation, one transaction
+ *
+ * The trial keeps refused requests from the directory. Registering comes before the transaction because job ids carry the
+ * route that the directory gives out. An operation that is refused after all (the clock has moved on) is rolled back with the
+ * tables, and the queue is taken off the directory's list again.
+ */
+import type { AlarmClock } from '../durable/alarm-clock';
+import { type Outcome, outcomeOf } from '../job/errors';
+import { routeCandidate } from '../job/ids';
+import type { QueueDefaults } from '../job/settings';
+import type { DirectoryApi } from '../rpc/directory';
+import type { QueueEngine } from './engine';
+import { QueueState } from './state';
+import { migrate, writeMeta } from './store/schema';
+
+/** What is done to a queue in a transaction at `now` (epoch ms). */
+export type Operation<T> = (q: QueueState, now: number) => T;
+
+/** What a birth needs of the object around it. */
+export interface Birth {
+  readonly name: string;
+  readonly storage: DurableObjectStorage;
+  readonly clock: AlarmClock;
+  readonly variables: Record<string, string | undefined>;
+  readonly directory: Pick<DirectoryApi, 'queueDefaults' | 'register' | 'unregister'>;
+  /** Opens the queue whose tables are there. */
+  open(): QueueEngine;
+  /** The queue has not come into being after all. */
+  abandon(): void;
+}
+
+/** Thrown to roll a transaction back whose outcome is known. */
+class RolledBack<T> extends Error {
+  constructor(readonly outcome: Outcome<T>) {
+    super('rolled back');
+  }
+}
+
+/** Runs a transaction and rolls it back. @returns what it gave */
+function rolledBack<T>(storage: DurableObjectStorage, run: () => Outcome<T>): Outcome<T> {
+  try {
+    storage.transactionSync(() => {
+      throw new RolledBack(run());
+    });
+  } catch (error) {
+    if (error instanceof RolledBack) return error.outcome as Outcome<T>;
+    throw error;
+  }
+  throw new Error('unreachable');
+}
+
+function makeTables(
+  { storage, name }: Birth,
+  { route, defaults }: { route: number; defaults?: QueueDefaults | undefined },
+  now: number,
+): void {
+  migrate(storage);
+  writeMeta(storage.sql, 'name', name);
+  writeMeta(storage.sql, 'route', route);
+  writeMeta(storage.sql, 'created_at', now);
+  if (defaults) writeMeta(storage.sql, 'defaults', defaults);
+}
+
+/** What would the operation come to in this queue, which does not exist yet? Nothing stays written. */
+export async function tryUnborn<T>(birth: Birth, operation: Operation<T>): Promise<Outcome<T>> {
+  const defaults = (await birth.directory.queueDefaults()) ?? undefined;
+  const now = Date.now();
+  return rolledBack(birth.storage, () => {
+    makeTables(birth, { route: routeCandidate(birth.name, 0), defaults }, now);
+    const q = QueueState.open(birth.storage.sql, birth.variables);
+    return outcomeOf(() => operation(q, now));
+  });
+}
+
+/**
+ * Runs the first operation of a queue.
+ * @param creates is this result worth a queue? If not, none comes into being
+ */
+export async function giveBirth<T>(
+  birth: Birth,
+  operation: Operation<T>,
+  creates: (value: T) => boolean,
+): Promise<Outcome<T>> {
+  const tried = await tryUnborn(birth, operation);
+  if (!tried.ok || !creates(tried.value)) return tried;
+  const known = await birth.directory.register(birth.name);
+  const armed = birth.clock.armedAt;
+  const outcome = outcomeOf(() =>
+    birth.storage.transactionSync(() => {
+      makeTables(birth, known, Date.now());
+      const engine = birth.open();
+      return engine.writeNow((now) => operation(engine.q, now));
+    }),
+  );
+  if (outcome.ok) return outcome;
+  birth.clock.restore(armed);
+  birth.abandon();
+  await birth.directory.unregister(birth.name, Date.now());
+  return outcome;
+}

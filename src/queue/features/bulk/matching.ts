@@ -1,0 +1,80 @@
+/**
+ * Acting on all jobs that match a filter, or on none: found, judged and acted on in one transaction, so that nobody can come
+ * in between. That bounds how many there may be, and how many may have to be looked at to find them.
+ */
+import { ApiError, unsupported } from '../../../job/errors';
+import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
+import { ACTS_ON, act, judge } from '../../jobs/act';
+import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
+import { refuseLockedItems } from '../../jobs/lock';
+import { rowByKey } from '../../read/find';
+import { type Hit, scan } from '../../read/scan';
+import type { QueueState } from '../../state';
+import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
+
+/** Jobs looked at in one transaction. */
+const MAX_LOOKED = 50_000;
+
+/**
+ * What would become of each job that matches, oldest first. Unless the filter names states, only jobs match that are in a
+ * state the action is for; one in a state it names and the action is not for is in the way of all.
+ * @throws {ApiError} 422 when too many match, or too many have to be looked at
+ */
+export function judgeMatching(q: QueueState, { action, filter }: MatchingRequest, now: number): BulkItem[] {
+  const hits: Hit[] = [];
+  const states = filter.states ?? [...ACTS_ON[action]];
+  // Backwards, because completed jobs are found only that way.
+  const { next } = scan(q, { filter: { ...filter, states }, limit: MAX_ITEMS, budget: MAX_LOOKED }, now, (hit) =>
+    hits.push(hit),
+  );
+  if (next !== undefined) throw hits.length === MAX_ITEMS ? tooMany() : tooMuch(q.name);
+  return hits.reverse().flatMap((hit): BulkItem[] => {
+    const job_id = idOfHit(q, hit);
+    if (job_id === undefined) return [];
+    if (ACTS_ON[action].includes(hit.state)) return [judge(q, action, job_id, now)];
+    return [{ job_id, status: 'skipped', reason: hit.state }];
+  });
+}
+
+/**
+ * Acts on all jobs that match, or on none.
+ * @throws {ApiError} as {@link judgeMatching}; 503 when one of them is locked; 409 for a key of another request
+ */
+export function bulkMatching(q: QueueState, request: MatchingRequest, now: number): BulkAnswer {
+  const { action, once } = request;
+  const earlier = once && recallAnswer<BulkAnswer>(q, once, now);
+  if (earlier) return earlier;
+  const items = judgeMatching(q, request, now);
+  refuseLockedItems(items);
+  if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
+  for (const { job_id } of items) act(q, action, job_id, now);
+  const answer: BulkAnswer = { items, applied: true };
+  if (once) rememberAnswer(q, once, answer, now);
+  return answer;
+}
+
+function idOfHit(q: QueueState, { key, archived }: Hit): string | undefined {
+  if (archived === undefined) {
+    const row = rowByKey(q, key);
+    return row && idOf(q.route, row);
+  }
+  return idOfArchived(q.route, JSON.parse(archived) as ArchivedJob);
+}
+
+const NARROWER =
+  'Narrow the filter, send job_ids in portions, or leave atomicity out: then every match is acted on, in steps.';
+
+/** 422: what is all or none is done in one go. */
+export function tooMany(): ApiError {
+  const message = `More than ${MAX_ITEMS} jobs match; all or none is offered for at most that many.`;
+  return hinted(unsupported(message, { field: 'filter', max_matches: MAX_ITEMS }));
+}
+
+function tooMuch(queue: string): ApiError {
+  const message = `Finding what matches means looking at more than ${MAX_LOOKED} jobs of queue ${queue}; all or none is not offered for that.`;
+  return hinted(unsupported(message, { field: 'filter', queue }));
+}
+
+function hinted({ data }: ApiError): ApiError {
+  return new ApiError({ ...data, hint: NARROWER });
+}

@@ -1,0 +1,204 @@
+/**
+ * Operations on all jobs that match a filter, however many. Each goes in steps of one transaction; the row of `tasks` says
+ * how far it came, in the same transaction, so that it is continued where it stopped, whatever died, and no job is counted
+ * twice. Jobs that arrive after the start are not part of it.
+ */
+
+import { looksInside, madeUntil } from '../../../job/filter';
+import {
+  type BulkItem,
+  MAX_ERRORS,
+  MAX_ITEMS,
+  type OperationRequest,
+  type OperationView,
+} from '../../../rpc/operations';
+import { ACTS_ON, actOnKey } from '../../jobs/act';
+import { type Hit, scan } from '../../read/scan';
+import type { QueueState } from '../../state';
+import { deleteArchived, pruneArchive } from '../../store/archive';
+import { type ArchivedJob, idOfArchived } from '../../store/rows';
+
+/** Jobs changed and jobs looked at in one step. */
+const STEP = 500;
+const STEP_BUDGET = 4_000;
+
+/** Archive chunks deleted whole in one step. */
+const CHUNK_STEP = 50;
+
+/** An operation that is done is remembered so long, ms. */
+export const REMEMBER_MS = 24 * 3_600_000;
+
+/** An operation that fails so often in the same step is given up. */
+const MAX_FAILURES = 5;
+
+/** What is stored of an operation. */
+export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest, 'items'> {
+  /** Where the next step goes on; absent: at the beginning. */
+  position?: number;
+  /** Jobs numbered from here on came later. */
+  end: number;
+  /** Whole chunks of the archive are being deleted. */
+  chunks?: true;
+  /** Failures in a row. */
+  failures?: number;
+}
+
+/** Notes a new operation; one that is known is left alone. Two rows written over its life beside its steps. */
+export function createTask(q: QueueState, request: OperationRequest, now: number): void {
+  if (readTask(q, request.id)) return;
+  const { action, createdUntil } = request;
+  const filter = createdUntil === undefined ? request.filter : madeUntil(request.filter, createdUntil);
+  const allowed = ACTS_ON[action];
+  const states = (filter.states ?? allowed).filter((state) => allowed.includes(state));
+  const { ended, aged, ...others } = filter;
+  const plain = !looksInside(others);
+  // Chunks know when their newest job ended: where nothing else matters they need not be read.
+  const chunks = plain && (action === 'delete' || action === 'purge') && states.includes('completed');
+  const task: Task = {
+    id: request.id,
+    action,
+    filter: { ...filter, states },
+    matched: 0,
+    succeeded: 0,
+    skipped: 0,
+    failed: 0,
+    errors: [],
+    ...(request.items && { items: [] }),
+    started_at: now,
+    end: q.nextSequence,
+    ...(chunks && ended?.min === undefined && aged?.min === undefined && { chunks: true as const }),
+  };
+  write(q, task, states.length === 0 ? now : null);
+}
+
+function write(q: QueueState, task: Task, doneAt: number | null): void {
+  q.sql
+    .exec('INSERT OR REPLACE INTO tasks (id, data, done_at) VALUES (?, ?, ?)', task.id, JSON.stringify(task), doneAt)
+    .toArray();
+}
+
+type TaskRow = { data: string; done_at: number | null };
+
+function readTask(q: QueueState, id: string): { task: Task; done: boolean } | undefined {
+  const row = q.sql.exec<TaskRow>('SELECT data, done_at FROM tasks WHERE id = ?', id).toArray()[0];
+  return row && { task: JSON.parse(row.data) as Task, done: row.done_at !== null };
+}
+
+/** An operation as the outside sees it. @param withItems tells what became of the first jobs too, if that was noted */
+export function viewTask(q: QueueState, id: string, withItems = false): OperationView | undefined {
+  const found = readTask(q, id);
+  if (!found) return undefined;
+  const { action, matched, succeeded, skipped, failed, errors, items, started_at } = found.task;
+  const counts = { matched, succeeded, skipped, failed, errors };
+  return { id, action, done: found.done, ...counts, ...(withItems && items && { items }), started_at };
+}
+
+/** Ids of the operations that have something left to do. */
+export function openTasks(q: QueueState): string[] {
+  return q.sql
+    .exec<{ id: string }>('SELECT id FROM tasks WHERE done_at IS NULL')
+    .toArray()
+    .map(({ id }) => id);
+}
+
+/** Does the next step of an operation. @returns whether it is done */
+export function stepTask(q: QueueState, id: string, now: number): boolean {
+  const found = readTask(q, id);
+  if (!found || found.done) return true;
+  const { task } = found;
+  delete task.failures;
+  const done = task.chunks ? deleteChunks(q, task) : actOnNext(q, task, now);
+  write(q, task, done ? now : null);
+  if (done) q.wake(now + REMEMBER_MS);
+  return done;
+}
+
+/** Deletes chunks in which every job is old enough; the others are left to the steps that look at each job. */
+function deleteChunks(q: QueueState, task: Task): boolean {
+  const { ended, aged } = task.filter;
+  const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
+  const { chunks, jobs } = pruneArchive(q.sql, until, CHUNK_STEP, (job) => list(task, doneTo(q, job)));
+  task.matched += jobs;
+  task.succeeded += jobs;
+  if (chunks < CHUNK_STEP) delete task.chunks;
+  return false;
+}
+
+function actOnNext(q: QueueState, task: Task, now: number): boolean {
+  const { action } = task;
+  // Who runs again runs in the old order; what is deleted may be in the archive, which is read backwards.
+  const ascending = action === 'cancel' || action === 'retry';
+  const hits: Hit[] = [];
+  const from = task.position ?? (ascending ? undefined : task.end);
+  const { next } = scan(
+    q,
+    { filter: task.filter, ascending, limit: STEP, budget: STEP_BUDGET, ...(from !== undefined && { from }) },
+    now,
+    (hit) => hits.push(hit),
+  );
+  const wanted = hits.filter(({ sequence }) => sequence < task.end);
+  task.matched += wanted.length;
+  const archived = wanted.filter((hit) => hit.archived !== undefined).map(({ key }) => key);
+  if (archived.length > 0) deleteArchived(q.sql, archived);
+  for (const { key, archived: json } of wanted) {
+    if (json === undefined) count(task, actOnKey(q, action, key, now));
+    else count(task, isListed(task) ? doneTo(q, JSON.parse(json) as ArchivedJob) : undefined);
+  }
+  if (next === undefined || (ascending && next >= task.end)) return true;
+  task.position = next;
+  return false;
+}
+
+/** Counts a job and lists it. @param item undefined when nobody can or need say which one it was */
+function count(task: Task, item: BulkItem | undefined): void {
+  if (item?.status !== 'failed') {
+    task.succeeded++;
+    if (item) list(task, item);
+    return;
+  }
+  task.failed++;
+  const { job_id, reason = '' } = item;
+  const told = task.errors.length < MAX_ERRORS;
+  if (told) task.errors.push({ job_id, error: reason });
+  list(task, item, told);
+}
+
+/** Are there items to be listed still? */
+function isListed({ items }: Task): boolean {
+  return items !== undefined && items.length < MAX_ITEMS;
+}
+
+/** @param always beyond the first ones too */
+function list(task: Task, item: BulkItem, always = false): void {
+  if (always || isListed(task)) task.items?.push(item);
+}
+
+/** The item of a completed job that was deleted. */
+function doneTo(q: QueueState, job: ArchivedJob): BulkItem {
+  return { job_id: idOfArchived(q.route, job), status: 'done' };
+}
+
+/** A step has failed with a defect. After a few times in a row the operation is given up. @returns whether it is */
+export function noteFailure(q: QueueState, id: string, now: number): boolean {
+  const found = readTask(q, id);
+  if (!found || found.done) return true;
+  const { task } = found;
+  task.failures = (task.failures ?? 0) + 1;
+  const givenUp = task.failures >= MAX_FAILURES;
+  if (givenUp) {
+    count(task, { job_id: '', status: 'failed', reason: 'backend_error' });
+  }
+  write(q, task, givenUp ? now : null);
+  return givenUp;
+}
+
+/** Forgets operations that were done long ago. */
+export function forgetTasks(q: QueueState, now: number): void {
+  if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
+  q.sql.exec('DELETE FROM tasks WHERE done_at <= ?', now - REMEMBER_MS).toArray();
+}
+
+/** When the first operation that is remembered was done. There are few, so they are simply looked through. */
+export function oldestTask(q: QueueState): number | undefined {
+  return q.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
+}

@@ -1,0 +1,215 @@
+/**
+ * Firing cron entries: in the object that owns the jobs, so that a fire and its job are one transaction. The entry's next time
+ * moves on in the transaction that enqueues the job, hence no time fires twice and none is lost, whatever dies, however late or
+ * often the alarm comes.
+ *
+ * Entries that are due fire before the operations of every transaction (time is a comparison); fires that wait for a job's end
+ * are looked into after them, because that is when jobs end. A fire whose unique policy looks across queues cannot be decided
+ * here: it is put on record with the id that its job will have, and settled as soon as the other queues have been asked.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import { jobOf, scheduleOf } from '../../../job/cron/definition';
+import { dueFires } from '../../../job/cron/missed';
+import { nextFire } from '../../../job/cron/schedule';
+import { ApiError, notFound, type Outcome } from '../../../job/errors';
+import { type NewJob, TERMINAL_STATES } from '../../../job/record';
+import type { CronAcross, CronRun, CronView } from '../../../rpc/cron';
+import type { EnqueuedJob } from '../../../rpc/queue';
+import { cancel } from '../../jobs/cancel';
+import { enqueue } from '../../jobs/enqueue';
+import { find } from '../../read/find';
+import type { QueueState } from '../../state';
+import { stateOf } from '../../store/rows';
+import { noteJob, noteRefusal, noteSkip } from './notes';
+
+/** Entries fired in one transaction; the others follow in the next one, a moment later. */
+const ENTRIES_PER_TURN = 100;
+
+/** Fires of one entry that may wait for the job before. */
+const MAX_WAITING = 100;
+
+/** The entries to fire now. */
+export function dueCrons(q: QueueState, now: number): string[] {
+  return q.crons.due(now, ENTRIES_PER_TURN);
+}
+
+/** Fires an entry whose time has come. One row written, besides the job's. @throws {ApiError} 503: try again later */
+export function fireCron(q: QueueState, name: string, now: number): void {
+  const entry = q.crons.read(name);
+  const due = entry?.run.next_at;
+  if (!entry || due === undefined || due > now) return;
+  const { definition, run } = entry;
+  const plan = dueFires(scheduleOf(definition, run.anchor), due, now, definition.missed_policy, definition.max_catchup);
+  if (plan.dropped) {
+    const { from, until } = plan.dropped;
+    noteSkip(q, entry, { tick: from, ...(until > from && { until }), at: now, reason: 'missed' });
+  }
+  for (const tick of plan.fires) if (!isUsedUp(entry)) judge(q, entry, tick, now);
+  setNext(q, entry, plan.next);
+  q.crons.writeRun(name, run);
+}
+
+/** Fires what waited for the entry's last job, if that has ended. One row written when it has. */
+export function fireWaiting(q: QueueState, name: string, now: number): void {
+  const entry = q.crons.read(name);
+  q.crons.resume(name);
+  if (!entry) return;
+  const { run } = entry;
+  const before = run.waiting.length;
+  while (run.waiting.length > 0 && runningJob(q, run, now) === undefined) {
+    fire(q, entry, run.waiting.shift() as number, now);
+  }
+  if (run.waiting.length === before) return;
+  goOn(q, entry, now);
+  q.crons.writeRun(name, run);
+}
+
+/** The next fire of an entry, unless its fires are used up. The caller writes the run. */
+export function setNext(q: QueueState, entry: CronView, next: number | undefined): void {
+  const { run } = entry;
+  if (next === undefined || !entry.definition.enabled || isUsedUp(entry)) {
+    delete run.next_at;
+    return;
+  }
+  run.next_at = next;
+  q.wake(next);
+}
+
+/** A fire that a limit had counted has turned out to enqueue nothing: where it was the last one, another may come. */
+function goOn(q: QueueState, entry: CronView, now: number): void {
+  const { definition, run } = entry;
+  if (run.next_at === undefined) setNext(q, entry, nextFire(scheduleOf(definition, run.anchor), now));
+}
+
+/** Has the entry fired as often as it may, counting what waits? */
+function isUsedUp({ definition, run }: CronView): boolean {
+  return definition.limit !== undefined && run.fires + run.waiting.length + run.across.length >= definition.limit;
+}
+
+/** Applies the overlap policy to one fire. */
+function judge(q: QueueState, entry: CronView, tick: number, now: number): void {
+  const { run } = entry;
+  const policy = entry.definition.overlap_policy;
+  const running = policy === 'allow' ? undefined : runningJob(q, run, now);
+  const inTheWay = running === undefined ? {} : { job_id: running };
+  if (policy === 'allow' || (running === undefined && run.waiting.length === 0)) {
+    fire(q, entry, tick, now);
+  } else if (policy === 'skip') {
+    noteSkip(q, entry, { tick, at: now, reason: 'overlap_skip', ...inTheWay });
+  } else if (policy === 'enqueue') {
+    if (run.waiting.length < MAX_WAITING) run.waiting.push(tick);
+    else noteSkip(q, entry, { tick, at: now, reason: 'waiting_full', ...inTheWay });
+  } else {
+    // A job that other queues are being asked about is cancelled when it exists: as a rule later, by `settleAcross`; now if
+    // this object died between asking and hearing.
+    if (run.across.length > 0) for (const { id } of run.across.splice(0)) cancelIfRunning(q, id, now);
+    else if (running !== undefined) cancel(q, running, now);
+    fire(q, entry, tick, now);
+  }
+}
+
+/** The entry's last job, while it has not ended. */
+function runningJob(q: QueueState, run: CronRun, now: number): string | undefined {
+  const pending = run.across.at(-1);
+  if (pending) return pending.id;
+  if (run.last_job === undefined) return undefined;
+  return isRunning(q, run.last_job, now) ? run.last_job : undefined;
+}
+
+/** Is there such a job, and has it not ended? */
+function isRunning(q: QueueState, id: string, now: number): boolean {
+  const row = find(q, id)?.row;
+  return row !== undefined && !TERMINAL_STATES.includes(stateOf(row, q.leases.active.has(row.key), now));
+}
+
+function cancelIfRunning(q: QueueState, id: string, now: number): void {
+  if (isRunning(q, id, now)) cancel(q, id, now);
+}
+
+function fire(q: QueueState, entry: CronView, tick: number, now: number): void {
+  const { definition, run } = entry;
+  const job = jobOf(definition, { now, tick });
+  if (job.unique?.scope === 'global') {
+    run.across.push({ id: uuidv7({ msecs: now }), tick, at: now });
+    return;
+  }
+  let enqueued: EnqueuedJob;
+  try {
+    enqueued = enqueue(q, [job], now).jobs[0] as EnqueuedJob;
+  } catch (error) {
+    // Nothing was written. What is not decided yet is tried again, with the whole entry.
+    if (!(error instanceof ApiError) || error.data.status === 503) throw error;
+    noteRefusal(q, entry, tick, error.data, now);
+    return;
+  }
+  noteJob(q, entry, enqueued, tick, now);
+}
+
+/** Enqueues a job of the entry now, on behalf of an operator. @throws {ApiError} 404, 409 */
+export function triggerHere(q: QueueState, name: string, job: NewJob, now: number): EnqueuedJob {
+  mustReadCron(q, name);
+  const enqueued = enqueue(q, [job], now).jobs[0] as EnqueuedJob;
+  noteTriggered(q, name, enqueued, now);
+  return enqueued;
+}
+
+/** A job was enqueued on behalf of an operator. */
+export function noteTriggered(q: QueueState, name: string, enqueued: EnqueuedJob, now: number): void {
+  const entry = q.crons.read(name);
+  if (!entry || enqueued.deduplicated) return;
+  noteJob(q, entry, enqueued, undefined, now);
+  q.crons.writeRun(name, entry.run);
+}
+
+/** The entry with this name. @throws {ApiError} 404 */
+export function mustReadCron(q: QueueState, name: string): CronView {
+  const entry = q.crons.read(name);
+  if (!entry) throw noSuchCron(name);
+  return entry;
+}
+
+/** 404 for a name that no entry has. */
+export function noSuchCron(name: string): ApiError {
+  return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
+}
+
+/** A fire that other queues must be asked about, with its job. */
+export interface AcrossJob {
+  name: string;
+  pending: CronAcross;
+  job: NewJob;
+}
+
+/** The fires that other queues must be asked about. */
+export function acrossJobs(q: QueueState): AcrossJob[] {
+  return q.crons.across().flatMap((name) => {
+    const entry = q.crons.read(name);
+    return (entry?.run.across ?? []).map((pending) => ({
+      name,
+      pending,
+      job: jobOf((entry as CronView).definition, { now: pending.at, tick: pending.tick, id: pending.id }),
+    }));
+  });
+}
+
+/** Other queues have been asked about a fire. */
+export function settleAcross(
+  q: QueueState,
+  name: string,
+  pending: CronAcross,
+  outcome: Outcome<EnqueuedJob>,
+  now: number,
+): void {
+  const entry = q.crons.read(name);
+  if (!entry) return;
+  if (!entry.run.across.some(({ id }) => id === pending.id)) {
+    // A later fire was to cancel this one, which has become a job, now or when it was asked about before.
+    cancelIfRunning(q, pending.id, now);
+    return;
+  }
+  entry.run.across = entry.run.across.filter(({ id }) => id !== pending.id);
+  if (outcome.ok) noteJob(q, entry, outcome.value, pending.tick, now, pending.id);
+  else noteRefusal(q, entry, pending.tick, outcome.error, now, pending.id);
+  goOn(q, entry, now);
+  q.crons.writeRun(name, entry.run);
+}

@@ -1,0 +1,202 @@
+/**
+ * Creating, changing, moving and deleting cron entries. The directory numbers all changes to a name, and a change that comes
+ * after a later one has no effect: neither brings it back what was deleted, nor leaves it two entries of one name.
+ *
+ * An entry whose jobs are to go to another queue leaves in one transaction: from then on it does not fire here, and what the
+ * other queue is to take over is kept and offered to it until it has.
+ */
+import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../job/cron/definition';
+import { nextFire } from '../../../job/cron/schedule';
+import { conflict, unavailable } from '../../../job/errors';
+import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '../../../rpc/cron';
+import { checkPolicies } from '../../jobs/enqueue';
+import { checkType } from '../../jobs/intake';
+import { find, viewOf } from '../../read/find';
+import type { QueueState } from '../../state';
+import { mustReadCron, setNext } from './fire';
+
+/** Entries of one queue at most. */
+const MAX_ENTRIES = 10_000;
+
+/** A change whose number is older than this has been under way for too long, ms. */
+export const MAX_CHANGE_AGE_MS = 60_000;
+
+/** What another queue has not taken over yet is offered again after this long, ms. */
+export const OFFER_AGAIN_MS = 10_000;
+
+/** Characters of definitions and histories in one answer at most, unless a single entry has more. */
+const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
+
+/** Would this queue take the jobs of the entry? @throws {ApiError} 400: their type; 422: their retry policy, over its own layers */
+export function checkCron(q: QueueState, definition: CronDefinition, now: number): void {
+  const job = jobOf(definition, { now });
+  checkType(q, job.type);
+  checkPolicies([job], ({ type }) => q.retryLayers(type, {}));
+}
+
+/**
+ * Creates or replaces an entry. One that says the same as before is left as it is, with no row written.
+ * @throws {ApiError} 409 when the entry was changed, moved or deleted meanwhile; 422
+ */
+export function putCron(q: QueueState, request: PutCron, now: number): CronView & { created: boolean } {
+  const { definition, version, basedOn } = request;
+  if (!request.run) {
+    if (now - version > MAX_CHANGE_AGE_MS) throw unavailable('The change took too long and was given up.');
+    checkCron(q, definition, now);
+  }
+  const before = q.crons.read(definition.name);
+  if (basedOn !== undefined && before?.version !== basedOn) throw changedMeanwhile(definition.name);
+  const known = q.crons.versionOf(definition.name);
+  // What is taken over may be offered again after it was changed here.
+  if (known !== undefined && (known > version || (known === version && request.run !== undefined))) {
+    // As if this change had been made just before the one that overtook it.
+    if (before) return { ...before, created: false };
+    throw changedMeanwhile(definition.name);
+  }
+  if (before && same(before.definition, definition)) return { ...before, created: false };
+  if (!before && q.crons.size >= MAX_ENTRIES) {
+    throw conflict(`Queue ${q.name} has ${MAX_ENTRIES} cron entries, which is as many as it may have.`, {
+      resource_type: 'cron',
+      max_entries: MAX_ENTRIES,
+    });
+  }
+  const run = request.run ?? (before ? renewed(before, definition, now) : newRun(definition, now));
+  const entry: CronView = { definition, run, version };
+  setNext(q, entry, run.next_at);
+  q.crons.write(entry, now);
+  return { ...entry, created: before === undefined && request.run === undefined };
+}
+
+function same(a: CronDefinition, b: CronDefinition): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+function newRun(definition: CronDefinition, now: number): CronRun {
+  const first = definition.enabled ? nextFire(scheduleOf(definition, now), now) : undefined;
+  return {
+    created_at: now,
+    updated_at: now,
+    anchor: now,
+    ...(first !== undefined && { next_at: first }),
+    runs: 0,
+    fires: 0,
+    skips: 0,
+    waiting: [],
+    across: [],
+    history: [],
+    skipped: [],
+  };
+}
+
+/** The run of an entry that is changed: it goes on, and where the schedule stays the same, no fire is lost or doubled. */
+function renewed({ definition: before, run }: CronView, definition: CronDefinition, now: number): CronRun {
+  const unchanged = sameSchedule(before, definition);
+  const renewedRun: CronRun = { ...run, updated_at: now, anchor: unchanged ? run.anchor : now };
+  if (!definition.enabled || definition.overlap_policy !== 'enqueue') renewedRun.waiting = [];
+  if (unchanged && before.enabled && definition.enabled && run.next_at !== undefined) return renewedRun;
+  delete renewedRun.next_at;
+  const next = definition.enabled ? nextFire(scheduleOf(definition, renewedRun.anchor), now) : undefined;
+  return next === undefined ? renewedRun : { ...renewedRun, next_at: next };
+}
+
+/** Pauses or resumes. What would have fired in the meantime is not made up for. Idempotent. @throws {ApiError} 404 */
+export function enableCron(q: QueueState, name: string, enabled: boolean, now: number): CronView {
+  const before = mustReadCron(q, name);
+  if (before.definition.enabled === enabled) return before;
+  const definition = { ...before.definition, enabled };
+  const entry: CronView = { ...before, definition, run: renewed(before, definition, now) };
+  setNext(q, entry, entry.run.next_at);
+  q.crons.write(entry, now);
+  return entry;
+}
+
+/** Deletes an entry; its jobs stay. Null when there is none. @throws {ApiError} 409 when it was changed meanwhile */
+export function removeCron(q: QueueState, name: string, version: number, now: number): CronView | null {
+  const entry = q.crons.read(name) ?? q.crons.readLeaving(name);
+  const known = q.crons.versionOf(name);
+  if (known !== undefined && known > version) {
+    if (entry) throw changedMeanwhile(name);
+    return null;
+  }
+  q.crons.remove(name, version, now);
+  return entry ?? null;
+}
+
+/** Lets an entry go to another queue, under a new definition. Idempotent. Null when there is nothing to take over. */
+export function handOffCron(q: QueueState, definition: CronDefinition, version: number, now: number): CronView | null {
+  const { name } = definition;
+  const known = q.crons.versionOf(name);
+  if (known !== undefined && known > version) throw changedMeanwhile(name);
+  const before = q.crons.read(name);
+  const leaving = before ? undefined : q.crons.readLeaving(name);
+  const run = before ? renewed(before, definition, now) : leaving && renewed(leaving, definition, now);
+  if (!run) {
+    q.crons.remove(name, version, now);
+    return null;
+  }
+  const entry: CronView = { definition, run, version };
+  q.crons.leave(entry, now);
+  q.wake(now + OFFER_AGAIN_MS);
+  return entry;
+}
+
+/** The other queue has taken over. Idempotent. */
+export function confirmCron(q: QueueState, name: string, version: number, now: number): void {
+  if (q.crons.readLeaving(name)?.version === version) q.crons.remove(name, version, now);
+}
+
+/** The entries with these names, as many as fit into one message. */
+export function cronsNamed(q: QueueState, names: readonly string[]): { crons: CronView[]; omitted: string[] } {
+  const crons: CronView[] = [];
+  const omitted: string[] = [];
+  let chars = 0;
+  for (const name of names) {
+    if (crons.length > 0 && chars > MAX_ANSWER_CHARS) {
+      if (q.crons.has(name)) omitted.push(name);
+      continue;
+    }
+    const entry = q.crons.read(name);
+    if (!entry) continue;
+    chars += JSON.stringify(entry).length;
+    crons.push(entry);
+  }
+  return { crons, omitted };
+}
+
+/** The latest executions of an entry, newest first, with what became of their jobs. @throws {ApiError} 404 */
+export function cronHistory(
+  q: QueueState,
+  name: string,
+  limit: number,
+  now: number,
+): { executions: CronExecutionView[]; skipped: CronSkip[] } {
+  const { run } = mustReadCron(q, name);
+  const executions = run.history.slice(-limit).reverse();
+  return {
+    executions: executions.map((execution) => {
+      const found = find(q, execution.job_id);
+      if (!found) return { ...execution, state: 'pruned' };
+      const { state, history } = viewOf(q, found, now).record;
+      const ended = history.completed_at ?? history.cancelled_at ?? history.discarded_at;
+      return {
+        ...execution,
+        state,
+        ...(history.started_at !== undefined && { started_at: history.started_at }),
+        ...(ended !== undefined && { ended_at: ended }),
+      };
+    }),
+    skipped: run.skipped.slice(-limit).reverse(),
+  };
+}
+
+function changedMeanwhile(name: string) {
+  return conflict(`Cron ${name} was changed, moved or deleted meanwhile.`, {
+    resource_type: 'cron',
+    resource_id: name,
+  });
+}
+
+/** The entry with this name, also while it is on its way to another queue. @throws {ApiError} 404 */
+export function readCron(q: QueueState, name: string): CronView {
+  return q.crons.readLeaving(name) ?? mustReadCron(q, name);
+}

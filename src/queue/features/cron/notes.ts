@@ -1,0 +1,94 @@
+/** Keeping the books of an entry's fires: what they enqueued, what they did not and why. Each is an event of the live feed too. */
+import type { ErrorData } from '../../../job/errors';
+import { formatInstant } from '../../../job/time';
+import type { CronSkip, CronView } from '../../../rpc/cron';
+import type { EnqueuedJob } from '../../../rpc/queue';
+import type { QueueState } from '../../state';
+
+/** What an entry remembers. */
+const KEPT_EXECUTIONS = 50;
+const KEPT_SKIPS = 20;
+
+/** A job has been enqueued, or found to exist. @param own the id that it was to get */
+export function noteJob(
+  q: QueueState,
+  entry: CronView,
+  enqueued: EnqueuedJob,
+  tick: number | undefined,
+  now: number,
+  own?: string,
+): void {
+  const { id, type } = enqueued.record;
+  if (enqueued.deduplicated && id !== own) {
+    if (tick !== undefined) noteSkip(q, entry, { tick, at: now, reason: 'unique', job_id: id });
+    return;
+  }
+  noteRun(q, entry, { id, type }, tick, now);
+}
+
+function noteRun(
+  q: QueueState,
+  { definition, run }: CronView,
+  job: { id: string; type: string },
+  tick: number | undefined,
+  now: number,
+): void {
+  run.runs++;
+  if (tick !== undefined) run.fires++;
+  run.last_run_at = now;
+  run.last_job = job.id;
+  run.history = [...run.history, { job_id: job.id, ...(tick !== undefined && { tick }), at: now }].slice(
+    -KEPT_EXECUTIONS,
+  );
+  q.events.add('cron.triggered', definition.name, now, {
+    cron_name: definition.name,
+    cron_expression: definition.expression,
+    timezone: definition.timezone,
+    job_id: job.id,
+    job_type: job.type,
+    run_count: run.runs,
+    ...(tick !== undefined && { scheduled_time: formatInstant(tick) }),
+    actual_time: formatInstant(now),
+  });
+}
+
+/** A job was refused. @param own the id that it was to get */
+export function noteRefusal(
+  q: QueueState,
+  entry: CronView,
+  tick: number,
+  error: ErrorData,
+  now: number,
+  own?: string,
+): void {
+  const { existing_job_id } = error.details ?? {};
+  const existing = typeof existing_job_id === 'string' && existing_job_id !== '' ? existing_job_id : undefined;
+  // An earlier try got through, and died before it could say so.
+  if (own !== undefined && existing === own) {
+    noteRun(q, entry, { id: own, type: String(entry.definition.template.type) }, tick, now);
+    return;
+  }
+  noteSkip(q, entry, {
+    tick,
+    at: now,
+    reason: error.code === 'duplicate' ? 'unique' : 'refused',
+    ...(existing !== undefined && { job_id: existing }),
+    ...(error.code !== 'duplicate' && { message: error.message.slice(0, 500) }),
+  });
+}
+
+/** A fire that enqueued nothing. */
+export function noteSkip(q: QueueState, { definition, run }: CronView, skip: CronSkip): void {
+  run.skips++;
+  run.skipped = [...run.skipped, skip].slice(-KEPT_SKIPS);
+  q.events.add('cron.skipped', definition.name, skip.at, {
+    cron_name: definition.name,
+    cron_expression: definition.expression,
+    timezone: definition.timezone,
+    reason: skip.reason,
+    scheduled_time: formatInstant(skip.tick),
+    ...(skip.until !== undefined && { scheduled_until: formatInstant(skip.until) }),
+    ...(skip.job_id !== undefined && { active_job_id: skip.job_id }),
+    ...(skip.message !== undefined && { message: skip.message }),
+  });
+}

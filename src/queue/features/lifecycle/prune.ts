@@ -1,0 +1,60 @@
+/** Removing what ended long ago, in bounded steps from the oldest. */
+
+import { removalMoment } from '../../../job/retention';
+import { removeEnded } from '../../jobs/end';
+import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../jobs/idempotency';
+import { rowByKey } from '../../read/find';
+import type { QueueState } from '../../state';
+import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
+import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
+import { firstKeptUntil } from '../../store/kept-chunks';
+import { STATE } from '../../store/rows';
+import { forgetTasks, oldestTask, REMEMBER_MS } from '../bulk/tasks';
+
+/** Rows removed in one go; what is left waits for the next wake, a moment later. */
+const STEP = 500;
+
+const ENDED = [
+  { state: STATE.cancelled, kind: 'cancelled' },
+  { state: STATE.discarded, kind: 'discarded' },
+  { state: STATE.dead, kind: 'dead_letter' },
+] as const;
+
+/** Removes ended jobs whose retention has passed: their own, or that of the queue. */
+export function prune(q: QueueState, now: number): void {
+  pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
+  pruneKeptChunks(q.sql, now, STEP);
+  forgetTasks(q, now);
+  forgetAnswers(q, now, STEP);
+  for (const { state, kind } of ENDED) remove(q, endedBefore(q.sql, state, now - q.retentionMs(kind), STEP));
+  remove(q, keptBefore(q.sql, now, STEP));
+}
+
+function remove(q: QueueState, keys: readonly number[]): void {
+  // One at a time: with their bodies they could be more than this object has memory for.
+  for (const key of keys) {
+    const row = rowByKey(q, key);
+    if (row) removeEnded(q, row);
+  }
+}
+
+/**
+ * When the next ended job is to be removed. {@link removalMoment} puts removals together, so that the object does not wake
+ * for each one.
+ */
+export function nextPrune(q: QueueState): number | undefined {
+  let next: number | undefined;
+  const wakeFor = (at: number | undefined) => {
+    if (at !== undefined && (next === undefined || at < next)) next = at;
+  };
+  const consider = (endedAt: number | undefined, retention: number) => {
+    if (endedAt !== undefined) wakeFor(removalMoment(endedAt, retention));
+  };
+  consider(oldestArchived(q.sql), q.retentionMs('completed'));
+  for (const { state, kind } of ENDED) consider(firstEnded(q.sql, state), q.retentionMs(kind));
+  wakeFor(firstKeptUntil(q.sql));
+  wakeFor(firstKeptRow(q.sql));
+  consider(oldestTask(q), REMEMBER_MS);
+  consider(oldestAnswer(q), REMEMBER_ANSWER_MS);
+  return next;
+}

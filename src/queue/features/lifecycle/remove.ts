@@ -1,0 +1,191 @@
+/**
+ * Deleting a queue. The order makes it safe to be cut off anywhere:
+ *
+ *     refuse new jobs (durable) ──▶ get rid of the jobs ──▶ leave the directory ──▶ empty the object
+ *
+ * Until the last step the object knows that it is being deleted, and its alarm goes on. Jobs that move are written in the
+ * target first, under a name for the step that the target remembers, and then deleted here: cut off in between, the same
+ * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
+ */
+import { conflict, invalidRequest } from '../../../job/errors';
+import { JOB_STATES, TERMINAL_STATES } from '../../../job/record';
+import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
+import { removeWaiting } from '../../jobs/act';
+import { removeEnded } from '../../jobs/end';
+import { rowByKey } from '../../read/find';
+import { stats } from '../../read/stats';
+import type { QueueState } from '../../state';
+import { idOf, type JobRow, STATE } from '../../store/rows';
+import { writeMeta } from '../../store/schema';
+
+/** A deletion that has begun. */
+export interface Removal extends RemovalRequest {
+  /** Epoch ms. */
+  at: number;
+  jobs_affected: number;
+  /** Steps of moving so far. */
+  steps?: number;
+  moving?: Moving;
+}
+
+/** Jobs on their way to the target. */
+export interface Moving {
+  /** Names the step for the target. */
+  name: string;
+  keys: number[];
+  /** Those among them that wait to be activated. */
+  pending: number[];
+}
+
+/** Jobs moved in one step, and characters of their bodies. */
+const STEP = 100;
+const DISCARD_STEP = 500;
+const STEP_CHARS = 8 * 1024 * 1024;
+
+/** What keeps the queue from being emptied is looked at again after so long, ms. */
+export const LOOK_AGAIN_MS = 1_000;
+
+/**
+ * Begins to delete the queue. Idempotent.
+ * @throws {ApiError} 409 when jobs have not ended and are neither to be discarded nor moved, or entries of a schedule
+ * still enqueue here
+ */
+export function beginRemoval(q: QueueState, request: RemovalRequest, now: number): RemovalView {
+  if (q.removal) return viewRemoval(q.removal);
+  if (request.strategy === 'move' && (request.target_queue === undefined || request.target_queue === q.name)) {
+    throw invalidRequest('target_queue', 'target_queue must name another queue.');
+  }
+  const schedules = q.crons.summaries().length;
+  if (schedules > 0) {
+    throw conflict(`Queue ${q.name} has ${schedules} cron entries; delete them or move them to another queue first.`, {
+      queue: q.name,
+      cron_entries: schedules,
+    });
+  }
+  const open = openJobs(q, now);
+  if (request.strategy === 'reject' && open > 0) {
+    throw conflict(`Queue ${q.name} has ${open} jobs that have not ended.`, { queue: q.name, jobs: open });
+  }
+  q.removal = { ...request, at: now, jobs_affected: open };
+  q.paused = true;
+  writeMeta(q.sql, 'removal', q.removal);
+  q.wake(now + LOOK_AGAIN_MS);
+  return viewRemoval(q.removal);
+}
+
+/** The deletion as the outside sees it. */
+export function viewRemoval({ strategy, jobs_affected }: Removal): RemovalView {
+  return { strategy, jobs_affected, state: 'deleting' };
+}
+
+/** Jobs that have not ended, those of undecided batches included. */
+function openJobs(q: QueueState, now: number): number {
+  const { counts } = stats(q, now);
+  const ended: readonly string[] = TERMINAL_STATES;
+  const open = JOB_STATES.filter((state) => !ended.includes(state)).reduce((sum, state) => sum + counts[state], 0);
+  return open + heldJobs(q);
+}
+
+function heldJobs(q: QueueState): number {
+  return q.sql.exec<{ n: number }>("SELECT count(*) AS n FROM batches WHERE role = 'participant'").one().n;
+}
+
+/** Does another queue still have to hear from this one, or this one from another? */
+export function hasPromises(q: QueueState): boolean {
+  const rows = q.sql.exec<{ role: string; data: string }>('SELECT role, data FROM batches').toArray();
+  return rows.some(
+    ({ role, data }) => role === 'participant' || (JSON.parse(data) as { untold: unknown[] }).untold.length > 0,
+  );
+}
+
+/** Can the object be emptied now? */
+export function readyToEmpty(q: QueueState): boolean {
+  if (hasPromises(q) || !q.workflows.isEmpty || q.moves.size > 0) return false;
+  return (
+    q.removal?.strategy !== 'move' || (q.leases.active.size === 0 && nextToMove(q).length === 0 && !q.removal.moving)
+  );
+}
+
+/** Discards the next jobs that have not ended. @returns whether there are none left */
+export function discardNext(q: QueueState, now: number): boolean {
+  const keys = q.sql
+    .exec<{ key: number }>(
+      `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ${DISCARD_STEP}`,
+    )
+    .toArray();
+  for (const { key } of keys) {
+    const row = rowByKey(q, key);
+    if (row) removeWaiting(q, row, 'queue_deleted', now);
+  }
+  return keys.length < DISCARD_STEP;
+}
+
+/** The next jobs to move: any that waits and does not run. */
+function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
+  const rows = q.sql.exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
+    `SELECT key, state, length(body) AS size FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending})
+     AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key LIMIT ${STEP}`,
+    JSON.stringify([...q.leases.active.keys()]),
+  );
+  const chosen: Pick<JobRow, 'key' | 'state'>[] = [];
+  let chars = 0;
+  for (const { key, state, size } of rows) {
+    chars += size;
+    if (chosen.length > 0 && chars > STEP_CHARS) break;
+    chosen.push({ key, state });
+  }
+  return chosen;
+}
+
+/**
+ * Sets the next jobs aside, so that nothing can happen to them here while they are on their way; those of a step that was
+ * cut off come first.
+ */
+export function setAside(q: QueueState): Moving | undefined {
+  const removal = q.removal as Removal;
+  if (removal.moving) return removal.moving;
+  // A batch that is being decided may have promised to replace one of them.
+  if (heldJobs(q) > 0) return undefined;
+  const rows = nextToMove(q);
+  if (rows.length === 0) return undefined;
+  removal.steps = (removal.steps ?? 0) + 1;
+  removal.moving = {
+    name: `${q.route}:${removal.at}:${removal.steps}`,
+    keys: rows.map(({ key }) => key),
+    pending: rows.flatMap(({ key, state }) => (state === STATE.pending ? [key] : [])),
+  };
+  writeMeta(q.sql, 'removal', removal);
+  const keys = JSON.stringify(removal.moving.keys);
+  q.sql.exec(`UPDATE jobs SET state = ${STATE.held} WHERE key IN (SELECT value FROM json_each(?))`, keys).toArray();
+  q.lineLength = null;
+  return removal.moving;
+}
+
+/** The jobs set aside, as they travel. */
+export function packed(q: QueueState, moving: Moving): MovedJob[] {
+  const pending = new Set(moving.pending);
+  return moving.keys.flatMap((key) => {
+    const row = rowByKey(q, key);
+    if (!row) return [];
+    const checkpoint = q.checkpoints.read(key);
+    const { type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = row;
+    return {
+      id: idOf(q.route, row),
+      pending: pending.has(key),
+      ...{ type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
+      due_at: row.due_at ?? row.waits_since ?? row.enqueued_at,
+      ...(checkpoint && { checkpoint }),
+    };
+  });
+}
+
+/** The jobs that were set aside are in the target now. */
+export function dropMoved(q: QueueState): void {
+  const removal = q.removal as Removal;
+  for (const key of removal.moving?.keys ?? []) {
+    const row = rowByKey(q, key);
+    if (row) removeEnded(q, row);
+  }
+  delete removal.moving;
+  writeMeta(q.sql, 'removal', removal);
+}

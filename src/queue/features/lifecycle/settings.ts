@@ -1,0 +1,81 @@
+/** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
+import { conflict } from '../../../job/errors';
+import { checkRetryLayer } from '../../../job/retry/validate';
+import type { QueueConfig } from '../../../job/settings';
+import { changed, over, type QueueDefaults, type SettingsChange } from '../../../job/settings';
+import type { QueueStatus } from '../../../rpc/queue';
+import { DEFAULTS, type QueueState } from '../../state';
+import { overridesChanged } from '../../store/limits/overrides';
+import { forgetQueueStarts } from '../../store/limits/queue-limit';
+import { writeMeta } from '../../store/schema';
+
+/** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
+export type QueueMode = 'active' | 'paused' | 'draining';
+
+/** The mode a queue is in. */
+export function modeOf({ paused, draining }: { paused: boolean; draining?: boolean }): QueueMode {
+  return paused ? 'paused' : draining ? 'draining' : 'active';
+}
+
+/** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
+export function setMode(q: QueueState, mode: QueueMode, now: number): QueueStatus {
+  if (q.removal) throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
+  const before = modeOf(q);
+  if (before !== mode) {
+    q.paused = mode === 'paused';
+    q.draining = mode === 'draining';
+    q.pausedChangedAt = now;
+    writeMeta(q.sql, 'paused', { paused: q.paused, at: now, ...(q.draining && { draining: true }) });
+    if (mode === 'paused') q.events.add('queue.paused', q.name, now, {});
+    else if (before === 'paused') q.events.add('queue.resumed', q.name, now, {});
+    if (before === 'paused') q.arrived(now);
+  }
+  return { name: q.name, paused: q.paused, draining: q.draining, changed_at: q.pausedChangedAt };
+}
+
+/** Pauses or resumes. @throws {ApiError} as {@link setMode} */
+export function setPaused(q: QueueState, paused: boolean, now: number): QueueStatus {
+  return setMode(q, paused ? 'paused' : 'active', now);
+}
+
+/** Merges a change that the HTTP layer has validated. @throws {ApiError} 422 for a retry policy that is none */
+export function configure(q: QueueState, change: SettingsChange): QueueConfig {
+  if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
+  const own = changed(q.own, change);
+  writeMeta(q.sql, 'config', own);
+  settle(q, own, q.defaults);
+  return own;
+}
+
+/** Takes over what the deployment says for all queues, unless it is known already. One row written. */
+export function takeDefaults(q: QueueState, defaults: QueueDefaults): void {
+  if (q.defaults && q.defaults.version >= defaults.version) return;
+  const before = q.defaults;
+  writeMeta(q.sql, 'defaults', defaults);
+  if (JSON.stringify(before?.config ?? {}) === JSON.stringify(defaults.config)) q.setSettings(q.own, defaults);
+  else settle(q, q.own, defaults);
+  overridesChanged(q, before?.overrides);
+}
+
+function settle(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefined): void {
+  const before = q.settings;
+  q.setSettings(own, defaults);
+  if (before.rate_limit && !q.settings.rate_limit) forgetQueueStarts(q);
+  // The size is counted only while a bound asks for it.
+  q.depth.forget();
+  // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.
+  q.workArrived = true;
+  q.wake(0);
+}
+
+/** The settings with what is built in where nothing is said. Limits that nobody set, and retry policies, stay absent. */
+export function withBuiltIns(config: QueueConfig): QueueConfig {
+  const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;
+  const builtIn: QueueConfig = {
+    concurrency,
+    visibility_timeout_ms: visibilityMs,
+    retention: { ...retention },
+    dead_letter: { max_age: deadLetter.maxAge, max_count: deadLetter.maxCount },
+  };
+  return over(config, builtIn);
+}

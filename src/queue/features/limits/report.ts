@@ -1,0 +1,73 @@
+/** What operators and producers see of a key. */
+
+import type { LimitStanding, RateLimitView } from '../../../rpc/limits';
+import type { QueueState } from '../../state';
+import { FORGET_AFTER_MS, runningOf } from '../../store/limits/admit';
+import type { Limiter } from '../../store/limits/limiter';
+
+/** Keys named in one answer. */
+const MAX_KEYS = 10_000;
+
+/** The keys that are known, in order. */
+export function limitKeys(q: QueueState): string[] {
+  return q.limiters.known(MAX_KEYS);
+}
+
+/** Those of these keys that are known. */
+export function rateLimits(q: QueueState, keys: readonly string[], now: number): RateLimitView[] {
+  return keys.flatMap((key) => {
+    const limiter = key === '' ? undefined : q.limiters.find(key);
+    return limiter ? [view(q, limiter, now)] : [];
+  });
+}
+
+function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
+  const { key, usage } = limiter;
+  const { concurrency, rate, throttle } = limiter.inForce(now);
+  const quota = rate ?? throttle;
+  const running = runningOf(q, key);
+  const resetsAt = usage.resetsAt({ ...(rate && { rate }), ...(throttle && { throttle }) }, now);
+  const override = limiter.overrideAt(now);
+  const ownPeriod = (limiter.limits.rate ?? limiter.limits.throttle)?.period_ms;
+  const { n } = q.sql
+    .exec<{ n: number }>('SELECT count(*) AS n FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL', key)
+    .one();
+  return {
+    key,
+    queue: q.name,
+    ...(concurrency !== undefined && { concurrency }),
+    active: running,
+    ...(quota && { limit: quota.limit, period_ms: quota.period_ms }),
+    ...(!rate && throttle && { throttled: true as const }),
+    current_count: usage.startsIn(quota, now),
+    ...(resetsAt !== undefined && { window_resets_at: resetsAt }),
+    waiting: n + limiter.readyWithoutRoom(running, now),
+    ...(ownPeriod !== undefined && { own_period_ms: ownPeriod }),
+    ...(override && { override }),
+    ...(limiter.ownOverride && { has_own_override: true as const }),
+  };
+}
+
+/** How much a key has left, for whoever has just enqueued a job that counts under it. */
+export function standingOf(q: QueueState, key: string, now: number): LimitStanding | undefined {
+  const limiter = q.limiters.get(key);
+  const limits = limiter.inForce(now);
+  const limit = limits.rate?.limit ?? limits.throttle?.limit ?? limits.concurrency;
+  if (limit === undefined) return undefined;
+  return {
+    limit,
+    remaining: Math.min(limit, limiter.room(runningOf(q, key), now)),
+    resets_at: limiter.usage.resetsAt(limits, now) ?? now,
+  };
+}
+
+/** Takes back an override that this queue alone has, from an earlier version. */
+export function removeOwnOverride(q: QueueState, key: string, now: number): void {
+  const limiter = q.limiters.find(key);
+  if (!limiter?.ownOverride) return;
+  limiter.ownOverride = undefined;
+  limiter.isChanged = true;
+  if (limiter.checkAt === null) limiter.setCheck(now + FORGET_AFTER_MS);
+  q.limiters.save(limiter);
+  q.limiters.touch(key);
+}

@@ -1,0 +1,54 @@
+/**
+ * Announced types whose concurrency is used up. Their jobs are passed over, so that however many of them wait they keep no
+ * other type from being found; a cursor of their own leads on to them when one of theirs has ended.
+ */
+import type { QueueState } from '../../state';
+import type { Scan } from '../../store/lanes';
+
+export class DeferredEntries {
+  private readonly entries = new Set<string>();
+
+  /** @param target id of the target that announced them */
+  constructor(private readonly target: string) {}
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  has(entry: string): boolean {
+    return this.entries.has(entry);
+  }
+
+  /** The entries, those first that have waited longest. */
+  all(): string[] {
+    return [...this.entries];
+  }
+
+  /** From here on its jobs are found by its own cursor. @param scan the target's cursor, which has not passed any yet */
+  add(q: QueueState, entry: string, scan: Scan): void {
+    this.entries.add(entry);
+    this.scanOf(q, entry).copy(scan);
+  }
+
+  /** How far the jobs of an entry are taken. */
+  scanOf(q: QueueState, entry: string): Scan {
+    return q.pushScan(this.nameOf(entry));
+  }
+
+  /** No job of it is left that the target's cursor has passed. */
+  remove(q: QueueState, entry: string): void {
+    this.entries.delete(entry);
+    q.pushScans.delete(this.nameOf(entry));
+  }
+
+  /** What was announced no longer holds: the target's cursor starts over. */
+  clear(q: QueueState): void {
+    if (this.entries.size === 0) return;
+    for (const entry of this.entries) this.remove(q, entry);
+    q.pushScan(this.target).reset(q.leases.head);
+  }
+
+  private nameOf(entry: string): string {
+    return `${this.target} ${entry}`;
+  }
+}

@@ -1,0 +1,76 @@
+/** Looking whether there is anything to push, without claiming it. */
+import { type TargetConfig, targetFor } from '../../../dispatch/config';
+import type { QueueState } from '../../state';
+import { Scan, selectReady } from '../../store/lanes';
+import type { JobRow } from '../../store/rows';
+import type { PushTarget } from './target';
+
+/** Rows of the due index that are read again rather than remembered. */
+const SHORT_WAY = 16;
+
+export class PushLook {
+  /** @param configs every target of the deployment */
+  constructor(
+    private readonly q: QueueState,
+    private readonly configs: readonly TargetConfig[],
+  ) {}
+
+  /** Is there a job ready for this target? Looks on from where its own cursor stands. */
+  hasReadyFor(target: PushTarget, now: number): boolean {
+    const { q } = this;
+    if (target.deferred.size > 0) return true;
+    const scan = q.pushScan(target.id);
+    const fromStart = scan.due.size === 0;
+    let passed = 0;
+    let found = false;
+    selectReady(q, scan, now, 1, (row) => {
+      if (targetFor(this.configs, q.name, row.type) !== target.config) scan.exact = false;
+      else if (!q.leases.active.has(row.key)) {
+        found = true;
+        return 'stop';
+      }
+      passed++;
+      return 'pass';
+    });
+    // A few rows are cheaper to read again than to look on from: that takes two more seeks.
+    if (fromStart && passed < SHORT_WAY) scan.due.clear();
+    return found;
+  }
+
+  /** Is there a job that one of these targets would be given, or asked about? */
+  hasTakeable(targets: readonly PushTarget[], now: number): boolean {
+    const { q } = this;
+    const able = targets.filter((target) => target.health.allows(now) && target.room(q) > 0);
+    return able.some((target) => this.hasTakeableFor(target, now));
+  }
+
+  /** Is there a job that no target takes? */
+  hasOrphan(now: number): boolean {
+    return this.finds(this.q.pushScan(''), now, (row) => !targetFor(this.configs, this.q.name, row.type));
+  }
+
+  private hasTakeableFor(target: PushTarget, now: number): boolean {
+    const { q } = this;
+    const running = target.runningByEntry(q);
+    const isOurs = (row: JobRow) => targetFor(this.configs, q.name, row.type) === target.config;
+    const takes = (row: JobRow) => isOurs(row) && target.takes(row.type, running);
+    if (this.finds(q.pushScan(target.id), now, (row) => takes(row) && !target.deferred.has(target.entryOf(row.type)))) {
+      return true;
+    }
+    return target.deferred.all().some((entry) => {
+      const scan = target.deferred.scanOf(q, entry);
+      return this.finds(scan, now, (row) => takes(row) && target.entryOf(row.type) === entry);
+    });
+  }
+
+  /** Is there a job ready from where this cursor stands, and not running, that is `wanted`? Moves no cursor. */
+  private finds(from: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
+    const { q } = this;
+    const scan = new Scan();
+    scan.copy(from);
+    const found = selectReady(q, scan, now, 1, (row) =>
+      !q.leases.active.has(row.key) && wanted(row) ? 'take' : 'pass',
+    );
+    return found.length > 0;
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * The pump: takes jobs that are due and pushes them to their handlers, as long as there is capacity.
+ *
+ *     start ──▶ select and claim (one transaction, one lease per target) ──▶ one call per batch, not awaited
+ *       ▲                                                                          │
+ *       └────────────── settle every job of the batch (one transaction) ◀──────────┘
+ *
+ * It is started by whatever makes work or capacity: an enqueue, a settled batch, the alarm, a resumed queue, a larger
+ * concurrency. It never awaits a handler, not even for its announcement: each call settles on its own and then starts the
+ * pump again. An event may start 30 calls, those that follow from its own answers included; with none left the alarm
+ * continues in an event of its own.
+ *
+ * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt.
+ */
+import type { DeliveryOutcome } from '../../../dispatch/answer';
+import { type TargetConfig, takesFrom, targetFor } from '../../../dispatch/config';
+import {
+  ANNOUNCEMENT_TIMEOUT_MS,
+  type Delivery,
+  deliver,
+  fetchAnnouncement,
+  NOT_RUNNING,
+} from '../../../dispatch/deliver';
+import type { StoppedTarget } from '../../../dispatch/health';
+import { renderJob } from '../../../job/envelope/render';
+import type { AnnouncedType } from '../../../job/record';
+import type { Claimed } from '../../jobs/claim';
+import { deliveryOf, type Random } from '../../jobs/settle';
+import { viewForRunner } from '../../read/find';
+import type { QueueState } from '../../state';
+import { pushedTimeoutMs } from '../../store/leases';
+import { queueOpensAt } from '../../store/limits/queue-limit';
+import { writeMeta } from '../../store/schema';
+import { CallBudget } from './budget';
+import { PushSelector } from './select';
+import { type Delivered, settleDeliveries } from './settle';
+import { PushTarget } from './target';
+
+/** What the pump needs of the object it works for. */
+export interface PumpHost {
+  readonly q: QueueState;
+  readonly targets: readonly TargetConfig[];
+  readonly random: Random;
+  now(): number;
+  /** Runs an operation in the next shared transaction. */
+  write<T>(operation: (now: number) => T): Promise<T>;
+  /** Runs an operation in a transaction of its own, at once. @throws what the operation throws */
+  writeNow<T>(operation: (now: number) => T): T;
+  /** Keeps the object alive until the promise settles. */
+  keepAlive(promise: Promise<unknown>): void;
+  /** Arms the alarm for `at`. */
+  wakeAt(at: number): void;
+}
+
+/** An object that dies before what it began is on record continues this much later than that was due, ms. */
+const STANDBY_MS = 1_000;
+
+export class Pump {
+  private readonly targets: PushTarget[];
+  private readonly selector: PushSelector;
+  private budget = new CallBudget();
+  private running = false;
+  /** Something happened since the last selection began. */
+  private again = false;
+  /** Everything that could be pushed was looked at since something last happened. */
+  private looked = false;
+  private full = false;
+  /** Characters of the bodies that handlers have not answered for. */
+  private charsUnderWay = 0;
+
+  constructor(
+    private readonly host: PumpHost,
+    stopped: readonly StoppedTarget[],
+  ) {
+    this.targets = host.targets
+      .filter((config) => takesFrom(config, host.q.name))
+      .map((config) => {
+        const target = new PushTarget(config);
+        const stop = stopped.find(({ name }) => name === config.id);
+        if (stop) target.health.restore(stop.until);
+        return target;
+      });
+    this.selector = new PushSelector(host.q, host.targets, this.targets, host.random);
+  }
+
+  /** Does this queue push at all? */
+  get pushes(): boolean {
+    return this.targets.length > 0;
+  }
+
+  /** A request or an alarm has arrived: it brings a budget of calls of its own. */
+  beginEvent(): void {
+    this.budget = new CallBudget();
+  }
+
+  /**
+   * Pushes what can be pushed: chooses and claims at once, in the turn of whatever made work or room, so that both are
+   * flushed together; awaits no handler.
+   */
+  start(): void {
+    if (!this.pushes || this.host.q.paused) return;
+    this.again = true;
+    this.looked = false;
+    if (this.running) return;
+    this.running = true;
+    try {
+      while (this.again && !this.host.q.paused) this.round();
+    } catch (error) {
+      console.error('tocsin: pushing was interrupted', error);
+      this.host.wakeAt(this.host.now() + STANDBY_MS);
+    } finally {
+      this.running = false;
+    }
+  }
+
+  /** An attempt has ended other than by the answer to its delivery: one that waited may take its place. */
+  capacityFreed(): void {
+    if (this.full) this.start();
+  }
+
+  /** When a stopped target may be tried again, or undefined. */
+  nextTrial(now: number): number | undefined {
+    const times = this.targets.flatMap(({ health }) => health.resumesAt(now) ?? []);
+    return times.length > 0 ? Math.min(...times) : undefined;
+  }
+
+  /**
+   * When to look for work if nothing else happens before: at once while jobs wait that nobody has looked at. Jobs that
+   * wait for capacity need no wake; they follow the end of a lease.
+   */
+  nextPush(now: number): number | undefined {
+    if (!this.pushes || this.host.q.paused) return undefined;
+    if (this.targets.some(({ asking }) => asking)) return now + ANNOUNCEMENT_TIMEOUT_MS + STANDBY_MS;
+    const opensAt = queueOpensAt(this.host.q, now);
+    if (opensAt !== undefined) return this.selector.hasTakeable(now) ? opensAt : undefined;
+    if (this.looked || !this.selector.hasTakeable(now)) return undefined;
+    return now;
+  }
+
+  private round(): void {
+    this.again = false;
+    const selection = this.host.writeNow((now) => this.selector.select(now, this.budget.remaining, this.charsUnderWay));
+    for (const { target, jobs } of selection.calls) {
+      this.budget.take();
+      target.health.started();
+      this.host.keepAlive(this.call(target, jobs));
+    }
+    for (const target of selection.ask) {
+      if (this.budget.take()) this.host.keepAlive(this.ask(target));
+      else selection.starved = true;
+    }
+    this.full = selection.full;
+    if (selection.starved) this.host.wakeAt(this.host.now() + 1);
+    this.looked = !selection.starved;
+  }
+
+  private async call(target: PushTarget, batch: Claimed[]): Promise<void> {
+    const chars = batch.reduce((sum, { row }) => sum + row.body.length, 0);
+    this.charsUnderWay += chars;
+    try {
+      const { q } = this.host;
+      const now = this.host.now();
+      const deliveries: Delivery[] = batch.map(({ row, active }) => {
+        const timeoutMs = pushedTimeoutMs(active) ?? 0;
+        // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
+        const job = { ...renderJob(viewForRunner(q, row, now), q.variables), timeout_ms: timeoutMs };
+        return { delivery_id: deliveryOf(q, row, active), job, timeoutMs };
+      });
+      const result = await deliver(target.config, target.payload, target.workerId, deliveries, () => this.host.now());
+      await this.host.write((settledAt) => {
+        this.judge(target, result.deliveryError, settledAt);
+        const delivered = batch.flatMap((claimed, index): Delivered[] => {
+          const delivery = (deliveries[index] as Delivery).delivery_id;
+          const outcome = result.outcomes.get(delivery);
+          return outcome ? [{ claimed, delivery, outcome: withNoHandler(target, outcome) }] : [];
+        });
+        settleDeliveries(q, delivered, settledAt, this.host.random);
+      });
+    } catch (error) {
+      // The lease ends the attempt: nothing is lost, and the loop goes on.
+      console.error('tocsin: an answer could not be recorded', error);
+    } finally {
+      this.charsUnderWay -= chars;
+      target.health.trialEnded();
+    }
+    this.start();
+  }
+
+  /** Notes whether the target took the call, and stops or resumes it. Runs inside a transaction. */
+  private judge(target: PushTarget, deliveryError: boolean, now: number): void {
+    const { q } = this.host;
+    const changed = deliveryError ? target.health.failed(now) : target.health.succeeded();
+    if (deliveryError) {
+      const resumesAt = target.health.resumesAt(now);
+      if (resumesAt !== undefined) q.wake(resumesAt);
+    }
+    if (!changed && !(deliveryError && target.health.isStopped)) return;
+    const stopped: StoppedTarget[] = this.targets
+      .filter(({ health }) => health.isStopped)
+      .map(({ id, health }) => ({ name: id, until: health.resumesAt(now) ?? now }));
+    writeMeta(q.sql, 'stopped', stopped.length > 0 ? stopped : undefined);
+    if (changed) {
+      const type = deliveryError ? 'queue.push_suspended' : 'queue.push_resumed';
+      q.events.add(type, q.name, now, { target: target.config.name });
+    }
+  }
+
+  /** Asks a target what it takes, and stores the job types' layer of the retry policy if it changed. */
+  private async ask(target: PushTarget): Promise<void> {
+    const askedAt = this.host.now();
+    target.asking = true;
+    target.health.started();
+    try {
+      const announcement = await fetchAnnouncement(target.config);
+      await this.host.write((now) => {
+        this.judge(target, announcement === NOT_RUNNING, now);
+        if (announcement === NOT_RUNNING) {
+          target.forget();
+          return;
+        }
+        const again = target.learn(announcement, askedAt, now);
+        target.deferred.clear(this.host.q);
+        if (again !== undefined) this.host.q.wake(again);
+        this.storeAnnounced();
+      });
+    } catch (error) {
+      console.error('tocsin: an announcement could not be recorded', error);
+    } finally {
+      target.asking = false;
+      target.health.trialEnded();
+    }
+    this.start();
+  }
+
+  private storeAnnounced(): void {
+    const { q } = this.host;
+    const merged = new Map<string, AnnouncedType>();
+    for (const target of this.targets) {
+      const catchAll = target.types.some(({ type }) => type === '*');
+      for (const entry of target.types) {
+        const says = entry.retry || entry.timeout_ms || entry.max_attempts !== undefined || entry.concurrency;
+        const isForeign = entry.type !== '*' && targetFor(this.host.targets, q.name, entry.type) !== target.config;
+        // An entry that says nothing still keeps the settings of a catch-all away from its type.
+        if (!isForeign && (says || catchAll)) merged.set(entry.type, entry);
+      }
+    }
+    // A target that has not answered yet keeps what was stored of it.
+    if (!this.targets.every(({ isCertain }) => isCertain)) {
+      for (const [type, entry] of q.announced) if (!merged.has(type)) merged.set(type, entry);
+    }
+    const before = JSON.stringify([...q.announced.values()]);
+    q.announced = merged;
+    const after = [...merged.values()];
+    if (JSON.stringify(after) !== before) writeMeta(q.sql, 'announced', after);
+  }
+}
+
+/** A Worker that no longer takes a type it announced was deployed anew: it is asked again, the job has no handler. */
+function withNoHandler(target: PushTarget, outcome: DeliveryOutcome): DeliveryOutcome {
+  if (!target.listsTypes || outcome.kind !== 'failed' || outcome.failure.code !== 'handler_not_found') return outcome;
+  target.forget();
+  return { kind: 'failed', failure: { ...outcome.failure, message: 'no handler registered', no_handler: true } };
+}

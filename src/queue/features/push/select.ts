@@ -1,0 +1,287 @@
+/**
+ * Choosing what to push: which jobs, to which target, in which calls. Everything here runs inside a transaction and
+ * decides by the moment it is given.
+ */
+import { coversQueue, ownsQueue, type TargetConfig, targetFor } from '../../../dispatch/config';
+import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
+import { expire } from '../../jobs/expire';
+import { LimitJudge, noteStarts } from '../../jobs/limit-judge';
+import { fail, type Random } from '../../jobs/settle';
+import { rowByKey } from '../../read/find';
+import type { QueueState } from '../../state';
+import { type Scan, selectReady, type Verdict } from '../../store/lanes';
+import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/leases';
+import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
+import { bodyOf, historyOf, type JobRow } from '../../store/rows';
+import { PushLook } from './look';
+import { CallPlan } from './plan';
+import type { PushTarget } from './target';
+
+/** What one selection found. */
+export interface Selection {
+  calls: { target: PushTarget; jobs: Claimed[] }[];
+  /** Targets to be asked (again) what they take. */
+  ask: Set<PushTarget>;
+  /** Work was left because calls ran out. */
+  starved: boolean;
+  /** Work was left because too many jobs run. */
+  full: boolean;
+  /** Characters of bodies that may still be under way to handlers. */
+  chars: number;
+  expired: JobRow[];
+  orphans: JobRow[];
+}
+
+/** Choosing for one target. */
+interface Round {
+  target: PushTarget;
+  plan: CallPlan;
+  /** Jobs running there, by the announced entry that bounds them. */
+  running: Map<string, number>;
+  /** Epoch ms. */
+  now: number;
+  selection: Selection;
+  judge: LimitJudge;
+}
+
+/** Errors after which a job may have been what killed its handler Worker. */
+const CRASH_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash']);
+
+/** Errors after which a job may have been what took its call down. */
+const SUSPECT_TYPES = new Set([...CRASH_TYPES, 'timeout', 'tocsin.visibility_timeout']);
+
+/**
+ * Characters of bodies under way to handlers at most, unless a single job is larger. Each is in memory several times over
+ * while it is sent, and an object has 128 MB.
+ */
+export const MAX_CHARS_UNDER_WAY = 16 * 1024 * 1024;
+
+/**
+ * Did the last attempt end with the death of the handler Worker? Whatever runs there when it dies loses an attempt with it,
+ * in other calls too, so such a job runs while nothing else does.
+ */
+function hasCrashed(row: JobRow): boolean {
+  return row.attempt > 0 && CRASH_TYPES.has(historyOf(row).error?.type ?? '');
+}
+
+export class PushSelector {
+  /** Can a job of this queue have no target although the queue belongs to handlers? */
+  private readonly mayHoldOrphans: boolean;
+  private readonly look: PushLook;
+
+  /**
+   * @param configs every target of the deployment
+   * @param targets those that this queue can push to
+   */
+  constructor(
+    private readonly q: QueueState,
+    private readonly configs: readonly TargetConfig[],
+    private readonly targets: readonly PushTarget[],
+    private readonly random: Random,
+  ) {
+    this.mayHoldOrphans = ownsQueue(configs, q.name) && !coversQueue(configs, q.name);
+    this.look = new PushLook(q, configs);
+  }
+
+  /** Is there a job that the next selection would take, ask about, or find to be nobody's? Claims nothing. */
+  hasTakeable(now: number): boolean {
+    return this.look.hasTakeable(this.targets, now) || (this.mayHoldOrphans && this.look.hasOrphan(now));
+  }
+
+  /**
+   * Chooses and claims what may be pushed now. Runs inside a transaction.
+   * @param budget calls that may be made
+   * @param charsUnderWay characters of the bodies that handlers have not answered for
+   */
+  select(now: number, budget: number, charsUnderWay: number): Selection {
+    const { q } = this;
+    const selection: Selection = {
+      calls: [],
+      ask: new Set(),
+      starved: false,
+      full: false,
+      chars: MAX_CHARS_UNDER_WAY - charsUnderWay,
+      expired: [],
+      orphans: [],
+    };
+    if (q.paused) return selection;
+    let calls = budget;
+    for (const target of this.targets) {
+      if (!target.health.allows(now)) continue;
+      if (target.shouldAsk(now) && this.look.hasReadyFor(target, now)) selection.ask.add(target);
+      if (!target.isKnown) continue;
+      calls -= this.selectFor(target, calls, now, selection);
+    }
+    if (this.mayHoldOrphans) this.findOrphans(now, selection);
+    for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
+    for (const row of selection.orphans) this.orphan(row, now);
+    const opensAt = queueOpensAt(q, now);
+    if (opensAt !== undefined && this.targets.some((target) => this.look.hasReadyFor(target, now))) {
+      q.wake(opensAt);
+    }
+    return selection;
+  }
+
+  /** Claims what may be pushed to one target. Answers how many calls that needs. */
+  private selectFor(target: PushTarget, callsLeft: number, now: number, selection: Selection): number {
+    const { q } = this;
+    const room = target.room(q);
+    if (room <= 0) {
+      selection.full = true;
+      return 0;
+    }
+    const isTrial = target.health.isStopped;
+    if (callsLeft <= 0) {
+      selection.starved ||= this.look.hasReadyFor(target, now);
+      return 0;
+    }
+    // A stopped target gets a single trial; the rest follows when it answers.
+    const calls = isTrial ? 1 : callsLeft;
+    const plan = new CallPlan(calls, target.batchSize);
+    const limit = Math.min(room, calls * target.batchSize, startsLeft(q, now));
+    if (limit <= 0) return 0;
+    const judge = new LimitJudge(q, now);
+    const round: Round = { target, plan, running: target.runningByEntry(q), now, selection, judge };
+    const rows = this.deferredRows(round, limit);
+    const scan = q.pushScan(target.id);
+    if (rows.length < limit) {
+      const others = selectReady(q, scan, now, limit - rows.length, (row) => {
+        if (target.deferred.has(target.entryOf(row.type))) {
+          scan.exact = false;
+          return 'pass';
+        }
+        return this.judgeRow(row, scan, round);
+      });
+      rows.push(...others);
+    }
+    if (rows.length === room) selection.full = true;
+    // Every call was used: whether more waits is for the next event to see.
+    if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) selection.starved = true;
+    if (rows.length === 0) {
+      if (judge.settle() >= CROWD) selection.starved = true;
+      return 0;
+    }
+    const claimed = new Map(this.claimFor(target, rows, now).map((job) => [job.row.key, job]));
+    for (const { row, active } of claimed.values()) if (hasCrashed(row)) active.solo = true;
+    for (const keys of plan.calls) {
+      const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
+      if (jobs.length > 0) selection.calls.push({ target, jobs });
+    }
+    if (judge.settle() >= CROWD) selection.starved = true;
+    return plan.calls.length;
+  }
+
+  /** Jobs of types whose concurrency was used up, as far as it is not any more. */
+  private deferredRows(round: Round, limit: number): JobRow[] {
+    const { target, running, now, selection } = round;
+    const { q } = this;
+    const rows: JobRow[] = [];
+    for (const entry of target.deferred.all()) {
+      if (rows.length >= limit) break;
+      const scan = target.deferred.scanOf(q, entry);
+      const found = selectReady(q, scan, now, limit - rows.length, (row) => {
+        if (target.entryOf(row.type) !== entry) return 'pass';
+        if (target.takes(row.type, running)) {
+          return this.judgeRow(row, scan, round);
+        }
+        selection.full = true;
+        return 'stop';
+      });
+      rows.push(...found);
+      if (scan.emptied) target.deferred.remove(q, entry);
+    }
+    return rows;
+  }
+
+  /** @param scan the cursor by which the row was found */
+  private judgeRow(row: JobRow, scan: Scan, { target, plan, running, now, selection, judge }: Round): Verdict {
+    const { q } = this;
+    if (passOver(q, row, now, selection.expired)) return 'pass';
+    if (targetFor(this.configs, q.name, row.type) !== target.config) {
+      scan.exact = false;
+      return 'pass';
+    }
+    const announced = target.announced(row.type);
+    if (announced === 'unknown') {
+      // Only an announcement younger than the job can say that nobody takes it.
+      if (target.wasAskedSince(Math.max(row.enqueued_at, row.due_at ?? 0))) selection.orphans.push(row);
+      else if (target.mayAsk(now)) selection.ask.add(target);
+      return 'hold';
+    }
+    if (!target.takes(row.type, running)) {
+      selection.full = true;
+      target.deferred.add(q, target.entryOf(row.type), scan);
+      scan.exact = false;
+      return 'pass';
+    }
+    if (plan.isClosed) return 'hold';
+    if (!judge.allows(row)) return 'pass';
+    const suspect = hasCrashed(row);
+    const chars = row.body.length + q.checkpoints.sizeOf(row.key);
+    const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;
+    if (crowded || (suspect && (plan.calls.length > 0 || target.isBusy(q)))) {
+      // A suspect waits until nothing else runs at its target, and nothing that comes later passes it.
+      selection.full = true;
+      plan.close();
+      return 'hold';
+    }
+    const body = bodyOf(row);
+    const alone = suspect || (target.batchSize > 1 && this.travelsAlone(row, body));
+    const seated = plan.add({ key: row.key, chars, timeoutMs: target.timeoutFor(q, body), alone });
+    if (!seated) return 'hold';
+    selection.chars -= chars;
+    target.count(row.type, running);
+    judge.count(row);
+    if (suspect) {
+      selection.full = true;
+      plan.close();
+    }
+    return 'take';
+  }
+
+  /** A call that dies costs all its jobs an attempt: who may be the cause, or has none to lose, does not share one. */
+  private travelsAlone(row: JobRow, body: ReturnType<typeof bodyOf>): boolean {
+    if (row.attempt > 0 && SUSPECT_TYPES.has(historyOf(row).error?.type ?? '')) return true;
+    return row.attempt + 1 >= this.q.policyFor(row.type, body).max_attempts;
+  }
+
+  /** In a queue that belongs to handlers, a job that no pattern takes has no handler. */
+  private findOrphans(now: number, selection: Selection): void {
+    const { q } = this;
+    const scan = q.pushScan('');
+    const found = selectReady(q, scan, now, 500, (row) => {
+      if (passOver(q, row, now, selection.expired) || targetFor(this.configs, q.name, row.type)) {
+        scan.exact = false;
+        return 'pass';
+      }
+      return 'take';
+    });
+    selection.orphans.push(...found);
+  }
+
+  /** No handler is registered: one attempt is counted, and the job becomes a dead letter. */
+  private orphan(row: JobRow, now: number): void {
+    const { q } = this;
+    const [claimed] = grant(q, [row], { timeoutMs: () => 1_000, visibilityMs: () => 1_000 }, now);
+    if (claimed) fail(q, row, claimed.active, { no_handler: true }, now, this.random);
+  }
+
+  private claimFor(target: PushTarget, rows: JobRow[], now: number): Claimed[] {
+    const { q } = this;
+    // The dispatcher's own timer ends an attempt. Were the server to do so as punctually, jobs that are done, and whose
+    // answer waits for that of a sibling in the same call, would be called timed out.
+    const leaseMs = (body: ReturnType<typeof bodyOf>) => target.timeoutFor(q, body) + LEASE_BEYOND_TIMEOUT_MS;
+    const claimed = grant(
+      q,
+      rows,
+      { workerId: target.workerId, target: target.id, timeoutMs: leaseMs, visibilityMs: leaseMs },
+      now,
+    );
+    noteStarts(
+      q,
+      claimed.map(({ row }) => row),
+      now,
+    );
+    return claimed;
+  }
+}

@@ -1,0 +1,157 @@
+/** A target as one queue sees it: is it worth calling, what does it take, and how are jobs handed to it? */
+import type { Payload, TargetConfig } from '../../../dispatch/config';
+import type { Announcement } from '../../../dispatch/deliver';
+import { TargetHealth } from '../../../dispatch/health';
+import type { AnnouncedType, JobBody } from '../../../job/record';
+import { DEFAULTS, type QueueState } from '../../state';
+import { DeferredEntries } from './deferred';
+
+/** An announcement that could not be had is asked for again after this, ms. */
+const ASK_AGAIN_MS = 60_000;
+/** The longest a pushed attempt may take, ms. */
+const MAX_TIMEOUT_MS = 900_000;
+
+export class PushTarget {
+  readonly health = new TargetHealth();
+  /** Types whose concurrency was used up. */
+  readonly deferred: DeferredEntries;
+  /** The announcement is being asked for. */
+  asking = false;
+  private announcement: Announcement | undefined;
+  /** When the announcement was asked for, epoch ms. */
+  private askedAt = Number.NEGATIVE_INFINITY;
+  /** Not to be asked before this, epoch ms. */
+  private askAgainAt = Number.NEGATIVE_INFINITY;
+
+  constructor(readonly config: TargetConfig) {
+    this.deferred = new DeferredEntries(config.id);
+  }
+
+  /** Names the target in leases, cursors and the list of stopped targets. */
+  get id(): string {
+    return this.config.id;
+  }
+
+  /** Worker id under which the target holds its leases. */
+  get workerId(): string {
+    return `push_${this.config.name.toLowerCase()}`;
+  }
+
+  get isKnown(): boolean {
+    return this.announcement !== undefined;
+  }
+
+  /** Does what is known of the target come from itself? */
+  get isCertain(): boolean {
+    return this.announcement?.provisional === false;
+  }
+
+  /** Types it announced, with their settings. */
+  get types(): readonly AnnouncedType[] {
+    return this.announcement?.types ?? [];
+  }
+
+  /** Does it say which types it takes? */
+  get listsTypes(): boolean {
+    return Array.isArray(this.announcement?.types);
+  }
+
+  get payload(): Payload {
+    return this.announcement?.payload ?? 'envelope';
+  }
+
+  /** Jobs in a call at most. */
+  get batchSize(): number {
+    return this.payload === 'batch' ? this.config.batchSize : 1;
+  }
+
+  /** Is it time to ask what it takes? */
+  shouldAsk(now: number): boolean {
+    return !this.asking && !this.isCertain && now >= this.askAgainAt;
+  }
+
+  /** May it be asked about a type it did not list? */
+  mayAsk(now: number): boolean {
+    return !this.asking && now >= this.askAgainAt;
+  }
+
+  /** Was it asked at or after `moment`, and answered? */
+  wasAskedSince(moment: number): boolean {
+    return this.askedAt >= moment;
+  }
+
+  /** It answered. Answers when to ask again, if this was no proper answer. */
+  learn(announcement: Announcement, askedAt: number, now: number): number | undefined {
+    if (!announcement.provisional) {
+      this.announcement = announcement;
+      this.askedAt = askedAt;
+      return undefined;
+    }
+    this.announcement ??= announcement;
+    this.askAgainAt = now + ASK_AGAIN_MS;
+    return this.askAgainAt;
+  }
+
+  /** What is known no longer holds. */
+  forget(): void {
+    this.announcement = undefined;
+  }
+
+  /** What it announced about a type: its own entry, else that of the catch-all; undefined when it lists none. */
+  announced(type: string): AnnouncedType | 'unknown' | undefined {
+    const types = this.announcement?.types;
+    if (!types) return undefined;
+    return types.find((entry) => entry.type === type) ?? types.find((entry) => entry.type === '*') ?? 'unknown';
+  }
+
+  /** Execution limit of a job here, ms: its own, else the type's, else the queue's, else the target's. */
+  timeoutFor(q: QueueState, body: Pick<JobBody, 'type' | 'timeout_ms'>): number {
+    const announced = this.announced(body.type);
+    const ofType = announced === 'unknown' ? undefined : announced?.timeout_ms;
+    const limit = body.timeout_ms ?? ofType ?? q.settings.default_timeout_ms ?? this.config.timeoutMs;
+    return Math.min(limit, MAX_TIMEOUT_MS);
+  }
+
+  /** Does the concurrency announced for the type leave room? Never for a type that nobody announced. */
+  takes(type: string, running: ReadonlyMap<string, number>): boolean {
+    const announced = this.announced(type);
+    if (announced === 'unknown') return false;
+    return announced?.concurrency === undefined || (running.get(announced.type) ?? 0) < announced.concurrency;
+  }
+
+  /** One more job of this type runs here. */
+  count(type: string, running: Map<string, number>): void {
+    const entry = this.entryOf(type);
+    running.set(entry, (running.get(entry) ?? 0) + 1);
+  }
+
+  /** The announced entry that bounds a type: the type itself, or `*`. */
+  entryOf(type: string): string {
+    const announced = this.announced(type);
+    return announced === undefined || announced === 'unknown' ? type : announced.type;
+  }
+
+  /** Jobs running here, by the announced entry that bounds them (a catch-all bounds all its types together). */
+  runningByEntry(q: QueueState): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const active of q.leases.active.values()) {
+      if (active.target === this.id && !active.orphaned) this.count(active.type, counts);
+    }
+    return counts;
+  }
+
+  /** Does any job run here? */
+  isBusy(q: QueueState): boolean {
+    for (const active of q.leases.active.values()) if (active.target === this.id && !active.orphaned) return true;
+    return false;
+  }
+
+  /** How many more jobs may start here. */
+  room(q: QueueState): number {
+    const pushed = [...q.leases.active.values()].filter((active) => active.target !== undefined && !active.orphaned);
+    if (pushed.some(({ target, solo }) => solo && target === this.id)) return 0;
+    const ofQueue = (q.settings.concurrency ?? DEFAULTS.concurrency) - pushed.length;
+    if (this.config.maxConcurrency === undefined) return ofQueue;
+    return Math.min(ofQueue, this.config.maxConcurrency - pushed.filter(({ target }) => target === this.id).length);
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * A dead letter that starts its second life in another queue. It may be cut off anywhere:
+ *
+ *     decide (one row here) ──▶ the target takes it, once for each decision ──▶ it goes from here
+ *
+ * From the decision on nothing else can be decided about the job here, and it stays a dead letter to whoever looks, until
+ * it is gone. Whoever begins drives the steps; if that one dies, the alarm does. The target remembers what it answered to a
+ * decision, a refusal too: what it refused it will not take from a message that comes late, so a refused decision can be
+ * forgotten.
+ */
+import { conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
+import { checkRetry } from '../../../job/retry/validate';
+import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
+import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
+import { removeEnded } from '../../jobs/end';
+import { checkForNewQueue, type NewQueueLayers } from '../../jobs/enqueue';
+import { checkType, refuseNewcomers } from '../../jobs/intake';
+import { refuseMoving } from '../../jobs/moving';
+import { deadLetterRow, secondLife } from '../../jobs/redrive';
+import { find, rowByKey, viewOf } from '../../read/find';
+import type { QueueState } from '../../state';
+import { bytesOf } from '../../store/depth';
+import { bodyOf, idOf, type JobRow } from '../../store/rows';
+import { adoptJob, onceForMove } from './adopt';
+import type { Move } from './move-table';
+
+/** The alarm stands by for a decision that was just made, ms. */
+export const STANDBY_MS = 1_000;
+
+/**
+ * What there is to decide about. Writes nothing.
+ * @returns the job as it would travel; `open`: exactly this has been decided already
+ * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being deleted
+ */
+export function planMove(
+  q: QueueState,
+  id: string,
+  request: MoveRequest,
+  now: number,
+): { key: number; open: boolean; job: MovedJob } {
+  const row = deadLetterRow(q, id);
+  const open = q.moves.of(row.key);
+  if (open && !isSame(open, request)) refuseMoving(q, row);
+  if (!open && q.removal) {
+    throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
+  }
+  return { key: row.key, open: open !== undefined, job: packed(q, row, request.override, open?.at ?? now) };
+}
+
+/** Decides. One row written. @throws {ApiError} as {@link planMove} */
+export function beginMove(q: QueueState, id: string, request: MoveRequest, name: string, now: number): number {
+  const { key, open } = planMove(q, id, request, now);
+  if (!open) q.moves.note({ ...request, key, name, at: now });
+  q.wake(now + STANDBY_MS);
+  return key;
+}
+
+function isSame(move: Move, { target, override }: MoveRequest): boolean {
+  return move.target === target && JSON.stringify(move.override) === JSON.stringify(override);
+}
+
+/** The job of a decision as it travels; undefined when it is gone. */
+export function packedMove(q: QueueState, { key, override, at }: Move): MovedJob | undefined {
+  const row = rowByKey(q, key);
+  return row && packed(q, row, override, at);
+}
+
+function packed(q: QueueState, row: JobRow, override: Override, at: number): MovedJob {
+  const { body, history } = secondLife(row, override);
+  const checkpoint = q.checkpoints.read(row.key);
+  const { type, priority, claims, created_at } = row;
+  return {
+    id: idOf(q.route, row),
+    pending: false,
+    ...{ type, priority, claims, created_at },
+    attempt: 0,
+    due_at: at,
+    enqueued_at: at,
+    expires_at: null,
+    body: JSON.stringify(body),
+    history: JSON.stringify(history),
+    ...(checkpoint && { checkpoint }),
+  };
+}
+
+/** The target has the job: it goes from here. */
+export function finishMove(q: QueueState, key: number): void {
+  if (!q.moves.of(key)) return;
+  q.moves.forget(key);
+  const row = rowByKey(q, key);
+  if (row) removeEnded(q, row);
+}
+
+/** The target will not have the job: it is a dead letter like any other again. */
+export function dropMove(q: QueueState, key: number): void {
+  q.moves.forget(key);
+  // It may have been kept beyond its time.
+  q.wake(0);
+}
+
+// ---- in the target ---------------------------------------------------------------------------------------------------
+
+/**
+ * Would this queue take the job? Writes nothing.
+ * @throws {ApiError} 409 draining, being deleted, id taken; 400 job type not allowed; 422 retry policy; 429 full
+ */
+export function considerMove(q: QueueState, job: MovedJob): void {
+  refuseNewcomers(q);
+  checkType(q, job.type);
+  const body = bodyOf(job);
+  if (body.retry) checkRetry(q.retryLayers(job.type, body));
+  const taken = find(q, job.id);
+  if (taken) throw duplicate(job.id, viewOf(q, taken, job.enqueued_at).record.state);
+  if (q.hasAlias(job.id)) throw duplicate(job.id, 'being enqueued');
+  if (isBounded(q)) checkRoom(q, arrivalOf(job));
+}
+
+/**
+ * Would a queue take the job that does not exist yet? @throws {ApiError} as {@link considerMove}
+ * @param lower what holds in it
+ */
+export function considerMoveIntoNew(name: string, lower: NewQueueLayers, job: MovedJob): void {
+  const { retry } = bodyOf(job);
+  checkForNewQueue(name, [{ type: job.type, ...(retry && { retry }) }], lower);
+}
+
+/**
+ * Takes the job, once for each decision, or refuses it for good.
+ * @param ticket as in {@link onceForMove}
+ * @throws {ApiError} 503 when the ticket was given up: nothing was answered to the decision
+ */
+export function adoptMoved(
+  q: QueueState,
+  name: string,
+  job: MovedJob,
+  ticket: string | undefined,
+  now: number,
+): Adoption {
+  const answer = onceForMove<{ refused?: ErrorData }>(q, name, ticket, now, () => {
+    const outcome = outcomeOf(() => {
+      considerMove(q, job);
+      if (isBounded(q)) makeRoom(q, arrivalOf(job), now);
+    });
+    if (!outcome.ok) return { refused: outcome.error };
+    adoptJob(q, job, now);
+    q.events.add('job.enqueued', job.id, now, { job_type: job.type, attempt: 0, redrive: true });
+    return {};
+  });
+  if (answer.refused) return { refused: answer.refused };
+  const found = find(q, job.id);
+  return { job: found ? viewOf(q, found, now) : null };
+}
+
+function arrivalOf(job: MovedJob) {
+  return { jobs: 1, bytes: bytesOf(job) };
+}

@@ -1,0 +1,133 @@
+/** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
+import { ApiError } from '../../job/errors';
+import { type JobState, TERMINAL_STATES } from '../../job/record';
+import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
+import { noteFailure } from '../features/workflow/outbox';
+import { type Found, find, rowByKey } from '../read/find';
+import type { QueueState } from '../state';
+import { deleteArchived } from '../store/archive';
+import { waitsNoMore } from '../store/limits/admit';
+import { idOf, isInLine, type JobRow, stateOf } from '../store/rows';
+import { cancel } from './cancel';
+import { removeEnded } from './end';
+import { recallAnswer, rememberAnswer } from './idempotency';
+import { LOCKED, refuseLocked } from './lock';
+import { refuseMoving } from './moving';
+import { redrive } from './redrive';
+
+/** States of the jobs that an operation by filter may act on. Jobs that run are never among them. */
+export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
+  cancel: ['scheduled', 'available', 'pending', 'retryable'],
+  retry: ['discarded', 'cancelled', 'retryable'],
+  delete: TERMINAL_STATES,
+  purge: ['scheduled', 'available', 'pending', 'retryable', ...TERMINAL_STATES],
+};
+
+/** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
+export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: number): void {
+  const id = idOf(q.route, row);
+  refuseMoving(q, row);
+  if (action === 'cancel') cancel(q, id, now);
+  else if (action === 'retry') redrive(q, id, { deadLetterOnly: false }, now);
+  else if (row.ended_at !== null) removeEnded(q, row);
+  else removeWaiting(q, row, 'purged', now);
+}
+
+/** Removes a job that has not ended, for good. Whoever waits for its end is told, and so is its workflow. */
+export function removeWaiting(q: QueueState, row: JobRow, reason: 'purged' | 'queue_deleted', now: number): void {
+  const active = q.leases.active.get(row.key);
+  if (active) q.leases.release(active);
+  else {
+    if (isInLine(row) && q.lineLength !== null) q.lineLength--;
+    waitsNoMore(q, row);
+  }
+  removeEnded(q, row);
+  noteFailure(q, row, false, { reason }, now);
+  q.events.add('job.discarded', idOf(q.route, row), now, {
+    job_type: row.type,
+    attempt: active?.attempt ?? row.attempt,
+    reason,
+    dead_letter: false,
+  });
+}
+
+/**
+ * Acts on the jobs with these ids, each named once. A job named by its id is cancelled even when it runs.
+ * @throws {ApiError} 503 when it is all or none and one of them is locked; 409 for a key of another request
+ */
+export function bulk(q: QueueState, request: BulkRequest, now: number): BulkAnswer {
+  const { once } = request;
+  const earlier = once && recallAnswer<BulkAnswer>(q, once, now);
+  if (earlier) return earlier;
+  const answer = actOnIds(q, request, now);
+  // Jobs that are not here will not be here for this operation later either.
+  const isWorthIt = answer.applied && answer.items.some(({ reason }) => reason !== 'not_found');
+  if (once && isWorthIt) rememberAnswer(q, once, answer, now);
+  return answer;
+}
+
+function actOnIds(q: QueueState, request: BulkRequest, now: number): BulkAnswer {
+  const { action, ids, createdUntil } = request;
+  if (request.atomic) {
+    for (const id of ids) refuseLocked(q, id);
+    const judged = ids.map((id) => judge(q, action, id, now, createdUntil));
+    if (judged.some(({ status }) => status !== 'done')) return { items: judged, applied: false };
+  }
+  const items = ids.map((id) => {
+    const item = judge(q, action, id, now, createdUntil);
+    if (item.status === 'done') act(q, action, id, now);
+    return item;
+  });
+  return { items, applied: true };
+}
+
+/** What would become of the job. @param createdUntil a job made later (epoch ms) does not count */
+export function judge(
+  q: QueueState,
+  action: BulkAction,
+  id: string,
+  now: number,
+  createdUntil = Number.POSITIVE_INFINITY,
+): BulkItem {
+  const found = find(q, id);
+  // An id that was made here was not known before its job; one chosen by a client may be used again.
+  if (!found || (isChosen(found) && createdAt(found) > createdUntil)) {
+    return { job_id: id, status: 'failed', reason: 'not_found' };
+  }
+  const { row } = found;
+  if (row && q.locks.has(row.key)) return { job_id: id, status: 'failed', reason: LOCKED };
+  if (row && q.moves.of(row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
+  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  const able = ACTS_ON[action].includes(state) || (action === 'cancel' && state === 'active');
+  return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };
+}
+
+function isChosen({ row, archived }: Found): boolean {
+  return row ? row.alias !== null : archived.a !== undefined;
+}
+
+function createdAt({ row, archived }: Found): number {
+  return row ? row.created_at : archived.at[0];
+}
+
+/** Acts on one job that was judged able. */
+export function act(q: QueueState, action: BulkAction, id: string, now: number): void {
+  const found = find(q, id);
+  if (found?.row) actOnRow(q, action, found.row, now);
+  else if (found) deleteArchived(q.sql, [found.archived.k]);
+}
+
+/** Acts on a job that matched a moment ago. @returns what became of it; undefined when it is gone already */
+export function actOnKey(q: QueueState, action: BulkAction, key: number, now: number): BulkItem | undefined {
+  const row = rowByKey(q, key);
+  if (!row) return undefined;
+  const job_id = idOf(q.route, row);
+  if (q.locks.has(key)) return { job_id, status: 'failed', reason: LOCKED };
+  try {
+    actOnRow(q, action, row, now);
+    return { job_id, status: 'done' };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { job_id, status: 'failed', reason: error.data.code };
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * The limits as a claim sees them: it takes a job only if its key has room at that moment, and what it finds without room
+ * it puts where the job's policy says. Counted in the transaction of the claim.
+ */
+
+import type { QueueState } from '../state';
+import { limiterOf, nowWaits, policyOf, runningOf, waitsNoMore } from '../store/limits/admit';
+import type { Limiter } from '../store/limits/limiter';
+import { noteQueueStarts } from '../store/limits/queue-limit';
+import { idOf, type JobRow } from '../store/rows';
+import { discardUnrun } from './end';
+
+/** One selection of jobs. */
+export class LimitJudge {
+  /** Jobs taken by this selection, not counted anywhere yet. */
+  private readonly taken = new Map<string, number>();
+  private readonly refused: JobRow[] = [];
+
+  constructor(
+    private readonly q: QueueState,
+    private readonly now: number,
+  ) {}
+
+  /** Has the job's key room for it? If not, the job is dealt with by {@link settle}. */
+  allows(row: JobRow): boolean {
+    if (row.limit_key === null) return true;
+    const room = limiterOf(this.q, row).room(runningOf(this.q, row.limit_key), this.now);
+    if (room > (this.taken.get(row.limit_key) ?? 0)) return true;
+    this.refused.push(row);
+    return false;
+  }
+
+  /** The job is taken. */
+  count(row: JobRow): void {
+    if (row.limit_key !== null) this.taken.set(row.limit_key, (this.taken.get(row.limit_key) ?? 0) + 1);
+  }
+
+  /** Moves what had no room out of the way of the others. @returns how many jobs that were */
+  settle(): number {
+    const refused = this.refused.splice(0);
+    for (const row of refused) refuse(this.q, row, this.now);
+    return refused.length;
+  }
+}
+
+/** A job whose turn has come finds its limit reached. Two rows written. */
+function refuse(q: QueueState, row: JobRow, now: number): void {
+  const limiter = limiterOf(q, row);
+  const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
+  waitsNoMore(q, row);
+  // Whoever stops a key wants to run its jobs later, not to lose them.
+  if (limiter.isStopped(now) || onLimit === 'wait') park(q, row, now);
+  else if (onLimit === 'reschedule') reschedule(q, row, limiter, now);
+  else discardUnrun(q, row, 'rate_limited', now);
+}
+
+/** It waits until its key has room again. */
+function park(q: QueueState, row: JobRow, now: number): void {
+  const parked = { ...row, due_at: null, waits_since: row.due_at };
+  q.sql.exec('UPDATE jobs SET due_at = NULL, waits_since = ? WHERE key = ?', parked.waits_since, row.key).toArray();
+  nowWaits(q, parked, now);
+}
+
+/** It is scheduled for a moment of its own. How long attempts run nobody knows: for a place among them it waits. */
+function reschedule(q: QueueState, row: JobRow, limiter: Limiter, now: number): void {
+  const limits = limiter.inForce(now);
+  const { concurrency } = limits;
+  const isCrowded = concurrency !== undefined && runningOf(q, limiter.key) >= concurrency;
+  const at = isCrowded && limiter.room(0, now) > 0 ? undefined : limiter.usage.book(limits, now);
+  if (at === undefined) {
+    park(q, row, now);
+    return;
+  }
+  limiter.isChanged = true;
+  q.limiters.save(limiter);
+  q.sql.exec('UPDATE jobs SET due_at = ? WHERE key = ?', at, row.key).toArray();
+  nowWaits(q, { ...row, due_at: at }, now);
+  q.events.add('job.scheduled', idOf(q.route, row), now, {
+    job_type: row.type,
+    attempt: row.attempt,
+    scheduled_at: at,
+    reason: 'rate_limited',
+  });
+}
+
+/** These jobs have been claimed: their starts count. One row written for each key whose starts are counted. */
+export function noteStarts(q: QueueState, rows: readonly JobRow[], now: number): void {
+  const counts = new Map<string, number>();
+  for (const row of rows) {
+    if (row.limit_key === null) continue;
+    limiterOf(q, row).leaves(row.priority);
+    counts.set(row.limit_key, (counts.get(row.limit_key) ?? 0) + 1);
+  }
+  for (const [key, count] of counts) {
+    const limiter = q.limiters.get(key);
+    limiter.started(count, now);
+    q.limiters.save(limiter);
+    q.limiters.touch(key);
+  }
+  noteQueueStarts(q, rows.length, now);
+}

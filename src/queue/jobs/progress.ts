@@ -1,0 +1,56 @@
+/** Progress reports: how far a running attempt says it is. */
+
+import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
+import { mustFindForReport, viewOf } from '../read/find';
+import type { QueueState } from '../state';
+import type { ReportedProgress } from '../store/progress';
+import { idOf } from '../store/rows';
+import { fence } from './report';
+
+/**
+ * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that does
+ * not run ignores the report: the attempt it speaks of may have ended while it was on its way.
+ * @throws {ApiError} 404; 409 for another attempt or another worker's job
+ */
+export function reportProgress(q: QueueState, request: ProgressRequest, now: number): ProgressReport {
+  const { row } = mustFindForReport(q, request.job_id);
+  const active = row && q.leases.active.get(row.key);
+  if (!row || !active) return progressOf(q, request.job_id, now);
+  fence(q, row, active, request);
+  const before = q.progress.read(row.key);
+  const floor = before?.claim === active.claim ? before.reported.progress : 0;
+  const reported: ReportedProgress = {
+    progress: Math.max(floor, request.progress),
+    ...(request.message !== undefined && { message: request.message }),
+    ...(request.data !== undefined && { data: request.data }),
+    at: now,
+  };
+  active.expiresAt = now + active.visibilityMs;
+  q.leases.earliest = Math.min(q.leases.earliest, active.expiresAt);
+  q.wake(q.leases.earliest);
+  q.progress.write(row.key, active.claim, active.expiresAt, reported);
+  const saved = request.checkpoint === undefined ? undefined : q.checkpoints.save(row.key, request.checkpoint, now);
+  q.events.add('job.progress', idOf(q.route, row), now, {
+    job_type: row.type,
+    attempt: active.attempt,
+    // Events count to 100, everything else to 1.
+    progress: Math.round(reported.progress * 10_000) / 100,
+    ...(reported.message !== undefined && { message: reported.message }),
+    ...(reported.data !== undefined && { data: reported.data }),
+  });
+  return {
+    ...progressOf(q, request.job_id, now),
+    ...(saved && { checkpoint: { sequence: saved.sequence, created_at: saved.created_at } }),
+  };
+}
+
+/** What was last reported about a job; a completed job has done everything. @throws {ApiError} 404 */
+export function progressOf(q: QueueState, id: string, now: number): ProgressReport {
+  const found = mustFindForReport(q, id);
+  const { state } = viewOf(q, found, now).record;
+  if (found.archived) {
+    const { pg } = found.archived;
+    return { job_id: id, state, ...pg, progress: 1, at: pg?.at ?? found.archived.at[3] };
+  }
+  return { job_id: id, state, ...q.progress.read(found.row.key)?.reported };
+}

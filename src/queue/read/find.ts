@@ -1,0 +1,107 @@
+/** From a job id to its row: by the key inside the id, or through the alias table for ids chosen by clients. */
+import { notFound } from '../../job/errors';
+import { decodeId, isUuidV7 } from '../../job/ids';
+import type { JobView } from '../../job/record';
+import type { QueueState } from '../state';
+import { farResult, findArchived } from '../store/archive';
+import type { CheckpointContent } from '../store/checkpoints';
+import { type ArchivedJob, type JobRow, ROW_COLUMNS, readRows, recordOf, recordOfArchived } from '../store/rows';
+
+/** Where a job lies. */
+export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
+
+/** Reads the row with this key. */
+export function rowByKey(q: QueueState, key: number): JobRow | undefined {
+  const [row] = readRows(q.sql, `SELECT ${ROW_COLUMNS} FROM jobs WHERE key = ?`, key);
+  return row;
+}
+
+function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
+  const row = rowByKey(q, key);
+  if (row) {
+    const seen = q.locks.seen(row);
+    return seen && matches({ created: row.created_at, alias: row.alias }) ? { row: seen } : undefined;
+  }
+  // Completed by this very transaction, it is not in the archive yet.
+  const archived = q.archive.find(key) ?? findArchived(q.sql, key);
+  if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
+  return undefined;
+}
+
+/** Finds a job by id, or undefined. */
+export function find(q: QueueState, id: string): Found | undefined {
+  if (!isUuidV7(id)) return undefined;
+  const decoded = decodeId(id);
+  if (decoded.route === q.route) {
+    const found = byKey(q, decoded.key, (job) => job.alias === null && job.created === decoded.time);
+    if (found) return found;
+  }
+  const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
+  return alias && byKey(q, alias.key, (job) => job.alias === id);
+}
+
+/** The key that an id leads to: of its alias, else the one inside it. Reads no job. @param id satisfies `isUuidV7` */
+export function keyOf(q: QueueState, id: string): number | undefined {
+  const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
+  if (alias) return alias.key;
+  const decoded = decodeId(id);
+  return decoded.route === q.route ? decoded.key : undefined;
+}
+
+/** Those of these jobs that run. Reads no job. @param ids satisfy `isUuidV7` */
+export function runningOf(q: QueueState, ids: readonly string[]): string[] {
+  const { active } = q.leases;
+  return active.size === 0 ? [] : ids.filter((id) => active.has(keyOf(q, id) ?? -1));
+}
+
+/** Hint of every 404 about a job. */
+export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retention.';
+
+/** Finds a job by id. @throws {ApiError} 404 */
+export function mustFind(q: QueueState, id: string): Found {
+  const found = find(q, id);
+  if (!found) throw notFound('job', id, ENDED_JOBS_HINT);
+  return found;
+}
+
+/**
+ * Finds the job that a runner reports about. One that is on its way to another queue may run there already, so it is not
+ * here for its runner. @throws {ApiError} 404
+ */
+export function mustFindForReport(q: QueueState, id: string): Found {
+  const found = mustFind(q, id);
+  if (found.row && q.moves.of(found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
+  return found;
+}
+
+/** A row as the outside sees it. */
+export function viewOfRow(q: QueueState, row: JobRow, now: number): JobView {
+  const record = recordOf(row, q.leases.active.get(row.key), { queue: q.name, route: q.route, now });
+  const reported = q.progress.read(row.key)?.reported;
+  if (reported) record.progress = reported.progress;
+  if (reported?.data) record.progress_data = reported.data;
+  return { record, layers: q.layersFor(row.type) };
+}
+
+/** A row as whoever runs it sees it: with the checkpoint to go on from. */
+export function viewForRunner(q: QueueState, row: JobRow, now: number): JobView {
+  const view = viewOfRow(q, row, now);
+  const checkpoint = q.checkpoints.read(row.key);
+  if (checkpoint) {
+    const { state } = JSON.parse(checkpoint.content) as CheckpointContent;
+    view.record.checkpoint = { state, sequence: checkpoint.sequence };
+  }
+  return view;
+}
+
+/** A completed job as the outside sees it. */
+export function viewOfArchived(q: QueueState, job: ArchivedJob): JobView {
+  const result = farResult(q.sql, job);
+  const record = recordOfArchived(job, { queue: q.name, route: q.route, ...(result !== undefined && { result }) });
+  return { record, layers: q.layersFor(job.t) };
+}
+
+/** A job as the outside sees it. */
+export function viewOf(q: QueueState, found: Found, now: number): JobView {
+  return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
+}

@@ -1,0 +1,141 @@
+/** Pages of jobs, newest first by sequence number, whether they wait, run, or ended; and how many there are. */
+
+import { type JobFilter, looksInside } from '../../job/filter';
+import { JOB_STATES, type JobView } from '../../job/record';
+import type { CountResult } from '../../rpc/operations';
+import type { DeadLetterRequest, ListPage, ListRequest } from '../../rpc/queue';
+import type { QueueState } from '../state';
+import { newestEnded } from '../store/ended-rows';
+import { type ArchivedJob, historyOf, STATE } from '../store/rows';
+import { rowByKey, viewOfArchived, viewOfRow } from './find';
+import { type Hit, scan } from './scan';
+import { stats } from './stats';
+
+/** A page ends early beyond this many characters of bodies and results: a message holds 32 MiB. */
+const MAX_PAGE_CHARS = 8 * 1024 * 1024;
+
+/** Jobs looked at for one page, and for the total beside it. */
+const PAGE_BUDGET = 10_000;
+const TOTAL_BUDGET = 20_000;
+
+/** Jobs looked at by one call that counts. */
+const COUNT_BUDGET = 50_000;
+
+/** A page of the jobs that match, and how many match in all. */
+export function list(q: QueueState, request: ListRequest, now: number): ListPage {
+  const filter = filterOf(request);
+  const jobs: ListPage['jobs'] = [];
+  let chars = 0;
+  let cut: number | undefined;
+  const take = (hit: Hit) => {
+    const view = cut === undefined ? viewOfHit(q, hit, now) : undefined;
+    if (!view) return;
+    if (chars > MAX_PAGE_CHARS) {
+      cut = jobs.at(-1)?.position;
+      return;
+    }
+    jobs.push({ ...view, position: hit.sequence });
+    chars += view.record.body.length + (view.record.result?.length ?? 0);
+  };
+  const page = {
+    filter,
+    limit: request.limit,
+    budget: PAGE_BUDGET,
+    ...(request.before !== undefined && { from: request.before }),
+  };
+  const next = scan(q, page, now, take).next;
+  const goOn = cut ?? next;
+  return {
+    jobs,
+    ...(request.total === false ? { total: 0 } : totalOf(q, filter, now)),
+    has_more: goOn !== undefined,
+    ...(goOn !== undefined && { next: goOn }),
+  };
+}
+
+/** The parts of a request that say which jobs, as one filter. */
+function filterOf(request: ListRequest): JobFilter {
+  const { states, type, createdUntil } = request;
+  const filter: JobFilter = { ...request.filter };
+  if (states) filter.states = states;
+  if (type !== undefined) filter.types = [type];
+  if (createdUntil !== undefined) {
+    filter.created = { ...filter.created, max: Math.min(createdUntil, filter.created?.max ?? createdUntil) };
+  }
+  return filter;
+}
+
+function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
+  if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
+  const row = rowByKey(q, hit.key);
+  const seen = row && q.locks.seen(row);
+  return seen && viewOfRow(q, seen, now);
+}
+
+/** How many match, exactly where that is cheap; else at least so many. */
+function totalOf(q: QueueState, filter: JobFilter, now: number): Pick<ListPage, 'total' | 'total_is_exact'> {
+  const known = countByState(q, filter, now);
+  if (known !== undefined) return { total: known };
+  let total = 0;
+  const { next } = scan(q, { filter, limit: Number.POSITIVE_INFINITY, budget: TOTAL_BUDGET }, now, () => {
+    total++;
+  });
+  return { total, ...(next !== undefined && { total_is_exact: false as const }) };
+}
+
+/** Where only the states matter the counts are known. */
+function countByState(q: QueueState, filter: JobFilter, now: number): number | undefined {
+  if (looksInside(filter)) return undefined;
+  const { counts } = stats(q, now);
+  return [...new Set(filter.states ?? JOB_STATES)].reduce((sum, state) => sum + counts[state], 0);
+}
+
+/** Counts the jobs that match, in steps: `next` says where the count goes on. */
+export function count(q: QueueState, request: { filter: JobFilter; before?: number }, now: number): CountResult {
+  const { filter, before } = request;
+  const known = before === undefined ? countByState(q, filter, now) : undefined;
+  if (known !== undefined) return { count: known };
+  let total = 0;
+  const { next } = scan(
+    q,
+    { filter, limit: Number.POSITIVE_INFINITY, budget: COUNT_BUDGET, ...(before !== undefined && { from: before }) },
+    now,
+    () => {
+      total++;
+    },
+  );
+  return { count: total, ...(next !== undefined && { next }) };
+}
+
+/** Does this type fit a pattern in which `*` at the end stands for anything? */
+function typeFilter(type: string | undefined): (candidate: string) => boolean {
+  if (type === undefined) return () => true;
+  if (type.endsWith('*')) {
+    const prefix = type.slice(0, -1);
+    return (candidate) => candidate.startsWith(prefix);
+  }
+  return (candidate) => candidate === type;
+}
+
+/** Dead letters, newest first, and how many match in all. */
+export function deadLetters(
+  q: QueueState,
+  request: DeadLetterRequest,
+  now: number,
+): { jobs: JobView[]; total: number } {
+  const jobs: JobView[] = [];
+  let chars = 0;
+  let total = 0;
+  const matchesType = typeFilter(request.type);
+  const rows = newestEnded(q.sql, STATE.dead, request.since ?? 0, request.until ?? Number.MAX_SAFE_INTEGER);
+  for (const row of rows) {
+    if (!matchesType(row.type)) continue;
+    if (request.error_type !== undefined && historyOf(row).error?.type !== request.error_type) continue;
+    total++;
+    if (jobs.length < request.limit && chars <= MAX_PAGE_CHARS) {
+      jobs.push(viewOfRow(q, row, now));
+      chars += row.body.length;
+    }
+  }
+  return { jobs, total };
+}

@@ -1,0 +1,261 @@
+/**
+ * Reading jobs that match a filter, in the order of their sequence numbers, wherever they lie. A job keeps its number for
+ * life, so a reader who remembers how far it came sees every job at most once, whatever moves meanwhile.
+ *
+ * No call reads without bound: it stops after so many rows and says where to go on. Jobs are first looked for in the order
+ * of their keys, which finds what is common at once; where matches turn out to be rare and an index knows the states asked
+ * for, the index takes over, so that three failures among a million waiting jobs cost a few reads.
+ */
+
+import type { JobFilter } from '../../job/filter';
+import { LANE_BIT, MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import { JOB_STATES, type JobState } from '../../job/record';
+import type { QueueState } from '../state';
+import { archivedBackwards } from '../store/archive';
+import { type JobRow, STATE, stateOf } from '../store/rows';
+import { type Condition, conditionOnArchived, conditionOnRow } from './filter';
+import { find } from './find';
+
+/** A job that matches. */
+export interface Hit {
+  sequence: number;
+  key: number;
+  state: JobState;
+  /** JSON of the archived job, when it has completed. */
+  archived?: string;
+  /** What was asked for as `measure`, when it has a row. */
+  measure?: number | null;
+}
+
+/** A job that was looked at. */
+interface Candidate {
+  sequence: number;
+  /** Absent: it does not match. */
+  hit?: Hit;
+}
+
+export interface ScanRequest {
+  filter: JobFilter;
+  /** Where to go on, exclusive: below this number, or above it when ascending. Absent: from the end. */
+  from?: number;
+  /** Oldest first. Completed jobs are left out then. */
+  ascending?: boolean;
+  /** An SQL expression over a row of `jobs`, to be told of each job that matches. */
+  measure?: string;
+  /** How many to find at most. */
+  limit: number;
+  /** How many jobs to look at, at most. */
+  budget: number;
+}
+
+export interface ScanResult {
+  /** Where to go on; absent when everything was looked at. */
+  next?: number;
+  /** How many jobs were looked at. */
+  looked: number;
+}
+
+/** So many jobs are looked at in vain before an index is tried. */
+const SPARSE_AFTER = 500;
+
+/** Rows read by one statement. */
+const PAGE = 250;
+const INDEX_PAGE = 1000;
+
+/** Sequence number of a key, in SQL. */
+const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
+
+/**
+ * Finds jobs in order and hands them to `visit`.
+ * @returns where the next call goes on
+ */
+export function scan(q: QueueState, request: ScanRequest, now: number, visit: (hit: Hit) => void): ScanResult {
+  const { filter, limit, budget } = request;
+  const states = new Set<JobState>(filter.states ?? JOB_STATES);
+  const reader = new Reader(q, filter, states, request.ascending === true, request.measure ?? 'NULL', now);
+  if (filter.ids) {
+    let last = request.from;
+    let shown = 0;
+    for (const hit of reader.byId(filter.ids, request.from)) {
+      if (shown++ === limit) return { looked: shown, ...(last !== undefined && { next: last }) };
+      visit(hit);
+      last = hit.sequence;
+    }
+    return { looked: filter.ids.length };
+  }
+  let from = request.from ?? (request.ascending ? -1 : MAX_SEQUENCE);
+  let looked = 0;
+  let found = 0;
+  let indexed = false;
+  for (;;) {
+    let switching = false;
+    for (const { sequence, hit } of reader.candidates(from, indexed)) {
+      if (hit) {
+        // One more than wanted was seen: there is a next page, and it begins with that one.
+        if (found === limit) return { next: from, looked };
+        found++;
+        visit(hit);
+      }
+      from = sequence;
+      looked++;
+      if (looked >= budget) return { next: from, looked };
+      switching = !indexed && looked >= SPARSE_AFTER && found < looked / 10 && reader.hasIndex();
+      if (switching) break;
+    }
+    if (!switching) return { looked };
+    indexed = true;
+  }
+}
+
+class Reader {
+  private readonly condition: Condition;
+
+  constructor(
+    private readonly q: QueueState,
+    private readonly filter: JobFilter,
+    private readonly states: ReadonlySet<JobState>,
+    private readonly ascending: boolean,
+    private readonly measure: string,
+    private readonly now: number,
+  ) {
+    this.condition = conditionOnRow(filter, now, q.leases.active.keys());
+  }
+
+  /** Does an index know all rows in the states asked for? The line of immediate jobs has none. */
+  hasIndex(): boolean {
+    return !this.states.has('available') || this.q.lineLength === 0;
+  }
+
+  *candidates(from: number, indexed: boolean): Generator<Candidate> {
+    const sources: Iterator<Candidate>[] = [];
+    if ([...this.states].some((state) => state !== 'completed')) {
+      if (indexed) sources.push(this.indexed(from));
+      else sources.push(this.lane(0, from), this.lane(LANE_BIT, from));
+    }
+    if (this.states.has('completed') && !this.ascending) sources.push(this.archived(from));
+    yield* merged(sources, this.ascending);
+  }
+
+  /** The jobs with these ids that match, newest first. */
+  *byId(ids: readonly string[], from = this.ascending ? -1 : MAX_SEQUENCE): Generator<Hit> {
+    const found = ids.flatMap((id) => find(this.q, id) ?? []);
+    const keys = found.flatMap(({ row }) => (row ? [row.key] : []));
+    const hits = this.judge(keys).flatMap(({ hit }) => hit ?? []);
+    const archived = conditionOnArchived(this.filter);
+    for (const { archived: job } of found) {
+      if (!job || !this.states.has('completed')) continue;
+      const json = JSON.stringify(job);
+      const statement = `SELECT 1 FROM (SELECT ? AS value) AS job WHERE ${archived.sql}`;
+      if (this.q.sql.exec(statement, json, ...archived.bindings).toArray().length === 0) continue;
+      hits.push({ sequence: sequenceOf(job.k), key: job.k, state: 'completed', archived: json });
+    }
+    const sign = this.ascending ? 1 : -1;
+    const unique = new Map(hits.map((hit) => [hit.key, hit]));
+    const rest = [...unique.values()].filter(({ sequence }) => (sequence - from) * sign > 0);
+    yield* rest.sort((a, b) => (a.sequence - b.sequence) * sign);
+  }
+
+  /** Rows in the order of their keys, of those that started in one lane. */
+  private *lane(lane: number, from: number): Generator<Candidate> {
+    let bound = lane + from;
+    for (;;) {
+      const range = this.ascending
+        ? { sql: 'key > ? AND key < ?', bindings: [bound, lane + MAX_SEQUENCE] }
+        : { sql: 'key >= ? AND key < ?', bindings: [lane, bound] };
+      const rows = this.rows(
+        `${range.sql} ORDER BY key ${this.ascending ? 'ASC' : 'DESC'} LIMIT ${PAGE}`,
+        range.bindings,
+      );
+      yield* rows;
+      const last = rows.at(-1);
+      if (rows.length < PAGE || !last) return;
+      bound = lane + last.sequence;
+    }
+  }
+
+  /** Rows in the order of their numbers, of those that some index knows to be in the states asked for. */
+  private *indexed(from: number): Generator<Candidate> {
+    const { q, states, ascending } = this;
+    const parts: string[] = [];
+    const ended: number[] = [];
+    if (states.has('cancelled')) ended.push(STATE.cancelled);
+    if (states.has('discarded')) ended.push(...(this.filter.dead === true ? [] : [STATE.discarded]), STATE.dead);
+    if (ended.length > 0) parts.push(`SELECT key FROM jobs WHERE state IN (${ended}) AND ended_at IS NOT NULL`);
+    if (states.has('pending')) parts.push('SELECT key FROM jobs WHERE state = 1');
+    const due = states.has('available');
+    const later = states.has('scheduled') || states.has('retryable');
+    if (due || later) {
+      const moment = Math.floor(this.now);
+      const when = due && later ? '' : due ? ` AND due_at <= ${moment}` : ` AND due_at > ${moment}`;
+      parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL${when}`);
+      if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
+    }
+    parts.push('SELECT value AS key FROM json_each(?)');
+    const running = JSON.stringify([...(states.has('active') ? q.leases.active.keys() : []), ...q.locks.keys()]);
+    for (;;) {
+      const keys = q.sql
+        .exec<{ key: number }>(
+          `SELECT DISTINCT key FROM (${parts.join(' UNION ALL ')}) WHERE ${SEQUENCE} ${ascending ? '>' : '<'} ?
+           ORDER BY ${SEQUENCE} ${ascending ? 'ASC' : 'DESC'} LIMIT ${INDEX_PAGE}`,
+          running,
+          from,
+        )
+        .toArray()
+        .map(({ key }) => key);
+      const sign = ascending ? 1 : -1;
+      yield* this.judge(keys).sort((a, b) => (a.sequence - b.sequence) * sign);
+      const last = keys.at(-1);
+      if (keys.length < INDEX_PAGE || last === undefined) return;
+      from = sequenceOf(last);
+    }
+  }
+
+  private judge(keys: readonly number[]): Candidate[] {
+    return this.rows('key IN (SELECT value FROM json_each(?))', [JSON.stringify(keys)]);
+  }
+
+  private rows(where: string, bindings: (string | number)[]): Candidate[] {
+    const { sql, bindings: inside } = this.condition;
+    type Row = Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'> & { hit: number | null; measure: number | null };
+    const rows = this.q.sql.exec<Row>(
+      `SELECT key, state, due_at, attempt, ${sql} AS hit, ${this.measure} AS measure FROM jobs WHERE ${where}`,
+      ...inside,
+      ...bindings,
+    );
+    return rows.toArray().map((row) => {
+      const sequence = sequenceOf(row.key);
+      const seen = row.hit ? this.q.locks.seen(row) : undefined;
+      if (!seen) return { sequence };
+      const state = stateOf(seen, this.q.leases.active.has(row.key), this.now);
+      if (!this.states.has(state)) return { sequence };
+      return { sequence, hit: { sequence, key: row.key, state, measure: row.measure } };
+    });
+  }
+
+  /** Completed jobs, newest first. */
+  private *archived(from: number): Generator<Candidate> {
+    for (const { key, json } of archivedBackwards(this.q.sql, from, conditionOnArchived(this.filter))) {
+      const sequence = sequenceOf(key);
+      if (json === null) yield { sequence };
+      else yield { sequence, hit: { sequence, key, state: 'completed', archived: json } };
+    }
+  }
+}
+
+/** Several sources, each in order, as one in order. */
+function* merged(sources: readonly Iterator<Candidate>[], ascending: boolean): Generator<Candidate> {
+  const sign = ascending ? -1 : 1;
+  const heads = sources.map((source) => source.next());
+  for (;;) {
+    let best = -1;
+    let first: Candidate | undefined;
+    for (const [index, head] of heads.entries()) {
+      if (head.done || (first && (head.value.sequence - first.sequence) * sign <= 0)) continue;
+      best = index;
+      first = head.value;
+    }
+    if (!first) return;
+    yield first;
+    heads[best] = (sources[best] as Iterator<Candidate>).next();
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Jobs in another order than that of their making. No index knows such an order over all jobs, so every job that matches
+ * is looked at, in steps, and of each step only the first ones are kept.
+ */
+import type { JobBody } from '../../job/record';
+import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
+import type { QueueState } from '../state';
+import { type ArchivedJob, idOf, idOfArchived, type JobRow, STATE } from '../store/rows';
+import { type Hit, scan } from './scan';
+
+/** Jobs looked at by one call. */
+const STEP_BUDGET = 20_000;
+
+/** What rows are sorted by, as SQL: as the job shows it. */
+const MEASURES: Record<SortKey, (now: number) => string> = {
+  created_at: () => 'created_at',
+  priority: () => 'priority',
+  scheduled_at: (now) => {
+    const waitsForIt = `state = ${STATE.waiting} AND attempt = 0 AND due_at > ${Math.floor(now)}`;
+    return `CASE WHEN ${waitsForIt} THEN due_at WHEN json_valid(body) THEN body ->> '$.scheduled_at' END`;
+  },
+};
+
+/** The same of a completed job. */
+const ARCHIVED: Record<SortKey, (job: ArchivedJob) => number | null> = {
+  created_at: (job) => job.at[0],
+  priority: (job) => job.p,
+  scheduled_at: ({ b }: { b: JobBody }) => b.scheduled_at ?? null,
+};
+
+/**
+ * Which entry comes first. Jobs without the value come last in either direction; those with the same one in the order of
+ * their making, in the same direction.
+ */
+export function bySortKey(descending: boolean): (a: SortedEntry, b: SortedEntry) => number {
+  const byValue = compareValues(descending);
+  const sign = descending ? -1 : 1;
+  return (a, b) => byValue(a, b) || sign * (a.created_at - b.created_at || a.position - b.position);
+}
+
+function compareValues(descending: boolean) {
+  const sign = descending ? -1 : 1;
+  return (a: { value: number | null }, b: { value: number | null }) => {
+    if (a.value === b.value) return 0;
+    if (a.value === null) return 1;
+    if (b.value === null) return -1;
+    return sign * (a.value - b.value);
+  };
+}
+
+/** An entry before it is known which job it is. */
+interface Ranked {
+  value: number | null;
+  position: number;
+  key: number;
+  /** Of a completed job. */
+  identity?: Identity;
+}
+
+type Identity = Pick<SortedEntry, 'id' | 'created_at'>;
+
+/** The first ones of the jobs that match and are looked at by this call. */
+export function sorted(q: QueueState, request: SortedRequest, now: number): SortedPart {
+  const { filter, sort, descending, limit, before } = request;
+  const byValue = compareValues(descending);
+  const sign = descending ? -1 : 1;
+  const compare = (a: Ranked, b: Ranked) => byValue(a, b) || sign * (a.position - b.position);
+  let entries: Ranked[] = [];
+  let matched = 0;
+  const keepFirst = () => {
+    entries = entries.sort(compare).slice(0, limit);
+  };
+  const { next, looked } = scan(
+    q,
+    {
+      filter,
+      measure: MEASURES[sort](now),
+      limit: Number.POSITIVE_INFINITY,
+      budget: STEP_BUDGET,
+      ...(before !== undefined && { from: before }),
+    },
+    now,
+    (hit) => {
+      matched++;
+      entries.push(rank(q, hit, sort));
+      if (entries.length >= 2 * limit + 1000) keepFirst();
+    },
+  );
+  keepFirst();
+  return {
+    entries: identified(q, entries),
+    matched,
+    looked,
+    ...(next !== undefined && { next }),
+  };
+}
+
+function rank(q: QueueState, hit: Hit, sort: SortKey): Ranked {
+  const { key, sequence: position } = hit;
+  if (hit.archived === undefined) return { value: hit.measure ?? null, position, key };
+  const job = JSON.parse(hit.archived) as ArchivedJob;
+  const identity = { id: idOfArchived(q.route, job), created_at: job.at[0] };
+  return { value: ARCHIVED[sort](job), position, key, identity };
+}
+
+/** Reads of each job that has a row which one it is. */
+function identified(q: QueueState, ranked: readonly Ranked[]): SortedEntry[] {
+  const keys = ranked.flatMap(({ key, identity }) => (identity ? [] : [key]));
+  const rows = q.sql.exec<Pick<JobRow, 'key' | 'alias' | 'created_at'>>(
+    'SELECT key, alias, created_at FROM jobs WHERE key IN (SELECT value FROM json_each(?))',
+    JSON.stringify(keys),
+  );
+  const identities = new Map<number, Identity>();
+  for (const row of rows) identities.set(row.key, { id: idOf(q.route, row), created_at: row.created_at });
+  return ranked.flatMap(({ value, position, key, identity }) => {
+    const who = identity ?? identities.get(key);
+    return who ? [{ ...who, value, position }] : [];
+  });
+}

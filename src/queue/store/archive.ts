@@ -1,0 +1,324 @@
+/**
+ * Where completed jobs go: many to a row, because a written row costs the same whether it holds one job or a hundred.
+ *
+ * A chunk covers sequence numbers less than {@link SPAN} apart, so that a job is found by its number with one bounded
+ * index range, however long the archive grows. Chunks are written in the order of completion and therefore pruned from
+ * the front. Jobs that say themselves how long they are kept share chunks only with those that go at the same moment; such
+ * chunks stand apart ({@link freeNumber}) and cost the same.
+ */
+import { sequenceOf } from '../../job/ids';
+import type { Condition } from '../read/filter';
+import { freeNumber, lastDue } from './kept-chunks';
+import type { ArchivedJob } from './rows';
+import { forgetCompleted } from './unique-keys';
+
+/** Sequence numbers inside a chunk lie less than this apart. */
+export const SPAN = 1024;
+
+/** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */
+const MAX_CHUNK = 256 * 1024;
+
+/** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
+const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
+
+/** Results beyond this many characters go to a row of their own. */
+const FAR_RESULT = 64 * 1024;
+
+interface Waiting {
+  sequence: number;
+  endedAt: number;
+  /** When it is to be removed, epoch ms; 0: as the queue says. */
+  keptUntil: number;
+  json: string;
+}
+
+/** Completed jobs of one transaction, on their way into the archive. */
+export class ArchiveBuffer {
+  private waiting: Waiting[] = [];
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  get size(): number {
+    return this.waiting.length;
+  }
+
+  /** Forgets what was added after `size`: the operation that added it was rolled back. */
+  rollback(size: number): void {
+    this.waiting.length = size;
+  }
+
+  /**
+   * Adds a completed job. A large result is written to a row of its own at once.
+   * @param body JSON of the job's body, stored as it is: parsing it only to write it again would be work for nothing
+   * @param result JSON of the result
+   * @param keptUntil when it is to be removed, epoch ms; absent: as the queue says
+   */
+  add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined, keptUntil = 0): void {
+    let members = `"b":${body}`;
+    if (result !== undefined) {
+      if (result.length > FAR_RESULT) {
+        this.sql.exec('INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)', job.k, result).toArray();
+        members += ',"far":1';
+      } else {
+        members += `,"r":${result}`;
+      }
+    }
+    const json = `${JSON.stringify(job).slice(0, -1)},${members}}`;
+    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
+  }
+
+  /** A job that was added and is not written yet. */
+  find(key: number): ArchivedJob | undefined {
+    const sequence = sequenceOf(key);
+    const entry = this.waiting.find((waiting) => waiting.sequence === sequence);
+    return entry && (JSON.parse(entry.json) as ArchivedJob);
+  }
+
+  /** Writes what was added, in as few rows as span, size and retention allow. Call once, at the end of the transaction. */
+  flush(): void {
+    const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);
+    this.waiting = [];
+    let chunk: Waiting[] = [];
+    let size = 0;
+    for (const entry of sorted) {
+      const first = chunk[0];
+      const fits =
+        entry.keptUntil === first?.keptUntil &&
+        entry.sequence - first.sequence < SPAN &&
+        size + entry.json.length <= MAX_CHUNK;
+      if (first && !fits) {
+        this.write(chunk);
+        chunk = [];
+        size = 0;
+      }
+      chunk.push(entry);
+      size += entry.json.length;
+    }
+    if (chunk.length > 0) this.write(chunk);
+  }
+
+  private write(chunk: Waiting[]): void {
+    const lo = chunk[0]?.sequence ?? 0;
+    const hi = chunk.at(-1)?.sequence ?? 0;
+    const endedAt = Math.max(...chunk.map((entry) => entry.endedAt));
+    const data = `[${chunk.map((entry) => entry.json).join(',')}]`;
+    const keptUntil = chunk[0]?.keptUntil ?? 0;
+    this.sql
+      .exec(
+        `INSERT INTO archive (chunk, lo, hi, jobs, ended_at, data)
+         VALUES (coalesce(?, ${NEXT_CHUNK}), ?, ?, ?, ?, ?)`,
+        keptUntil > 0 ? freeNumber(this.sql, keptUntil) : null,
+        lo,
+        hi,
+        chunk.length,
+        endedAt,
+        data,
+      )
+      .toArray();
+  }
+}
+
+/** The jobs of a chunk. One that cannot be read counts as empty, so that it hides no others and is pruned in time. */
+function jobsIn(data: string): ArchivedJob[] {
+  try {
+    const jobs: unknown = JSON.parse(data);
+    return Array.isArray(jobs) ? jobs : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Finds a completed job by its key. */
+export function findArchived(sql: SqlStorage, key: number): ArchivedJob | undefined {
+  const sequence = sequenceOf(key);
+  const chunks = sql.exec<{ data: string }>(
+    'SELECT data FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
+    sequence - SPAN,
+    sequence,
+    sequence,
+  );
+  for (const { data } of chunks) {
+    const found = jobsIn(data).find((job) => job.k === key);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** JSON text of a result that lies in a row of its own. */
+export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined {
+  if (!job.far) return undefined;
+  return sql.exec<{ value: string }>('SELECT value FROM results WHERE key = ?', job.k).toArray()[0]?.value;
+}
+
+/** How many completed jobs are kept. */
+export function countArchived(sql: SqlStorage): number {
+  return sql.exec<{ n: number | null }>('SELECT sum(jobs) AS n FROM archive').one().n ?? 0;
+}
+
+/** Jobs in a window of chunks that is read at once, about. */
+const WINDOW_JOBS = 200;
+
+/**
+ * Completed jobs with sequence numbers below `before`, newest first. Reads a window of chunks at a time.
+ * @param condition on an entry `job` of a chunk; the JSON is that of the jobs that fit it, null for the others
+ */
+export function* archivedBackwards(
+  sql: SqlStorage,
+  before: number,
+  condition: Condition = { sql: '1', bindings: [] },
+): Generator<{ key: number; json: string | null }> {
+  let top = before - 1;
+  while (top >= 0) {
+    const bottom = windowBelow(sql, top);
+    if (bottom === undefined) return;
+    // Any job from bottom on is in a chunk that starts within one span below.
+    const jobs = sql
+      .exec<{ k: number; json: string | null }>(
+        `SELECT k, CASE WHEN hit THEN json END AS json FROM (
+           SELECT job.value ->> '$.k' AS k, ${condition.sql} AS hit, job.value AS json
+           FROM archive, json_each(CASE WHEN json_valid(archive.data) THEN archive.data ELSE '[]' END) AS job
+           WHERE lo > ? AND lo <= ? AND hi >= ? AND job.type = 'object')`,
+        ...condition.bindings,
+        bottom - SPAN,
+        top,
+        bottom,
+      )
+      .toArray()
+      .map(({ k, json }) => ({ key: k, json }))
+      .filter(({ key }) => typeof key === 'number' && sequenceOf(key) >= bottom && sequenceOf(key) <= top);
+    yield* jobs.sort((a, b) => sequenceOf(b.key) - sequenceOf(a.key));
+    top = bottom - 1;
+  }
+}
+
+/** The lowest number of a window that ends at `top`; undefined when nothing lies there. */
+function windowBelow(sql: SqlStorage, top: number): number | undefined {
+  let bottom: number | undefined;
+  let jobs = 0;
+  for (const chunk of sql.exec<{ lo: number; jobs: number }>(
+    `SELECT lo, jobs FROM archive WHERE lo <= ? ORDER BY lo DESC LIMIT ${WINDOW_JOBS}`,
+    top,
+  )) {
+    bottom = chunk.lo;
+    jobs += chunk.jobs;
+    if (jobs >= WINDOW_JOBS) break;
+  }
+  return bottom;
+}
+
+/**
+ * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
+ * themselves how long they are kept are in none of these.
+ * @param visit is told of each job that can be read
+ * @returns how many rows went, and how many jobs with them
+ */
+export function pruneArchive(
+  sql: SqlStorage,
+  cutoff: number,
+  limit: number,
+  visit?: (job: ArchivedJob) => void,
+): { chunks: number; jobs: number } {
+  const due: number[] = [];
+  const chunks = sql.exec<{ chunk: number; ended_at: number }>(
+    'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
+  );
+  for (const { chunk, ended_at } of chunks) {
+    if (ended_at > cutoff || due.length === limit) break;
+    due.push(chunk);
+  }
+  return { chunks: due.length, jobs: deleteChunks(sql, due, visit) };
+}
+
+/** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
+export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): void {
+  const due = sql
+    .exec<{ chunk: number }>('SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk LIMIT ?', lastDue(now), limit)
+    .toArray();
+  deleteChunks(
+    sql,
+    due.map(({ chunk }) => chunk),
+  );
+}
+
+/** @returns how many jobs went */
+function deleteChunks(sql: SqlStorage, chunks: readonly number[], visit?: (job: ArchivedJob) => void): number {
+  let gone = 0;
+  for (const chunk of chunks) {
+    const { data, jobs } = sql
+      .exec<{ data: string; jobs: number }>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk)
+      .one();
+    const readable = jobsIn(data);
+    if (visit) readable.forEach(visit);
+    forgetBeside(sql, readable);
+    sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
+    gone += jobs;
+  }
+  return gone;
+}
+
+/** Deletes what lies beside archived jobs. */
+function forgetBeside(sql: SqlStorage, jobs: readonly ArchivedJob[]): void {
+  const far = jobs.filter((job) => job.far).map((job) => job.k);
+  if (far.length > 0) {
+    sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
+  }
+  const checkpointed = jobs.filter((job) => job.cp).map((job) => job.k);
+  if (checkpointed.length > 0) {
+    const keys = JSON.stringify(checkpointed);
+    sql.exec('DELETE FROM checkpoints WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
+  }
+  const aliases = jobs.flatMap((job) => (job.a === undefined ? [] : [job.a]));
+  if (aliases.length > 0) {
+    sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();
+  }
+  forgetCompleted(sql, jobs);
+}
+
+/** Deletes these completed jobs out of their chunks. A chunk is written anew without them, or goes when it is empty. */
+export function deleteArchived(sql: SqlStorage, keys: readonly number[]): void {
+  const gone = new Set(keys);
+  for (const bounds of windowsOf(keys.map(sequenceOf))) {
+    const chunks = sql
+      .exec<{ chunk: number }>(
+        'SELECT chunk FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
+        bounds.lo - SPAN,
+        bounds.hi,
+        bounds.lo,
+      )
+      .toArray();
+    for (const { chunk } of chunks) deleteFrom(sql, chunk, gone);
+  }
+}
+
+/** Sequence numbers gathered into ranges no wider than a chunk may be. */
+function windowsOf(sequences: number[]): { lo: number; hi: number }[] {
+  const windows: { lo: number; hi: number }[] = [];
+  for (const sequence of sequences.sort((a, b) => a - b)) {
+    const last = windows.at(-1);
+    if (last && sequence - last.lo < SPAN) last.hi = sequence;
+    else windows.push({ lo: sequence, hi: sequence });
+  }
+  return windows;
+}
+
+function deleteFrom(sql: SqlStorage, chunk: number, gone: ReadonlySet<number>): void {
+  const row = sql.exec<{ data: string }>('SELECT data FROM archive WHERE chunk = ?', chunk).toArray()[0];
+  const jobs = row ? jobsIn(row.data) : [];
+  const kept = jobs.filter((job) => !gone.has(job.k));
+  if (kept.length === jobs.length) return;
+  forgetBeside(
+    sql,
+    jobs.filter((job) => gone.has(job.k)),
+  );
+  if (kept.length === 0) {
+    sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
+    return;
+  }
+  sql.exec('UPDATE archive SET jobs = ?, data = ? WHERE chunk = ?', kept.length, JSON.stringify(kept), chunk).toArray();
+}
+
+/** End time of the oldest chunk that the queue's retention removes, or undefined when there is none. */
+export function oldestArchived(sql: SqlStorage): number | undefined {
+  const oldest = 'SELECT ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk LIMIT 1';
+  return sql.exec<{ ended_at: number }>(oldest).toArray()[0]?.ended_at;
+}

@@ -1,0 +1,139 @@
+/** One key in the memory of its queue: what it allows, what it used, and how many of its jobs stand ready to be claimed. */
+import { holds } from '../../../job/limits/overrides';
+import { type LimitOverride, type Limits, overridden } from '../../../job/limits/policy';
+import { type StoredUsage, Usage } from '../../../job/limits/usage';
+import type { Overrides } from './overrides';
+
+/** What is stored of a key. */
+interface StoredKey extends StoredUsage {
+  limits: Limits;
+  /** Written by earlier versions only. */
+  override?: LimitOverride;
+}
+
+/**
+ * Jobs that stand ready ahead of what is claimed, at most: enough for the largest claim, and few enough that opening a
+ * large window stays a small piece of work. The next ones follow as these are claimed.
+ */
+const AHEAD = 200;
+
+export class Limiter {
+  limits: Limits = {};
+  /** An override for this queue alone, as earlier versions kept it. It gives way to what is said for all queues. */
+  ownOverride: LimitOverride | undefined;
+  readonly usage: Usage;
+  /** When it is looked at, epoch ms, as it will be stored. */
+  checkAt: number | null = null;
+  /** Does it have a row? */
+  isStored = false;
+  /** Its row must be written. */
+  isChanged = false;
+  /** `checkAt` is not what the row says. */
+  isCheckMoved = false;
+  /** False: no job waits for this key. True: some do, or nobody has looked. */
+  mayHaveWaiting = true;
+  /**
+   * Jobs in the due index that were admitted and not claimed yet, by priority. Counted since this object started, so never
+   * too many: what was admitted before is found out when it is claimed.
+   */
+  private readonly ready = new Map<number, number>();
+
+  constructor(
+    readonly key: string,
+    private readonly overrides: Overrides,
+    row?: { check_at: number | null; data: string },
+  ) {
+    let stored: Partial<StoredKey> = {};
+    if (row) {
+      stored = readStored(row.data);
+      this.checkAt = row.check_at;
+      this.isStored = true;
+    }
+    this.limits = stored.limits ?? {};
+    this.ownOverride = stored.override;
+    this.usage = new Usage(stored);
+  }
+
+  /** What to store, as JSON. */
+  data(): string {
+    const stored: StoredKey = {
+      limits: this.limits,
+      ...(this.ownOverride && { override: this.ownOverride }),
+      ...this.usage.stored(),
+    };
+    return JSON.stringify(stored);
+  }
+
+  /** The override that holds at `now`. */
+  overrideAt(now: number): LimitOverride | undefined {
+    return [this.overrides.get(this.key), this.ownOverride].find((override) => override && holds(override, now));
+  }
+
+  /** The limits in force. */
+  inForce(now: number): Limits {
+    return overridden(this.limits, this.overrideAt(now));
+  }
+
+  /** Has an operator stopped the key? */
+  isStopped(now: number): boolean {
+    const { concurrency, rate, throttle } = this.inForce(now);
+    return concurrency === 0 || rate?.limit === 0 || throttle?.limit === 0;
+  }
+
+  /** How many may start now, while `running` attempts run. */
+  room(running: number, now: number): number {
+    return this.usage.room(this.inForce(now), running, now);
+  }
+
+  /** How many more jobs of this priority should stand ready. Those of lower priority are in nobody's way. */
+  roomToAdmit(priority: number, running: number, now: number): number {
+    let before = 0;
+    for (const [other, count] of this.ready) if (other >= priority) before += count;
+    return Math.min(this.room(running, now), AHEAD) - before;
+  }
+
+  /** A job stands ready. */
+  enters(priority: number): void {
+    this.ready.set(priority, (this.ready.get(priority) ?? 0) + 1);
+  }
+
+  /** A job stands ready no more: it was claimed, or went elsewhere. */
+  leaves(priority: number): void {
+    const count = this.ready.get(priority) ?? 0;
+    if (count > 1) this.ready.set(priority, count - 1);
+    else this.ready.delete(priority);
+  }
+
+  /** How many jobs stand ready that may not start: the limits have become narrower since they were let in. */
+  readyWithoutRoom(running: number, now: number): number {
+    let ready = 0;
+    for (const count of this.ready.values()) ready += count;
+    return Math.max(0, ready - this.room(running, now));
+  }
+
+  get hasReady(): boolean {
+    return this.ready.size > 0;
+  }
+
+  /** Notes starts. */
+  started(count: number, now: number): void {
+    if (this.usage.started(this.inForce(now), count, now)) this.isChanged = true;
+  }
+
+  /** It is to be looked at then. */
+  setCheck(at: number | null): void {
+    if (at === this.checkAt) return;
+    this.checkAt = at;
+    this.isChanged = true;
+    this.isCheckMoved = true;
+  }
+}
+
+/** A row that cannot be read counts as a key without limits: it must not stop its queue. */
+function readStored(data: string): Partial<StoredKey> {
+  try {
+    return (JSON.parse(data) ?? {}) as Partial<StoredKey>;
+  } catch {
+    return {};
+  }
+}

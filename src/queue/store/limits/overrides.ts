@@ -1,0 +1,85 @@
+/**
+ * What operators say for keys in all queues, as this queue has heard it: a part of the settings of all queues, in memory and
+ * in their row. A key that is met for the first time finds its override here. An override costs no row of the key's own,
+ * and its end wakes the queue only while jobs wait for the key.
+ */
+import { differing, holds, type LimitOverrides } from '../../../job/limits/overrides';
+import type { LimitOverride } from '../../../job/limits/policy';
+import type { QueueState } from '../../state';
+import { writeMeta } from '../schema';
+
+export class Overrides {
+  private said = new Map<string, LimitOverride>();
+  /** When the override ends of keys that jobs wait for, epoch ms. */
+  private readonly ends = new Map<string, number>();
+  /** No override that jobs wait for ends before, epoch ms. */
+  nextEnd = Number.POSITIVE_INFINITY;
+
+  /** These hold from now on. */
+  set(overrides: LimitOverrides | undefined): void {
+    this.said = new Map(Object.entries(overrides ?? {}));
+  }
+
+  /** What was said for the key; it may have ended. */
+  get(key: string): LimitOverride | undefined {
+    return this.said.get(key);
+  }
+
+  /** Finds out again whose ends jobs wait for. One read for each override that ends. */
+  load(sql: SqlStorage): void {
+    this.ends.clear();
+    this.nextEnd = Number.POSITIVE_INFINITY;
+    const ending = [...this.said].filter(([, override]) => override.expires_at !== undefined).map(([key]) => key);
+    if (ending.length === 0) return;
+    const awaited = sql.exec<{ key: string }>(
+      `SELECT value AS key FROM json_each(?) WHERE EXISTS
+         (SELECT 1 FROM jobs WHERE limit_key = value AND waits_since IS NOT NULL)`,
+      JSON.stringify(ending),
+    );
+    for (const { key } of awaited) this.awaitEnd(key, this.said.get(key)?.expires_at as number);
+  }
+
+  /** Jobs wait for the key, whose override ends then (epoch ms). */
+  awaitEnd(key: string, at: number): void {
+    this.ends.set(key, at);
+    this.nextEnd = Math.min(this.nextEnd, at);
+  }
+
+  /** Keys whose end was awaited and has come, at most `limit`. They are awaited no more. */
+  takeEnded(now: number, limit: number): string[] {
+    if (now < this.nextEnd) return [];
+    const ended = [...this.ends].filter(([, at]) => at <= now).slice(0, limit);
+    for (const [key] of ended) this.ends.delete(key);
+    this.nextEnd = Math.min(...this.ends.values(), Number.POSITIVE_INFINITY);
+    return ended.map(([key]) => key);
+  }
+}
+
+/** The overrides are others than `before`: the keys that this concerns are seen to with the running operation. */
+export function overridesChanged(q: QueueState, before: LimitOverrides | undefined): void {
+  for (const key of differing(before, q.defaults?.overrides)) {
+    const limiter = q.limiters.find(key);
+    if (!limiter) continue;
+    q.limiters.touch(key);
+    if (!limiter.ownOverride) continue;
+    limiter.ownOverride = undefined;
+    limiter.isChanged = true;
+    q.limiters.save(limiter);
+  }
+}
+
+/**
+ * Forgets the overrides of these keys that have ended. Else they would be looked at again, for the sake of the jobs that
+ * wait, whenever the object starts. One row written.
+ */
+export function forgetEnded(q: QueueState, keys: readonly string[], now: number): void {
+  const { defaults } = q;
+  if (!defaults?.overrides || keys.length === 0) return;
+  const looked = new Set(keys);
+  const overrides = Object.fromEntries(
+    Object.entries(defaults.overrides).filter(([key, override]) => !looked.has(key) || holds(override, now)),
+  );
+  const after = { ...defaults, overrides };
+  writeMeta(q.sql, 'defaults', after);
+  q.setSettings(q.own, after);
+}

@@ -1,0 +1,42 @@
+/**
+ * The limits of a queue as a whole (`rate_limit` of its settings): attempts that may run at once, and starts in a period,
+ * over all its jobs, pushed or fetched. They close the queue as a pause would, and open it again.
+ */
+import type { QueueState } from '../../state';
+import type { Limiter } from './limiter';
+import { QUEUE_KEY } from './limiters';
+
+/** The queue's own limiter; undefined when it has none. */
+function limiterOfQueue(q: QueueState): Limiter | undefined {
+  const { rate_limit } = q.settings;
+  if (!rate_limit) return undefined;
+  const limiter = q.limiters.get(QUEUE_KEY);
+  limiter.limits = rate_limit;
+  return limiter;
+}
+
+/** How many jobs of any kind may start now. */
+export function startsLeft(q: QueueState, now: number): number {
+  return limiterOfQueue(q)?.room(q.leases.active.size, now) ?? Number.POSITIVE_INFINITY;
+}
+
+/** When the queue's rate lets the next job start, epoch ms; undefined when it is not the rate that holds jobs up. */
+export function queueOpensAt(q: QueueState, now: number): number | undefined {
+  const limiter = limiterOfQueue(q);
+  const opensAt = limiter?.usage.opensAt(limiter.limits);
+  return opensAt !== undefined && opensAt > now ? opensAt : undefined;
+}
+
+/** Notes starts. One row written where the queue's starts are counted. */
+export function noteQueueStarts(q: QueueState, count: number, now: number): void {
+  const limiter = count > 0 ? limiterOfQueue(q) : undefined;
+  if (!limiter) return;
+  limiter.started(count, now);
+  if (limiter.isChanged) q.limiters.save(limiter);
+}
+
+/** The queue's limits were taken back: what they counted is forgotten. */
+export function forgetQueueStarts(q: QueueState): void {
+  const limiter = q.limiters.find(QUEUE_KEY);
+  if (limiter) q.limiters.remove(limiter);
+}

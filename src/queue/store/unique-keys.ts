@@ -1,0 +1,51 @@
+/**
+ * The table of unique jobs: a row says that a job with this fingerprint exists. It is written with the job and deleted
+ * with the job: two rows over the life of a unique job, none for any other.
+ */
+import type { JobBody } from '../../job/record';
+import { scopeOf } from '../../job/unique';
+import { type JobRow, readableBody } from './rows';
+
+/** Which of these fingerprints have a job here? */
+export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string[]): string[] {
+  return sql
+    .exec<{ fingerprint: string }>(
+      'SELECT DISTINCT fingerprint FROM unique_keys WHERE fingerprint IN (SELECT value FROM json_each(?))',
+      JSON.stringify(fingerprints),
+    )
+    .toArray()
+    .map(({ fingerprint }) => fingerprint);
+}
+
+/** A unique job was written: it may stand in the way from now on. One row written. */
+export function remember(sql: SqlStorage, fingerprint: string, key: number): void {
+  sql.exec('INSERT OR IGNORE INTO unique_keys (fingerprint, key) VALUES (?, ?)', fingerprint, key).toArray();
+}
+
+/** The fingerprint of a stored job, if it is a unique one. */
+export function fingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
+  // Most jobs are not unique, and parsing is not free.
+  return row.body.includes('"fingerprint":') ? readableBody(row)?.fingerprint : undefined;
+}
+
+/** The same, if jobs of other queues count too: a lock object knows where it is. */
+export function globalFingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
+  const body = row.body.includes('"fingerprint":') ? readableBody(row) : undefined;
+  return body?.fingerprint !== undefined && scopeOf(body.unique) === 'global' ? body.fingerprint : undefined;
+}
+
+/** A stored job is deleted for good. One row written if it was a unique one. */
+export function forgetRow(sql: SqlStorage, row: Pick<JobRow, 'key' | 'body'>): void {
+  const fingerprint = fingerprintIn(row);
+  if (fingerprint !== undefined) forgetKey(sql, fingerprint, row.key);
+}
+
+/** Deletes one row. */
+export function forgetKey(sql: SqlStorage, fingerprint: string, key: number): void {
+  sql.exec('DELETE FROM unique_keys WHERE fingerprint = ? AND key = ?', fingerprint, key).toArray();
+}
+
+/** Completed jobs are deleted for good. */
+export function forgetCompleted(sql: SqlStorage, jobs: readonly { k: number; b: JobBody }[]): void {
+  for (const { k, b } of jobs) if (b.fingerprint !== undefined) forgetKey(sql, b.fingerprint, k);
+}

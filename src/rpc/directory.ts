@@ -1,0 +1,166 @@
+/** What the directory answers over RPC: which queues, workers, cron entries and workflows there are. */
+
+import type { QueueEvent } from '../durable/event-log';
+import type { Outcome } from '../job/errors';
+import type { LimitOverrides } from '../job/limits/overrides';
+import type { LimitOverride } from '../job/limits/policy';
+import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
+import type { CronDirectoryApi } from './cron';
+import type { IdempotencyKey } from './operations';
+import type { WorkflowSummary } from './workflow';
+
+/** A queue the directory knows. */
+export interface KnownQueue {
+  name: string;
+  /** 32-bit number in the ids of its jobs. */
+  route: number;
+  created_at: number;
+}
+
+/** A queue that has just asked for its number. */
+export interface RegisteredQueue extends KnownQueue {
+  /** What holds in all queues, when anybody has said so. */
+  defaults?: QueueDefaults;
+}
+
+/** What a worker says about itself; absent members keep what it said before. */
+export interface WorkerFacts {
+  hostname?: string;
+  pid?: number;
+  queues?: string[];
+  concurrency?: number;
+  labels?: unknown;
+  version?: string;
+}
+
+/** How a worker describes what it is doing. */
+export type ReportedState = 'running' | 'quiet' | 'draining' | 'shutting_down';
+
+/** What an operator wants a worker to do. */
+export type Directive = 'running' | 'quiet' | 'terminate';
+
+/** A heartbeat, as far as it is about the worker and not about its jobs. `stopped`: its last one. */
+export interface WorkerBeat {
+  worker_id: string;
+  state: ReportedState | 'stopped';
+  facts: WorkerFacts;
+  /** How many jobs it runs, when it says so. */
+  active_jobs?: number;
+}
+
+/** A worker that pulls, as operators see it. Times in epoch ms. */
+export interface WorkerView extends WorkerFacts {
+  id: string;
+  /** `stale`: silent for longer than 60 s. Else what it does or has been told to do, whichever is stronger. */
+  state: Directive | 'stale';
+  reported_state: ReportedState;
+  directive: Directive;
+  active_jobs: number;
+  started_at: number;
+  last_heartbeat_at: number;
+}
+
+export interface WorkerSummary {
+  total: number;
+  running: number;
+  quiet: number;
+  terminate: number;
+  stale: number;
+}
+
+/** A page of the list of workflows. */
+export interface WorkflowListRequest {
+  states?: string[];
+  /** Only workflows made before the one with this id. */
+  before?: string;
+  offset: number;
+  limit: number;
+}
+
+export interface WorkflowPage {
+  workflows: WorkflowSummary[];
+  /** How many match in all. */
+  total: number;
+  more: boolean;
+}
+
+/** A page of the list of workers, by id. */
+export interface WorkerListRequest {
+  /** Only workers after this id. */
+  after?: string;
+  offset: number;
+  limit: number;
+}
+
+export interface WorkerPage {
+  workers: WorkerView[];
+  /** Of all workers. */
+  summary: WorkerSummary;
+  more: boolean;
+}
+
+/** An operation on many jobs that was begun under an idempotency key. */
+export interface KeyedOperation {
+  /** UUIDv7. */
+  id: string;
+  /** Epoch ms. */
+  started_at: number;
+  /** The queues that there were. */
+  queues: string[];
+  /** The queue that decides, where it is all or nothing and has come so far. */
+  coordinator?: string;
+  /** The request was sent before. */
+  replayed: boolean;
+}
+
+export interface DirectoryApi extends CronDirectoryApi {
+  /** Registers a queue once; answers its route, and the settings of all queues. */
+  register(name: string): Promise<RegisteredQueue>;
+  list(): Promise<KnownQueue[]>;
+  resolve(route: number): Promise<KnownQueue | null>;
+  /** Forgets a queue that was registered at or before `until` (epoch ms). */
+  unregister(name: string, until: number): Promise<void>;
+  /** The settings of all queues; null when nobody has made any. */
+  queueDefaults(): Promise<QueueDefaults | null>;
+  /**
+   * Merges a change into the settings of all queues and tells them; waits a moment for that.
+   * @returns the settings, and how many queues have not confirmed them yet
+   */
+  changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }>;
+  /** What operators put in the place of the limits of keys, as it holds now. */
+  limitOverrides(): Promise<LimitOverrides>;
+  /**
+   * Puts other limits in the place of a key's own in all queues, or takes them back (null), and tells the queues; waits a
+   * moment for that.
+   * @returns whether there was an override, and how many queues have not confirmed yet; 409 when there are too many
+   */
+  overrideLimit(key: string, override: LimitOverride | null): Promise<Outcome<{ existed: boolean; untold: number }>>;
+  /**
+   * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
+   */
+  beat(beat: WorkerBeat): Promise<{ directive: Directive; silenced: boolean; silencedChanged: boolean }>;
+  /** Workers by id, a page of them. */
+  workers(request: WorkerListRequest): Promise<WorkerPage>;
+  worker(id: string): Promise<WorkerView | null>;
+  /** Tells these workers, or all, what to do. @returns the ids of those that are known */
+  direct(directive: Directive, ids?: string[]): Promise<string[]>;
+  /** Forgets a worker that is stale; `alive` when it is not. */
+  removeWorker(id: string): Promise<'removed' | 'unknown' | 'alive'>;
+  /** Ids of the workers that are to get no jobs. */
+  silencedWorkers(): Promise<string[]>;
+  /** What happened to workers lately, from memory. */
+  workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  /** The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request */
+  beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>>;
+  /** Which queue decides: `queue`, unless it was settled before; null when the operation is not known. */
+  coordinateOperation(key: string, id: string, queue: string): Promise<string | null>;
+  /** The operation changed nothing: its key may be used again. */
+  forgetOperation(key: string, id: string): Promise<void>;
+  /** Puts a workflow on the list, or notes its new state. */
+  noteWorkflow(summary: WorkflowSummary): Promise<void>;
+  /** Takes a workflow off the list. */
+  forgetWorkflow(id: string): Promise<void>;
+  /** Workflows, the latest first, a page of them. */
+  workflows(request: WorkflowListRequest): Promise<WorkflowPage>;
+  reset(): Promise<void>;
+}

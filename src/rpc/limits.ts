@@ -1,0 +1,47 @@
+/** The part of a queue object's RPC interface that is about limits. Times in epoch ms. */
+import type { Outcome } from '../job/errors';
+import type { LimitOverride } from '../job/limits/policy';
+
+/** How much of its limits a key has left. */
+export interface LimitStanding {
+  /** Starts in a period; for a key that counts none, attempts at once. */
+  limit: number;
+  remaining: number;
+  /** When more is left. */
+  resets_at: number;
+}
+
+/** A key that limits jobs, as one queue knows it. */
+export interface RateLimitView {
+  key: string;
+  queue: string;
+  /** Attempts at once. */
+  concurrency?: number;
+  /** Attempts that run. */
+  active: number;
+  /** Starts in a period. */
+  limit?: number;
+  period_ms?: number;
+  /** The starts are evenly spread. */
+  throttled?: true;
+  /** Starts in the period that ends now. */
+  current_count: number;
+  /** When the next start fits, if none does now; else when the oldest that counts leaves the period. */
+  window_resets_at?: number;
+  /** Jobs that wait for room. */
+  waiting: number;
+  /** Of the key's own rate or throttle, whatever stands in its place. */
+  own_period_ms?: number;
+  override?: LimitOverride;
+  /** This queue alone has one, from an earlier version. */
+  has_own_override?: true;
+}
+
+export interface LimitsApi {
+  /** The keys that limit jobs here, in order, at most 10000. */
+  limitKeys(): Promise<string[]>;
+  /** Those of these keys that are known here. */
+  rateLimits(keys: string[]): Promise<RateLimitView[]>;
+  /** Takes back an override that this queue alone has. Those of all queues come with their settings. */
+  removeOwnOverride(key: string): Promise<Outcome<void>>;
+}

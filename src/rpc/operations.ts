@@ -1,0 +1,288 @@
+/**
+ * The part of a queue object's RPC interface that operators use: changing jobs that wait, operations on many jobs, the
+ * life of the queue itself, and answers that are remembered. Times in epoch ms.
+ */
+import type { ErrorData, Outcome } from '../job/errors';
+import type { JobFilter } from '../job/filter';
+import type { JobView, NewJob, RetryInput } from '../job/record';
+import type { RetentionChange } from '../job/retention';
+import type { EnqueuedJob, EnqueueReceipt, QueueStatus } from './queue';
+
+/** Counts the jobs that match. */
+export interface CountRequest {
+  filter: JobFilter;
+  /** Where the call before ended. */
+  before?: number;
+}
+
+/** How many jobs match. `next`: so far; the next call goes on below this position. */
+export interface CountResult {
+  count: number;
+  next?: number;
+}
+
+/** What to change about a job that waits. Absent members stay; null goes back to the default. */
+export interface PatchRequest {
+  id: string;
+  /** −100 … 100. */
+  priority?: number | null;
+  /** Start not before this time; null: as soon as possible. */
+  scheduled_at?: number | null;
+  expires_at?: number | null;
+  /** ms. */
+  timeout_ms?: number | null;
+  /** Members replace those of the job's own policy, null removes them (but `max_interval: null` means no cap). */
+  retry?: RetryInput | null;
+  max_attempts?: number | null;
+  tags?: string[] | null;
+  /** Members replace those of the job's own retention; null goes back to the queue's. */
+  retention?: RetentionChange | null;
+}
+
+/** What to do with each job. `purge` deletes waiting jobs too. */
+export type BulkAction = 'cancel' | 'retry' | 'delete' | 'purge';
+
+/** What became of one job. */
+export interface BulkItem {
+  job_id: string;
+  status: 'done' | 'skipped' | 'failed';
+  /** Why not: `not_found`, the state it is in, or an error code. */
+  reason?: string;
+}
+
+/** What lists can be sorted by. */
+export const SORT_KEYS = ['created_at', 'scheduled_at', 'priority'] as const;
+export type SortKey = (typeof SORT_KEYS)[number];
+
+/** Asks for the first ones of the jobs that match. */
+export interface SortedRequest {
+  filter: JobFilter;
+  sort: SortKey;
+  descending: boolean;
+  /** How many to give of those that this call looks at. */
+  limit: number;
+  /** Where the call before ended. */
+  before?: number;
+}
+
+export interface SortedEntry {
+  id: string;
+  /** What it is sorted by; null for a job that has none. */
+  value: number | null;
+  /** Epoch ms. */
+  created_at: number;
+  /** Its place among the jobs of its queue, in the order of their making. */
+  position: number;
+}
+
+/** What one step of sorting has found. */
+export interface SortedPart {
+  /** In order. */
+  entries: SortedEntry[];
+  /** How many of the jobs that were looked at match. */
+  matched: number;
+  looked: number;
+  /** Where the next call goes on; absent when all were looked at. */
+  next?: number;
+}
+
+/** An operation on jobs named by their ids, each once. */
+export interface BulkRequest {
+  action: BulkAction;
+  ids: string[];
+  /** When one job cannot be acted on, none is. */
+  atomic: boolean;
+  /** Done once under this key; later the same answer is given. */
+  once?: IdempotencyKey;
+  /** Jobs created after this time (epoch ms) do not count: the operation began before. */
+  createdUntil?: number;
+}
+
+/** What became of the jobs. Not applied: nothing was changed, and the items say what would have been. */
+export interface BulkAnswer {
+  items: BulkItem[];
+  applied: boolean;
+}
+
+/** An operation on all jobs of a queue that match a filter. */
+export interface OperationRequest {
+  /** Chosen by the caller; one that is known already is not begun again. */
+  id: string;
+  action: BulkAction;
+  filter: JobFilter;
+  /** Jobs created after this time (epoch ms) are left alone: the operation began elsewhere before. */
+  createdUntil?: number;
+  /** Note what became of each job, of the first {@link MAX_ITEMS} and of some failures after these. */
+  items?: boolean;
+}
+
+/** Items told of one operation by filter, and how many failures beyond these. */
+export const MAX_ITEMS = 1000;
+export const MAX_ERRORS = 100;
+
+/** All jobs of a queue that match a filter, to be acted on all or none. */
+export interface MatchingRequest {
+  action: BulkAction;
+  filter: JobFilter;
+  /** Done once under this key; later the same answer is given. */
+  once?: IdempotencyKey;
+}
+
+/** How far an operation is. */
+export interface OperationView {
+  id: string;
+  action: BulkAction;
+  done: boolean;
+  matched: number;
+  succeeded: number;
+  skipped: number;
+  failed: number;
+  /** The first ones. */
+  errors: { job_id: string; error: string }[];
+  /** In the order in which the jobs were handled; only where they were noted, and are asked for. */
+  items?: BulkItem[];
+  started_at: number;
+}
+
+/** What happens to jobs that have not ended when their queue is deleted. */
+export type RemovalStrategy = 'reject' | 'discard' | 'move';
+
+export interface RemovalRequest {
+  strategy: RemovalStrategy;
+  /** Where `move` moves jobs to. */
+  target_queue?: string;
+}
+
+export interface RemovalView {
+  strategy: RemovalStrategy;
+  jobs_affected: number;
+  state: 'deleting' | 'deleted';
+}
+
+/** A job on its way from a queue that is being deleted. */
+export interface MovedJob {
+  id: string;
+  pending: boolean;
+  type: string;
+  priority: number;
+  due_at: number;
+  attempt: number;
+  claims: number;
+  created_at: number;
+  enqueued_at: number;
+  expires_at: number | null;
+  body: string;
+  history: string | null;
+  checkpoint?: { sequence: number; created_at: number; content: string };
+}
+
+/** What is to change about a job that lives again. */
+export interface Override {
+  /** Merged into its own, member by member. */
+  meta?: Record<string, unknown>;
+  /** Laid over its own policy. */
+  retry?: RetryInput;
+}
+
+/** Where a dead letter is to go, and what is to change about it. */
+export interface MoveRequest {
+  target: string;
+  override: Override;
+}
+
+/** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
+export type Adoption = { refused: ErrorData } | { job: JobView | null };
+
+/** A request that may be sent again. */
+export interface IdempotencyKey {
+  key: string;
+  /** Hash of what was asked for. */
+  hash: string;
+}
+
+/** An answer to remember under a key. */
+export interface RememberedAnswer<T = EnqueueReceipt> {
+  idempotency: IdempotencyKey;
+  receipt: T;
+}
+
+/** How a queue gets on. */
+export interface QueueActivity {
+  /** Since when the job that became available first has waited, epoch ms; null when none waits. */
+  oldest_available_at: number | null;
+  /** Jobs completed in the last minute, as far as this object was in memory. */
+  completed_per_minute: number;
+}
+
+export interface OperationsApi {
+  /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
+  patch(request: PatchRequest): Promise<Outcome<JobView>>;
+  count(request: CountRequest): Promise<Outcome<CountResult>>;
+  /** The first jobs in another order than that of their making, a step of them. */
+  sorted(request: SortedRequest): Promise<Outcome<SortedPart>>;
+  /** One transaction for at most 1000 ids. */
+  bulk(request: BulkRequest): Promise<Outcome<BulkAnswer>>;
+  /** What {@link bulk} would do to each of these jobs. */
+  judge(request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
+  /**
+   * What {@link bulkMatching} would do to each of the jobs that match, in order.
+   * @returns 422 when there are more than {@link MAX_ITEMS}, or too many to look through
+   */
+  judgeMatching(request: MatchingRequest): Promise<Outcome<BulkItem[]>>;
+  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link judgeMatching}; 503 when one is locked. */
+  bulkMatching(request: MatchingRequest): Promise<Outcome<BulkAnswer>>;
+  /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
+  prepareBulk(
+    batch: string,
+    coordinator: string,
+    request: { action: BulkAction; ids: string[] },
+  ): Promise<Outcome<BulkAnswer>>;
+  /** As `decideBatch`. */
+  decideBulk(
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer<BulkAnswer>,
+  ): Promise<Outcome<BulkAnswer | null>>;
+  /** What {@link bulk}, {@link bulkMatching} or {@link decideBulk} answered under this key; null: nothing. */
+  recallBulk(idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>>;
+  /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
+  operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
+  /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
+  operation(id: string, waitMs: number, items?: boolean): Promise<OperationView | null>;
+  /** Takes no more jobs, and gives out those it has, until `resume`. */
+  drain(): Promise<Outcome<QueueStatus>>;
+  /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 when jobs are in the way. */
+  remove(request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>>;
+  /**
+   * Takes jobs over from a queue that is being deleted, once for each `move`.
+   * @param ticket as in `enqueue`
+   */
+  adopt(move: string, jobs: MovedJob[], ticket?: string): Promise<Outcome<void>>;
+  /**
+   * Gives a dead letter its second life in another queue. The job as it is there; 404 unless it is a dead letter; what that
+   * queue says against it, and then nothing has changed; 409 when something else has been decided about the job; 503 when
+   * it is on its way and will arrive by itself.
+   */
+  moveDeadLetter(id: string, request: MoveRequest): Promise<Outcome<JobView>>;
+  /** Would this queue take the job? Writes nothing. */
+  considerMoved(job: MovedJob): Promise<Outcome<void>>;
+  /**
+   * Takes a dead letter of another queue, or refuses it for good; once for each `move`.
+   * @param ticket as in `enqueue`; 503 once it is given up, and that is not for good
+   */
+  adoptMoved(move: string, job: MovedJob, ticket?: string): Promise<Outcome<Adoption>>;
+  priorities(): Promise<{ priority: number; count: number }[]>;
+  /** How it gets on. */
+  activity(): Promise<QueueActivity>;
+  /** Accepts each job on its own; what cannot be accepted says why. */
+  enqueueEach(jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
+  /** What was answered under this key. @returns null: nothing; 409: to another request */
+  recall(idempotency: IdempotencyKey): Promise<Outcome<EnqueueReceipt | null>>;
+}
+
+/** One outcome for each job. */
+export interface EachReceipt {
+  outcomes: ({ ok: true; value: EnqueuedJob } | { ok: false; error: ErrorData })[];
+  /** The answer is that of an earlier request. */
+  replayed?: true;
+}

@@ -1,0 +1,193 @@
+/**
+ * What a queue object answers over RPC. Other rooms talk to this interface and nothing else.
+ *
+ * Rules of all methods: errors of the product's rules come back as `{ ok: false, error }`, only defects throw; reading
+ * never writes; a write is answered only when it is durable (the runtime's output gate).
+ */
+import type { QueueEvent } from '../durable/event-log';
+import type { Outcome } from '../job/errors';
+import type { JobFilter } from '../job/filter';
+import type { JobRecord, JobState, JobView, LowerLayers, NewJob, UniquePolicy } from '../job/record';
+import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
+import type { CronQueueApi } from './cron';
+import type { LimitStanding, LimitsApi } from './limits';
+import type { IdempotencyKey, OperationsApi, Override, RememberedAnswer } from './operations';
+import type { WorkersApi } from './workers';
+import type { StepStart } from './workflow';
+
+/** What the producer needs to build its envelopes: one entry for each job, in the order given. */
+export interface EnqueueReceipt {
+  jobs: EnqueuedJob[];
+}
+
+/** The job that an entry of an enqueue has led to. */
+export interface EnqueuedJob {
+  record: JobRecord;
+  layers: LowerLayers;
+  /** It existed already, and the unique policy of the entry said to leave it at that. */
+  deduplicated?: true;
+  /** In the first of a request: the queue is nearly full. */
+  pressure?: QueuePressure;
+  /** In the only one of a request: where it leaves the key that limits it. */
+  standing?: LimitStanding;
+}
+
+/** How full a bounded queue is, in the unit of the bound that is nearer. */
+export interface QueuePressure {
+  /** Jobs that have not ended, or bytes of their bodies. */
+  depth: number;
+  bound: number;
+}
+
+/** Asks about a fingerprint on behalf of a newcomer to another queue. */
+export type UniqueQuestion = Pick<UniquePolicy, 'fingerprint' | 'states' | 'period_ms'>;
+
+/** What one queue knows of a fingerprint. */
+export interface UniqueRivals {
+  /** Is there any job with it, in whatever state? */
+  known: boolean;
+  /** A batch that is not decided yet has one that may stand in the way. */
+  undecided: boolean;
+  /** Those in the way, newest first. */
+  blocking: JobView[];
+}
+
+/** A ticket is honoured for so long after it was made, ms. */
+export const MAX_TICKET_AGE_MS = 60_000;
+
+/** A page of jobs, newest first. */
+export interface ListRequest {
+  states?: JobState[];
+  /** Exact type, or a prefix ending in `*`. */
+  type?: string;
+  /** Only jobs before this position (exclusive), from a former page. */
+  before?: number;
+  /** Only jobs created at or before this time, epoch ms. */
+  createdUntil?: number;
+  /** Further conditions. */
+  filter?: JobFilter;
+  /** False: do not count how many match in all. */
+  total?: boolean;
+  /** 1 … 200. */
+  limit: number;
+}
+
+export interface ListPage {
+  jobs: (JobView & { position: number })[];
+  /** How many match in all. */
+  total: number;
+  /** False: at least so many; counting all would have meant reading too much. */
+  total_is_exact?: false;
+  /** There may be more: the page is full, or too much was read without filling it. */
+  has_more: boolean;
+  /** Where the next page begins: `before` of the next request. */
+  next?: number;
+}
+
+export interface DeadLetterRequest {
+  type?: string;
+  error_type?: string;
+  /** Discarded at or after / before, epoch ms. */
+  since?: number;
+  until?: number;
+  /** How many to return, from the newest. */
+  limit: number;
+}
+
+export interface RedriveOptions {
+  /** Answer 404 unless the job is a dead letter. */
+  deadLetterOnly: boolean;
+  override?: Override;
+}
+
+export type StateCounts = Record<JobState, number>;
+
+export interface QueueStats {
+  queue: string;
+  exists: boolean;
+  paused: boolean;
+  /** Gives out the jobs it has and takes none. */
+  draining?: boolean;
+  counts: StateCounts;
+  /** Dead letters, part of `discarded`. */
+  dead: number;
+  created_at?: number;
+  computed_at: number;
+}
+
+export interface QueueStatus {
+  name: string;
+  paused: boolean;
+  draining: boolean;
+  /** Epoch ms of the last change. */
+  changed_at: number;
+}
+
+/** The settings of one queue: those it has itself, and those that hold, without what is built in. */
+export interface QueueSettings {
+  own: QueueConfig;
+  effective: QueueConfig;
+}
+
+export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi {
+  /**
+   * All or nothing. Errors carry `details.index` when there is more than one job.
+   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up
+   */
+  enqueue(jobs: NewJob[], ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<EnqueueReceipt>>;
+  /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
+  checkJobs(jobs: NewJob[]): Promise<Outcome<void>>;
+  /** Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. */
+  startSteps(start: StepStart): Promise<Outcome<(string | null)[]>>;
+  /** Cancels those of these jobs that have not ended. */
+  cancelSteps(ids: string[]): Promise<Outcome<void>>;
+  /** Who has these fingerprints here, and stands in the way by these criteria? One answer for each question. */
+  uniqueRivals(questions: UniqueQuestion[]): Promise<UniqueRivals[]>;
+  /** Which of these fingerprints have a job here? */
+  knownFingerprints(fingerprints: string[]): Promise<string[]>;
+  /** Holds this queue's share of a batch over several queues, see `jobs/batch.ts`. */
+  prepareBatch(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
+  /** The same unless the queue does not exist: null when it would be created and hold them. */
+  prepareBatchIfExists(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt | null>>;
+  /**
+   * Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. With an answer to
+   * remember: an earlier answer under the same key, when there is one; the batch is then given up.
+   */
+  decideBatch(batch: string, others: string[], answer?: RememberedAnswer): Promise<Outcome<EnqueueReceipt | null>>;
+  commitBatch(batch: string): Promise<Outcome<void>>;
+  abortBatch(batch: string): Promise<Outcome<void>>;
+  /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */
+  batchDecision(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
+  /** The same, asked by who drives the batch and will not have it decided any more: a queue is not created for it. */
+  giveUpBatch(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
+  /** These queues have committed: the coordinator need not tell them. */
+  confirmBatch(batch: string, queues: string[]): Promise<Outcome<void>>;
+  get(id: string): Promise<Outcome<JobView>>;
+  cancel(id: string): Promise<Outcome<JobView>>;
+  activate(id: string): Promise<Outcome<JobView>>;
+  /** The job, after waiting up to `waitMs` (0 … 60000) for its end. 410 when it ended and nothing of it is kept. */
+  awaitEnd(id: string, waitMs: number): Promise<Outcome<JobView>>;
+  /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */
+  getMany(ids: string[]): Promise<{ jobs: JobView[]; omitted: string[] }>;
+  /** Those of these jobs that run here. */
+  runningOf(ids: string[]): Promise<string[]>;
+  list(request: ListRequest): Promise<Outcome<ListPage>>;
+  deadLetters(request: DeadLetterRequest): Promise<Outcome<{ jobs: JobView[]; total: number }>>;
+  deadLetter(id: string): Promise<Outcome<JobView>>;
+  /** `discarded`, `cancelled` or `retryable` → `available`, attempt 0. With `deadLetterOnly`: 404 unless dead. */
+  redrive(id: string, options: RedriveOptions): Promise<Outcome<JobView>>;
+  deleteDeadLetter(id: string): Promise<Outcome<{ job_id: string }>>;
+  stats(): Promise<Outcome<QueueStats>>;
+  pause(): Promise<Outcome<QueueStatus>>;
+  resume(): Promise<Outcome<QueueStatus>>;
+  /** What the queue says itself. */
+  config(): Promise<Outcome<QueueConfig>>;
+  settings(): Promise<Outcome<QueueSettings>>;
+  /** Merges `change` into the stored settings; `null` members return to the default. */
+  configure(change: SettingsChange): Promise<Outcome<QueueConfig>>;
+  /** The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created. */
+  takeDefaults(defaults: QueueDefaults): Promise<Outcome<void>>;
+  events(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */
+  reset(): Promise<void>;
+}

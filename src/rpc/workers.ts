@@ -1,0 +1,120 @@
+/** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
+import type { Outcome } from '../job/errors';
+import type { JobState, JobView, ReportedError } from '../job/record';
+
+/** Names the attempt that a report is about; absent members are not checked. */
+export interface AttemptName {
+  attempt?: number;
+  delivery_id?: string;
+  worker_id?: string;
+}
+
+/** A claim by a worker that pulls. */
+export interface ClaimRequest {
+  /** 1 … 100. */
+  count: number;
+  worker_id?: string;
+  /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
+  visibility_timeout_ms?: number;
+  /** Wait up to this long for work, 0 … 20000 ms. */
+  wait_ms?: number;
+}
+
+export interface AckRequest extends AttemptName {
+  job_id: string;
+  /** JSON text of the result, if one was given. */
+  result?: string;
+}
+
+export interface NackRequest extends AttemptName {
+  job_id: string;
+  error: ReportedError;
+  /** Give the job back without an error; the attempt stays counted. */
+  requeue?: boolean;
+}
+
+export interface HeartbeatRequest {
+  worker_id: string;
+  /** The jobs to extend; absent: every lease the worker holds in this queue. */
+  job_ids?: string[];
+  visibility_timeout_ms?: number;
+}
+
+/** A progress report. */
+export interface ProgressRequest extends AttemptName {
+  job_id: string;
+  /** 0 … 1. */
+  progress: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** JSON text of a `CheckpointContent` to save with it, all or nothing. */
+  checkpoint?: string;
+}
+
+/** What was last reported about a job; members that nobody reported are absent. */
+export interface ProgressReport {
+  job_id: string;
+  state: JobState;
+  /** 0 … 1. */
+  progress?: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** Epoch ms. */
+  at?: number;
+  /** The checkpoint that this report saved. */
+  checkpoint?: { sequence: number; created_at: number };
+}
+
+export interface CheckpointRequest extends AttemptName {
+  job_id: string;
+  /** JSON text of a `CheckpointContent`, at most 1 MiB. */
+  content: string;
+}
+
+/** A checkpoint as it is stored. */
+export interface StoredCheckpoint {
+  /** Counts the saves since the job had none, from 1. */
+  sequence: number;
+  /** Epoch ms. */
+  created_at: number;
+  /** JSON text of a {@link CheckpointContent}. */
+  content: string;
+}
+
+/** What a heartbeat has done. */
+export interface HeartbeatReceipt {
+  /** Ids of the jobs whose leases were extended. */
+  extended: string[];
+  /** A test directive found on a held job. */
+  directive?: string;
+}
+
+/** A job that a worker holds. Times in epoch ms. */
+export interface HeldJob {
+  id: string;
+  type: string;
+  queue: string;
+  attempt: number;
+  started_at: number;
+  lease_expires_at: number;
+}
+
+export interface WorkersApi {
+  claim(request: ClaimRequest): Promise<Outcome<JobView[]>>;
+  ack(request: AckRequest): Promise<Outcome<JobView>>;
+  nack(request: NackRequest): Promise<Outcome<JobView>>;
+  heartbeat(request: HeartbeatRequest): Promise<Outcome<HeartbeatReceipt>>;
+  /** Records progress and extends the lease; a job that does not run ignores it. */
+  reportProgress(request: ProgressRequest): Promise<Outcome<ProgressReport>>;
+  progress(id: string): Promise<Outcome<ProgressReport>>;
+  saveCheckpoint(request: CheckpointRequest): Promise<Outcome<StoredCheckpoint>>;
+  /** Null when the job has none. */
+  checkpoint(id: string): Promise<Outcome<StoredCheckpoint | null>>;
+  deleteCheckpoint(request: AttemptName & { job_id: string }): Promise<Outcome<{ job_id: string }>>;
+  /** The jobs that this worker holds. */
+  heldBy(workerId: string): Promise<HeldJob[]>;
+  /** Gives the jobs of a worker that is gone to others. @returns their ids */
+  releaseHeld(workerId: string): Promise<Outcome<string[]>>;
+  /** These workers are to get no jobs from now on, or may again. */
+  silence(workerIds: string[], silenced: boolean): Promise<void>;
+}

@@ -1,0 +1,112 @@
+/**
+ * What a workflow object answers over RPC. As with queues, every method takes the object's own id first, errors of the
+ * product's rules come back as data, and a write is answered only when it is durable.
+ */
+import type { Outcome } from '../job/errors';
+import type { NewJob } from '../job/record';
+import type { Plan } from '../job/workflow/plan';
+import type { JobEnd, NodeState } from '../job/workflow/run';
+
+export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
+
+/** A job of a workflow, by the index of its node: JSON text of what its author wrote. */
+export interface NewStep {
+  step: number;
+  job: string;
+}
+
+export interface NewWorkflow {
+  /** Absent for a graph. */
+  type?: 'chain' | 'group' | 'batch';
+  name?: string;
+  plan: Plan;
+  steps: NewStep[];
+}
+
+/** What a job failed with at last. */
+export interface StepFailure {
+  code: string;
+  type: string;
+  message: string;
+}
+
+/** The state of one node. Times in epoch ms; absent members do not apply. */
+export interface StepView {
+  state: NodeState;
+  job_id?: string;
+  started_at?: number;
+  ended_at?: number;
+  error?: StepFailure;
+}
+
+/** What is said of a workflow wherever it is shown. Times in epoch ms. */
+export interface WorkflowHeader {
+  id: string;
+  type?: 'chain' | 'group' | 'batch';
+  name?: string;
+  state: WorkflowState;
+  created_at: number;
+  ended_at?: number;
+}
+
+/** A workflow as its object shows it. */
+export interface WorkflowView extends WorkflowHeader {
+  /** Jobs that were called off with the workflow. */
+  steps_cancelled?: number;
+  plan: Plan;
+  /** One for each node of the plan. */
+  steps: StepView[];
+}
+
+/** The end of a job, as its queue reports it. */
+export interface Ending {
+  step: number;
+  /** Absent when the queue refused to take the job at all. */
+  job_id?: string;
+  end: JobEnd;
+  /** Epoch ms. */
+  at: number;
+  /** JSON text. */
+  result?: string;
+  error?: StepFailure;
+}
+
+/** What a workflow answers to a report of endings. */
+export interface EndingsReceipt {
+  /** Jobs of that queue that it has decided to start and knows no id of yet. The queue must remember those. */
+  unrecorded: number[];
+  /** What happened thereby, for the live feed. */
+  events: { type: string; data: Record<string, unknown> }[];
+}
+
+export interface WorkflowApi {
+  /** Stores and starts a workflow. 409 when the id is taken. */
+  create(workflow: NewWorkflow): Promise<Outcome<WorkflowView>>;
+  get(): Promise<Outcome<WorkflowView>>;
+  /** Cancels it and its jobs; 409 when it has ended. */
+  cancel(): Promise<Outcome<WorkflowView>>;
+  /** Jobs have ended. Told again it changes nothing. */
+  stepsEnded(queue: string, endings: Ending[]): Promise<EndingsReceipt>;
+  /** Empties the object. Only reachable with `TEST_HOOKS`. */
+  reset(): Promise<void>;
+}
+
+/** Jobs on their way from a workflow into a queue. */
+export interface StepStart {
+  workflow: string;
+  steps: { step: number; job: NewJob }[];
+  /** The workflow is cancelled: a job that does not exist yet is cancelled as soon as it does. */
+  cancelled: boolean;
+  /** These are the first jobs of it. */
+  first: boolean;
+}
+
+/** What the list of workflows says of each. */
+export interface WorkflowSummary extends WorkflowHeader {
+  /** Steps of the outermost level, and jobs of all levels without callbacks. */
+  steps: number;
+  jobs: number;
+  /** As of the last change of state. */
+  completed: number;
+  failed: number;
+}
