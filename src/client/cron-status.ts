@@ -1,5 +1,5 @@
 /** What the server says of schedules, in wire names. Times are RFC 3339. */
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import { member, shaped } from './answers';
 
 /** A schedule as the server shows it. Times are RFC 3339. */

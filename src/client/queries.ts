@@ -1,5 +1,5 @@
 /** Questions about many jobs as a producer writes them: as query parameters, and as the filter of an operation. */
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import type { Duration } from '../job/wire';
 import { InvalidJobError } from './errors';
 import { type Moment, momentText } from './job';

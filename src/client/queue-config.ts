@@ -1,5 +1,5 @@
 /** Settings of queues, and what queues say of themselves, in wire names. Times are RFC 3339. */
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import type { Duration, RetryPolicy } from '../job/wire';
 import { member, shaped } from './answers';
 import { momentText } from './job';

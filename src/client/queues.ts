@@ -1,5 +1,5 @@
 /** Queues as a whole through the client: settings, counts, pause, drain, purge, delete. */
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import { listOf, member, shaped } from './answers';
 import { waitParameter } from './bulk';
 import { NotFoundError } from './errors';

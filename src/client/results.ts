@@ -1,5 +1,5 @@
 /** What comes of jobs: results, progress, checkpoints. Times are RFC 3339. */
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import type { EnvelopeError } from '../job/wire';
 import { malformed, shaped } from './answers';
 import { jsonOf } from './job';

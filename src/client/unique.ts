@@ -1,5 +1,5 @@
 /** Unique policies as a producer writes them, in every spelling; members that contradict each other do not compile. */
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import type { Duration } from '../job/wire';
 
 /** A part of a job that may make it the same as another. */

@@ -1,5 +1,5 @@
 /** What the server says of workflows, in wire names. Times are RFC 3339. */
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import { member, shaped } from './answers';
 
 export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';

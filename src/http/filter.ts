@@ -7,7 +7,7 @@ import { readInteger, readName, readObject, readQueueName, readString } from '..
 import { readTime } from '../job/envelope/parse';
 import { ApiError, invalidRequest } from '../job/errors';
 import { type FieldCondition, type JobFilter, MAX_BINDINGS, type Range } from '../job/filter';
-import { JOB_STATES, type JobState } from '../job/record';
+import { JOB_STATES, type JobState } from '../job/states';
 import { parseTimestamp } from '../job/time';
 import { conditionOnRow } from '../queue/read/filter';
 import type { AppContext } from './context';

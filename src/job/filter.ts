@@ -1,5 +1,5 @@
 /** What can be asked of jobs, wherever they lie. */
-import type { JobState } from './record';
+import type { JobState } from './states';
 
 /** Bounds, both inclusive. */
 export interface Range {

@@ -2,7 +2,8 @@
  * The story of a job, told from its own record: its timestamps and its error history. Nothing is written for it, so what the
  * record does not keep (who paused a queue, when a worker asked) is not in it, and it goes when the job goes.
  */
-import type { JobErrorEntry, JobRecord, JobState } from './record';
+import type { JobErrorEntry, JobRecord } from './record';
+import type { JobState } from './states';
 
 /** Who did it: a worker that is known by name, or the queue. */
 export interface HistoryActor {

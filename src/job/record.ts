@@ -5,34 +5,10 @@
 
 import type { LimitPolicy } from './limits/policy';
 import type { JobRetention } from './retention';
+import type { JobState } from './states';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/retries.md`). */
 export type RetryInput = Record<string, unknown>;
-
-export type JobState =
-  | 'scheduled'
-  | 'available'
-  | 'pending'
-  | 'active'
-  | 'retryable'
-  | 'completed'
-  | 'cancelled'
-  | 'discarded';
-
-/** Every state, in the order of a life. */
-export const JOB_STATES: readonly JobState[] = [
-  'scheduled',
-  'available',
-  'pending',
-  'active',
-  'retryable',
-  'completed',
-  'cancelled',
-  'discarded',
-];
-
-/** States that end a job. */
-export const TERMINAL_STATES: readonly JobState[] = ['completed', 'cancelled', 'discarded'];
 
 /** The part of a job that its producer wrote. Stored once, as JSON. */
 export interface JobBody {

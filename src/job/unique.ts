@@ -13,7 +13,8 @@
  */
 import { type Reader, readDuration, readList, readName, readObject } from './envelope/fields';
 import { invalidRequest } from './errors';
-import { JOB_STATES, type JobBody, type JobState, type NewJob, TERMINAL_STATES, type UniquePolicy } from './record';
+import type { JobBody, NewJob, UniquePolicy } from './record';
+import { JOB_STATES, type JobState, TERMINAL_STATES } from './states';
 
 type Dimension = 'type' | 'queue' | 'args' | 'meta';
 const DIMENSIONS: readonly Dimension[] = ['type', 'queue', 'args', 'meta'];

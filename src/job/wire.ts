@@ -2,7 +2,7 @@
  * A job and a retry policy as JSON on the wire. Types only: the handler and the client library share them, and nothing
  * here exists at run time.
  */
-import type { JobState } from './record';
+import type { JobState } from './states';
 
 /**
  * A length of time: an integer counts milliseconds, a string is `"500ms"`, `"12.5s"`, `"5m"`, `"1h"`, `"7d"`, `"2w"`

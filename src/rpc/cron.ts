@@ -1,7 +1,7 @@
 /** What queues and the directory answer about cron entries, over RPC. Times are epoch milliseconds. */
 import type { CronDefinition } from '../job/cron/definition';
 import type { Outcome } from '../job/errors';
-import type { JobState } from '../job/record';
+import type { JobState } from '../job/states';
 import type { EnqueuedJob } from './queue';
 
 /** A job that a fire has enqueued. */

@@ -7,8 +7,9 @@
 import type { QueueEvent } from '../durable/event-log';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
-import type { JobRecord, JobState, JobView, LowerLayers, NewJob, UniquePolicy } from '../job/record';
+import type { JobRecord, JobView, LowerLayers, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
+import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
 import type { LimitStanding, LimitsApi } from './limits';
 import type { IdempotencyKey, OperationsApi, Override, RememberedAnswer } from './operations';

@@ -1,6 +1,7 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 import type { Outcome } from '../job/errors';
-import type { JobState, JobView, ReportedError } from '../job/record';
+import type { JobView, ReportedError } from '../job/record';
+import type { JobState } from '../job/states';
 
 /** Names the attempt that a report is about; absent members are not checked. */
 export interface AttemptName {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../src/job/errors';
-import type { JobState } from '../../src/job/record';
+import type { JobState } from '../../src/job/states';
 import type { BulkAction } from '../../src/rpc/operations';
 import { type JobChange, newJob, refusal, setTime, steady, T0, TestQueue } from '../queue/support';
 import { until } from '../support/http';

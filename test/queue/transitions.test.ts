@@ -1,6 +1,6 @@
 /** Invariants "legal moves only" and "fenced": every state × operation, and every report that comes too late. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { JobState } from '../../src/job/record';
+import type { JobState } from '../../src/job/states';
 import { refusal, setTime, steady, T0, TestQueue } from './support';
 
 beforeEach(() => setTime(T0));

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
 import { ApiError, invalidRequest, unwrap } from '../../job/errors';
 import type { JobFilter } from '../../job/filter';
-import { JOB_STATES, type JobState } from '../../job/record';
+import { JOB_STATES, type JobState } from '../../job/states';
 import { formatInstant } from '../../job/time';
 import type { RemovalStrategy } from '../../rpc/operations';
 import { queueObject } from '../../rpc/stubs';

@@ -1,6 +1,6 @@
 /** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
 import { ApiError } from '../../job/errors';
-import { type JobState, TERMINAL_STATES } from '../../job/record';
+import { type JobState, TERMINAL_STATES } from '../../job/states';
 import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
 import { noteFailure } from '../features/workflow/outbox';
 import { type Found, find, rowByKey } from '../read/find';

@@ -7,7 +7,8 @@
  */
 import { ApiError, duplicate, unavailable } from '../../job/errors';
 import { sequenceOf } from '../../job/ids';
-import { type JobState, type JobView, type NewJob, TERMINAL_STATES, type UniquePolicy } from '../../job/record';
+import type { JobView, NewJob, UniquePolicy } from '../../job/record';
+import { type JobState, TERMINAL_STATES } from '../../job/states';
 import { blocks, initialState, keepSchedule, mayBlock } from '../../job/unique';
 import type { UniqueQuestion, UniqueRivals } from '../../rpc/queue';
 import { rowByKey, viewOfArchived, viewOfRow } from '../read/find';

@@ -2,7 +2,8 @@
 
 import type { EventLog } from '../../durable/event-log';
 import { ApiError, type Outcome } from '../../job/errors';
-import { type JobView, TERMINAL_STATES } from '../../job/record';
+import type { JobView } from '../../job/record';
+import { TERMINAL_STATES } from '../../job/states';
 
 const ENDS: ReadonlySet<string> = new Set(['job.completed', 'job.discarded', 'job.cancelled', 'job.expired']);
 

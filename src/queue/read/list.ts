@@ -1,7 +1,8 @@
 /** Pages of jobs, newest first by sequence number, whether they wait, run, or ended; and how many there are. */
 
 import { type JobFilter, looksInside } from '../../job/filter';
-import { JOB_STATES, type JobView } from '../../job/record';
+import type { JobView } from '../../job/record';
+import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
 import type { DeadLetterRequest, ListPage, ListRequest } from '../../rpc/queue';
 import type { QueueState } from '../state';

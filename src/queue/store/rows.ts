@@ -1,6 +1,7 @@
 /** The columns of `jobs`, and what a row means at a given moment. */
 import { mintId } from '../../job/ids';
-import type { JobBody, JobErrorEntry, JobHistory, JobRecord, JobState } from '../../job/record';
+import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../job/record';
+import type { JobState } from '../../job/states';
 import type { Active } from './leases';
 import type { ReportedProgress } from './progress';
 

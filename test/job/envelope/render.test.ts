@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJob } from '../../../src/job/envelope/parse';
 import { flatten, renderJob } from '../../../src/job/envelope/render';
-import { JOB_STATES, type JobErrorEntry, type JobHistory, type JobRecord } from '../../../src/job/record';
+import type { JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
+import { JOB_STATES } from '../../../src/job/states';
 
 const NOW = Date.UTC(2026, 0, 1);
 const AT = '2026-01-01T00:00:00.000Z';

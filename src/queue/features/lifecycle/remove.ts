@@ -8,7 +8,7 @@
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
 import { conflict, invalidRequest } from '../../../job/errors';
-import { JOB_STATES, TERMINAL_STATES } from '../../../job/record';
+import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { removeWaiting } from '../../jobs/act';
 import { removeEnded } from '../../jobs/end';

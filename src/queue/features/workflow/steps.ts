@@ -1,7 +1,7 @@
 /** Taking the jobs of workflows, each once however often it is sent, and cancelling them. */
 import { ApiError } from '../../../job/errors';
 import type { NewJob } from '../../../job/record';
-import { TERMINAL_STATES } from '../../../job/record';
+import { TERMINAL_STATES } from '../../../job/states';
 import type { StepStart } from '../../../rpc/workflow';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';

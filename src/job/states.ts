@@ -1,0 +1,113 @@
+/**
+ * The states of a job and the one table of legal moves between them.
+ *
+ *                      ┌────────────── redrive ◀───────────────┐
+ *                      ▼                                       │
+ *   enqueue ─▶ scheduled ─(time)─▶ available ─claim─▶ active ─▶ completed · cancelled · discarded ─remove─▶ gone
+ *       │                              ▲                │
+ *       └─▶ pending ───activate────────┤◀─(time)─ retryable ◀─ retry
+ *
+ * | move | made by | writes |
+ * |---|---|---|
+ * | `enqueue`, `adopt` | producers, cron, workflows; another queue that hands its jobs over | the job's row, + 1 outside the line |
+ * | `prepare`, `commit`, `abort` | an enqueue over several queues: invisible until it is decided | row + 1; row + 1; delete |
+ * | `activate` | producers | row + 1 |
+ * | `claim` | workers that pull, the pump | one lease row for the whole batch, no row of the job |
+ * | `complete` | ack, an answer of a handler | delete, and a share of an archive chunk |
+ * | `retry`, `giveBack`, `undoClaim` | a failed attempt; a worker that returns the job; a handler that was never called | row + 1 |
+ * | `discard` | an attempt that failed for good | row + 1 |
+ * | `cancel` | producers, operators, unique policies, cron, workflows | row + 1 |
+ * | `expire`, `drop` | the queue: its time is over; there is no room for it | row + 1 |
+ * | `quarantine` | the queue: its record cannot be read | row + 1 |
+ * | `redrive` | operators | row + 1 |
+ * | `patch` | producers | row, + 1 when its place in the due index changes |
+ * | `park`, `admit`, `defer` | limits: it waits for its key, has room again, is given a later time | row + 1 |
+ * | `lock`, `unlock` | an operation over several queues that is being decided | row; row + 1 |
+ * | `setAside` | the deletion of the queue: it travels to another one | row |
+ * | `remove`, `purge`, `depart` | retention and operators; the same for jobs that have not ended; it is in another queue now | delete |
+ *
+ * `scheduled` and `retryable` become `available` by comparison with the time: nothing is written for it. Which waiting job is
+ * `active` follows from the leases. `held` is the state of a row that nobody may touch: locked, set aside, or not decided yet.
+ */
+
+export type JobState =
+  | 'scheduled'
+  | 'available'
+  | 'pending'
+  | 'active'
+  | 'retryable'
+  | 'completed'
+  | 'cancelled'
+  | 'discarded';
+
+/** Every state, in the order of a life. */
+export const JOB_STATES: readonly JobState[] = [
+  'scheduled',
+  'available',
+  'pending',
+  'active',
+  'retryable',
+  'completed',
+  'cancelled',
+  'discarded',
+];
+
+/** States that end a job. */
+export const TERMINAL_STATES: readonly JobState[] = ['completed', 'cancelled', 'discarded'];
+
+/** Where a move can begin or lead: a state, a row nobody may touch, before the first state, after the last. */
+export type Position = JobState | 'held' | 'none' | 'gone';
+
+const WAITING = ['scheduled', 'available', 'pending', 'retryable'] as const;
+const OPEN = ['scheduled', 'available', 'pending', 'active', 'retryable'] as const;
+const ENDED_IN_ROW = ['cancelled', 'discarded'] as const;
+
+/** Every legal move: from where, to where. */
+export const MOVES = {
+  enqueue: { from: ['none'], to: ['scheduled', 'available', 'pending'] },
+  adopt: { from: ['none'], to: WAITING },
+  prepare: { from: ['none'], to: ['held'] },
+  commit: { from: ['held'], to: ['scheduled', 'available', 'pending'] },
+  abort: { from: ['held'], to: ['gone'] },
+  activate: { from: ['pending'], to: ['available', 'scheduled'] },
+  claim: { from: ['available'], to: ['active'] },
+  complete: { from: ['active', 'retryable'], to: ['completed'] },
+  retry: { from: ['active'], to: ['retryable', 'available'] },
+  giveBack: { from: ['active'], to: ['available'] },
+  undoClaim: { from: ['active'], to: ['available'] },
+  discard: { from: ['active'], to: ['discarded'] },
+  cancel: { from: OPEN, to: ['cancelled'] },
+  expire: { from: WAITING, to: ['discarded'] },
+  drop: { from: WAITING, to: ['discarded'] },
+  quarantine: { from: ['available', 'active'], to: ['discarded'] },
+  redrive: { from: ['discarded', 'cancelled', 'retryable'], to: ['available'] },
+  patch: { from: WAITING, to: WAITING },
+  park: { from: ['available'], to: ['available'] },
+  admit: { from: ['available'], to: ['available'] },
+  defer: { from: ['available'], to: ['scheduled', 'retryable'] },
+  lock: { from: [...WAITING, ...ENDED_IN_ROW], to: ['held'] },
+  unlock: { from: ['held'], to: [...WAITING, ...ENDED_IN_ROW] },
+  setAside: { from: WAITING, to: ['held'] },
+  depart: { from: ['held', 'discarded'], to: ['gone'] },
+  remove: { from: TERMINAL_STATES, to: ['gone'] },
+  purge: { from: OPEN, to: ['gone'] },
+} as const satisfies Record<string, { from: readonly Position[]; to: readonly Position[] }>;
+
+export type Move = keyof typeof MOVES;
+
+/** May a job in this state make the move? */
+export function mayMove(move: Move, from: Position): boolean {
+  return (MOVES[move].from as readonly Position[]).includes(from);
+}
+
+/** Does the table list this move? */
+export function isLegal(move: Move, from: Position, to: Position): boolean {
+  return mayMove(move, from) && (MOVES[move].to as readonly Position[]).includes(to);
+}
+
+/** The states from which a move is made, in words: `discarded, cancelled or retryable`. */
+export function statesBefore(move: Move): string {
+  const names = [...MOVES[move].from];
+  const last = names.pop() as string;
+  return names.length === 0 ? last : `${names.join(', ')} or ${last}`;
+}
