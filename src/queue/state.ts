@@ -6,6 +6,7 @@
  */
 
 import { EventLog } from '../durable/event-log';
+import type { Memory } from '../durable/group-commit';
 import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
 import type { End } from '../job/retention';
@@ -41,7 +42,7 @@ export const DEFAULTS = {
   deadLetter: { maxAge: 180 * DAY, maxCount: 10_000 },
 } as const;
 
-export class QueueState {
+export class QueueState implements Memory {
   readonly leases: LeaseTable;
   /** Jobs of operations over several queues that are being decided. */
   readonly locks: LockTable;
@@ -163,6 +164,36 @@ export class QueueState {
     this.nextExpiry = this.firstExpiry();
     this.wanted = Number.POSITIVE_INFINITY;
     this.workArrived = false;
+  }
+
+  mark(): () => void {
+    const { wanted, workArrived } = this;
+    const [events, archived, owed] = [this.events.pendingCount, this.archive.size, this.workflows.size];
+    return () => {
+      this.events.rollback(events);
+      this.archive.rollback(archived);
+      this.workflows.rollback(owed);
+      this.wanted = wanted;
+      this.workArrived = workArrived;
+    };
+  }
+
+  flush(): void {
+    this.archive.flush();
+    this.limiters.flush();
+    this.workflows.flush();
+  }
+
+  publish(): void {
+    this.wanted = Number.POSITIVE_INFINITY;
+    this.events.publish();
+  }
+
+  /** Has the transaction that was committed made jobs available? */
+  takeArrivals(): boolean {
+    const { workArrived } = this;
+    this.workArrived = false;
+    return workArrived;
   }
 
   /** Other settings hold from now on. */

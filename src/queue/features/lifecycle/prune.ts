@@ -1,6 +1,7 @@
 /** Removing what ended long ago, in bounded steps from the oldest. */
 
 import { removalMoment } from '../../../job/retention';
+import type { Feature, Host } from '../../feature';
 import { removeEnded } from '../../jobs/end';
 import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../jobs/idempotency';
 import { rowByKey } from '../../read/find';
@@ -20,8 +21,26 @@ const ENDED = [
   { state: STATE.dead, kind: 'dead_letter' },
 ] as const;
 
+/** Pause before the alarm looks again at ended jobs that it could not remove yet, ms. */
+const BUSY_MS = 1_000;
+
+export class Pruning implements Feature {
+  constructor(private readonly host: Host) {}
+
+  due(now: number): number | undefined {
+    const { q } = this.host;
+    const next = nextPrune(q);
+    // Dead letters that are on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
+    return next === undefined || q.moves.size === 0 ? next : Math.max(next, now + BUSY_MS);
+  }
+
+  tidy(now: number): void {
+    prune(this.host.q, now);
+  }
+}
+
 /** Removes ended jobs whose retention has passed: their own, or that of the queue. */
-export function prune(q: QueueState, now: number): void {
+function prune(q: QueueState, now: number): void {
   pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
   pruneKeptChunks(q.sql, now, STEP);
   forgetTasks(q, now);
@@ -42,7 +61,7 @@ function remove(q: QueueState, keys: readonly number[]): void {
  * When the next ended job is to be removed. {@link removalMoment} puts removals together, so that the object does not wake
  * for each one.
  */
-export function nextPrune(q: QueueState): number | undefined {
+function nextPrune(q: QueueState): number | undefined {
   let next: number | undefined;
   const wakeFor = (at: number | undefined) => {
     if (at !== undefined && (next === undefined || at < next)) next = at;

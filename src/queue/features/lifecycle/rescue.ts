@@ -1,5 +1,6 @@
 /** Attempts that nobody reported in time: their leases ran out, or they exceeded their execution limit. */
 import { ApiError } from '../../../job/errors';
+import type { Feature, Host } from '../../feature';
 import { fail, quarantine, type Random } from '../../jobs/settle';
 import { rowByKey } from '../../read/find';
 import type { QueueState } from '../../state';
@@ -9,12 +10,34 @@ import type { JobRow } from '../../store/rows';
 /** While the deployment's settings contradict each other nothing can be decided; this long until the next look, ms. */
 const LOOK_AGAIN_MS = 10_000;
 
+export class LeaseRescue implements Feature {
+  constructor(private readonly host: Host) {}
+
+  get overdueAt(): number {
+    return this.host.q.leases.earliest;
+  }
+
+  due(): number {
+    return this.overdueAt;
+  }
+
+  before(now: number): void {
+    rescueOverdue(this.host.q, now, this.host.random);
+  }
+
+  /** Deletes lease rows that only a burst of single claims leaves behind. */
+  tidy(): void {
+    const { q } = this.host;
+    if (q.leases.trim()) q.recordSequence(q.nextSequence);
+  }
+}
+
 /**
  * Ends every attempt whose time is over. An expired lease makes the job available again at once, an exceeded execution
  * limit waits for its backoff; both count as attempts. Costs nothing while none can be over. Never throws because of a
  * single job: this runs before everything else, so that one job would stop its whole queue.
  */
-export function rescueOverdue(q: QueueState, now: number, random: Random): void {
+function rescueOverdue(q: QueueState, now: number, random: Random): void {
   for (const active of q.leases.overdue(now)) {
     const row = rowByKey(q, active.key);
     if (!row || row.claims !== active.claim - 1) q.leases.release(active);
