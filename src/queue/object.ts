@@ -522,7 +522,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       if (!considered.ok) return considered;
     }
     const begun = await this.change(id, (q, now) => beginMove(q, id, request, uuidv7(), now));
-    return begun.ok ? engine.moves.finish(begun.value) : begun;
+    return begun.ok ? engine.moves.finish(id, begun.value) : begun;
   }
 
   async considerMoved(job: MovedJob): Promise<Outcome<void>> {
@@ -596,7 +596,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   }
 
   async confirmCron(name: string, version: number): Promise<Outcome<void>> {
-    return this.write((q, now) => confirmCron(q, name, version, now));
+    return this.write((q) => confirmCron(q, name, version));
   }
 
   // ---- what the verbs stand on -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 import { EventLog } from '../durable/event-log';
 import type { Memory } from '../durable/group-commit';
+import { Outbox } from '../durable/outbox';
 import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
 import type { End } from '../job/retention';
@@ -16,8 +17,6 @@ import type { QueueConfig } from '../job/settings';
 import { over, type QueueDefaults } from '../job/settings';
 import { CronTable } from './features/cron/table';
 import type { Removal } from './features/lifecycle/remove';
-import { MoveTable } from './features/transfer/move-table';
-import { WorkflowOutbox } from './features/workflow/outbox';
 import { ArchiveBuffer } from './store/archive';
 import { CheckpointTable } from './store/checkpoints';
 import { Depth } from './store/depth';
@@ -49,14 +48,12 @@ export class QueueState implements Memory {
   readonly limiters: Limiters;
   readonly depth: Depth;
   readonly archive: ArchiveBuffer;
-  /** What is owed to workflows. */
-  readonly workflows: WorkflowOutbox;
+  /** What must arrive at other objects. */
+  readonly outbox: Outbox;
   readonly events: EventLog;
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
-  /** Dead letters on their way to another queue. */
-  readonly moves: MoveTable;
   /** How far workers that pull have read. */
   readonly pullScan = new Scan();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -107,12 +104,11 @@ export class QueueState implements Memory {
     this.limiters = new Limiters(sql);
     this.depth = new Depth(sql);
     this.archive = new ArchiveBuffer(sql);
-    this.workflows = new WorkflowOutbox(sql);
+    this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
     this.crons = new CronTable(sql);
-    this.moves = new MoveTable(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -142,10 +138,9 @@ export class QueueState implements Memory {
       (meta.get('config') as QueueConfig | undefined) ?? {},
       meta.get('defaults') as QueueDefaults | undefined,
     );
-    this.moves.load(meta);
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
-    this.workflows.load();
+    this.outbox.load();
     this.locks.load();
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
@@ -168,11 +163,11 @@ export class QueueState implements Memory {
 
   mark(): () => void {
     const { wanted, workArrived } = this;
-    const [events, archived, owed] = [this.events.pendingCount, this.archive.size, this.workflows.size];
+    const [events, archived, undoLetters] = [this.events.pendingCount, this.archive.size, this.outbox.mark()];
     return () => {
       this.events.rollback(events);
       this.archive.rollback(archived);
-      this.workflows.rollback(owed);
+      undoLetters();
       this.wanted = wanted;
       this.workArrived = workArrived;
     };
@@ -181,7 +176,7 @@ export class QueueState implements Memory {
   flush(): void {
     this.archive.flush();
     this.limiters.flush();
-    this.workflows.flush();
+    this.outbox.flush();
   }
 
   publish(): void {

@@ -138,7 +138,7 @@ describe('a move that is cut off', () => {
     vi.setSystemTime(minute(1));
     await ring('from');
     await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
-    await until(() => inside('from', ({ q }) => q.crons.leaving().length === 0), 'the old queue to forget it');
+    await until(() => inside('from', ({ q }) => !q.outbox.has('cron')), 'the old queue to forget it');
     await passBoth(minute(1));
     expect(await allTicks()).toEqual([minute(1)]);
     expect(await ticksOf('to')).toEqual([minute(1)]);
@@ -153,7 +153,7 @@ describe('a move that is cut off', () => {
     await passTo('to', minute(1));
     await ok(200, 'POST', `${CRON}/m/pause`);
     await ring('from');
-    await until(() => inside('from', ({ q }) => q.crons.leaving().length === 0), 'the old queue to forget it');
+    await until(() => inside('from', ({ q }) => !q.outbox.has('cron')), 'the old queue to forget it');
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 1, enabled: false });
     expect(await allTicks()).toEqual([minute(1)]);
   });
@@ -191,6 +191,7 @@ describe('a move that is cut off', () => {
     const { version } = await directory().placeCron('m', 'to');
     unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
     await inside('to', (_, sql) => failOnce(sql, /INTO crons /));
+    vi.setSystemTime(T0 + 10 * SECOND);
     await ring('from');
     await until(() => complaints.mock.calls.length > 0, 'the hand-over to fail');
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });

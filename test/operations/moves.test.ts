@@ -32,7 +32,7 @@ const retry = (id: string, override?: Json, prefix = '') =>
 const job = async (id: string) => (await ok(200, 'GET', `/ojs/v1/jobs/${id}`)).job as Json;
 const counts = (name: string) => new TestQueue(name).counts();
 const knownQueues = async () => ((await ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
-const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.moves.size);
+const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.outbox.count('move'));
 
 const names = () => {
   const from = freshName('from');
@@ -277,13 +277,13 @@ describe('a move that is cut off', () => {
     expect(await job(id)).toMatchObject({ queue: to, state: 'available', attempt: 0 });
     expect(await new TestQueue(to).claimAll()).toEqual([id]);
     expect(await new TestQueue(from).claimAll()).toEqual([]);
-    expect(await new TestQueue(from).rows("SELECT key FROM meta WHERE key LIKE 'move:%'")).toEqual([]);
+    expect(await new TestQueue(from).rows("SELECT address FROM outbox WHERE kind = 'move'")).toEqual([]);
   }
 
   it('before the decision is on disk has not begun', async () => {
     const { from, to } = names();
     const id = await dead(from);
-    await new TestQueue(from).inside(({ sql }) => failOnce(sql, /INSERT OR REPLACE INTO meta/));
+    await new TestQueue(from).inside(({ sql }) => failOnce(sql, /INSERT OR REPLACE INTO outbox/));
     expect((await retry(id, { queue: to })).status).toBe(500);
     expect(await job(id)).toMatchObject({ queue: from, state: 'discarded' });
     expect(await openMoves(from)).toBe(0);
@@ -315,7 +315,7 @@ describe('a move that is cut off', () => {
     },
   );
 
-  it.each([/DELETE FROM jobs/, /DELETE FROM meta/])(
+  it.each([/DELETE FROM jobs/, /DELETE FROM outbox/])(
     'after the target has the job, at %s, takes it from here once',
     async (statement) => {
       const { from, to } = names();
@@ -414,7 +414,7 @@ type Peer = (queue: string) => { adoptMoved: (...args: unknown[]) => Promise<unk
 
 /** Puts something else in the place of what the next target answers. */
 function breakPeer(engine: Engine, answer: (real: () => Promise<unknown>) => Promise<unknown>): void {
-  const { others } = (engine.moves as unknown as { host: { others: { queue: Peer } } }).host;
+  const { others } = (engine as unknown as { host: { others: { queue: Peer } } }).host;
   const { queue: peer } = others;
   vi.spyOn(others, 'queue').mockImplementation((queue) => ({
     adoptMoved: (...args) => answer(() => peer(queue).adoptMoved(...args)),

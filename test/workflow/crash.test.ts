@@ -25,7 +25,7 @@ interface WorkflowInside {
   engine: { host: { queue(name: string): Calls; directory(): Calls }; work(): Promise<void> };
 }
 interface QueueInside {
-  engine: { q: QueueState; workflows: { host: { workflow(id: string): Calls }; start(): void } };
+  engine: { q: QueueState; host: { others: { workflow(id: string): Calls } }; courier: { start(): void } };
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
@@ -146,7 +146,7 @@ describe('the way from a workflow to a queue', () => {
     const again = () => queueStub(queue).startSteps({ ...start, cancelled: false, first: false });
     expect(await again()).toEqual({ ok: true, value: [only.id] });
     await inQueue(queue, ({ engine }) => {
-      engine.workflows.start = () => undefined;
+      engine.courier.start = () => undefined;
     });
     await ack(only);
     expect(await again()).toEqual({ ok: true, value: [only.id] });
@@ -198,13 +198,13 @@ describe('the way from a workflow to a queue', () => {
     await inWorkflow(id, (_, sql) => failOnce(sql, /INSERT INTO parts/));
     await work(queue);
     // The report was refused, so it stays with the queue.
-    expect(await rows(queue, 'workflow_outbox')).toBe(1);
+    expect(await rows(queue, 'outbox')).toBe(1);
     expect(await fetchJobs(queue)).toEqual([]);
     vi.setSystemTime(Date.UTC(2040, 0, 2));
     await runDurableObjectAlarm(queueStub(queue));
     await work(queue);
     await workflowIn(id, 'completed');
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
   });
 });
 
@@ -214,7 +214,7 @@ describe('the way from a queue to a workflow', () => {
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue)] });
     const first = await fetchOne(queue);
     await inQueue(queue, ({ engine }) => {
-      engine.workflows.start = () => undefined;
+      engine.courier.start = () => undefined;
     });
     await ack(first, 'kept');
     expect(await workflow(id)).toMatchObject({ steps_completed: 0 });
@@ -229,9 +229,9 @@ describe('the way from a queue to a workflow', () => {
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue), step(queue)] });
     const first = await fetchOne(queue);
     await inQueue(queue, ({ engine }) => {
-      const { host } = engine.workflows;
-      const real = host.workflow;
-      host.workflow = (name) => ({
+      const { others } = engine.host;
+      const real = others.workflow;
+      others.workflow = (name) => ({
         stepsEnded: async (...args) => {
           await real(name).stepsEnded?.(...args);
           throw new Error('the answer is lost');
@@ -240,10 +240,10 @@ describe('the way from a queue to a workflow', () => {
     });
     await ack(first);
     await until(async () => (await workflow(id)).steps[1]?.job_id, 'the second step');
-    expect(await rows(queue, 'workflow_outbox')).toBe(1);
+    expect(await rows(queue, 'outbox')).toBe(1);
     await evictDurableObject(queueStub(queue));
     await runDurableObjectAlarm(queueStub(queue));
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
     expect(await fetchJobs(queue)).toHaveLength(1);
     expect(await counts(queue)).toMatchObject({ completed: 1, active: 1, depth: 1 });
   });
@@ -271,7 +271,7 @@ describe('the way from a queue to a workflow', () => {
     });
     for (let n = 0; n < 3; n++) await work(queue);
     await workflowIn(id, 'completed');
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
     expect(await rows(queue, 'workflow_starts')).toBe(0);
   });
 
@@ -281,7 +281,7 @@ describe('the way from a queue to a workflow', () => {
     const only = await fetchOne(queue);
     await workflowStub(id).reset();
     await ack(only);
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
     expect(await rows(queue, 'workflow_starts')).toBe(0);
   });
 });

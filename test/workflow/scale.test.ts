@@ -66,8 +66,7 @@ describe('a group of 1000 jobs', () => {
     await inStorage(workflowStub, startCounting);
     await drain(queue);
     await workflowIn(id, 'completed');
-    const left = () =>
-      inStorage(queueStub, ({ sql }) => sql.exec('SELECT 1 FROM workflow_outbox LIMIT 1').toArray().length);
+    const left = () => inStorage(queueStub, ({ sql }) => sql.exec('SELECT 1 FROM outbox LIMIT 1').toArray().length);
     await until(async () => (await left()) === 0, 'an empty outbox');
     const [inQueue, inWorkflow] = [await inStorage(queueStub, countRows), await inStorage(workflowStub, countRows)];
     // Insert and delete of each job, its share of leases, archive and alarms; and of outbox and starts.

@@ -2,14 +2,15 @@
 import { ApiError } from '../../job/errors';
 import { type JobState, TERMINAL_STATES } from '../../job/states';
 import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
-import { noteFailure } from '../features/workflow/outbox';
 import { type Found, find, rowByKey } from '../read/find';
 import type { QueueState } from '../state';
 import { deleteArchived } from '../store/archive';
 import { waitsNoMore } from '../store/limits/admit';
+import { moveOf } from '../store/moves';
 import { idOf, isInLine, type JobRow, stateOf } from '../store/rows';
 import { cancel } from './cancel';
 import { removeEnded } from './end';
+import { noteFailure } from './endings';
 import { recallAnswer, rememberAnswer } from './idempotency';
 import { LOCKED, refuseLocked } from './lock';
 import { refuseMoving } from './moving';
@@ -96,7 +97,7 @@ export function judge(
   }
   const { row } = found;
   if (row && q.locks.has(row.key)) return { job_id: id, status: 'failed', reason: LOCKED };
-  if (row && q.moves.of(row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
+  if (row && moveOf(q.outbox, row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
   const able = ACTS_ON[action].includes(state) || (action === 'cancel' && state === 'active');
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };

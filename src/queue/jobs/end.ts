@@ -2,12 +2,13 @@
 
 import type { JobHistory } from '../../job/record';
 import type { End } from '../../job/retention';
-import { noteFailure } from '../features/workflow/outbox';
 import { rowByKey } from '../read/find';
 import { DEFAULTS, type QueueState } from '../state';
 import { oldestEnded } from '../store/ended-rows';
+import { moveOf } from '../store/moves';
 import { historyOf, idOf, type JobRow, STATE } from '../store/rows';
 import { forgetRow } from '../store/unique-keys';
+import { noteFailure } from './endings';
 import { keptUntil } from './keep';
 
 type Ended = typeof STATE.cancelled | typeof STATE.discarded | typeof STATE.dead;
@@ -72,7 +73,7 @@ function capDeadLetters(q: QueueState): void {
 
 /** Deletes a row that has ended, for good. One that is on its way to another queue goes when it has arrived. */
 export function removeEnded(q: QueueState, row: JobRow): void {
-  if (q.moves.of(row.key)) return;
+  if (moveOf(q.outbox, row.key)) return;
   if (row.ended_at === null) q.depth.gone(row);
   q.recordSequence(row.key);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();

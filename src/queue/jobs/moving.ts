@@ -1,13 +1,14 @@
-/** Jobs about which it has been decided that they go to another queue (`operations/moves.ts`): nothing else happens to them. */
+/** Jobs about which it has been decided that they go to another queue (`features/transfer/moves.ts`): nothing else happens to them. */
 import { ApiError, conflict, unavailable } from '../../job/errors';
 import { keyOf } from '../read/find';
 import type { QueueState } from '../state';
+import { moveOf } from '../store/moves';
 import { idOf, type JobRow } from '../store/rows';
 import { LOCKED } from './lock';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
 export function refuseMoving(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
-  const move = q.moves.of(row.key);
+  const move = moveOf(q.outbox, row.key);
   if (!move) return;
   const id = idOf(q.route, row);
   throw conflict(`Job ${id} is on its way to queue ${move.target}.`, {

@@ -7,13 +7,13 @@
 import { claimOfDelivery, deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
 import { decideFailure, type Failure } from '../../job/retry/decide';
-import { noteCompletion } from '../features/workflow/outbox';
 import type { QueueState } from '../state';
 import { type Active, pushedTimeoutMs } from '../store/leases';
 import { nowWaits, place, waitsNoMore } from '../store/limits/admit';
 import { bodyOf, historyOf, idOf, isInLine, type JobRow, STATE } from '../store/rows';
 import { forgetRow } from '../store/unique-keys';
 import { end } from './end';
+import { noteCompletion } from './endings';
 import { keptUntil } from './keep';
 
 /** What is known of a failure: what the handler said, and how the attempt ended where it said nothing. */

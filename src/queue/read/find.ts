@@ -5,6 +5,7 @@ import type { JobView } from '../../job/record';
 import type { QueueState } from '../state';
 import { farResult, findArchived } from '../store/archive';
 import type { CheckpointContent } from '../store/checkpoints';
+import { moveOf } from '../store/moves';
 import { type ArchivedJob, type JobRow, ROW_COLUMNS, readRows, recordOf, recordOfArchived } from '../store/rows';
 
 /** Where a job lies. */
@@ -70,7 +71,7 @@ export function mustFind(q: QueueState, id: string): Found {
  */
 export function mustFindForReport(q: QueueState, id: string): Found {
   const found = mustFind(q, id);
-  if (found.row && q.moves.of(found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
+  if (found.row && moveOf(q.outbox, found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
 }
 

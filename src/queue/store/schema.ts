@@ -6,6 +6,7 @@ import schema0004 from '../../../migrations/0004_workflow.sql';
 import schema0005 from '../../../migrations/0005_operations.sql';
 import schema0006 from '../../../migrations/0006_limits.sql';
 import schema0007 from '../../../migrations/0007_job_retention.sql';
+import schema0008 from '../../../migrations/0008_courier.sql';
 
 /** In order; never edited once released. */
 const MIGRATIONS: readonly string[] = [
@@ -16,6 +17,7 @@ const MIGRATIONS: readonly string[] = [
   schema0005,
   schema0006,
   schema0007,
+  schema0008,
 ];
 
 /** The version of a database that has none of the tables yet. */

@@ -9,6 +9,7 @@ import type { QueueState } from '../../state';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
 import { firstKeptUntil } from '../../store/kept-chunks';
+import { MOVE } from '../../store/moves';
 import { STATE } from '../../store/rows';
 import { forgetTasks, oldestTask, REMEMBER_MS } from '../bulk/tasks';
 
@@ -31,7 +32,7 @@ export class Pruning implements Feature {
     const { q } = this.host;
     const next = nextPrune(q);
     // Dead letters that are on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
-    return next === undefined || q.moves.size === 0 ? next : Math.max(next, now + BUSY_MS);
+    return next === undefined || !q.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
   }
 
   tidy(now: number): void {

@@ -7,6 +7,7 @@
  * target first, under a name for the step that the target remembers, and then deleted here: cut off in between, the same
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
+import { STANDBY_MS } from '../../../durable/outbox';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
@@ -42,9 +43,6 @@ const STEP = 100;
 const DISCARD_STEP = 500;
 const STEP_CHARS = 8 * 1024 * 1024;
 
-/** What keeps the queue from being emptied is looked at again after so long, ms. */
-export const LOOK_AGAIN_MS = 1_000;
-
 /**
  * Begins to delete the queue. Idempotent.
  * @throws {ApiError} 409 when jobs have not ended and are neither to be discarded nor moved, or entries of a schedule
@@ -69,7 +67,7 @@ export function beginRemoval(q: QueueState, request: RemovalRequest, now: number
   q.removal = { ...request, at: now, jobs_affected: open };
   q.paused = true;
   writeMeta(q.sql, 'removal', q.removal);
-  q.wake(now + LOOK_AGAIN_MS);
+  q.wake(now + STANDBY_MS);
   return viewRemoval(q.removal);
 }
 
@@ -98,9 +96,19 @@ export function hasPromises(q: QueueState): boolean {
   );
 }
 
-/** Can the object be emptied now? */
+/** Is there a step to be made now? What a deletion waits for ends with a commit of this queue. */
+export function canGoOn(q: QueueState): boolean {
+  return readyToEmpty(q) || (q.removal?.strategy === 'move' && (q.removal.moving !== undefined || canSetAside(q)));
+}
+
+// A batch that is being decided may have promised to replace a job that waits.
+function canSetAside(q: QueueState): boolean {
+  return heldJobs(q) === 0 && nextToMove(q).length > 0;
+}
+
+/** Can the object be emptied now? Nothing must be left that another object has to hear. */
 export function readyToEmpty(q: QueueState): boolean {
-  if (hasPromises(q) || !q.workflows.isEmpty || q.moves.size > 0) return false;
+  if (hasPromises(q) || !q.outbox.isEmpty) return false;
   return (
     q.removal?.strategy !== 'move' || (q.leases.active.size === 0 && nextToMove(q).length === 0 && !q.removal.moving)
   );

@@ -1,0 +1,41 @@
+/** The ends of jobs that belong to workflows: letters to the workflow, written in the transaction that ends the job. */
+import type { JobHistory } from '../../job/record';
+import type { Ending } from '../../rpc/workflow';
+import type { QueueState } from '../state';
+import { idOf, type JobRow, readableBody } from '../store/rows';
+
+/** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
+export const ENDING = 'ending';
+
+const MAX_MESSAGE = 1024;
+
+type Owned = Pick<JobRow, 'key' | 'alias' | 'created_at' | 'body'>;
+
+/** A job has completed: its workflow, if it has one, must hear of it. `result` is JSON text. */
+export function noteCompletion(q: QueueState, row: Owned, result: string | undefined, now: number): void {
+  note(q, row, { end: 'completed', at: now, ...(result !== undefined && { result }) }, now);
+}
+
+/** A job has ended otherwise: its workflow, if it has one, must hear of it. */
+export function noteFailure(q: QueueState, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
+  const { error, reason } = history;
+  const code = error?.code ?? (cancelled ? 'cancelled' : (reason ?? 'discarded'));
+  const why = {
+    code,
+    type: error?.type ?? code,
+    message: (error?.message ?? `The job was ${cancelled ? 'cancelled' : 'discarded'}.`).slice(0, MAX_MESSAGE),
+  };
+  note(q, row, { end: cancelled ? 'cancelled' : 'failed', at: now, error: why }, now);
+}
+
+function note(q: QueueState, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>, now: number): void {
+  // Most jobs belong to no workflow, and parsing is not free.
+  const workflow = row.body.includes('"workflow":{') ? readableBody(row)?.workflow : undefined;
+  if (!workflow) return;
+  addEnding(q, workflow.id, { step: workflow.step, job_id: idOf(q.route, row), ...ending }, now);
+}
+
+/** A workflow must hear of this ending. */
+export function addEnding(q: QueueState, workflow: string, ending: Ending, now: number): void {
+  q.outbox.gather(ENDING, workflow, JSON.stringify(ending), now);
+}
