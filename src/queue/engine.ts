@@ -22,8 +22,8 @@ import { Pump } from './features/push/pump';
 import { SharesFeature } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { WorkflowNotifier } from './features/workflow/notify';
-import { QueueState } from './state';
 import { migrate } from './store/schema';
+import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;

@@ -126,8 +126,8 @@ import { getMany } from './read/get-many';
 import { count, deadLetters, list } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
-import type { QueueState } from './state';
 import { isInitialised, readMeta } from './store/schema';
+import type { QueueState } from './store/state';
 import { knownFingerprints } from './store/unique-keys';
 
 export class QueueObject extends DurableObject<Env> implements QueueApi {
@@ -329,7 +329,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   }
 
   async deleteDeadLetter(id: string): Promise<Outcome<{ job_id: string }>> {
-    return this.change(id, (q) => deleteDeadLetter(q, id));
+    return this.change(id, (q, now) => deleteDeadLetter(q, id, now));
   }
 
   async bulk(request: BulkRequest): Promise<Outcome<BulkAnswer>> {

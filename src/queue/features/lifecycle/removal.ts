@@ -59,7 +59,7 @@ export class QueueRemoval implements Feature {
     const { q, write, others } = this.host;
     const target = q.removal?.strategy === 'move' ? q.removal.target_queue : undefined;
     while (target !== undefined) {
-      const moving = await write(() => setAside(q));
+      const moving = await write((now) => setAside(q, now));
       if (!moving) break;
       await this.move(moving, target);
       this.pauseMs = LOOK_AGAIN_MS;
@@ -75,7 +75,7 @@ export class QueueRemoval implements Feature {
     const jobs = packed(q, moving);
     await moveReserved(q, jobs, target, others.reservations, async (ticket) => {
       unwrap(await others.queue(target).adopt(moving.name, jobs, ticket));
-      await write(() => dropMoved(q));
+      await write((now) => dropMoved(q, now));
     });
   }
 }

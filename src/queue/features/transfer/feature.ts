@@ -3,7 +3,7 @@
 import { notFound, type Outcome, unavailable, unwrap } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
 import type { Feature, Host } from '../../feature';
-import type { Move } from './move-table';
+import type { Move } from '../../store/move-table';
 import { dropMove, finishMove, packedMove, STANDBY_MS } from './moves';
 import { moveReserved } from './reserved';
 
@@ -63,7 +63,7 @@ export class Moves implements Feature {
     }
     const answer = await moveReserved(q, [job], target, others.reservations, async (ticket) => {
       const adoption = unwrap(await others.queue(target).adoptMoved(name, job, ticket));
-      await write(() => ('refused' in adoption ? dropMove(q, key) : finishMove(q, key)));
+      await write((now) => ('refused' in adoption ? dropMove(q, key) : finishMove(q, key, now)));
       return adoption;
     });
     this.pauseMs = FIRST_PAUSE_MS;
