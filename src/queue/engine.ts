@@ -23,8 +23,8 @@ import { Pump } from './features/push/pump';
 import { SharesFeature } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { endingLetters } from './features/workflow/endings';
-import { QueueState } from './state';
 import { migrate } from './store/schema';
+import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;

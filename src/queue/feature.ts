@@ -10,7 +10,7 @@ import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { EnqueuedJob, QueueApi } from '../rpc/queue';
 import type { WorkflowApi } from '../rpc/workflow';
-import type { QueueState } from './state';
+import type { QueueState } from './store/state';
 
 export interface Feature {
   /** When it has something to do by itself, epoch ms: the alarm is set for the earliest of all features. */

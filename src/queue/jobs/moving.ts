@@ -1,9 +1,9 @@
-/** Jobs about which it has been decided that they go to another queue (`features/transfer/moves.ts`): nothing else happens to them. */
+/** Jobs about which it has been decided that they go to another queue (`operations/moves.ts`): nothing else happens to them. */
 import { ApiError, conflict, unavailable } from '../../job/errors';
 import { keyOf } from '../read/find';
-import type { QueueState } from '../state';
 import { moveOf } from '../store/moves';
 import { idOf, type JobRow } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { LOCKED } from './lock';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */

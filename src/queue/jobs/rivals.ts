@@ -11,10 +11,10 @@ import type { JobView, NewJob, UniquePolicy } from '../../job/record';
 import { type JobState, TERMINAL_STATES } from '../../job/states';
 import { blocks, initialState, keepSchedule, mayBlock } from '../../job/unique';
 import type { UniqueQuestion, UniqueRivals } from '../../rpc/queue';
-import { rowByKey, viewOfArchived, viewOfRow } from '../read/find';
-import type { QueueState } from '../state';
+import { viewOfArchived, viewOfRow } from '../read/find';
 import { findArchived } from '../store/archive';
-import { type ArchivedJob, idOf, type JobRow, STATE, stateOf } from '../store/rows';
+import { type ArchivedJob, idOf, type JobRow, rowByKey, STATE, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { forgetKey } from '../store/unique-keys';
 import { cancel } from './cancel';
 
@@ -52,7 +52,7 @@ function storedRivals(q: QueueState, fingerprint: string, now: number): Stored[]
     .map(({ key }) => key)
     .sort((a, b) => sequenceOf(b) - sequenceOf(a));
   return keys.map((key) => {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.sql, key);
     if (!row) return { key, state: 'completed' };
     return { key, row, state: row.state === STATE.held ? 'held' : stateOf(row, q.leases.active.has(key), now) };
   });
@@ -75,7 +75,7 @@ function standing(q: QueueState | undefined, rival: Rival, criteria: Criteria, n
 }
 
 function viewOfStored(q: QueueState, key: number, now: number): JobView | undefined {
-  const row = rowByKey(q, key);
+  const row = rowByKey(q.sql, key);
   if (row) return viewOfRow(q, row, now);
   const archived = completedJob(q, key);
   return archived && viewOfArchived(q, archived);
@@ -203,7 +203,7 @@ export function existingJob(q: QueueState, rival: Rival, earlier: readonly JobVi
 
 /** Cancels the job with this key unless it has ended. */
 export function cancelKey(q: QueueState, key: number, now: number): JobView | undefined {
-  const stored = rowByKey(q, key);
+  const stored = rowByKey(q.sql, key);
   const row = stored && q.locks.seen(stored);
   if (!row || isTerminal(stateOf(row, q.leases.active.has(key), now))) return undefined;
   return cancel(q, idOf(q.route, row), now);

@@ -1,9 +1,8 @@
 /** Discards waiting jobs whose time has passed. */
 import type { Feature, Host } from '../../feature';
 import { expire } from '../../jobs/expire';
-import { rowByKey } from '../../read/find';
-import type { QueueState } from '../../state';
-import { STATE } from '../../store/rows';
+import { rowByKey, STATE } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 
 export class Expiry implements Feature {
   constructor(private readonly host: Host) {}
@@ -44,7 +43,7 @@ function expireDue(q: QueueState, now: number): void {
       )
       .toArray();
     for (const { key } of rows) {
-      const row = q.leases.active.has(key) ? undefined : rowByKey(q, key);
+      const row = q.leases.active.has(key) ? undefined : rowByKey(q.sql, key);
       if (row) expire(q, row, now);
     }
     const last = rows.at(-1);

@@ -2,15 +2,14 @@
 
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
-import { removeEnded } from '../../jobs/end';
 import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../jobs/idempotency';
-import { rowByKey } from '../../read/find';
-import type { QueueState } from '../../state';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
+import { remove } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
-import { STATE } from '../../store/rows';
+import { rowByKey, STATE } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { forgetTasks, oldestTask, REMEMBER_MS } from '../bulk/tasks';
 
 /** Rows removed in one go; what is left waits for the next wake, a moment later. */
@@ -46,15 +45,15 @@ function prune(q: QueueState, now: number): void {
   pruneKeptChunks(q.sql, now, STEP);
   forgetTasks(q, now);
   forgetAnswers(q, now, STEP);
-  for (const { state, kind } of ENDED) remove(q, endedBefore(q.sql, state, now - q.retentionMs(kind), STEP));
-  remove(q, keptBefore(q.sql, now, STEP));
+  for (const { state, kind } of ENDED) removeAll(q, endedBefore(q.sql, state, now - q.retentionMs(kind), STEP), now);
+  removeAll(q, keptBefore(q.sql, now, STEP), now);
 }
 
-function remove(q: QueueState, keys: readonly number[]): void {
+function removeAll(q: QueueState, keys: readonly number[], now: number): void {
   // One at a time: with their bodies they could be more than this object has memory for.
   for (const key of keys) {
-    const row = rowByKey(q, key);
-    if (row) removeEnded(q, row);
+    const row = rowByKey(q.sql, key);
+    if (row) remove(q, row, 'remove', now);
   }
 }
 

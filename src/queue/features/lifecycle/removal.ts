@@ -38,7 +38,7 @@ export class QueueRemoval {
     const { q, write, others } = this.host;
     const { strategy, target_queue: target } = q.removal ?? {};
     if (strategy === 'move' && target !== undefined) {
-      const moving = await write(() => setAside(q));
+      const moving = await write((now) => setAside(q, now));
       if (moving) return this.move(moving, target);
     }
     while (strategy === 'discard' && !(await write((now) => discardNext(q, now)))) await scheduler.wait(0);
@@ -52,7 +52,7 @@ export class QueueRemoval {
     const jobs = packed(q, moving);
     await moveReserved(q, jobs, target, others.reservations, async (ticket) => {
       unwrap(await others.queue(target).adopt(moving.name, jobs, ticket));
-      await write(() => dropMoved(q));
+      await write((now) => dropMoved(q, now));
     });
   }
 }

@@ -1,6 +1,6 @@
 /** Keys that limit jobs: lets jobs in when a key has room again, a window opens, or an override ends. */
 import type { Feature, Host } from '../../feature';
-import { lookAtDueKeys, seeToTouched } from '../../store/limits/admit';
+import { lookAtDueKeys, seeToTouched } from './admission';
 
 export class LimitsFeature implements Feature {
   constructor(private readonly host: Host) {}

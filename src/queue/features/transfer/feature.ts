@@ -23,8 +23,8 @@ export class Moves {
         if (!job) return taken(() => undefined);
         return moveReserved(q, [job], target, others.reservations, async (ticket) => {
           const adoption = unwrap(await others.queue(target).adoptMoved(name, job, ticket));
-          return taken(() => {
-            endMove(q, key, adoption);
+          return taken((now) => {
+            endMove(q, key, adoption, now);
             return adoption;
           });
         });

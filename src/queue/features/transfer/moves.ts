@@ -12,16 +12,16 @@ import { conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/err
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
-import { removeEnded } from '../../jobs/end';
 import { checkForNewQueue, type NewQueueLayers } from '../../jobs/enqueue';
 import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
-import { find, rowByKey, viewOf } from '../../read/find';
-import type { QueueState } from '../../state';
+import { find, viewOf } from '../../read/find';
 import { bytesOf } from '../../store/depth';
+import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
-import { bodyOf, idOf, type JobRow } from '../../store/rows';
+import { bodyOf, idOf, type JobRow, rowByKey } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { adoptJob, onceForMove } from './adopt';
 
 /**
@@ -58,7 +58,7 @@ function isSame(move: Move, { target, override }: MoveRequest): boolean {
 
 /** The job of a decision as it travels; undefined when it is gone. */
 export function packedMove(q: QueueState, { key, override, at }: Move): MovedJob | undefined {
-  const row = rowByKey(q, key);
+  const row = rowByKey(q.sql, key);
   return row && packed(q, row, override, at);
 }
 
@@ -81,10 +81,10 @@ function packed(q: QueueState, row: JobRow, override: Override, at: number): Mov
 }
 
 /** The target has answered, and the letter is gone: the job goes from here, or is a dead letter like any other again. */
-export function endMove(q: QueueState, key: number, adoption: Adoption): void {
-  const row = rowByKey(q, key);
+export function endMove(q: QueueState, key: number, adoption: Adoption, now: number): void {
+  const row = rowByKey(q.sql, key);
   if (!('refused' in adoption)) {
-    if (row) removeEnded(q, row);
+    if (row) remove(q, row, 'depart', now);
     return;
   }
   // It may have been kept beyond its time.
@@ -135,8 +135,7 @@ export function adoptMoved(
       if (isBounded(q)) makeRoom(q, arrivalOf(job), now);
     });
     if (!outcome.ok) return { refused: outcome.error };
-    adoptJob(q, job, now);
-    q.events.add('job.enqueued', job.id, now, { job_type: job.type, attempt: 0, redrive: true });
+    adoptJob(q, job, now, { redriven: true });
     return {};
   });
   if (answer.refused) return { refused: answer.refused };

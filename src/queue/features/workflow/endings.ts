@@ -2,7 +2,7 @@
 import { type Kind, posted } from '../../../durable/courier';
 import type { Ending } from '../../../rpc/workflow';
 import type { Host } from '../../feature';
-import { ENDING } from '../../jobs/endings';
+import { ENDING } from '../../store/endings';
 import { forgetStarts, startsOf } from './starts';
 
 /** Ends told at once, unless a single letter has more. */

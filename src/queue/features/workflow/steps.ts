@@ -4,10 +4,10 @@ import type { NewJob } from '../../../job/record';
 import { TERMINAL_STATES } from '../../../job/states';
 import type { StepStart } from '../../../rpc/workflow';
 import { cancel } from '../../jobs/cancel';
-import { addEnding } from '../../jobs/endings';
 import { enqueue } from '../../jobs/enqueue';
 import { find, viewOf } from '../../read/find';
-import type { QueueState } from '../../state';
+import { addEnding } from '../../store/endings';
+import type { QueueState } from '../../store/state';
 import { noteTaken, stepsTaken } from './starts';
 
 /**

@@ -1,8 +1,8 @@
-/** The ends of jobs that belong to workflows: letters to the workflow, written in the transaction that ends the job. */
+/** What workflows must hear of the ends of their jobs: letters, posted in the transaction that ends the job. */
 import type { JobHistory } from '../../job/record';
 import type { Ending } from '../../rpc/workflow';
-import type { QueueState } from '../state';
-import { idOf, type JobRow, readableBody } from '../store/rows';
+import { idOf, type JobRow, readableBody } from './rows';
+import type { QueueState } from './state';
 
 /** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
 export const ENDING = 'ending';

@@ -5,41 +5,26 @@
  * Everything here can be rebuilt from storage ({@link QueueState.load}); nothing here grows with the backlog.
  */
 
-import { EventLog } from '../durable/event-log';
-import type { Memory } from '../durable/group-commit';
-import { Outbox } from '../durable/outbox';
-import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
-import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
-import type { End } from '../job/retention';
-import type { RetryPolicy } from '../job/retry/policy';
-import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
-import type { QueueConfig } from '../job/settings';
-import { over, type QueueDefaults } from '../job/settings';
-import { CronTable } from './features/cron/table';
-import type { Removal } from './features/lifecycle/remove';
-import { ArchiveBuffer } from './store/archive';
-import { CheckpointTable } from './store/checkpoints';
-import { Depth } from './store/depth';
-import { readPriorities, Scan } from './store/lanes';
-import { LeaseTable } from './store/leases';
-import { Limiters } from './store/limits/limiters';
-import { LockTable } from './store/locks';
-import { ProgressTable } from './store/progress';
-import { readMeta, writeMeta } from './store/schema';
-
-const DAY = 86_400_000;
-
-/** How long after a job became available the wake for its push stands by, ms. */
-const STANDBY_MS = 1_000;
-
-/** Defaults of a queue, in ms where they are times. */
-export const DEFAULTS = {
-  concurrency: 10,
-  visibilityMs: 30 * 60_000,
-  timeoutMs: 30 * 60_000,
-  retention: { completed: 7 * DAY, discarded: 30 * DAY, cancelled: 7 * DAY },
-  deadLetter: { maxAge: 180 * DAY, maxCount: 10_000 },
-} as const;
+import { EventLog } from '../../durable/event-log';
+import type { Memory } from '../../durable/group-commit';
+import { Outbox, STANDBY_MS } from '../../durable/outbox';
+import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
+import type { End } from '../../job/retention';
+import type { RetryPolicy } from '../../job/retry/policy';
+import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
+import { DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
+import type { Removal } from '../features/lifecycle/remove';
+import { ArchiveBuffer } from './archive';
+import { CheckpointTable } from './checkpoints';
+import { CronTable } from './cron-table';
+import { Depth } from './depth';
+import { readPriorities, Scan } from './lanes';
+import { LeaseTable } from './leases';
+import { Limiters } from './limits/limiters';
+import { LockTable } from './locks';
+import { ProgressTable } from './progress';
+import { readMeta, writeMeta } from './schema';
 
 export class QueueState implements Memory {
   readonly leases: LeaseTable;
@@ -285,6 +270,11 @@ export class QueueState implements Memory {
   /** The retry policy in force for a job now. */
   policyFor(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryPolicy {
     return resolveRetry(this.retryLayers(type, job));
+  }
+
+  /** Dead letters that are kept at most. */
+  get maxDeadLetters(): number {
+    return this.settings.dead_letter?.max_count ?? DEFAULTS.deadLetter.maxCount;
   }
 
   /** How long a job that does not say it itself is kept after it ended so, ms. */
