@@ -10,6 +10,7 @@ import type { Reservations } from '../across/reservation';
 import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/config';
 import type { StoppedTarget } from '../dispatch/health';
 import { type AlarmClock, planWake } from '../durable/alarm-clock';
+import { readMeta } from '../durable/meta';
 import { ApiError, type Outcome, unwrap } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import type { EnqueuedJob, QueueApi } from '../rpc/queue';
@@ -30,7 +31,6 @@ import { QueueState } from './state';
 import { nextDue } from './store/lanes';
 import { lookAtDueKeys, seeToTouched } from './store/limits/admit';
 import { queueOpensAt } from './store/limits/queue-limit';
-import { migrate, readMeta } from './store/schema';
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
@@ -69,10 +69,9 @@ export class QueueEngine {
   private readonly workflows: WorkflowNotifier;
   readonly operations: OperationDuties;
 
-  /** Opens a queue whose name and route are stored. Brings its schema up to date. */
+  /** Opens a queue whose tables, name and route are stored. */
   constructor(private readonly host: EngineHost) {
     const { storage, config, random, clock } = host;
-    migrate(storage);
     this.q = QueueState.open(storage.sql, config.retryVariables);
     this.q.isPushed = (type) =>
       targetFor(config.targets, this.q.name, type) !== undefined || ownsQueue(config.targets, this.q.name);

@@ -13,8 +13,10 @@ import { Reservations } from '../across/reservation';
 import { type Config, type Env, readConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import type { QueueEvent } from '../durable/event-log';
+import { readMeta } from '../durable/meta';
+import { QUEUE, Schema } from '../durable/schema';
 import { type CronDefinition, jobOf } from '../job/cron/definition';
-import { notFound, type Outcome, outcomeOf } from '../job/errors';
+import { type ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { JobView, NewJob } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
@@ -127,12 +129,13 @@ import { count, deadLetters, list } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './state';
-import { isInitialised, readMeta } from './store/schema';
 import { knownFingerprints } from './store/unique-keys';
 
 export class QueueObject extends DurableObject<Env> implements QueueApi {
-  /** Undefined while the queue does not exist. */
-  private engine: QueueEngine | undefined;
+  private opened: QueueEngine | undefined;
+  /** This code must leave the stored queue as it is. */
+  private readonly refusal: ApiError | undefined;
+  private readonly schema: Schema;
   private readonly name: string;
   private clock!: AlarmClock;
   /** The queue is coming into being. */
@@ -144,17 +147,20 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const exists = isInitialised(ctx.storage.sql);
+    this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
+    this.refusal = this.schema.refusal;
+    const exists = !this.refusal && this.schema.exist();
     this.name = exists ? (readMeta(ctx.storage.sql).get('name') as string) : (ctx.id.name ?? '');
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
       if (!exists) return;
-      this.engine = this.open();
-      this.engine.armNext();
+      this.opened = this.open();
+      this.opened.armNext();
     });
   }
 
   override async alarm(): Promise<void> {
+    if (this.refusal) return this.schema.standBy(Date.now());
     if (this.engine) this.engine.alarm();
     else this.clock.fired(Date.now());
   }
@@ -162,7 +168,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   async reset(): Promise<void> {
     this.silenced.forget();
     this.engine?.close();
-    this.engine = undefined;
+    this.opened = undefined;
     this.birth = undefined;
     await this.clock.clear();
     await this.ctx.storage.deleteAll();
@@ -664,6 +670,12 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
 
   // ---- the object's own life ---------------------------------------------------------------------------------------
 
+  /** Undefined while the queue does not exist. @throws {ApiError} when this code must leave the queue as it is */
+  private get engine(): QueueEngine | undefined {
+    if (this.refusal) throw this.refusal;
+    return this.opened;
+  }
+
   /** Waits while the queue is coming into being. */
   private async born(): Promise<void> {
     await this.birth;
@@ -677,11 +689,11 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       variables: this.usableConfig().retryVariables,
       directory: directoryObject(this.env),
       open: () => {
-        this.engine = this.open();
-        return this.engine;
+        this.opened = this.open();
+        return this.opened;
       },
       abandon: () => {
-        this.engine = undefined;
+        this.opened = undefined;
       },
     };
   }

@@ -6,6 +6,7 @@
  */
 
 import { EventLog } from '../durable/event-log';
+import { readMeta, writeMeta } from '../durable/meta';
 import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
 import type { End } from '../job/retention';
@@ -25,7 +26,6 @@ import { LeaseTable } from './store/leases';
 import { Limiters } from './store/limits/limiters';
 import { LockTable } from './store/locks';
 import { ProgressTable } from './store/progress';
-import { readMeta, writeMeta } from './store/schema';
 
 const DAY = 86_400_000;
 

@@ -3,6 +3,7 @@ import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../src/directory/defaults';
 import type { DirectoryObject } from '../../src/directory/object';
+import { DIRECTORY, Schema } from '../../src/durable/schema';
 import { TestQueue } from '../queue/support';
 import { failAlways } from '../support/faults';
 import { api, type Json, okApi, until } from '../support/http';
@@ -250,11 +251,13 @@ describe('a queue that could not be told of an override', () => {
     const queue = new LimitedQueue();
     const id = await queue.add({ key: KEY, concurrency: 1 });
     const armed = await runInDurableObject(directory(), async (_, { storage }) => {
-      const noted = new DefaultsStore(storage, () => Promise.reject(new Error('it died')));
+      const noted = new DefaultsStore(storage, new Schema(storage, DIRECTORY), () =>
+        Promise.reject(new Error('it died')),
+      );
       noted.override(KEY, null, [queue.name], Date.now());
       await storage.deleteAlarm();
       // What a directory does when it wakes.
-      new DefaultsStore(storage, () => Promise.resolve()).watch(Date.now() + 1_000);
+      new DefaultsStore(storage, new Schema(storage, DIRECTORY), () => Promise.resolve()).watch(Date.now() + 1_000);
       return storage.getAlarm();
     });
     expect(armed).toEqual(expect.any(Number));

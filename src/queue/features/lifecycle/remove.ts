@@ -7,6 +7,8 @@
  * target first, under a name for the step that the target remembers, and then deleted here: cut off in between, the same
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
+
+import { writeMeta } from '../../../durable/meta';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
@@ -16,7 +18,6 @@ import { rowByKey } from '../../read/find';
 import { stats } from '../../read/stats';
 import type { QueueState } from '../../state';
 import { idOf, type JobRow, STATE } from '../../store/rows';
-import { writeMeta } from '../../store/schema';
 
 /** A deletion that has begun. */
 export interface Removal extends RemovalRequest {

@@ -1,4 +1,6 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
+
+import { writeMeta } from '../../../durable/meta';
 import { conflict } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import type { QueueConfig } from '../../../job/settings';
@@ -7,7 +9,6 @@ import type { QueueStatus } from '../../../rpc/queue';
 import { DEFAULTS, type QueueState } from '../../state';
 import { overridesChanged } from '../../store/limits/overrides';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
-import { writeMeta } from '../../store/schema';
 
 /** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
 export type QueueMode = 'active' | 'paused' | 'draining';

@@ -22,6 +22,7 @@ import {
   NOT_RUNNING,
 } from '../../../dispatch/deliver';
 import type { StoppedTarget } from '../../../dispatch/health';
+import { writeMeta } from '../../../durable/meta';
 import { renderJob } from '../../../job/envelope/render';
 import type { AnnouncedType } from '../../../job/record';
 import type { Claimed } from '../../jobs/claim';
@@ -30,7 +31,6 @@ import { viewForRunner } from '../../read/find';
 import type { QueueState } from '../../state';
 import { pushedTimeoutMs } from '../../store/leases';
 import { queueOpensAt } from '../../store/limits/queue-limit';
-import { writeMeta } from '../../store/schema';
 import { CallBudget } from './budget';
 import { PushSelector } from './select';
 import { type Delivered, settleDeliveries } from './settle';

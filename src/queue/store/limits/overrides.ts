@@ -3,10 +3,11 @@
  * in their row. A key that is met for the first time finds its override here. An override costs no row of the key's own,
  * and its end wakes the queue only while jobs wait for the key.
  */
+
+import { writeMeta } from '../../../durable/meta';
 import { differing, holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
 import type { QueueState } from '../../state';
-import { writeMeta } from '../schema';
 
 export class Overrides {
   private said = new Map<string, LimitOverride>();
