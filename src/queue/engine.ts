@@ -23,7 +23,6 @@ import { Pump } from './features/push/pump';
 import { SharesFeature } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { endingLetters } from './features/workflow/endings';
-import { migrate } from './store/schema';
 import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
@@ -51,10 +50,9 @@ export class QueueEngine {
   readonly removal: QueueRemoval;
   readonly courier: Courier;
 
-  /** Opens a queue whose name and route are stored. Brings its schema up to date. */
+  /** Opens a queue whose tables, name and route are stored. */
   constructor(private readonly host: EngineHost) {
     const { storage, config, clock } = host;
-    migrate(storage);
     const { q, committer } = this.openState(storage, clock, config);
     this.q = q;
     this.committer = committer;

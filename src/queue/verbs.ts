@@ -8,6 +8,7 @@
  *  - `consider` says what `write` would come to, and leaves nothing behind.
  */
 import { v7 as uuidv7 } from 'uuid';
+import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
@@ -34,7 +35,6 @@ import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
 import { heldBy, releaseHeld } from './jobs/held';
-import { once, recallAnswer } from './jobs/idempotency';
 import { refuseLocked } from './jobs/lock';
 import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
@@ -140,7 +140,7 @@ export const VERBS: Verbs = {
 
   enqueue: write((q, now, jobs, ticket, idempotency) => {
     if (ticket !== undefined) batches.refuseGivenUp(q, ticket, now);
-    return once(q, idempotency, now, () => enqueue(q, jobs, now));
+    return answerOnce(q, idempotency, now, () => enqueue(q, jobs, now));
   }),
   enqueueEach: write(
     (q, now, jobs, idempotency) => enqueueEach(q, jobs, idempotency, now),

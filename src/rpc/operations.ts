@@ -2,6 +2,7 @@
  * The part of a queue object's RPC interface that operators use: changing jobs that wait, operations on many jobs, the
  * life of the queue itself, and answers that are remembered. Times in epoch ms.
  */
+import type { RequestKey } from '../durable/inbox';
 import type { ErrorData, Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
 import type { JobView, NewJob, RetryInput } from '../job/record';
@@ -194,11 +195,7 @@ export interface MoveRequest {
 export type Adoption = { refused: ErrorData } | { job: JobView | null };
 
 /** A request that may be sent again. */
-export interface IdempotencyKey {
-  key: string;
-  /** Hash of what was asked for. */
-  hash: string;
-}
+export type IdempotencyKey = RequestKey;
 
 /** An answer to remember under a key. */
 export interface RememberedAnswer<T = EnqueueReceipt> {

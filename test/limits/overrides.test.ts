@@ -1,8 +1,9 @@
 /** What operators put in the place of the limits of a key: in all queues, whichever comes first, the key or the override. */
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../src/directory/defaults';
 import type { DirectoryObject } from '../../src/directory/object';
+import { DIRECTORY, Schema } from '../../src/durable/schema';
 import { TestQueue } from '../queue/support';
 import { failAlways } from '../support/faults';
 import { api, type Json, okApi, until } from '../support/http';
@@ -18,8 +19,8 @@ const iso = (ms: number) => new Date(T0 + ms).toISOString();
 
 const untold = () =>
   runInDurableObject(directory(), (_, { storage }) => {
-    const { untold } = storage.sql.exec<{ untold: string }>('SELECT untold FROM queue_defaults').one();
-    return JSON.parse(untold) as string[];
+    const rows = storage.sql.exec<{ address: string }>("SELECT address FROM outbox WHERE kind = 'settings'").toArray();
+    return rows.map(({ address }) => address);
   });
 
 describe('an override of a key that no job has named', () => {
@@ -250,15 +251,19 @@ describe('a queue that could not be told of an override', () => {
     const queue = new LimitedQueue();
     const id = await queue.add({ key: KEY, concurrency: 1 });
     const armed = await runInDurableObject(directory(), async (_, { storage }) => {
-      const noted = new DefaultsStore(storage, () => Promise.reject(new Error('it died')));
+      const host = { storage, now: () => Date.now(), keepAlive: () => undefined };
+      const open = () =>
+        new DefaultsStore(host, new Schema(storage, DIRECTORY), () => Promise.reject(new Error('it died')));
+      const noted = open();
       noted.override(KEY, null, [queue.name], Date.now());
       await storage.deleteAlarm();
       // What a directory does when it wakes.
-      new DefaultsStore(storage, () => Promise.resolve()).watch(Date.now() + 1_000);
+      open().watch();
       return storage.getAlarm();
     });
     expect(armed).toEqual(expect.any(Number));
     expect(await queue.fetch()).toEqual([]);
+    await evictDurableObject(directory());
     await runDurableObjectAlarm(directory());
     expect(await untold()).toEqual([]);
     expect(await queue.fetch()).toEqual([id]);

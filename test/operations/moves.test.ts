@@ -300,7 +300,7 @@ describe('a move that is cut off', () => {
     await arrivedOnce(id, from, to);
   });
 
-  it.each([/INSERT INTO jobs/, /INSERT OR REPLACE INTO aliases/, /INSERT INTO idempotency/])(
+  it.each([/INSERT INTO jobs/, /INSERT OR REPLACE INTO aliases/, /INSERT INTO inbox/])(
     'while the target takes the job, at %s, is answered 503 and arrives by itself',
     async (statement) => {
       const { from, to } = names();

@@ -285,7 +285,7 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
     await protectedThere(id);
   });
 
-  it.each([/INSERT INTO jobs/, /unique_keys \(/, /INSERT INTO idempotency/])(
+  it.each([/INSERT INTO jobs/, /unique_keys \(/, /INSERT INTO inbox/])(
     'that fails in the target, at %s, is made again',
     async (statement) => {
       const id = await way.make(unique);
@@ -508,7 +508,7 @@ describe('a move that is sent again', () => {
     expect(unwrap(await api.adoptMoved('decision', { ...moved, id: two }))).toEqual({ job: null });
     expect(await queue.counts()).toEqual({});
     await queue.passTo(T0 + 101 * 86_400_000);
-    expect(await queue.rows('SELECT key FROM idempotency')).toEqual([]);
+    expect(await queue.rows('SELECT key FROM inbox')).toEqual([]);
   });
 });
 

@@ -1,4 +1,6 @@
 /** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
+
+import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { ApiError } from '../../job/errors';
 import { type JobState, MOVES, mayMove } from '../../job/states';
 import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
@@ -9,7 +11,6 @@ import { moveOf } from '../store/moves';
 import { idOf, type JobRow, rowByKey, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { cancel } from './cancel';
-import { recallAnswer, rememberAnswer } from './idempotency';
 import { LOCKED, refuseLocked } from './lock';
 import { refuseMoving } from './moving';
 import { redrive } from './redrive';

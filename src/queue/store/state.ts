@@ -7,6 +7,7 @@
 
 import { EventLog } from '../../durable/event-log';
 import type { Memory } from '../../durable/group-commit';
+import { readMeta, writeMeta } from '../../durable/meta';
 import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
@@ -24,7 +25,6 @@ import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
 import { LockTable } from './locks';
 import { ProgressTable } from './progress';
-import { readMeta, writeMeta } from './schema';
 
 export class QueueState implements Memory {
   readonly leases: LeaseTable;

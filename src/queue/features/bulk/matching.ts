@@ -2,10 +2,11 @@
  * Acting on all jobs that match a filter, or on none: found, judged and acted on in one transaction, so that nobody can come
  * in between. That bounds how many there may be, and how many may have to be looked at to find them.
  */
+
+import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { ApiError, unsupported } from '../../../job/errors';
 import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { ACTS_ON, act, judge } from '../../jobs/act';
-import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
 import { refuseLockedItems } from '../../jobs/lock';
 import { type Hit, scan } from '../../read/scan';
 import { type ArchivedJob, idOf, idOfArchived, rowByKey } from '../../store/rows';

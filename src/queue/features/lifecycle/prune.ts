@@ -1,8 +1,8 @@
 /** Removing what ended long ago, in bounded steps from the oldest. */
 
+import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durable/inbox';
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
-import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../jobs/idempotency';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
 import { remove } from '../../store/jobs';

@@ -7,6 +7,8 @@
  * target first, under a name for the step that the target remembers, and then deleted here: cut off in between, the same
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
+
+import { writeMeta } from '../../../durable/meta';
 import { STANDBY_MS } from '../../../durable/outbox';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
@@ -14,7 +16,6 @@ import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operati
 import { stats } from '../../read/stats';
 import { move, remove } from '../../store/jobs';
 import { idOf, type JobRow, rowByKey, STATE } from '../../store/rows';
-import { writeMeta } from '../../store/schema';
 import type { QueueState } from '../../store/state';
 
 /** A deletion that has begun. */

@@ -10,6 +10,8 @@
  *
  * Operations on jobs that exist go the same way: what preparing locks (`operations/across.ts`) is acted on by the commit.
  */
+
+import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { unavailable } from '../../../job/errors';
 import { decodeId, isUuidV7 } from '../../../job/ids';
 import type { NewJob } from '../../../job/record';
@@ -17,7 +19,6 @@ import type { RememberedAnswer } from '../../../rpc/operations';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from '../../../rpc/queue';
 import { checkRoom, isBounded, shedSurplus } from '../../jobs/backpressure';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
-import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
 import { cancelKey, existingJob } from '../../jobs/rivals';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
