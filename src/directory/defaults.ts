@@ -165,8 +165,6 @@ export class DefaultsStore {
 
   private row(): Row | undefined {
     if (!this.tables.exist()) return undefined;
-    return this.host.storage.sql
-      .exec<Row>('SELECT version, config, limit_overrides FROM queue_defaults')
-      .toArray()[0];
+    return this.host.storage.sql.exec<Row>('SELECT version, config, limit_overrides FROM queue_defaults').toArray()[0];
   }
 }

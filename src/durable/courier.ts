@@ -25,7 +25,7 @@ const SENDS_PER_EVENT = 200;
 /** Characters of letters that go together. A message holds 32 MiB. */
 const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
 
-/** One sort of letters, and how they are delivered. */
+/** One sort of letters, and how they are delivered: {@link posted} or {@link derived}. */
 export interface Kind<A = unknown> {
   /** Unique for the object. */
   readonly kind: string;
@@ -50,26 +50,44 @@ export interface CourierHost {
   wakeAt(at: number): void;
 }
 
+/** How much of a courier's work is done at once. */
+export interface CourierBounds {
+  /** Addresses that are served at once. */
+  width?: number;
+  /** Letters sent in one event. */
+  sends?: number;
+}
+
 export class Courier {
   /** Addresses to be served next. */
   private line: { kind: Kind; address: string }[] = [];
   private readonly busy = new Map<string, { kind: Kind; address: string; done: Promise<unknown> }>();
   /** Addresses that are left alone until `at`, epoch ms. */
   private readonly failing = new Map<string, { kind: Kind; address: string; at: number; tries: number }>();
-  private left = SENDS_PER_EVENT;
+  private left = 0;
   private closed = false;
+  private readonly width: number;
+  private readonly sends: number;
 
-  /** @param width addresses served at once */
   constructor(
     private readonly kinds: readonly Kind[],
     private readonly host: CourierHost,
-    private readonly width: number = WIDTH,
-  ) {}
+    { width = WIDTH, sends = SENDS_PER_EVENT }: CourierBounds = {},
+  ) {
+    this.width = width;
+    this.sends = sends;
+  }
 
   /** Sends what there is to send: after every commit and at every alarm. Neither waits nor throws. */
   start(why: 'commit' | 'alarm' = 'commit'): void {
-    if (why === 'alarm' || this.busy.size === 0) this.left = SENDS_PER_EVENT;
+    if (why === 'alarm' || this.busy.size === 0) this.left = this.sends;
     this.next();
+  }
+
+  /** As {@link start}, for somebody who waits: addresses that failed a moment ago are served too. */
+  startAnew(): void {
+    for (const failure of this.failing.values()) failure.at = this.host.now();
+    this.start('alarm');
   }
 
   /** When the alarm must ring if nothing else happens before, epoch ms; undefined: there is nothing to send. */
@@ -193,6 +211,28 @@ export class Courier {
 
 function idOf({ kind }: Kind, address: string): string {
   return `${kind} ${address}`;
+}
+
+/** Letters that follow from rows which exist anyway. */
+export interface Derived<A> {
+  readonly kind: string;
+  /** Addresses that have one. */
+  open(): readonly string[];
+  /** From when they are sent, epoch ms. Absent: at once. */
+  dueAt?(): number;
+  /** As {@link Kind.deliver}; afterwards the address is open no more, or has another letter. */
+  deliver(address: string): Promise<A>;
+}
+
+/** A kind whose letters have no rows of their own. */
+export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>): Kind<A> {
+  const other = (except: readonly string[]) => open().filter((address) => !except.includes(address));
+  return {
+    kind,
+    due: (now, except, limit) => (now < dueAt() ? [] : other(except).slice(0, limit)),
+    nextAt: (except) => (other(except).length > 0 ? dueAt() : Number.POSITIVE_INFINITY),
+    deliver,
+  };
 }
 
 /**

@@ -2,7 +2,7 @@
  * Cron entries at work: fires them in the queue's transactions, asks other queues about fires whose jobs must be unique across
  * queues, and hands entries that move over to the queues they go to.
  */
-import { type Kind, posted } from '../../../durable/courier';
+import { derived, type Kind, posted } from '../../../durable/courier';
 import type { Step } from '../../../durable/group-commit';
 import { ApiError } from '../../../job/errors';
 import type { CronView } from '../../../rpc/cron';
@@ -44,11 +44,9 @@ export class CronFeature implements Feature {
 
 /** Fires that other queues must be asked about: to each entry that has some, the oldest. They follow from the entries. */
 export function acrossFires({ q, write, others }: Host): Kind {
-  const open = (except: readonly string[]) => q.crons.across().filter((name) => !except.includes(name));
-  return {
+  return derived({
     kind: 'fire of cron',
-    due: (_, except, limit) => open(except).slice(0, limit),
-    nextAt: (except) => (open(except).length > 0 ? 0 : Number.POSITIVE_INFINITY),
+    open: () => q.crons.across(),
     deliver: async (name) => {
       const fire = acrossJobs(q, name)[0];
       if (!fire) return;
@@ -56,7 +54,7 @@ export function acrossFires({ q, write, others }: Host): Kind {
       if (!outcome.ok && outcome.error.status >= 500) throw new ApiError(outcome.error);
       await write((now) => settleAcross(q, name, fire.pending, outcome, now));
     },
-  };
+  });
 }
 
 /** Entries on their way to the queues they go to. */

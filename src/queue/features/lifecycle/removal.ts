@@ -1,5 +1,5 @@
 /** The deletion of a queue: gets rid of its jobs, leaves the directory, and empties the object (`remove.ts` has the steps). */
-import type { Kind } from '../../../durable/courier';
+import { derived, type Kind } from '../../../durable/courier';
 import { withPatience } from '../../../durable/patience';
 import { unwrap } from '../../../job/errors';
 import type { Host } from '../../feature';
@@ -12,13 +12,11 @@ export class QueueRemoval {
 
   constructor(private readonly host: Host) {
     const { q } = host;
-    const isDue = (except: readonly string[]) => except.length === 0 && q.removal !== undefined && canGoOn(q);
-    this.steps = {
+    this.steps = derived({
       kind: 'deletion of queue',
-      due: (_, except) => (isDue(except) ? [q.name] : []),
-      nextAt: (except) => (isDue(except) ? 0 : Number.POSITIVE_INFINITY),
+      open: () => (q.removal && canGoOn(q) ? [q.name] : []),
       deliver: () => this.step(),
-    };
+    });
   }
 
   /** The queue must be deleted. Answers when it is gone, cannot go on, or after `waitMs`. @returns whether it is gone */
