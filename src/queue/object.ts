@@ -54,8 +54,8 @@ import type {
   QueueStats,
   QueueStatus,
   RedriveOptions,
+  UniqueConflicts,
   UniqueQuestion,
-  UniqueRivals,
 } from '../rpc/queue';
 import { directoryObject, queueObject, workflowObject } from '../rpc/stubs';
 import type {
@@ -109,6 +109,7 @@ import { bulk, judge } from './jobs/act';
 import { activate } from './jobs/activate';
 import { cancel } from './jobs/cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './jobs/checkpoint';
+import { conflictsHere } from './jobs/conflicts';
 import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
@@ -119,7 +120,6 @@ import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
 import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
 import { ack, nack } from './jobs/report';
-import { rivalsHere } from './jobs/rivals';
 import { awaitEnd } from './read/await-end';
 import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
 import { getMany } from './read/get-many';
@@ -187,8 +187,8 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     return this.consider((q, now) => checkJobs(q, jobs, now));
   }
 
-  async recall(idempotency: IdempotencyKey): Promise<Outcome<EnqueueReceipt | null>> {
-    return this.read((q, now) => recallAnswer<EnqueueReceipt>(q, idempotency, now) ?? null, null);
+  async recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>> {
+    return this.read((q, now) => recallAnswer<T>(q, idempotency, now) ?? null, null);
   }
 
   async get(id: string): Promise<Outcome<JobView>> {
@@ -350,10 +350,6 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     return this.writeIfExists((q, now) => bulkMatching(q, request, now), { items: [], applied: true });
   }
 
-  async recallBulk(idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>> {
-    return this.read((q, now) => recallAnswer<BulkAnswer>(q, idempotency, now) ?? null, null);
-  }
-
   async operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>> {
     const { engine } = this;
     const known = engine && viewTask(engine.q, request.id);
@@ -443,11 +439,11 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     return tried.ok ? { ok: true, value: null } : tried;
   }
 
-  async decideBatch(
+  async decideBatch<T = EnqueueReceipt>(
     batch: string,
     others: string[],
-    answer?: RememberedAnswer,
-  ): Promise<Outcome<EnqueueReceipt | null>> {
+    answer?: RememberedAnswer<T>,
+  ): Promise<Outcome<T | null>> {
     return this.write((q, now) => decideBatch(q, batch, others, now, answer));
   }
 
@@ -487,17 +483,9 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     );
   }
 
-  async decideBulk(
-    batch: string,
-    others: string[],
-    answer?: RememberedAnswer<BulkAnswer>,
-  ): Promise<Outcome<BulkAnswer | null>> {
-    return this.write((q, now) => decideBatch<BulkAnswer>(q, batch, others, now, answer));
-  }
-
-  async uniqueRivals(questions: UniqueQuestion[]): Promise<UniqueRivals[]> {
+  async uniqueConflicts(questions: UniqueQuestion[]): Promise<UniqueConflicts[]> {
     return this.look(
-      (q, now) => questions.map((question) => rivalsHere(q, question, now)),
+      (q, now) => questions.map((question) => conflictsHere(q, question, now)),
       questions.map(() => ({ known: false, undecided: false, blocking: [] })),
     );
   }

@@ -1,6 +1,7 @@
 /** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
 import { ApiError } from '../../job/errors';
 import { type JobState, TERMINAL_STATES } from '../../job/states';
+import { LOCKED } from '../../job/undecided';
 import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
 import { noteFailure } from '../features/workflow/outbox';
 import { type Found, find, rowByKey } from '../read/find';
@@ -11,7 +12,7 @@ import { idOf, isInLine, type JobRow, stateOf } from '../store/rows';
 import { cancel } from './cancel';
 import { removeEnded } from './end';
 import { recallAnswer, rememberAnswer } from './idempotency';
-import { LOCKED, refuseLocked } from './lock';
+import { refuseLocked } from './lock';
 import { refuseMoving } from './moving';
 import { redrive } from './redrive';
 
