@@ -3,6 +3,7 @@ import type { Env } from '../config';
 import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import type { IdempotencyKey } from '../rpc/operations';
 import type { EnqueuedJob } from '../rpc/queue';
+import { queueObject } from '../rpc/stubs';
 import { type Entry, enqueueAcross, groupByQueue } from './batch';
 import { untilDecided } from './retry';
 import { enqueueReserved, globalPolicy } from './unique';
@@ -30,4 +31,17 @@ export async function enqueueEntries(
   if (outcome.ok || numbered) return outcome;
   const { index: _, ...details } = outcome.error.details ?? {};
   return { ok: false, error: { ...outcome.error, details } };
+}
+
+/**
+ * What was answered under this key before, by the queue of the first entry.
+ * @throws {ApiError} 409 when that was another request
+ */
+export async function recallJobs(
+  env: Env,
+  [first]: readonly Entry[],
+  idempotency: IdempotencyKey | undefined,
+): Promise<EnqueuedJob[] | undefined> {
+  if (!idempotency || !first) return undefined;
+  return unwrap(await queueObject(env, first.queue).recall(idempotency))?.jobs;
 }

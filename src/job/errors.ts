@@ -69,13 +69,16 @@ export function outcomeOf<T>(fn: () => T): Outcome<T> {
   }
 }
 
-/** As {@link outcomeOf}, of something that takes time. */
-export async function eventualOutcomeOf<T>(fn: () => Promise<T>): Promise<Outcome<T>> {
+/**
+ * As {@link outcomeOf}, of something that takes time.
+ * @param index place of an entry in its batch, added to the error
+ */
+export async function eventualOutcomeOf<T>(fn: () => Promise<T>, index?: number): Promise<Outcome<T>> {
   try {
     return { ok: true, value: await fn() };
   } catch (error) {
     return outcomeOf(() => {
-      throw error;
+      throw index === undefined ? error : atIndex(error, index);
     });
   }
 }
