@@ -64,3 +64,26 @@ export function over(own: QueueConfig, lower: QueueConfig | undefined): QueueCon
 function isNested(name: string): boolean {
   return name === 'retention' || name === 'dead_letter';
 }
+
+const DAY = 86_400_000;
+
+/** Defaults of a queue, in ms where they are times. */
+export const DEFAULTS = {
+  concurrency: 10,
+  visibilityMs: 30 * 60_000,
+  timeoutMs: 30 * 60_000,
+  retention: { completed: 7 * DAY, discarded: 30 * DAY, cancelled: 7 * DAY },
+  deadLetter: { maxAge: 180 * DAY, maxCount: 10_000 },
+} as const;
+
+/** The settings with what is built in where nothing is said. Limits that nobody set, and retry policies, stay absent. */
+export function withBuiltIns(config: QueueConfig): QueueConfig {
+  const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;
+  const builtIn: QueueConfig = {
+    concurrency,
+    visibility_timeout_ms: visibilityMs,
+    retention: { ...retention },
+    dead_letter: { max_age: deadLetter.maxAge, max_count: deadLetter.maxCount },
+  };
+  return over(config, builtIn);
+}

@@ -13,8 +13,8 @@ import { routeCandidate } from '../job/ids';
 import type { QueueDefaults } from '../job/settings';
 import type { DirectoryApi } from '../rpc/directory';
 import type { QueueEngine } from './engine';
-import { QueueState } from './state';
 import { migrate, writeMeta } from './store/schema';
+import { QueueState } from './store/state';
 
 /** What is done to a queue in a transaction at `now` (epoch ms). */
 export type Operation<T> = (q: QueueState, now: number) => T;

@@ -126,8 +126,8 @@ import { getMany } from './read/get-many';
 import { count, deadLetters, list } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
-import type { QueueState } from './state';
 import { isInitialised, readMeta } from './store/schema';
+import type { QueueState } from './store/state';
 import { knownFingerprints } from './store/unique-keys';
 
 export class QueueObject extends DurableObject<Env> implements QueueApi {
@@ -274,7 +274,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     // A queue that does not exist may be created by the time the wait is over.
     while (!this.engine && Date.now() < deadline) await scheduler.wait(Math.min(250, deadline - Date.now()));
     const unwanted = () => worker_id !== undefined && this.silenced.hasNow(worker_id);
-    return this.engine?.claim(request, deadline, unwanted) ?? { ok: true, value: [] };
+    return this.engine?.pull.claim(request, deadline, unwanted) ?? { ok: true, value: [] };
   }
 
   async ack(request: AckRequest): Promise<Outcome<JobView>> {
@@ -319,7 +319,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
 
   async silence(workerIds: string[], silenced: boolean): Promise<void> {
     this.silenced.change(workerIds, silenced);
-    this.engine?.callWaiters();
+    this.engine?.pull.callWaiters();
   }
 
   // ---- operators: jobs ---------------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
   }
 
   async deleteDeadLetter(id: string): Promise<Outcome<{ job_id: string }>> {
-    return this.change(id, (q) => deleteDeadLetter(q, id));
+    return this.change(id, (q, now) => deleteDeadLetter(q, id, now));
   }
 
   async bulk(request: BulkRequest): Promise<Outcome<BulkAnswer>> {
@@ -357,14 +357,14 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     if (!engine) return { ok: true, value: nothingToDo(request) };
     const begun = await this.writeIfExists((q, now) => createTask(q, request, now), undefined);
     if (!begun.ok) return begun;
-    engine.operations.began(request.id);
-    return { ok: true, value: (await engine.operations.view(request.id, waitMs)) ?? nothingToDo(request) };
+    engine.bulk.began(request.id);
+    return { ok: true, value: (await engine.bulk.view(request.id, waitMs)) ?? nothingToDo(request) };
   }
 
   async operation(id: string, waitMs: number, items?: boolean): Promise<OperationView | null> {
     const q = this.present();
     if (!q || !viewTask(q, id)) return null;
-    return (await this.engine?.operations.view(id, waitMs, items)) ?? null;
+    return (await this.engine?.bulk.view(id, waitMs, items)) ?? null;
   }
 
   // ---- operators: the queue ----------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
     if (!this.engine) return { ok: false, error: notFound('queue', this.name).data };
     const begun = await this.write((q, now) => beginRemoval(q, request, now));
     if (!begun.ok) return begun;
-    const gone = (await this.engine?.operations.removed(waitMs)) ?? true;
+    const gone = (await this.engine?.removal.removed(waitMs)) ?? true;
     return { ok: true, value: { ...begun.value, ...(gone && { state: 'deleted' as const }) } };
   }
 
@@ -510,7 +510,7 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       if (!considered.ok) return considered;
     }
     const begun = await this.change(id, (q, now) => beginMove(q, id, request, uuidv7(), now));
-    return begun.ok ? engine.operations.moves.finish(begun.value) : begun;
+    return begun.ok ? engine.moves.finish(begun.value) : begun;
   }
 
   async considerMoved(job: MovedJob): Promise<Outcome<void>> {
@@ -682,11 +682,13 @@ export class QueueObject extends DurableObject<Env> implements QueueApi {
       random: Math.random,
       now: () => Date.now(),
       keepAlive: (promise) => this.ctx.waitUntil(promise),
-      peer: (queue) => queueObject(this.env, queue),
-      reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
-      destroy: (at) => this.destroy(at),
-      enqueueAcross: (job) => this.enqueueAcross(job),
-      workflow: (id) => workflowObject(this.env, id),
+      others: {
+        queue: (name) => queueObject(this.env, name),
+        workflow: (id) => workflowObject(this.env, id),
+        enqueueAcross: (job) => this.enqueueAcross(job),
+        reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
+        destroy: (at) => this.destroy(at),
+      },
     });
   }
 

@@ -7,7 +7,7 @@ import { type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
 import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/record';
 import type { QueueEngine } from '../../src/queue/engine';
 import type { QueueObject } from '../../src/queue/object';
-import type { QueueState } from '../../src/queue/state';
+import type { QueueState } from '../../src/queue/store/state';
 import type { QueueApi } from '../../src/rpc/queue';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
 

@@ -82,19 +82,21 @@ export class World {
         const done = () => underWay.delete(promise);
         promise.then(done, done);
       },
-      peer: () => {
-        throw new Error('no other queue is part of the simulation');
+      others: {
+        queue: () => {
+          throw new Error('no other queue is part of the simulation');
+        },
+        reservations: () => {
+          throw new Error('no lock object is part of the simulation');
+        },
+        destroy: () => {
+          throw new Error('the queue of the simulation is not deleted');
+        },
+        workflow: () => {
+          throw new Error('no workflow is part of the simulation');
+        },
+        enqueueAcross: (job) => new Promise((answer) => this.asks.push({ job, answer })),
       },
-      reservations: () => {
-        throw new Error('no lock object is part of the simulation');
-      },
-      destroy: () => {
-        throw new Error('the queue of the simulation is not deleted');
-      },
-      workflow: () => {
-        throw new Error('no workflow is part of the simulation');
-      },
-      enqueueAcross: (job) => new Promise((answer) => this.asks.push({ job, answer })),
     });
     this.engine.armNext();
   }

@@ -2,7 +2,7 @@
 import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { QueueState } from '../../src/queue/state';
+import type { QueueState } from '../../src/queue/store/state';
 import { failOnce } from '../support/faults';
 import { counts, type Json, job, okApi, until } from '../support/http';
 import {

@@ -14,10 +14,10 @@ import {
   type Placement,
 } from '../../job/unique/conflicts';
 import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
-import { rowByKey, viewOfArchived, viewOfRow } from '../read/find';
-import type { QueueState } from '../state';
+import { viewOfArchived, viewOfRow } from '../read/find';
 import { findArchived } from '../store/archive';
-import { type ArchivedJob, idOf, idOfArchived, type JobRow, STATE, stateOf } from '../store/rows';
+import { type ArchivedJob, idOf, idOfArchived, type JobRow, rowByKey, STATE, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { forgetKey } from '../store/unique-keys';
 import { cancel } from './cancel';
 
@@ -35,7 +35,7 @@ export class StoredJob implements Candidate {
     readonly key: number,
     now: number,
   ) {
-    this.row = rowByKey(q, key);
+    this.row = rowByKey(q.sql, key);
     if (!this.row) this.state = 'completed';
     else if (this.row.state === STATE.held) this.state = 'undecided';
     else this.state = stateOf(this.row, q.leases.active.has(key), now);
@@ -149,7 +149,7 @@ export function existingJob(
 
 /** Cancels the job with this key unless it has ended. */
 export function cancelKey(q: QueueState, key: number, now: number): JobView | undefined {
-  const stored = rowByKey(q, key);
+  const stored = rowByKey(q.sql, key);
   const row = stored && q.locks.seen(stored);
   if (!row || isTerminal(stateOf(row, q.leases.active.has(key), now))) return undefined;
   return cancel(q, idOf(q.route, row), now);

@@ -1,29 +1,20 @@
 /** Accepting jobs: all of them or none. One written row for each immediate job, two for a delayed or prioritised one. */
 import { atIndex, duplicate, invalidRequest } from '../../job/errors';
-import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../../job/ids';
-import type { JobRecord, NewJob } from '../../job/record';
+import { decodeId, isUuidV7, sequenceOf } from '../../job/ids';
+import type { NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/queue';
 import { standingOf } from '../features/limits/report';
 import { find, viewOf } from '../read/find';
-import type { QueueState } from '../state';
 import { bytesOf } from '../store/depth';
-import { learn, nowWaits, type Place, place } from '../store/limits/admit';
-import { type JobRow, recordOf, STATE } from '../store/rows';
-import { remember } from '../store/unique-keys';
+import { insert, insertRun, type NewRow } from '../store/jobs';
+import { type JobRow, recordOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { checkType, refuseNewcomers } from './intake';
-
-const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, limit_key,
-   waits_since)
-  VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?)`;
-
-/** Neither in the due index nor behind a key. */
-const NOWHERE: Place = { due_at: null, waits_since: null };
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
@@ -103,13 +94,13 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
   const arrived = (row: JobRow, index: number) => {
     keys[index] = row.key;
     const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
-    announce(q, record, now);
     jobs[index] = { record, layers: q.layersFor(row.type), ...(isAlone && standingAfter(q, row, now)) };
   };
   for (let index = 0; index < plan.placements.length; index++) {
     const run = plainRun(plan.placements, index, now);
     if (run.length >= SHORTEST_RUN) {
-      for (const row of insertRun(q, run, now)) arrived(row, index++);
+      const bodies = run.map(({ body }) => body);
+      for (const row of insertRun(q, (run[0] as NewJob).type, bodies, now)) arrived(row, index++);
       index--;
       continue;
     }
@@ -124,10 +115,8 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
       const cancelled = key === undefined ? undefined : cancelKey(q, key, now);
       if (cancelled && isEarlierEntry(replaced)) jobs[replaced.index] = cancelled;
     }
-    const row = insert(q, job, now);
-    arrived(row, index);
-    if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
-    const superseded = job.superseded ? cancelKey(q, row.key, now) : undefined;
+    arrived(insertOne(q, job, now), index);
+    const superseded = job.superseded ? cancelKey(q, keys[index] as number, now) : undefined;
     if (superseded) jobs[index] = superseded;
   }
   if (keys.length > 0) plan.tidy();
@@ -138,15 +127,6 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
 function standingAfter(q: QueueState, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
   const standing = row.limit_key === null ? undefined : standingOf(q, row.limit_key, now);
   return standing ? { standing } : {};
-}
-
-/** Notes the event of a job's arrival. */
-export function announce(q: QueueState, record: JobRecord, now: number): void {
-  q.events.add(record.state === 'scheduled' ? 'job.scheduled' : 'job.enqueued', record.id, now, {
-    job_type: record.type,
-    attempt: 0,
-    ...(record.due_at !== undefined && { scheduled_at: record.due_at }),
-  });
 }
 
 /** What a plan adds to the queue. What it replaces goes at the same time. */
@@ -194,28 +174,6 @@ function plainRun(placements: readonly Placement<StoredJob>[], from: number, now
   return run;
 }
 
-/** Inserts plain jobs under consecutive keys with one statement. One row written for each. */
-function insertRun(q: QueueState, run: readonly NewJob[], now: number): JobRow[] {
-  const first = q.nextSequence;
-  q.nextSequence += run.length;
-  const { type } = run[0] as NewJob;
-  q.sql
-    .exec(
-      `INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, body)
-       SELECT ? + key, ${STATE.waiting}, ?, 0, 0, 0, ?, ?, value FROM json_each(?)`,
-      first,
-      type,
-      now,
-      now,
-      JSON.stringify(run.map((job) => job.body)),
-    )
-    .toArray();
-  for (const job of run) q.depth.added(job);
-  if (q.lineLength !== null) q.lineLength += run.length;
-  q.arrived(now, type);
-  return run.map((job, index) => newRow(job, { key: first + index, state: STATE.waiting, ...NOWHERE }, now));
-}
-
 /** Does the job stand in the line: available now, of default priority, not limited? */
 function isImmediate(job: NewJob, now: number): boolean {
   return dueAtOf(job, now) === now && job.priority === 0 && !job.pending && !job.limit;
@@ -226,67 +184,15 @@ export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
   return job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
 }
 
-function insert(q: QueueState, job: NewJob, now: number): JobRow {
-  const line = isImmediate(job, now);
-  if (job.limit) learn(q, job.limit, now);
-  const at = line || job.pending ? NOWHERE : placeOf(q, job, now);
-  const row = writeRow(q, job, { line, state: job.pending ? STATE.pending : STATE.waiting, ...at }, now);
-  if (line) {
-    if (q.lineLength !== null) q.lineLength++;
-    q.arrived(now, row.type);
-  } else if (!job.pending) {
-    nowWaits(q, row, now);
-  }
-  return row;
+function insertOne(q: QueueState, job: NewJob, now: number): JobRow {
+  const { pending = false, limit } = job;
+  return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit }, now);
 }
 
-function placeOf(q: QueueState, job: NewJob, now: number): Place {
-  return place(q, { ...job, limit_key: job.limit?.key ?? null }, dueAtOf(job, now), now, job.limit);
-}
-
-/** Writes the row of a new job under the next sequence number, and its alias if it has one. */
-export function writeRow(
-  q: QueueState,
-  job: NewJob,
-  at: Place & { line: boolean; state: number },
-  now: number,
-): JobRow {
-  const sequence = q.nextSequence++;
-  const row = newRow(job, { ...at, key: at.line ? sequence : LANE_BIT + sequence }, now);
-  q.sql
-    .exec(
-      INSERT,
-      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body],
-      ...[row.limit_key, row.waits_since],
-    )
-    .toArray();
-  q.depth.added(row);
-  if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
-  if (row.expires_at !== null) {
-    q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
-    q.wake(row.expires_at);
-  }
-  return row;
-}
-
-/** The row of a job that is new at `now`. */
-function newRow(job: NewJob, at: Place & { key: number; state: number }, now: number): JobRow {
+/** What is written of a job that is new at `now`. */
+export function rowOf(job: NewJob, now: number): NewRow {
   return {
-    key: at.key,
-    alias: job.id ?? null,
-    state: at.state,
-    type: job.type,
-    priority: job.priority,
-    due_at: at.due_at,
-    attempt: 0,
-    claims: 0,
-    created_at: now,
-    enqueued_at: now,
-    expires_at: job.expiresAt ?? null,
-    ended_at: null,
-    body: job.body,
-    history: null,
-    limit_key: job.limit?.key ?? null,
-    waits_since: at.waits_since,
+    ...{ alias: job.id ?? null, type: job.type, priority: job.priority, attempt: 0, claims: 0 },
+    ...{ created_at: now, enqueued_at: now, expires_at: job.expiresAt ?? null, body: job.body, history: null },
   };
 }

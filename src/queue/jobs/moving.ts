@@ -2,8 +2,8 @@
 import { conflict } from '../../job/errors';
 import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
-import type { QueueState } from '../state';
 import { idOf, type JobRow } from '../store/rows';
+import type { QueueState } from '../store/state';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
 export function refuseMoving(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {

@@ -7,10 +7,9 @@ import { refuseLockedItems } from '../../../job/undecided';
 import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { ACTS_ON, act, judge } from '../../jobs/act';
 import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
-import { rowByKey } from '../../read/find';
 import { type Hit, scan } from '../../read/scan';
-import type { QueueState } from '../../state';
-import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
+import { type ArchivedJob, idOf, idOfArchived, rowByKey } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 
 /** Jobs looked at in one transaction. */
 const MAX_LOOKED = 50_000;
@@ -56,7 +55,7 @@ export function bulkMatching(q: QueueState, request: MatchingRequest, now: numbe
 
 function idOfHit(q: QueueState, { key, archived }: Hit): string | undefined {
   if (archived === undefined) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.sql, key);
     return row && idOf(q.route, row);
   }
   return idOfArchived(q.route, JSON.parse(archived) as ArchivedJob);

@@ -12,16 +12,16 @@ import { conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/err
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
-import { removeEnded } from '../../jobs/end';
 import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
-import { find, rowByKey, viewOf } from '../../read/find';
-import type { QueueState } from '../../state';
+import { find, viewOf } from '../../read/find';
 import { bytesOf } from '../../store/depth';
-import { bodyOf, idOf, type JobRow } from '../../store/rows';
+import { remove } from '../../store/jobs';
+import type { Move } from '../../store/move-table';
+import { bodyOf, idOf, type JobRow, rowByKey } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { adoptJob, onceForMove } from './adopt';
-import type { Move } from './move-table';
 
 /** The alarm stands by for a decision that was just made, ms. */
 export const STANDBY_MS = 1_000;
@@ -60,7 +60,7 @@ function isSame(move: Move, { target, override }: MoveRequest): boolean {
 
 /** The job of a decision as it travels; undefined when it is gone. */
 export function packedMove(q: QueueState, { key, override, at }: Move): MovedJob | undefined {
-  const row = rowByKey(q, key);
+  const row = rowByKey(q.sql, key);
   return row && packed(q, row, override, at);
 }
 
@@ -83,11 +83,11 @@ function packed(q: QueueState, row: JobRow, override: Override, at: number): Mov
 }
 
 /** The target has the job: it goes from here. */
-export function finishMove(q: QueueState, key: number): void {
+export function finishMove(q: QueueState, key: number, now: number): void {
   if (!q.moves.of(key)) return;
   q.moves.forget(key);
-  const row = rowByKey(q, key);
-  if (row) removeEnded(q, row);
+  const row = rowByKey(q.sql, key);
+  if (row) remove(q, row, 'depart', now);
 }
 
 /** The target will not have the job: it is a dead letter like any other again. */
@@ -132,8 +132,7 @@ export function adoptMoved(
       if (isBounded(q)) makeRoom(q, arrivalOf(job), now);
     });
     if (!outcome.ok) return { refused: outcome.error };
-    adoptJob(q, job, now);
-    q.events.add('job.enqueued', job.id, now, { job_type: job.type, attempt: 0, redrive: true });
+    adoptJob(q, job, now, { redriven: true });
     return {};
   });
   if (answer.refused) return { refused: answer.refused };

@@ -12,7 +12,7 @@
 
 import type { Reservations } from '../../../across/reservation';
 import type { MovedJob } from '../../../rpc/operations';
-import type { QueueState } from '../../state';
+import type { QueueState } from '../../store/state';
 import { globalFingerprintIn, knownFingerprints } from '../../store/unique-keys';
 
 /**

@@ -2,8 +2,8 @@
  * The cron entries of a queue. What fires when is in memory, a few numbers for each entry; definitions and histories are read
  * when they are needed. A fire writes one row here.
  */
-import type { CronDefinition } from '../../../job/cron/definition';
-import type { CronRun, CronSummary, CronView } from '../../../rpc/cron';
+import type { CronDefinition } from '../../job/cron/definition';
+import type { CronRun, CronSummary, CronView } from '../../rpc/cron';
 
 const LIVE = 0;
 const LEAVING = 1;

@@ -6,35 +6,40 @@
  * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: nobody was told of a
  * success that is not there.
  */
-
-import type { AlarmClock } from '../durable/alarm-clock';
 import { unavailable } from '../job/errors';
-import type { QueueState } from './state';
+import type { AlarmClock } from './alarm-clock';
 
-/** Reads the clock, epoch ms. */
-export type Now = () => number;
-
-export interface CommitHooks {
-  now: Now;
-  /** Runs first in every transaction: what is due is treated as due. */
-  tidy: (q: QueueState, now: number) => void;
-  /**
-   * What the queue itself has to do, before the operations of a transaction and after them. Each chore is undone alone when
-   * it fails, and reports its failure itself.
-   */
-  chores: (q: QueueState, now: number, when: 'before' | 'after') => Chore[];
-  /** Runs after each operation and each chore, as a part of it. */
-  follow: (q: QueueState, now: number) => void;
-  /** Runs after a commit that made jobs available. */
-  workArrived: () => void;
-  /** Runs after every commit. */
-  committed: () => void;
+/** What is in memory of an object, as a transaction works on it. */
+export interface Memory {
+  /** The earliest moment at which something the running transaction wrote becomes due, epoch ms. */
+  readonly wanted: number;
+  /** Rebuilds everything from storage. */
+  load(): void;
+  /** Notes what the running transaction has gathered so far. @returns goes back to that: what came after was rolled back */
+  mark(): () => void;
+  /** Writes what was gathered. The last thing in a transaction. */
+  flush(): void;
+  /** The transaction is committed: what it gathered becomes visible. */
+  publish(): void;
 }
 
-/** Something that a queue does of itself. */
-export interface Chore {
-  run: (now: number) => void;
-  failed: (error: unknown) => void;
+/** Something that an object does of itself inside a transaction. It is undone alone when it fails. */
+export interface Step {
+  run(now: number): void;
+  failed(error: unknown): void;
+}
+
+export interface CommitHooks {
+  /** Epoch ms. */
+  now(): number;
+  /** Runs first in every transaction: what is due is treated as due. */
+  before(now: number): void;
+  /** What the object itself has to do, before the operations of a transaction and after them. */
+  steps(now: number, when: 'before' | 'after'): Step[];
+  /** Runs after each operation and each step, as a part of it. */
+  follow(now: number): void;
+  /** Runs after every commit, when the callers have their answers. */
+  committed(): void;
 }
 
 interface Waiting {
@@ -50,13 +55,13 @@ export class Committer {
   private stale = false;
 
   constructor(
-    private readonly storage: DurableObjectStorage,
+    private readonly storage: Pick<DurableObjectStorage, 'transactionSync'>,
     private readonly clock: AlarmClock,
-    private readonly q: QueueState,
+    private readonly memory: Memory,
     private readonly hooks: CommitHooks,
   ) {}
 
-  /** The queue was emptied: operations that were still on their way are refused. */
+  /** The object was emptied: operations that were still on their way are refused. */
   close(): void {
     this.closed = true;
   }
@@ -96,50 +101,43 @@ export class Committer {
   }
 
   private transact(batch: Waiting[]): void {
-    const { q, storage } = this;
+    const { memory, storage } = this;
     if (this.closed) {
       for (const { reject } of batch) reject(unavailable('The queue was emptied; try again.'));
       return;
     }
-    const settled: (() => void)[] = [];
+    const answers: (() => void)[] = [];
     const armed = this.clock.armedAt;
+    const undo = memory.mark();
     try {
       storage.transactionSync(() => {
         if (this.stale) this.rebuild();
         const now = this.hooks.now();
-        this.hooks.tidy(q, now);
-        this.doChores('before', now);
+        this.hooks.before(now);
+        this.doSteps('before', now);
         for (const { run, resolve, reject } of batch) {
           // Rules are checked before anything is written, so only a defect can leave memory out of step.
           const outcome = this.attempt(run, now, isRefusal);
-          settled.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
+          answers.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
         }
-        this.doChores('after', now);
-        q.archive.flush();
-        q.limiters.flush();
-        q.workflows.flush();
-        if (Number.isFinite(q.wanted)) this.clock.arm(q.wanted, now);
+        this.doSteps('after', now);
+        memory.flush();
+        if (Number.isFinite(memory.wanted)) this.clock.arm(memory.wanted, now);
       });
     } catch (error) {
-      q.events.rollback();
-      q.archive.rollback(0);
-      q.workflows.rollback(0);
+      undo();
       this.clock.restore(armed);
       this.rebuildIfPossible();
       for (const { reject } of batch) reject(error);
       return;
     }
-    q.wanted = Number.POSITIVE_INFINITY;
-    const { workArrived } = q;
-    q.workArrived = false;
-    q.events.publish();
-    for (const settle of settled) settle();
-    if (workArrived) this.hooks.workArrived();
+    memory.publish();
+    for (const answer of answers) answer();
     this.hooks.committed();
   }
 
-  private doChores(when: 'before' | 'after', now: number): void {
-    for (const { run, failed } of this.hooks.chores(this.q, now, when)) {
+  private doSteps(when: 'before' | 'after', now: number): void {
+    for (const { run, failed } of this.hooks.steps(now, when)) {
       const outcome = this.attempt(run, now, () => false);
       if ('error' in outcome) failed(outcome.error);
     }
@@ -155,36 +153,25 @@ export class Committer {
     now: number,
     wroteNothing: (error: unknown) => boolean,
   ): { value: unknown } | { error: unknown } {
-    const { q, storage } = this;
-    const before = {
-      events: q.events.pendingCount,
-      archived: q.archive.size,
-      owed: q.workflows.size,
-      wanted: q.wanted,
-      workArrived: q.workArrived,
-    };
+    const undo = this.memory.mark();
     try {
       return {
-        value: storage.transactionSync(() => {
+        value: this.storage.transactionSync(() => {
           const value = run(now);
-          this.hooks.follow(q, now);
+          this.hooks.follow(now);
           return value;
         }),
       };
     } catch (error) {
-      q.events.rollback(before.events);
-      q.archive.rollback(before.archived);
-      q.workflows.rollback(before.owed);
       if (!wroteNothing(error)) this.rebuild();
-      q.wanted = before.wanted;
-      q.workArrived = before.workArrived;
+      undo();
       return { error };
     }
   }
 
   private rebuild(): void {
     this.stale = true;
-    this.q.load();
+    this.memory.load();
     this.stale = false;
   }
 
@@ -193,7 +180,7 @@ export class Committer {
     try {
       this.rebuild();
     } catch (error) {
-      console.error('tocsin: the queue could not be read again yet', error);
+      console.error('tocsin: the object could not be read again yet', error);
     }
   }
 }

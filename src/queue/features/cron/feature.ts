@@ -1,15 +1,11 @@
 /**
- * What cron entries ask of the engine around them: to be fired in its transactions, other queues to be asked about fires whose
- * jobs must be unique across queues, and entries that move to be taken over.
+ * Cron entries at work: fires them in the queue's transactions, asks other queues about fires whose jobs must be unique across
+ * queues, and offers entries that move to the queues they go to.
  */
 
-import { ApiError, type Outcome } from '../../../job/errors';
-import type { NewJob } from '../../../job/record';
-import type { CronQueueApi } from '../../../rpc/cron';
-import type { EnqueuedJob } from '../../../rpc/queue';
-import type { Chore } from '../../commit';
-import type { DutyHost } from '../../duty-host';
-import type { QueueState } from '../../state';
+import type { Step } from '../../../durable/group-commit';
+import { ApiError } from '../../../job/errors';
+import type { Feature, Host } from '../../feature';
 import { acrossJobs, dueCrons, fireCron, fireWaiting, settleAcross } from './fire';
 import { confirmCron, OFFER_AGAIN_MS } from './manage';
 
@@ -20,22 +16,21 @@ const DEFECT_PAUSE_MS = 60_000;
 /** Other queues that could not be asked are asked again after this long, ms. */
 const ASK_AGAIN_MS = 5_000;
 
-export interface CronHost extends DutyHost {
-  /** Enqueues a job here whose unique policy looks across queues. */
-  enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
-  peer(queue: string): Pick<CronQueueApi, 'putCron'>;
-}
-
-export class CronDuties {
+export class CronFeature implements Feature {
   private asking = false;
   private askAt = 0;
   private offering = false;
   private offerAt = 0;
 
-  constructor(private readonly host: CronHost) {}
+  constructor(private readonly host: Host) {}
 
-  /** Fires to be seen to in the running transaction. */
-  chores(q: QueueState, now: number, when: 'before' | 'after'): Chore[] {
+  get overdueAt(): number {
+    return this.host.q.crons.nextAt;
+  }
+
+  /** The entries to fire in the running transaction. */
+  steps(now: number, when: 'before' | 'after'): Step[] {
+    const { q } = this.host;
     const [names, fire] = when === 'before' ? [dueCrons(q, now), fireCron] : [q.crons.waiting(now), fireWaiting];
     return names.map((name) => ({
       run: (at) => fire(q, name, at),
@@ -49,8 +44,7 @@ export class CronDuties {
     }));
   }
 
-  /** When the object must wake for an entry, epoch ms. */
-  nextMoment(now: number): number | undefined {
+  due(now: number): number | undefined {
     const { crons } = this.host.q;
     // What is under way needs the alarm only in case this object dies before it is done.
     const asks = Math.max(this.askAt, this.asking ? now + ASK_AGAIN_MS : now);
@@ -63,8 +57,13 @@ export class CronDuties {
     return Number.isFinite(next) ? next : undefined;
   }
 
+  start(why: 'commit' | 'alarm'): void {
+    this.askOthers();
+    if (why === 'alarm') this.offerMoved();
+  }
+
   /** Asks other queues about fires that depend on them, if there are any. */
-  askOthers(): void {
+  private askOthers(): void {
     const { q, keepAlive, now } = this.host;
     if (this.asking || now() < this.askAt || q.crons.across().length === 0) return;
     this.asking = true;
@@ -87,7 +86,7 @@ export class CronDuties {
     const { q } = this.host;
     for (let jobs = acrossJobs(q); jobs.length > 0; jobs = acrossJobs(q)) {
       for (const { name, pending, job } of jobs) {
-        const outcome = await this.host.enqueueAcross(job);
+        const outcome = await this.host.others.enqueueAcross(job);
         if (!outcome.ok && outcome.error.status >= 500) throw new ApiError(outcome.error);
         await this.host.write((now) => settleAcross(q, name, pending, outcome, now));
       }
@@ -95,7 +94,7 @@ export class CronDuties {
   }
 
   /** Offers entries that move to the queues they go to, if there are any. */
-  offerMoved(): void {
+  private offerMoved(): void {
     const { q, keepAlive, now } = this.host;
     if (this.offering || now() < this.offerAt || q.crons.leaving().length === 0) return;
     this.offering = true;
@@ -115,7 +114,7 @@ export class CronDuties {
       const entry = q.crons.readLeaving(name);
       if (!entry) continue;
       const { definition, run, version } = entry;
-      const outcome = await this.host.peer(definition.queue).putCron({ definition, run, version });
+      const outcome = await this.host.others.queue(definition.queue).putCron({ definition, run, version });
       // Refused means overtaken by a later change.
       if (!outcome.ok && outcome.error.status >= 500) throw new ApiError(outcome.error);
       await this.host.write((now) => confirmCron(q, name, version, now));

@@ -5,43 +5,32 @@
  * Everything here can be rebuilt from storage ({@link QueueState.load}); nothing here grows with the backlog.
  */
 
-import { EventLog } from '../durable/event-log';
-import { MAX_SEQUENCE, sequenceOf } from '../job/ids';
-import type { AnnouncedType, LowerLayers, RetryInput } from '../job/record';
-import type { End } from '../job/retention';
-import type { RetryPolicy } from '../job/retry/policy';
-import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
-import type { QueueConfig } from '../job/settings';
-import { over, type QueueDefaults } from '../job/settings';
-import { CronTable } from './features/cron/table';
-import type { Removal } from './features/lifecycle/remove';
-import { MoveTable } from './features/transfer/move-table';
-import { WorkflowOutbox } from './features/workflow/outbox';
-import { ArchiveBuffer } from './store/archive';
-import { CheckpointTable } from './store/checkpoints';
-import { Depth } from './store/depth';
-import { readPriorities, Scan } from './store/lanes';
-import { LeaseTable } from './store/leases';
-import { Limiters } from './store/limits/limiters';
-import { LockTable } from './store/locks';
-import { ProgressTable } from './store/progress';
-import { readMeta, writeMeta } from './store/schema';
-
-const DAY = 86_400_000;
+import { EventLog } from '../../durable/event-log';
+import type { Memory } from '../../durable/group-commit';
+import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
+import type { End } from '../../job/retention';
+import type { RetryPolicy } from '../../job/retry/policy';
+import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
+import { DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
+import type { Removal } from '../features/lifecycle/remove';
+import { ArchiveBuffer } from './archive';
+import { CheckpointTable } from './checkpoints';
+import { CronTable } from './cron-table';
+import { Depth } from './depth';
+import { readPriorities, Scan } from './lanes';
+import { LeaseTable } from './leases';
+import { Limiters } from './limits/limiters';
+import { LockTable } from './locks';
+import { MoveTable } from './move-table';
+import { ProgressTable } from './progress';
+import { readMeta, writeMeta } from './schema';
+import { WorkflowOutbox } from './workflow-outbox';
 
 /** How long after a job became available the wake for its push stands by, ms. */
 const STANDBY_MS = 1_000;
 
-/** Defaults of a queue, in ms where they are times. */
-export const DEFAULTS = {
-  concurrency: 10,
-  visibilityMs: 30 * 60_000,
-  timeoutMs: 30 * 60_000,
-  retention: { completed: 7 * DAY, discarded: 30 * DAY, cancelled: 7 * DAY },
-  deadLetter: { maxAge: 180 * DAY, maxCount: 10_000 },
-} as const;
-
-export class QueueState {
+export class QueueState implements Memory {
   readonly leases: LeaseTable;
   /** Jobs of operations over several queues that are being decided. */
   readonly locks: LockTable;
@@ -165,6 +154,36 @@ export class QueueState {
     this.workArrived = false;
   }
 
+  mark(): () => void {
+    const { wanted, workArrived } = this;
+    const [events, archived, owed] = [this.events.pendingCount, this.archive.size, this.workflows.size];
+    return () => {
+      this.events.rollback(events);
+      this.archive.rollback(archived);
+      this.workflows.rollback(owed);
+      this.wanted = wanted;
+      this.workArrived = workArrived;
+    };
+  }
+
+  flush(): void {
+    this.archive.flush();
+    this.limiters.flush();
+    this.workflows.flush();
+  }
+
+  publish(): void {
+    this.wanted = Number.POSITIVE_INFINITY;
+    this.events.publish();
+  }
+
+  /** Has the transaction that was committed made jobs available? */
+  takeArrivals(): boolean {
+    const { workArrived } = this;
+    this.workArrived = false;
+    return workArrived;
+  }
+
   /** Other settings hold from now on. */
   setSettings(own: QueueConfig, defaults: QueueDefaults | undefined): void {
     this.own = own;
@@ -259,6 +278,11 @@ export class QueueState {
   /** The retry policy in force for a job now. */
   policyFor(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryPolicy {
     return resolveRetry(this.retryLayers(type, job));
+  }
+
+  /** Dead letters that are kept at most. */
+  get maxDeadLetters(): number {
+    return this.settings.dead_letter?.max_count ?? DEFAULTS.deadLetter.maxCount;
   }
 
   /** How long a job that does not say it itself is kept after it ended so, ms. */

@@ -1,11 +1,9 @@
 /** Carries decided moves of dead letters through: for whoever decided, and by the alarm for whoever died over it. */
 
-import type { Reservations } from '../../../across/reservation';
 import { notFound, type Outcome, unavailable, unwrap } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
-import type { OperationsApi } from '../../../rpc/operations';
-import type { DutyHost } from '../../duty-host';
-import type { Move } from './move-table';
+import type { Feature, Host } from '../../feature';
+import type { Move } from '../../store/move-table';
 import { dropMove, finishMove, packedMove, STANDBY_MS } from './moves';
 import { moveReserved } from './reserved';
 
@@ -16,30 +14,23 @@ const LONGEST_PAUSE_MS = 60_000;
 /** Moves carried on at once by the alarm. */
 const WIDTH = 20;
 
-export interface MoveHost extends DutyHost {
-  peer(queue: string): Pick<OperationsApi, 'adoptMoved'>;
-  /** Begins to reserve fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */
-  reservations(coordinator: string): Reservations;
-}
-
-export class MoveDuties {
+export class Moves implements Feature {
   /** By key of the job: two that carry the same move share it. */
   private readonly running = new Map<number, Promise<Outcome<JobView>>>();
   private pauseUntil = 0;
   private pauseMs = FIRST_PAUSE_MS;
 
-  constructor(private readonly host: MoveHost) {}
+  constructor(private readonly host: Host) {}
 
-  /** When the object must wake for them, epoch ms. */
-  nextMoment(now: number): number | undefined {
+  due(now: number): number | undefined {
     if (this.host.q.moves.size === 0) return undefined;
     return this.running.size > 0 ? now + STANDBY_MS : Math.max(now, this.pauseUntil);
   }
 
   /** Goes on with moves that nobody drives. */
-  start(): void {
+  start(why: 'commit' | 'alarm'): void {
     const { q, keepAlive, now } = this.host;
-    if (q.moves.size === 0 || now() < this.pauseUntil) return;
+    if (why === 'commit' || q.moves.size === 0 || now() < this.pauseUntil) return;
     for (const { key } of q.moves.all().slice(0, WIDTH)) {
       // Whoever is to hear of a failure has been told.
       if (!this.running.has(key)) keepAlive(this.finish(key).catch(() => undefined));
@@ -63,16 +54,16 @@ export class MoveDuties {
   }
 
   private async carry(move: Move): Promise<Outcome<JobView>> {
-    const { q, write, peer, reservations } = this.host;
+    const { q, write, others } = this.host;
     const { key, target, name } = move;
     const job = packedMove(q, move);
     if (!job) {
       await write(() => q.moves.forget(key));
       return { ok: false, error: notFound('dead letter', String(key)).data };
     }
-    const answer = await moveReserved(q, [job], target, reservations, async (ticket) => {
-      const adoption = unwrap(await peer(target).adoptMoved(name, job, ticket));
-      await write(() => ('refused' in adoption ? dropMove(q, key) : finishMove(q, key)));
+    const answer = await moveReserved(q, [job], target, others.reservations, async (ticket) => {
+      const adoption = unwrap(await others.queue(target).adoptMoved(name, job, ticket));
+      await write((now) => ('refused' in adoption ? dropMove(q, key) : finishMove(q, key, now)));
       return adoption;
     });
     this.pauseMs = FIRST_PAUSE_MS;
