@@ -24,56 +24,61 @@ interface Told extends Note {
   now: number;
 }
 
-/** Adds the event of a move to the live feed; some moves nobody needs to hear of. */
+/** Adds the events of a move to the live feed; of some moves nobody needs to hear. */
 export function tell(q: QueueState, told: Told): void {
+  for (const [type, data] of eventsOf(told)) {
+    q.events.add(type, idOf(q.route, told.after), told.now, { job_type: told.after.type, ...data });
+  }
+}
+
+type Event = [type: string, data: Record<string, unknown>];
+
+function eventsOf(told: Told): Event[] {
   const { move, before, after, active, now, reason } = told;
-  const add = (type: string, data: Record<string, unknown>) =>
-    q.events.add(type, idOf(q.route, after), now, { job_type: after.type, ...data });
   const { attempt } = after;
+  const scheduled_at = after.due_at !== null && after.due_at > now ? after.due_at : undefined;
   const history = () => told.history ?? historyOf(after);
   switch (move) {
     case 'enqueue':
-    case 'commit': {
-      const later = after.due_at !== null && after.due_at > now;
-      return add(later ? 'job.scheduled' : 'job.enqueued', {
-        attempt: 0,
-        ...(later && { scheduled_at: after.due_at }),
-      });
-    }
-    case 'adopt':
-      if (told.redriven) add('job.enqueued', { attempt: 0, redrive: true });
-      return;
+    case 'commit':
+      if (scheduled_at === undefined) return [['job.enqueued', { attempt: 0 }]];
+      return [['job.scheduled', { attempt: 0, scheduled_at }]];
     case 'activate':
-      return add('job.enqueued', { attempt: 0 });
+      return [['job.enqueued', { attempt: 0 }]];
+    case 'adopt':
+      return told.redriven ? [['job.enqueued', { attempt: 0, redrive: true }]] : [];
     case 'redrive':
-      return add('job.enqueued', { attempt: 0, redrive: true });
-    case 'patch': {
-      const later = after.due_at !== null && after.due_at > now && after.due_at !== before.due_at;
-      if (later) add('job.scheduled', { attempt, scheduled_at: after.due_at });
-      return;
-    }
+      return [['job.enqueued', { attempt: 0, redrive: true }]];
+    case 'patch':
+      if (scheduled_at === undefined || scheduled_at === before.due_at) return [];
+      return [['job.scheduled', { attempt, scheduled_at }]];
     case 'defer':
-      return add('job.scheduled', { attempt, scheduled_at: after.due_at, reason: 'rate_limited' });
+      return [['job.scheduled', { attempt, scheduled_at, reason: 'rate_limited' }]];
     case 'cancel':
-      return add('job.cancelled', { attempt });
+      return [['job.cancelled', { attempt }]];
     case 'expire':
-      return add('job.expired', { attempt, reason: 'expired' });
+      return [['job.expired', { attempt, reason: 'expired' }]];
     case 'retry': {
       const error = history().error as JobErrorEntry;
-      add('job.failed', failureData(error));
-      return add('job.retrying', { attempt, backoff_ms: error.backoff_ms, run_at: after.due_at ?? after.waits_since });
+      const run_at = after.due_at ?? after.waits_since;
+      return [
+        ['job.failed', failureData(error)],
+        ['job.retrying', { attempt, backoff_ms: error.backoff_ms, run_at }],
+      ];
     }
     case 'discard': {
       const { error, reason: why, dead_letter = false } = history();
-      return add('job.discarded', { ...failureData(error as JobErrorEntry), reason: why, dead_letter });
+      return [['job.discarded', { ...failureData(error as JobErrorEntry), reason: why, dead_letter }]];
     }
     case 'drop':
     case 'quarantine': {
       const { reason: why, dead_letter = false } = history();
-      return add('job.discarded', { attempt, reason: why, dead_letter });
+      return [['job.discarded', { attempt, reason: why, dead_letter }]];
     }
     case 'purge':
-      return add('job.discarded', { attempt: active?.attempt ?? attempt, reason, dead_letter: false });
+      return [['job.discarded', { attempt: active?.attempt ?? attempt, reason, dead_letter: false }]];
+    default:
+      return [];
   }
 }
 
