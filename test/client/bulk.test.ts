@@ -1,9 +1,9 @@
 /** Dead letters and operations on many jobs through the client, scripted and against the queue itself. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type BulkQuery, InvalidJobError, type Job, NotFoundError, TocsinClient } from '../../src/client';
-import { call, send, startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
+import { freshName } from '../support/queue';
+import { call, send, startEmpty } from '../support/server';
+import { errorAnswer, fakeQueue } from './fake-queue';
 
 const lost = () => {
   throw new Error('connection lost');

@@ -8,9 +8,9 @@ import {
   NotFoundError,
   TocsinClient,
 } from '../../src/client';
-import { send, startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
+import { freshName } from '../support/queue';
+import { send, startEmpty } from '../support/server';
+import { errorAnswer, fakeQueue } from './fake-queue';
 
 const entry: CronEntry = { name: 'nightly', expression: '@daily', job: { type: 'report.build', args: [] } };
 const shown = () => Response.json({ cron: { name: 'nightly' } });

@@ -1,10 +1,10 @@
 /** Enqueuing many through the client: each on its own, and once only under an idempotency key. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
-import { deadLetter, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { startEmpty } from '../support/server';
+import { errorAnswer, fakeQueue } from './fake-queue';
+import { deadLetter, liveClient } from './live-client';
 
 startEmpty();
 const client = liveClient();

@@ -8,9 +8,9 @@ import {
   TocsinClient,
   UnavailableError,
 } from '../../src/client';
-import { send, startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { envelope, fakeQueue } from './harness';
+import { freshName } from '../support/queue';
+import { send, startEmpty } from '../support/server';
+import { envelope, fakeQueue } from './fake-queue';
 
 describe('a request', () => {
   const sent = async (call: (client: TocsinClient) => Promise<unknown>) => {

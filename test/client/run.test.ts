@@ -1,10 +1,10 @@
 /** A worker that runs by itself, against the queue: it works, obeys, and ends. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TocsinClient } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
-import { all, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { startEmpty } from '../support/server';
+import { errorAnswer, fakeQueue } from './fake-queue';
+import { all, liveClient } from './live-client';
 
 startEmpty();
 const client = liveClient();

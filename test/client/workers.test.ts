@@ -1,10 +1,10 @@
 /** A worker that pulls through the client, and operators who direct it, against the queue itself. */
 import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
 import { ConflictError, NotFoundError, TocsinClient } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { fakeQueue } from './harness';
-import { all, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { startEmpty } from '../support/server';
+import { fakeQueue } from './fake-queue';
+import { all, liveClient } from './live-client';
 
 startEmpty();
 const client = liveClient();

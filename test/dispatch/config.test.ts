@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type Env, readConfig } from '../../src/config';
 import { ownsQueue, readTargets, takesFrom, targetFor } from '../../src/dispatch/config';
 import { ApiError } from '../../src/job/errors';
-import { call, sendWith } from '../http/client';
+import { call, sendWith } from '../support/server';
 
 const bindings = { A: { fetch: async () => new Response() }, B: { fetch: async () => new Response() }, TEXT: 'text' };
 const read = (handlers: unknown) => readTargets(handlers, bindings);

@@ -1,6 +1,6 @@
 /** Whatever is wrong with a request is said by status, code and field, and nothing is written. */
 import { describe, expect, it } from 'vitest';
-import { call, enqueue, ok, startEmpty, UNKNOWN_ID } from './client';
+import { call, enqueue, ok, startEmpty, UNKNOWN_ID } from '../support/server';
 
 const V1 = '/ojs/v1';
 

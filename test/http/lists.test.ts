@@ -1,7 +1,7 @@
 /** How lists are read: by cursor or by page, and what operators see when they say nothing. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { api, type Json, okApi } from '../support/http';
-import { startEmpty } from './client';
+import { startEmpty } from '../support/server';
 
 const V1 = '/ojs/v1';
 startEmpty();

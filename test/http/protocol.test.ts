@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { call, enqueue, ok, send, sendWith, startEmpty } from './client';
+import { call, enqueue, ok, send, sendWith, startEmpty } from '../support/server';
 
 const V1 = '/ojs/v1';
 

@@ -5,7 +5,7 @@
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { until } from '../support/http';
-import { setTime, steady, T0, TestQueue } from './support';
+import { setTime, steady, T0, TestQueue } from '../support/queue';
 
 beforeEach(() => setTime(T0));
 afterEach(() => {

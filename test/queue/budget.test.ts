@@ -1,7 +1,7 @@
 /** Invariant "cost": rows written per job, and rows read per claim, as SQLite's cursors count them. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type JobChange, setTime, steady, T0, TestQueue } from '../support/queue';
 import { countRows, type RowCount, startCounting } from '../support/rows';
-import { type JobChange, setTime, steady, T0, TestQueue } from './support';
 
 beforeEach(() => setTime(T0));
 afterEach(() => {

@@ -2,7 +2,7 @@
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { failOnce, failureOf } from '../support/faults';
-import { setTime, steady, T0, TestQueue } from './support';
+import { setTime, steady, T0, TestQueue } from '../support/queue';
 
 beforeEach(() => setTime(T0));
 afterEach(() => {

@@ -1,7 +1,7 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { okApi, until } from '../support/http';
-import { setTime, steady, T0, TestQueue } from './support';
+import { setTime, steady, T0, TestQueue } from '../support/queue';
 
 beforeEach(() => setTime(T0));
 afterEach(() => {
