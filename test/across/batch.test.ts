@@ -1,18 +1,17 @@
 /** Batches over several queues: all or nothing, whatever is refused, dies or comes late in the middle. */
+
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { enqueueAcross } from '../../src/across/batch';
 import { knownQueues } from '../../src/across/queues';
 import { unwrap } from '../../src/job/errors';
-import { until } from '../support/http';
-import { type JobChange, newJob, refusal, setTime, T0, TestQueue } from '../support/queue';
+import { clock, T0, until } from '../support/clock';
+import { type JobChange, newJob, refusal, TestQueue } from '../support/queue';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => clock.set(T0));
+clock.restoreAfterEach();
 
 /** A batch over a coordinator and other queues, driven by hand. */
 class Batch {
@@ -102,7 +101,7 @@ describe('a job that is held for a batch', () => {
   it('does not expire before the decision, and does at once if its time has passed by then', async () => {
     const batch = new Batch();
     const ids = await batch.prepare({ expiresAt: T0 + 1000 });
-    setTime(T0 + 2000);
+    clock.set(T0 + 2000);
     expect(await batch.counts()).toEqual([{}, {}]);
     unwrap(await batch.decide());
     expect(await batch.coordinator.counts()).toEqual({ discarded: 2 });
@@ -141,7 +140,7 @@ describe('a batch', () => {
     const batch = new Batch(3);
     await batch.prepare();
     await abortAllDurableObjects();
-    setTime(T0 + 10_000);
+    clock.set(T0 + 10_000);
     for (const queue of batch.queues) expect(await queue.alarm()).toBe(true);
     await until(async () => (await batch.bookkeeping()) === 1, 'all but the decision to be forgotten');
     await batch.expectNothing();
@@ -156,7 +155,7 @@ describe('a batch', () => {
     expect(unwrap(await api.batchDecision(batch.id))).toBe('aborted');
     await batch.coordinator.evict();
     expect(refusal(await batch.decide())).toMatchObject({ status: 503, code: 'unavailable' });
-    setTime(T0 + 10_000);
+    clock.set(T0 + 10_000);
     await batch.others[0]?.alarm();
     await until(
       async () => (await batch.others[0]?.rows('SELECT batch FROM batches'))?.length === 0,
@@ -173,7 +172,7 @@ describe('a batch', () => {
       unwrap(await batch.decide());
       expect(await batch.counts()).toEqual([{ available: 2 }, {}, {}]);
       await abortAllDurableObjects();
-      setTime(T0 + 10_000);
+      clock.set(T0 + 10_000);
       for (const queue of who === 'coordinator' ? [batch.coordinator] : batch.others) await queue.alarm();
       await until(async () => (await batch.counts()).every(({ available }) => available === 2), 'the commit');
       // Whatever comes late now changes nothing.
@@ -213,7 +212,7 @@ describe('a batch', () => {
         return peer(queue);
       };
     });
-    setTime(T0 + 10_000);
+    clock.set(T0 + 10_000);
     await stuck.alarm();
     const left = () => stuck.rows<{ batch: string }>("SELECT batch FROM batches WHERE role = 'participant'");
     await until(async () => (await left()).length === 1, 'the second batch');

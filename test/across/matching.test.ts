@@ -1,44 +1,42 @@
 /** Operations on all that match, done to all of them or to none. */
-import { v7 as uuidv7 } from 'uuid';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { unwrap } from '../../src/job/errors';
-import { losing, type Send } from '../support/losing';
-import { freshName, refusal, restoreClock, TestQueue } from '../support/queue';
-import { countRows, startCounting } from '../support/rows';
-import { type Answer, call, enqueue, type Json, ok, startEmpty, UNKNOWN_ID } from '../support/server';
 
-startEmpty();
-restoreClock();
+import { v7 as uuidv7 } from 'uuid';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { unwrap } from '../../src/job/errors';
+import { clock } from '../support/clock';
+import { losing } from '../support/losing';
+import { freshName, refusal, TestQueue } from '../support/queue';
+import { countRows, startCounting } from '../support/rows';
+import { type Answer, type Json, server, UNKNOWN_ID, V1 } from '../support/server';
+
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 let queue: string;
 beforeEach(() => {
   queue = freshName('match');
 });
 
-const V1 = '/ojs/v1';
-const act = (action: string, filter: Json, key?: string, send?: Send) =>
-  call(
+const act = (action: string, filter: Json, key?: string, by = server) =>
+  by.call(
     'POST',
     `${V1}/jobs/bulk/${action}`,
     { filter, atomicity: 'atomic' },
-    {
-      ...(key !== undefined && { headers: { 'Idempotency-Key': key } }),
-      ...(send && { send }),
-    },
+    key === undefined ? {} : { 'Idempotency-Key': key },
   );
-const state = async (id: string) => (await call('GET', `${V1}/jobs/${id}`)).body.job?.state ?? 'none';
+const state = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).body.job?.state ?? 'none';
 const states = (ids: string[]) => Promise.all(ids.map(state));
 const batch = async (n: number, into = queue) => {
   const jobs = Array(n).fill({ type: 'test.echo', args: [], options: { queue: into } });
-  return ((await ok(201, 'POST', `${V1}/jobs/batch`, { jobs })).jobs as Json[]).map(({ id }) => id as string);
+  return ((await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs })).jobs as Json[]).map(({ id }) => id as string);
 };
 const items = ({ body }: Answer) => body.items as Json[];
 
 /** Jobs of one tenant in one queue or in three, and one of another tenant. */
 async function tenants(queues: string[]): Promise<{ mine: string[]; other: string }> {
   const mine: string[] = [];
-  for (const name of queues) mine.push(await enqueue(name, { meta: { tenant: 'acme' } }));
-  return { mine, other: await enqueue(queues[0] as string, { meta: { tenant: 'ajax' } }) };
+  for (const name of queues) mine.push(await server.enqueue(name, { meta: { tenant: 'acme' } }));
+  return { mine, other: await server.enqueue(queues[0] as string, { meta: { tenant: 'ajax' } }) };
 }
 
 describe.each<[string, () => string[]]>([
@@ -68,8 +66,8 @@ describe.each<[string, () => string[]]>([
   it('a job that cannot be acted on keeps it from all', async () => {
     const { mine } = await tenants(queues());
     const last = queues()[2] as string;
-    const culprit = await enqueue(last, { meta: { tenant: 'acme' }, options: { delay_until: '+PT1H' } });
-    await ok(200, 'POST', `${V1}/jobs/bulk/cancel`, { job_ids: mine });
+    const culprit = await server.enqueue(last, { meta: { tenant: 'acme' }, options: { delay_until: '+PT1H' } });
+    await server.ok(200, 'POST', `${V1}/jobs/bulk/cancel`, { job_ids: mine });
     const answer = await act('delete', { ...filter(), state: ['cancelled', 'scheduled'] });
     expect(answer).toMatchObject({ status: 422, body: { total_matched: 4, deleted: 0, skipped: 4, failed: 0 } });
     expect(new Map(items(answer).map(({ job_id, reason }) => [job_id, reason]))).toEqual(
@@ -82,7 +80,7 @@ describe.each<[string, () => string[]]>([
 
   it('a job that runs is left alone, and stands in the way when it is named', async () => {
     const { mine } = await tenants(queues());
-    const { jobs = [] } = await ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], count: 1 });
+    const { jobs = [] } = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], count: 1 });
     const [running] = jobs.map(({ id }) => id as string);
     const refused = await act('cancel', { ...filter(), state: ['available', 'active'] });
     expect(refused.status).toBe(422);
@@ -97,9 +95,9 @@ describe.each<[string, () => string[]]>([
     const { mine } = await tenants(queues());
     const first = await act('cancel', filter(), 'k');
     expect(first).toMatchObject({ status: 200, body: { cancelled: 3 } });
-    await ok(200, 'POST', `${V1}/jobs/bulk/retry`, { job_ids: mine });
-    vi.setSystemTime(Date.now() + 1_000);
-    const later = await enqueue(queue, { meta: { tenant: 'acme' } });
+    await server.ok(200, 'POST', `${V1}/jobs/bulk/retry`, { job_ids: mine });
+    clock.advance(1_000);
+    const later = await server.enqueue(queue, { meta: { tenant: 'acme' } });
     const again = await act('cancel', filter(), 'k');
     expect([again.status, again.body]).toEqual([first.status, first.body]);
     expect(again.headers.get('Idempotency-Replayed')).toBe('true');
@@ -127,7 +125,7 @@ describe.each<[string, () => string[]]>([
     const method = queues()[0] === queues()[1] ? 'bulkMatching' : 'prepareBulk';
     expect((await act('cancel', filter(), 'k', losing(method))).status).toBe(500);
     expect(await states(mine)).toEqual(Array(3).fill('available'));
-    vi.setSystemTime(Date.now() + 11_000);
+    clock.advance(11_000);
     for (const name of new Set(queues())) await new TestQueue(name).alarm();
     expect(await act('cancel', filter(), 'k')).toMatchObject({ status: 200, body: { cancelled: 3 } });
   });
@@ -137,9 +135,9 @@ describe.each<[string, () => string[]]>([
     const path = `${V1}/admin/jobs/bulk/cancel`;
     const body = { filter: filter(), atomicity: 'atomic', confirm: true };
     const counts = { action: 'cancel', matched: 3, skipped: 0, failed: 0, errors: [], completed: true };
-    expect(await ok(200, 'POST', path, body)).toEqual({ ...counts, succeeded: 3 });
+    expect(await server.ok(200, 'POST', path, body)).toEqual({ ...counts, succeeded: 3 });
     const named = { ...body, filter: { ...filter(), state: 'cancelled' } };
-    const refused = await call('POST', path, named);
+    const refused = await server.call('POST', path, named);
     expect(refused).toMatchObject({ status: 422, body: { matched: 3, succeeded: 0, skipped: 3 } });
     expect((refused.body.errors as Json[]).map(({ error }) => error)).toEqual(Array(3).fill('cancelled'));
   });
@@ -148,7 +146,7 @@ describe.each<[string, () => string[]]>([
 describe('more than a thousand matches', () => {
   it.each([[''], ['-b']])('are refused, in one queue and over two (%s), and a thousand are not', async (suffix) => {
     const ids = [...(await batch(600)), ...(await batch(400, queue + suffix))];
-    const extra = await enqueue(queue + suffix);
+    const extra = await server.enqueue(queue + suffix);
     const filter = { queue: [...new Set([queue, queue + suffix])] };
     const refused = await act('cancel', filter, 'k');
     expect(refused).toMatchObject({
@@ -157,7 +155,7 @@ describe('more than a thousand matches', () => {
     });
     expect(refused.body.error?.hint).toContain('job_ids');
     expect(await state(ids[0] as string)).toBe('available');
-    await ok(200, 'DELETE', `${V1}/jobs/${extra}`);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${extra}`);
     // The refusal has not spent the key.
     const other = await act('cancel', { ...filter, state: 'available' }, 'k');
     expect(other).toMatchObject({ status: 200, body: { total_matched: 1000, cancelled: 1000 } });
@@ -167,7 +165,7 @@ describe('more than a thousand matches', () => {
 
 it('nothing that matches is done to nothing', async () => {
   expect(await act('cancel', { queue })).toMatchObject({ status: 200, body: { total_matched: 0, items: [] } });
-  await enqueue(queue, { options: { delay_until: '+PT1H' } });
+  await server.enqueue(queue, { options: { delay_until: '+PT1H' } });
   expect(await act('cancel', { queue, id: UNKNOWN_ID }, 'k')).toMatchObject({ status: 200, body: { cancelled: 0 } });
   expect(await act('delete', { type: '*' })).toMatchObject({ status: 200, body: { deleted: 0 } });
   expect(await act('cancel', { type: 'x', tipe: 'y' })).toMatchObject({ status: 400 });

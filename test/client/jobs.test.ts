@@ -1,12 +1,14 @@
 /** Single jobs through the client, against the queue itself: waiting, results, progress, checkpoints, operators' view. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError, NotFoundError, WaitTimeoutError } from '../../src/client';
 import { freshName } from '../support/queue';
-import { startEmpty, UNKNOWN_ID } from '../support/server';
+import { server, UNKNOWN_ID } from '../support/server';
+
 import { fakeQueue } from './fake-queue';
 import { all, deadLetter, liveClient, running } from './live-client';
 
-startEmpty();
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 beforeEach(() => {

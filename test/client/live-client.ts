@@ -1,11 +1,14 @@
 /** A client of the queue itself, and jobs in the states that tests need. */
+
 import { expect } from 'vitest';
 import { type ClientOptions, type EnqueueOptions, type Job, TocsinClient } from '../../src/client';
-import { send } from '../support/server';
+import { server } from '../support/server';
 
 /** A client that talks to the Worker as it is deployed. */
 export function liveClient(options: Partial<ClientOptions> = {}): TocsinClient {
-  const service = { fetch: async (input: string, init?: object) => send(new Request(input, init as RequestInit)) };
+  const service = {
+    fetch: async (input: string, init?: object) => server.send(new Request(input, init as RequestInit)),
+  };
   return new TocsinClient({ ...options, service } as ClientOptions);
 }
 

@@ -1,12 +1,14 @@
 /** Enqueuing many through the client: each on its own, and once only under an idempotency key. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError } from '../../src/client';
 import { freshName } from '../support/queue';
-import { startEmpty } from '../support/server';
+import { server } from '../support/server';
+
 import { errorAnswer, fakeQueue } from './fake-queue';
 import { deadLetter, liveClient } from './live-client';
 
-startEmpty();
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 beforeEach(() => {

@@ -1,12 +1,14 @@
 /** Queues and limits of keys through the client, against the queue itself. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError, InvalidJobError, NotFoundError, QueueFullError } from '../../src/client';
 import { freshName } from '../support/queue';
-import { startEmpty } from '../support/server';
+import { server } from '../support/server';
+
 import { errorAnswer, fakeQueue } from './fake-queue';
 import { all, liveClient } from './live-client';
 
-startEmpty();
+server.emptyBeforeEach();
 const client = liveClient({ retry: false });
 const { queues, rateLimits } = client;
 let queue: string;

@@ -1,12 +1,14 @@
 /** A worker that runs by itself, against the queue: it works, obeys, and ends. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TocsinClient } from '../../src/client';
 import { freshName } from '../support/queue';
-import { startEmpty } from '../support/server';
+import { server } from '../support/server';
+
 import { errorAnswer, fakeQueue } from './fake-queue';
 import { all, liveClient } from './live-client';
 
-startEmpty();
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 let stop: AbortController;

@@ -1,12 +1,14 @@
 /** The deployment, its feed and its workflows through the client; and giving up. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { AbortedError, InvalidJobError, UnavailableError, WaitTimeoutError } from '../../src/client';
 import { freshName } from '../support/queue';
-import { startEmpty } from '../support/server';
+import { server } from '../support/server';
+
 import { errorAnswer, fakeQueue } from './fake-queue';
 import { all, liveClient } from './live-client';
 
-startEmpty();
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 beforeEach(() => {

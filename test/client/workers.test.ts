@@ -1,12 +1,14 @@
 /** A worker that pulls through the client, and operators who direct it, against the queue itself. */
+
 import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
 import { ConflictError, NotFoundError, TocsinClient } from '../../src/client';
 import { freshName } from '../support/queue';
-import { startEmpty } from '../support/server';
+import { server } from '../support/server';
+
 import { fakeQueue } from './fake-queue';
 import { all, liveClient } from './live-client';
 
-startEmpty();
+server.emptyBeforeEach();
 const client = liveClient();
 const { workers } = client;
 let queue: string;

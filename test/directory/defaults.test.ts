@@ -1,20 +1,21 @@
 /** Settings of all queues (`_default`): below those of each queue, known to every queue, whatever was out of reach when they changed. */
+
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../src/directory/defaults';
+import { until } from '../support/clock';
 import { failAlways } from '../support/faults';
-import { until } from '../support/http';
 import { freshName, TestQueue } from '../support/queue';
 import { countRows, startCounting } from '../support/rows';
-import { call, enqueue, type Json, ok, startEmpty } from '../support/server';
+import { type Json, server } from '../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 const PATH = '/ojs/v1/queues/_default/config';
-const setDefaults = (change: Json) => ok(200, 'PUT', PATH, change);
-const configOf = (queue: string) => ok(200, 'GET', `/ojs/v1/queues/${queue}/config`);
-const configure = (queue: string, change: Json) => ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, change);
+const setDefaults = (change: Json) => server.ok(200, 'PUT', PATH, change);
+const configOf = (queue: string) => server.ok(200, 'GET', `/ojs/v1/queues/${queue}/config`);
+const configure = (queue: string, change: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, change);
 const effective = async (queue: string) => (await configOf(queue)).effective as Json;
 const directory = () => env.DIRECTORY.getByName('directory');
 
@@ -31,13 +32,13 @@ const BUILT_IN = {
 /** A queue that exists. */
 async function existing(): Promise<string> {
   const name = freshName('def');
-  await ok(201, 'POST', '/ojs/v1/queues', { name });
+  await server.ok(201, 'POST', '/ojs/v1/queues', { name });
   return name;
 }
 
 describe('settings of all queues', () => {
   it('are none at first, and are changed member by member, under both paths', async () => {
-    expect(await ok(200, 'GET', PATH)).toEqual({ name: '_default', config: {}, effective: BUILT_IN });
+    expect(await server.ok(200, 'GET', PATH)).toEqual({ name: '_default', config: {}, effective: BUILT_IN });
     const change = { concurrency: 3, retention: { completed: '1d' }, default_timeout: 60 };
     expect(await setDefaults(change)).toEqual({
       name: '_default',
@@ -50,16 +51,16 @@ describe('settings of all queues', () => {
       },
     });
     const admin = '/ojs/v1/admin/queues/_default/config';
-    await ok(200, 'PUT', admin, { concurrency: null, retention: { cancelled: '2d' } });
+    await server.ok(200, 'PUT', admin, { concurrency: null, retention: { cancelled: '2d' } });
     for (const path of [PATH, admin]) {
-      expect((await ok(200, 'GET', path)).config).toEqual({
+      expect((await server.ok(200, 'GET', path)).config).toEqual({
         retention: { completed: 'P1D', cancelled: 'P2D' },
         default_timeout: 60,
       });
     }
     await evictDurableObject(directory());
-    expect((await ok(200, 'GET', PATH)).config).toMatchObject({ default_timeout: 60 });
-    expect(await ok(200, 'GET', '/ojs/v1/queues')).toMatchObject({ queues: [] });
+    expect((await server.ok(200, 'GET', PATH)).config).toMatchObject({ default_timeout: 60 });
+    expect(await server.ok(200, 'GET', '/ojs/v1/queues')).toMatchObject({ queues: [] });
   });
 
   it.each<[Json, number, string]>([
@@ -69,18 +70,18 @@ describe('settings of all queues', () => {
     [{ default_retry: { max_attempts: -1 } }, 422, 'default_retry.max_attempts'],
   ])('are not changed by %j', async (change, status, field) => {
     await setDefaults({ concurrency: 4 });
-    const answer = await call('PUT', PATH, change);
+    const answer = await server.call('PUT', PATH, change);
     expect([answer.status, answer.body.error?.details?.field]).toEqual([status, field]);
-    expect((await ok(200, 'GET', PATH)).config).toEqual({ concurrency: 4 });
+    expect((await server.ok(200, 'GET', PATH)).config).toEqual({ concurrency: 4 });
   });
 
   it.each(['stats', 'pause', 'resume', 'drain', 'purge'])('are no queue: %s is refused', async (what) => {
     const method = what === 'stats' ? 'GET' : 'POST';
-    expect((await call(method, `/ojs/v1/queues/_default/${what}`)).status).toBe(400);
-    expect((await call('GET', '/ojs/v1/queues/_default')).status).toBe(400);
-    expect((await call('POST', '/ojs/v1/jobs', { type: 'a', args: [], options: { queue: '_default' } })).status).toBe(
-      400,
-    );
+    expect((await server.call(method, `/ojs/v1/queues/_default/${what}`)).status).toBe(400);
+    expect((await server.call('GET', '/ojs/v1/queues/_default')).status).toBe(400);
+    expect(
+      (await server.call('POST', '/ojs/v1/jobs', { type: 'a', args: [], options: { queue: '_default' } })).status,
+    ).toBe(400);
   });
 
   it('hold in queues that exist, are created later, or do not exist, under what a queue says itself', async () => {
@@ -121,15 +122,15 @@ describe('settings of all queues', () => {
       default_retry: { max_attempts: 1, on_exhaustion: 'dead_letter' },
       rate_limit: { concurrency: 1 },
     });
-    const post = (type: string) => call('POST', '/ojs/v1/jobs', { type, args: [], options: { queue } });
+    const post = (type: string) => server.call('POST', '/ojs/v1/jobs', { type, args: [], options: { queue } });
     expect((await post('other')).status).toBe(400);
-    const id = await enqueue(queue);
-    await enqueue(queue);
+    const id = await server.enqueue(queue);
+    await server.enqueue(queue);
     expect((await post('test.echo')).body.error?.code).toBe('QUEUE_FULL');
-    const fetched = await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 5 });
+    const fetched = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 5 });
     expect((fetched.jobs as Json[]).map((job) => job.id)).toEqual([id]);
-    await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'x' } });
-    expect((await call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(200);
+    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'x' } });
+    expect((await server.call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(200);
     await configure(queue, { allowed_job_types: ['*'], max_size: 100, default_retry: { max_attempts: 9 } });
     expect((await post('other')).status).toBe(201);
     // A queue's own policy stands in the place of the other, not beside it.
@@ -140,10 +141,10 @@ describe('settings of all queues', () => {
   it('keep a queue from being created by jobs that it would refuse', async () => {
     await setDefaults({ allowed_job_types: ['test.*'], default_retry: { backoff_strategy: 'polynomial' } });
     const post = (name: string, type: string, retry: Json = {}) =>
-      call('POST', '/ojs/v1/jobs', { type, args: [], options: { queue: name, retry } });
+      server.call('POST', '/ojs/v1/jobs', { type, args: [], options: { queue: name, retry } });
     const first = freshName('new');
     expect((await post(first, 'other')).body.error?.details).toMatchObject({ field: 'type', allowed: ['test.*'] });
-    expect((await ok(200, 'GET', '/ojs/v1/queues')).queues).toEqual([]);
+    expect((await server.ok(200, 'GET', '/ojs/v1/queues')).queues).toEqual([]);
     // What is sensible only over the policy of all queues is so in a new queue too.
     expect((await post(first, 'test.echo', { backoff_coefficient: 0.5 })).status).toBe(201);
   });
@@ -215,7 +216,7 @@ describe('a queue that could not be told', () => {
     await runDurableObjectAlarm(directory());
     expect(await inForce(queue)).toEqual({ concurrency: 6 });
     expect(JSON.parse(await untold())).toEqual([]);
-    expect((await call('GET', '/ojs/v1/queues/gone')).status).toBe(404);
+    expect((await server.call('GET', '/ojs/v1/queues/gone')).status).toBe(404);
   });
 
   it('goes by the latest change, in whatever order changes reach it', async () => {
@@ -229,20 +230,20 @@ describe('a queue that could not be told', () => {
   it('is told of the latest of many changes made at once', async () => {
     const queues = [await existing(), await existing(), await existing()];
     await Promise.all(Array.from({ length: 8 }, (_, n) => setDefaults({ concurrency: n + 1 })));
-    const { concurrency } = (await ok(200, 'GET', PATH)).config as Json;
+    const { concurrency } = (await server.ok(200, 'GET', PATH)).config as Json;
     for (const queue of queues) expect(await inForce(queue)).toEqual({ concurrency });
   });
 
   it('while it is being created goes by what holds then', async () => {
     const queue = freshName('race');
-    const created = enqueue(queue);
+    const created = server.enqueue(queue);
     await Promise.all([created, setDefaults({ concurrency: 5 })]);
     expect(await inForce(queue)).toEqual({ concurrency: 5 });
   });
 });
 
 describe('the retention told with the statistics of dead letters', () => {
-  const retention = async () => (await ok(200, 'GET', '/ojs/v1/dead-letter/stats')).retention;
+  const retention = async () => (await server.ok(200, 'GET', '/ojs/v1/dead-letter/stats')).retention;
 
   it('is that of all queues, and of those that differ', async () => {
     const [own] = [await existing(), await existing()];

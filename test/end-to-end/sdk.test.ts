@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { V1 } from '../queue/features/pull/worker';
 import { Gate, runsOf } from '../support/handlers';
-import { jobIn } from '../support/http';
-import { ok, startEmpty } from '../support/server';
+import { server, V1 } from '../support/server';
+
 import { client, Durable, type Json, reportProgress, type SdkError, SdkWorker } from './sdk';
 
-startEmpty();
+server.emptyBeforeEach();
 
 /** Retries at once, so that the next poll sees the job again. */
 const retry = { max_attempts: 3, initial_interval: 'PT0S', jitter: false };
@@ -99,7 +98,7 @@ describe('a client written for the OJS SDK', () => {
       'a.b': async (job) => {
         await reportProgress(job.id as string, 40, 'under way', { rows: 4 });
         seen.push(await client.getJob(job.id as string), await worker.heartbeat());
-        await ok(200, 'POST', `${V1}/admin/workers/directive`, { directive: 'quiet' });
+        await server.ok(200, 'POST', `${V1}/admin/workers/directive`, { directive: 'quiet' });
         seen.push(await worker.heartbeat());
       },
     });
@@ -112,7 +111,7 @@ describe('a client written for the OJS SDK', () => {
     ]);
     expect(worker.state).toBe('quiet');
     expect(await client.getJob(id as string)).toMatchObject({ state: 'completed' });
-    expect(await ok(200, 'GET', `${V1}/admin/workers`)).toMatchObject({
+    expect(await server.ok(200, 'GET', `${V1}/admin/workers`)).toMatchObject({
       items: [{ id: worker.id, state: 'quiet', queues: ['q'], concurrency: 10, pid: null }],
     });
     expect(await client.health()).toMatchObject({ status: 'ok', workers: { total: 1, active: 1, stale: 0 } });
@@ -145,7 +144,7 @@ describe('a client written for the OJS SDK', () => {
       attempt: 2,
       result: ['EXTRACT', 'LOAD'],
     });
-    const resume = await ok(200, 'GET', `/ojs/v1${V1}/checkpoints/${id}/resume`);
+    const resume = await server.ok(200, 'GET', `/ojs/v1${V1}/checkpoints/${id}/resume`);
     expect(resume).toEqual({ has_checkpoint: false });
   });
 });
@@ -165,19 +164,19 @@ describe('a handler Worker written for the OJS SDK', () => {
     const [run] = await runsOf('PLAIN', id);
     expect(run?.body).toMatchObject({ specversion: '1.0', id, type: 'bare.job', state: 'active', attempt: 1 });
     expect(run?.headers['x-ojs-job-id']).toBe(id);
-    await ok(200, 'POST', `${V1}/jobs/${id}/ack`);
+    await server.ok(200, 'POST', `${V1}/jobs/${id}/ack`);
     await gate.open();
-    const job = await jobIn(id, 'completed');
+    const job = await server.jobIn(id, 'completed');
     expect(job).not.toHaveProperty('result');
     expect(await client.queueStats('pushed')).toMatchObject({ completed: 1, available: 0 });
   });
 
   it('reports its failure by itself, before it answers 500', async () => {
     const { id, gate } = await deliver({ status: 500 });
-    const answer = await ok(200, 'POST', `${V1}/jobs/${id}/nack`, { error: 'no such template' });
+    const answer = await server.ok(200, 'POST', `${V1}/jobs/${id}/nack`, { error: 'no such template' });
     expect(answer).toMatchObject({ job_id: id, attempt: 1, max_attempts: 3 });
     await gate.open();
-    const job = await jobIn(id, 'discarded');
+    const job = await server.jobIn(id, 'discarded');
     expect((job.errors as Json[])[0]).toMatchObject({ attempt: 1, message: 'no such template' });
     expect(job.errors).toHaveLength(3);
   });

@@ -1,8 +1,8 @@
+import { server } from '../support/server';
 /**
  * A client and a worker that talk like the OJS SDK for JavaScript: its paths (with the prefix it sets twice), bodies and
  * headers, and what it expects of answers: JSON in every 2xx but 204, `error.code` in everything else.
  */
-import { send } from '../support/server';
 
 export type Json = Record<string, unknown>;
 
@@ -19,7 +19,7 @@ export class SdkError extends Error {
 
 /** What the SDK's transport does with every request. */
 async function request<T = Json>(method: string, path: string, body?: unknown): Promise<T> {
-  const response = await send(
+  const response = await server.send(
     new Request(`http://localhost/ojs/v1${path}`, {
       method,
       headers: {

@@ -1,10 +1,10 @@
 /** What operators and careful producers pay: rows written by each of their operations, alarms left out. */
+
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { api, type Json, okApi } from '../support/http';
 import { type RowCount, rowsWhile } from '../support/rows';
+import { type Json, server, V1 } from '../support/server';
 
-const V1 = '/ojs/v1';
 let queue: string;
 
 beforeEach(async () => {
@@ -22,15 +22,15 @@ const job = (options: Json = {}, into = queue): Json => ({
 });
 
 async function add(count: number, options: Json = {}): Promise<string[]> {
-  const { jobs } = await okApi('POST', `${V1}/jobs/batch`, { jobs: Array(count).fill(job(options)) });
+  const { jobs } = await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs: Array(count).fill(job(options)) });
   return (jobs as Json[]).map(({ id }) => id as string);
 }
 
 async function endAll(how: 'ack' | 'nack'): Promise<void> {
-  const { jobs } = await okApi('POST', `${V1}/workers/fetch`, { queues: [queue], count: 100 });
+  const { jobs } = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], count: 100 });
   for (const { id } of jobs as Json[]) {
     const error = { code: 'DEAD_LETTER', message: 'no use' };
-    await okApi('POST', `${V1}/workers/${how}`, { job_id: id, ...(how === 'nack' && { error }) });
+    await server.ok(200, 'POST', `${V1}/workers/${how}`, { job_id: id, ...(how === 'nack' && { error }) });
   }
 }
 
@@ -49,12 +49,12 @@ async function inDirectory(act: () => Promise<unknown>): Promise<number> {
 describe('changing a job that waits', () => {
   it('writes its row', async () => {
     const [id] = await add(1);
-    expect(await written(() => okApi('PATCH', `${V1}/jobs/${id}`, { retry: { max_attempts: 9 } }))).toBe(1);
+    expect(await written(() => server.ok(200, 'PATCH', `${V1}/jobs/${id}`, { retry: { max_attempts: 9 } }))).toBe(1);
   });
 
   it('writes its entry in the due index too, when its place changes', async () => {
     const [id] = await add(1, { delay_until: '+PT1H' });
-    expect(await written(() => okApi('PATCH', `${V1}/jobs/${id}`, { delay_until: '+PT2H' }))).toBe(2);
+    expect(await written(() => server.ok(200, 'PATCH', `${V1}/jobs/${id}`, { delay_until: '+PT2H' }))).toBe(2);
   });
 });
 
@@ -62,14 +62,16 @@ describe('operations on many', () => {
   it.each([['ids'], ['a filter']])('cancel for two rows each, by %s', async (by) => {
     const ids = await add(100);
     const what = by === 'ids' ? { job_ids: ids } : { filter: { queue, state: 'available' } };
-    const rows = await written(() => okApi('POST', `${V1}/jobs/bulk/cancel`, what));
+    const rows = await written(() => server.ok(200, 'POST', `${V1}/jobs/bulk/cancel`, what));
     expect(rows).toBeLessThanOrEqual(2 * 100 + (by === 'ids' ? 0 : 4));
   });
 
   it('give a hundred dead letters a second life for two rows each', async () => {
     const ids = await add(100);
     await endAll('nack');
-    expect(await written(() => okApi('POST', `${V1}/jobs/bulk/retry`, { job_ids: ids }))).toBeLessThanOrEqual(200);
+    expect(await written(() => server.ok(200, 'POST', `${V1}/jobs/bulk/retry`, { job_ids: ids }))).toBeLessThanOrEqual(
+      200,
+    );
   });
 
   it('cost two more under an idempotency key, by ids, and a repeated request none', async () => {
@@ -90,11 +92,11 @@ describe('operations on many', () => {
     ['delayed', { delay_until: '+PT1H' }],
   ])('cost five rows each where it is all or none over two queues, and a few in each: %s jobs', async (_, options) => {
     const other = `${queue}-other`;
-    await okApi('POST', `${V1}/jobs`, job({ delay_until: '+PT1H' }, other));
+    await server.ok(201, 'POST', `${V1}/jobs`, job({ delay_until: '+PT1H' }, other));
     const jobs = [...Array(50).fill(job(options)), ...Array(50).fill(job(options, other))];
-    const { jobs: added } = await okApi('POST', `${V1}/jobs/batch`, { jobs });
+    const { jobs: added } = await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs });
     const job_ids = (added as Json[]).map(({ id }) => id);
-    const cancel = () => okApi('POST', `${V1}/jobs/bulk/cancel`, { job_ids, atomicity: 'atomic' });
+    const cancel = () => server.ok(200, 'POST', `${V1}/jobs/bulk/cancel`, { job_ids, atomicity: 'atomic' });
     const rows = await written(async () => {
       expect(await written(cancel, other)).toBeLessThanOrEqual(5 * 50 + 2);
     });
@@ -103,9 +105,11 @@ describe('operations on many', () => {
 
   it('delete for two rows each', async () => {
     const ids = await add(100);
-    await okApi('POST', `${V1}/jobs/bulk/cancel`, { job_ids: ids });
+    await server.ok(200, 'POST', `${V1}/jobs/bulk/cancel`, { job_ids: ids });
     // One more keeps the highest sequence number on record.
-    expect(await written(() => okApi('POST', `${V1}/jobs/bulk/delete`, { job_ids: ids }))).toBeLessThanOrEqual(201);
+    expect(await written(() => server.ok(200, 'POST', `${V1}/jobs/bulk/delete`, { job_ids: ids }))).toBeLessThanOrEqual(
+      201,
+    );
   });
 });
 
@@ -121,10 +125,10 @@ describe('an idempotency key', () => {
 describe('a batch over two queues', () => {
   it('costs three rows for each job, because it is held until all have agreed, and a few in each queue', async () => {
     const other = `${queue}-other`;
-    await okApi('POST', `${V1}/jobs`, job({ delay_until: '+PT1H' }, other));
+    await server.ok(201, 'POST', `${V1}/jobs`, job({ delay_until: '+PT1H' }, other));
     const jobs = [...Array(50).fill(job()), ...Array(50).fill(job({}, other))];
     const rows = await written(async () => {
-      const there = await written(() => okApi('POST', `${V1}/jobs/batch`, { jobs }), other);
+      const there = await written(() => server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs }), other);
       expect(there).toBeLessThanOrEqual(3 * 50 + 4);
     });
     expect(rows).toBeLessThanOrEqual(3 * 50 + 4);
@@ -133,7 +137,7 @@ describe('a batch over two queues', () => {
 
 describe('pausing and resuming', () => {
   it('write one row each, and none when nothing changes', async () => {
-    const call = (action: string) => () => okApi('POST', `${V1}/queues/${queue}/${action}`);
+    const call = (action: string) => () => server.ok(200, 'POST', `${V1}/queues/${queue}/${action}`);
     expect(await written(call('pause'))).toBe(1);
     expect(await written(call('pause'))).toBe(0);
     expect(await written(call('resume'))).toBe(1);
@@ -144,20 +148,20 @@ describe('reading', () => {
   it('writes nothing, however much is asked', async () => {
     await add(10, { tags: ['a'] });
     const rows = await written(async () => {
-      await okApi('GET', `${V1}/jobs?queue=${queue}&tag=a&args.0.x=1`);
-      await okApi('GET', `${V1}/jobs/count?queue=${queue}&state=available`);
-      await okApi('GET', `${V1}/admin/jobs?queue=${queue}&sort=priority`);
-      await okApi('GET', `${V1}/queues/${queue}/stats`);
-      await okApi('GET', `${V1}/queues/${queue}/priority-stats`);
-      await okApi('GET', `${V1}/dead-letter?queue=${queue}`);
-      await okApi('GET', `${V1}/dead-letter/stats`);
-      await okApi('GET', `${V1}/rate-limits`);
+      await server.ok(200, 'GET', `${V1}/jobs?queue=${queue}&tag=a&args.0.x=1`);
+      await server.ok(200, 'GET', `${V1}/jobs/count?queue=${queue}&state=available`);
+      await server.ok(200, 'GET', `${V1}/admin/jobs?queue=${queue}&sort=priority`);
+      await server.ok(200, 'GET', `${V1}/queues/${queue}/stats`);
+      await server.ok(200, 'GET', `${V1}/queues/${queue}/priority-stats`);
+      await server.ok(200, 'GET', `${V1}/dead-letter?queue=${queue}`);
+      await server.ok(200, 'GET', `${V1}/dead-letter/stats`);
+      await server.ok(200, 'GET', `${V1}/rate-limits`);
     });
     expect(rows).toBe(0);
   });
 });
 
 async function post(path: string, body: Json, headers: Record<string, string>): Promise<void> {
-  const answer = await api('POST', path, body, headers);
+  const answer = await server.call('POST', path, body, headers);
   expect(answer.status).toBeLessThan(300);
 }

@@ -1,8 +1,7 @@
-/** A queue object as these tests use it: over RPC, from inside, and dying at any moment. */
+/** The one handle on a queue object: over RPC, from inside, its alarm, its rows, and dying at any moment. */
 
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, vi } from 'vitest';
 import { type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
 import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/record';
 import type { QueueEngine } from '../../src/queue/engine';
@@ -10,30 +9,14 @@ import type { QueueObject } from '../../src/queue/object';
 import type { QueueState } from '../../src/queue/state';
 import type { QueueApi } from '../../src/rpc/queue';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
-
-/**
- * Where the clock of a test stands that needs one: a whole hour, so far in the future that no real alarm fires. An alarm
- * then runs only when the test runs it.
- */
-export const T0 = Date.UTC(2040, 8, 1, 12);
+import { clock, until } from './clock';
+import { countRows, type RowCount, rowsWhile, startCounting } from './rows';
 
 let made = 0;
 
 /** A name that no other test of this file has. */
 export function freshName(prefix = 'q'): string {
   return `${prefix}-${++made}`;
-}
-
-/** Sets the clock of the object; SQLite and the real alarm do not see it. */
-export function setTime(now: number): void {
-  vi.setSystemTime(now);
-}
-
-/** Gives the real clock back after each test of the file. */
-export function restoreClock(): void {
-  afterEach(() => {
-    vi.useRealTimers();
-  });
 }
 
 export type JobChange = Partial<Omit<NewJob, 'body'>> & { body?: Partial<JobBody> };
@@ -160,30 +143,30 @@ export class TestQueue {
     }
   }
 
-  /** The object loses its memory. */
+  /** The object loses its memory. One that nobody has called may be asked to, too. */
   async evict(): Promise<void> {
+    await this.armedAt();
     await evictDurableObject(this.stub);
   }
 
   /** Runs the alarm if one is set, whatever its time. Answers whether one was. */
   alarm(): Promise<boolean> {
-    return runDurableObjectAlarm(this.stub);
+    return clock.ring(this.stub);
   }
 
-  /** Lets time pass up to `time`: the alarm rings whenever it is set for. */
-  async passTo(time: number): Promise<void> {
-    for (let rings = 0; ; rings++) {
-      const armed = await this.armedAt();
-      if (armed === null || armed > time) return setTime(time);
-      if (rings > 500) throw new Error('the alarm rings without end');
-      setTime(armed);
-      await this.alarm();
-    }
+  /** See {@link clock.passTo}. */
+  passTo(time: number): Promise<void> {
+    return clock.passTo(this.stub, time);
+  }
+
+  /** See {@link clock.jumpTo}. */
+  jumpTo(time: number): Promise<void> {
+    return clock.jumpTo(this.stub, time);
   }
 
   /** When the alarm is set for, epoch ms. */
-  async armedAt(): Promise<number | null> {
-    return this.inside(({ storage }) => storage.getAlarm());
+  armedAt(): Promise<number | null> {
+    return clock.armedAt(this.stub);
   }
 
   /** Runs inside the object. */
@@ -195,11 +178,43 @@ export class TestQueue {
     });
   }
 
+  /** Until so many requests wait here for the end of a job (`ends`) or for work (`work`). */
+  async waiting(what: 'ends' | 'work', count: number): Promise<void> {
+    await until(
+      () =>
+        this.inside(({ engine, q }) => {
+          const { waiters } = engine as unknown as { waiters: { waiting: Set<unknown> } };
+          const { events } = q as unknown as { events: { listeners: Set<unknown> } };
+          return (what === 'ends' ? events.listeners : waiters.waiting).size === count;
+        }),
+      `${count} requests to wait`,
+    );
+  }
+
+  /** Counts rows from now on. */
+  startCounting(): Promise<void> {
+    return this.inside(({ storage }) => startCounting(storage));
+  }
+
+  /** What was read and written since the last look. */
+  counted(): Promise<RowCount> {
+    return this.inside(({ storage }) => countRows(storage));
+  }
+
+  /** The rows that the object writes while `act` runs, alarms left out. */
+  async rowsWritten(act: () => Promise<unknown>): Promise<number> {
+    const { written, alarms } = await rowsWhile(this.stub, act);
+    return written - alarms;
+  }
+
   /** Rows of a query inside the object. */
   rows<T extends Record<string, SqlStorageValue>>(query: string, ...bindings: unknown[]): Promise<T[]> {
     return this.inside(({ sql }) => sql.exec<T>(query, ...bindings).toArray());
   }
 }
+
+/** The queue of this name. */
+export const queueNamed = (name: string) => new TestQueue(name);
 
 /** The error of an outcome that must be one. */
 export function refusal(outcome: Outcome<unknown>): ErrorData {

@@ -1,10 +1,13 @@
 /** A workflow loses nothing and starts nothing twice, whatever dies between any two steps. */
+
 import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { QueueState } from '../../src/queue/state';
+import { clock, until } from '../support/clock';
 import { failOnce } from '../support/faults';
-import { counts, type Json, job, okApi, until } from '../support/http';
+import { type Json, server } from '../support/server';
+
 import {
   ack,
   begin,
@@ -17,7 +20,7 @@ import {
   work,
   workflow,
   workflowIn,
-} from './support';
+} from './workflows';
 
 /** What is inside the objects, as far as these tests tamper with it. */
 type Calls = Record<string, (...args: unknown[]) => Promise<unknown>>;
@@ -48,11 +51,9 @@ const rows = (name: string, table: string) =>
 
 // The clock stands far in the future: a real alarm then fires only when a test runs it.
 beforeEach(() => {
-  vi.setSystemTime(Date.UTC(2040, 0, 1));
+  clock.set(Date.UTC(2040, 0, 1));
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+clock.restoreAfterEach();
 
 /** One that does not run at the moment has nothing to lose. */
 const evict = (stub: DurableObjectStub) => evictDurableObject(stub).catch(() => undefined);
@@ -96,8 +97,8 @@ describe.each(deaths)('when %s between every two steps', (_, die) => {
     expect(new Set(seen).size).toBe(6);
     expect(await fetchJobs(queue)).toEqual([]);
     expect(ended.metadata).toMatchObject({ job_count: 5, completed_count: 5 });
-    expect(await counts(queue)).toMatchObject({ completed: 6, depth: 0 });
-    const last = await job(ended.steps[3]?.job_id as string);
+    expect(await server.counts(queue)).toMatchObject({ completed: 6, depth: 0 });
+    const last = await server.job(ended.steps[3]?.job_id as string);
     expect(last.parent_results).toHaveLength(3);
   });
 
@@ -134,7 +135,7 @@ describe('the way from a workflow to a queue', () => {
     expect(await fetchJobs(queue)).toEqual([]);
     await ack(second);
     await workflowIn(id, 'completed');
-    expect(await counts(queue)).toMatchObject({ completed: 2, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 2, depth: 0 });
   });
 
   it('takes a job once, also when it ends before the answer arrives', async () => {
@@ -150,7 +151,7 @@ describe('the way from a workflow to a queue', () => {
     });
     await ack(only);
     expect(await again()).toEqual({ ok: true, value: [only.id] });
-    expect(await counts(queue)).toMatchObject({ completed: 1, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, depth: 0 });
   });
 
   it('is gone again later, when the queue could not be reached', async () => {
@@ -200,7 +201,7 @@ describe('the way from a workflow to a queue', () => {
     // The report was refused, so it stays with the queue.
     expect(await rows(queue, 'workflow_outbox')).toBe(1);
     expect(await fetchJobs(queue)).toEqual([]);
-    vi.setSystemTime(Date.UTC(2040, 0, 2));
+    clock.set(Date.UTC(2040, 0, 2));
     await runDurableObjectAlarm(queueStub(queue));
     await work(queue);
     await workflowIn(id, 'completed');
@@ -245,7 +246,7 @@ describe('the way from a queue to a workflow', () => {
     await runDurableObjectAlarm(queueStub(queue));
     await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
     expect(await fetchJobs(queue)).toHaveLength(1);
-    expect(await counts(queue)).toMatchObject({ completed: 1, active: 1, depth: 1 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, active: 1, depth: 1 });
   });
 
   it('may be gone in any order, by hand, with ends of jobs that never started', async () => {
@@ -293,11 +294,11 @@ describe('a cancel', () => {
     await inWorkflow(id, ({ engine }) => {
       engine.work = () => Promise.resolve();
     });
-    expect(await okApi('DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled' });
-    expect(await counts(queue)).toMatchObject({ available: 2 });
+    expect(await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled' });
+    expect(await server.counts(queue)).toMatchObject({ available: 2 });
     await evictDurableObject(workflowStub(id));
     expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
-    await until(async () => (await counts(queue)).cancelled === 2, 'the jobs to be cancelled');
+    await until(async () => (await server.counts(queue)).cancelled === 2, 'the jobs to be cancelled');
     expect(await fetchJobs(queue)).toEqual([]);
   });
 
@@ -318,10 +319,10 @@ describe('a cancel', () => {
       });
     });
     await ack(first);
-    await until(async () => (await counts(queue)).available === 2, 'the jobs of the group');
+    await until(async () => (await server.counts(queue)).available === 2, 'the jobs of the group');
     await evictDurableObject(workflowStub(id));
-    await okApi('DELETE', `${WORKFLOWS}/${id}`);
-    expect(await counts(queue)).toMatchObject({ completed: 1, cancelled: 2, depth: 0 });
+    await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`);
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, cancelled: 2, depth: 0 });
   });
 
   it('leaves no job running that is decided on but not enqueued', async () => {
@@ -334,25 +335,28 @@ describe('a cancel', () => {
     await ack(first);
     await until(async () => (await workflow(id)).steps_completed === 1, 'the first step');
     await evictDurableObject(workflowStub(id));
-    await okApi('DELETE', `${WORKFLOWS}/${id}`);
+    await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`);
     expect(await fetchJobs(queue)).toEqual([]);
-    expect(await counts(queue)).toMatchObject({ completed: 1, cancelled: 1, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, cancelled: 1, depth: 0 });
   });
 });
 
 describe('a workflow that has ended', () => {
   it('is removed after its retention, from the list too', async () => {
-    await okApi('POST', '/ojs/v1/admin/reset');
+    await server.ok(200, 'POST', '/ojs/v1/admin/reset');
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue)] });
     await work(queue);
     await workflowIn(id, 'completed');
-    await until(async () => (await okApi('GET', `${WORKFLOWS}?state=completed`)).total === 1, 'the end on the list');
+    await until(
+      async () => (await server.ok(200, 'GET', `${WORKFLOWS}?state=completed`)).total === 1,
+      'the end on the list',
+    );
     await runDurableObjectAlarm(workflowStub(id));
     expect((await workflow(id)).state).toBe('completed');
-    vi.setSystemTime(Date.UTC(2040, 1, 15));
+    clock.set(Date.UTC(2040, 1, 15));
     expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
-    expect(await okApi('GET', WORKFLOWS)).toMatchObject({ total: 0 });
+    expect(await server.ok(200, 'GET', WORKFLOWS)).toMatchObject({ total: 0 });
     const left = await inWorkflow(id, (_, sql) =>
       sql.exec("SELECT name FROM sqlite_master WHERE name = 'parts'").toArray(),
     );
@@ -361,7 +365,7 @@ describe('a workflow that has ended', () => {
   });
 
   it('comes onto the list although the directory could not be reached', async () => {
-    await okApi('POST', '/ojs/v1/admin/reset');
+    await server.ok(200, 'POST', '/ojs/v1/admin/reset');
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue)] });
     await inWorkflow(id, ({ engine }) => {
@@ -369,9 +373,12 @@ describe('a workflow that has ended', () => {
     });
     await work(queue);
     await workflowIn(id, 'completed');
-    expect(await okApi('GET', `${WORKFLOWS}?state=running`)).toMatchObject({ total: 1 });
+    expect(await server.ok(200, 'GET', `${WORKFLOWS}?state=running`)).toMatchObject({ total: 1 });
     await evictDurableObject(workflowStub(id));
     await runDurableObjectAlarm(workflowStub(id));
-    await until(async () => (await okApi('GET', `${WORKFLOWS}?state=completed`)).total === 1, 'the end on the list');
+    await until(
+      async () => (await server.ok(200, 'GET', `${WORKFLOWS}?state=completed`)).total === 1,
+      'the end on the list',
+    );
   });
 });

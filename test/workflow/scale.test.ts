@@ -1,11 +1,13 @@
 /** A thousand jobs in one workflow, and what the jobs of workflows cost in rows written. */
+
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import type { QueueApi } from '../../src/rpc/queue';
-import { counts, type Json, okApi, until } from '../support/http';
+import { until } from '../support/clock';
 import { countRows, startCounting } from '../support/rows';
-import { begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './support';
+import { type Json, server } from '../support/server';
+import { begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './workflows';
 
 const thousand = (queue: string) => Array.from({ length: 1000 }, (_, n) => step(queue, { args: [n] }));
 
@@ -43,7 +45,7 @@ describe('a batch of 1000 jobs', () => {
     const [callback, ...others] = [await fetchOne(`${queue}-cb`), ...(await fetchJobs(`${queue}-cb`))] as [Json];
     expect(others).toEqual([]);
     expect(callback.parent_results).toEqual(Array.from({ length: 1000 }, (_, n) => n));
-    expect(await counts(queue)).toMatchObject({ completed: 1000, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1000, depth: 0 });
   });
 });
 
@@ -51,15 +53,18 @@ describe('a group of 1000 jobs', () => {
   it('can be cancelled whole', async () => {
     const queue = freshQueue();
     const id = await begin({ type: 'group', jobs: thousand(queue) });
-    expect(await okApi('DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled', steps_cancelled: 1000 });
-    expect(await counts(queue)).toMatchObject({ cancelled: 1000, depth: 0 });
+    expect(await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({
+      state: 'cancelled',
+      steps_cancelled: 1000,
+    });
+    expect(await server.counts(queue)).toMatchObject({ cancelled: 1000, depth: 0 });
   });
 
   it('costs few rows beside those of its jobs', async () => {
     const queue = freshQueue();
     const queueStub = env.QUEUES.getByName(queue);
-    await okApi('POST', `/ojs/v1/queues/${queue}/pause`);
-    await okApi('POST', `/ojs/v1/queues/${queue}/resume`);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
     await inStorage(queueStub, startCounting);
     const id = await begin({ type: 'group', jobs: thousand(queue) });
     const workflowStub = env.WORKFLOWS.getByName(id);

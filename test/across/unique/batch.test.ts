@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { startEmpty } from '../../support/server';
-import { counts, enqueued, entry, jobOf, post, postBatch, refusedFor, SCOPES } from './jobs';
+import { server } from '../../support/server';
+import { enqueued, entry, post, postBatch, refusedFor, SCOPES } from './jobs';
 
-startEmpty();
+server.emptyBeforeEach();
 
 const plain = (queue: string) => entry(queue, undefined, { type: 'plain' });
 
@@ -17,7 +17,7 @@ describe.each(SCOPES)('in a batch, a job that is unique %s', (_, keys, other) =>
       const answer = await postBatch(plain(companion), plain(companion), entry(other, { keys }));
       expect(answer).toMatchObject(refusedFor(id));
       expect(answer.body.error?.details).toMatchObject({ index: 2 });
-      expect(await counts(companion)).toMatchObject({ available: companion === 'a' ? 1 : 0 });
+      expect(await server.counts(companion)).toMatchObject({ available: companion === 'a' ? 1 : 0 });
     });
 
     it('ignored stands for the existing job', async () => {
@@ -30,9 +30,9 @@ describe.each(SCOPES)('in a batch, a job that is unique %s', (_, keys, other) =>
     it('replacing cancels the existing job', async () => {
       const id = await enqueued('a', { keys });
       const { body } = await postBatch(plain(companion), entry(other, { keys, on_conflict: 'replace' }));
-      expect(await jobOf(id)).toMatchObject({ state: 'cancelled' });
+      expect(await server.job(id)).toMatchObject({ state: 'cancelled' });
       const now = body.jobs?.[1];
-      expect(await jobOf(now?.id)).toMatchObject({ state: 'available', queue: other });
+      expect(await server.job(now?.id)).toMatchObject({ state: 'available', queue: other });
       expect(await post('a', { keys })).toMatchObject(refusedFor(now?.id));
     });
 
@@ -45,7 +45,7 @@ describe.each(SCOPES)('in a batch, a job that is unique %s', (_, keys, other) =>
         entry(companion, stopper, { type: 'stopper' }),
       );
       expect(answer).toMatchObject({ status: 409, body: { error: { details: { index: 1 } } } });
-      expect(await jobOf(id)).toMatchObject({ state: 'available' });
+      expect(await server.job(id)).toMatchObject({ state: 'available' });
     });
 
     it('is refused for an earlier entry', async () => {
@@ -72,7 +72,7 @@ describe.each(SCOPES)('in a batch, a job that is unique %s', (_, keys, other) =>
       const replace = { keys, on_conflict: 'replace' };
       const { body } = await postBatch(plain(companion), entry('a', replace), entry(other, replace));
       expect(body.jobs).toMatchObject([{ state: 'available' }, { state: 'cancelled' }, { state: 'available' }]);
-      for (const job of body.jobs ?? []) expect(await jobOf(job.id)).toMatchObject({ state: job.state });
+      for (const job of body.jobs ?? []) expect(await server.job(job.id)).toMatchObject({ state: job.state });
       expect(await post(other, { keys })).toMatchObject(refusedFor(body.jobs?.[2]?.id));
     });
   });
@@ -91,7 +91,7 @@ it('batches that meet in the queues they hold are decided one after the other', 
     Array.from({ length: 6 }, (_, n) => postBatch(...(n % 2 ? ['a', 'b'] : ['b', 'a']).map((q) => entry(q, unique)))),
   );
   expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(201));
-  for (const queue of ['a', 'b']) expect(await counts(queue)).toMatchObject({ available: 1 });
+  for (const queue of ['a', 'b']) expect(await server.counts(queue)).toMatchObject({ available: 1 });
 });
 
 it('two batches that cross each other do not wait for ever: every fingerprint ends up with one job', async () => {

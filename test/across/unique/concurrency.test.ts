@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Answer, startEmpty } from '../../support/server';
-import { counts, post, postBatch } from './jobs';
+import { type Answer, server } from '../../support/server';
+import { post, postBatch } from './jobs';
 
-startEmpty();
+server.emptyBeforeEach();
 
 const unique = { key: 'one' };
 
@@ -23,7 +23,7 @@ describe('200 enqueues of one key over two queues at once', { timeout: SLOW }, (
     for (const { status, body } of answers) {
       if (status === 409) expect(body.error?.details).toMatchObject({ existing_job_id: id });
     }
-    const [a, b] = [await counts('a'), await counts('b')];
+    const [a, b] = [await server.counts('a'), await server.counts('b')];
     expect((a.available as number) + (b.available as number)).toBe(1);
   });
 
@@ -38,7 +38,7 @@ describe('200 enqueues of one key over two queues at once', { timeout: SLOW }, (
     const replace = { ...unique, on_conflict: 'replace' };
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => post(n % 2 ? 'a' : 'b', replace)));
     expect(tally(answers)).toEqual({ 201: 20 });
-    const [a, b] = [await counts('a'), await counts('b')];
+    const [a, b] = [await server.counts('a'), await server.counts('b')];
     expect((a.available as number) + (b.available as number)).toBe(1);
     expect((a.cancelled as number) + (b.cancelled as number)).toBe(19);
   });

@@ -1,4 +1,5 @@
 /** Jobs that are unique over all queues keep their place when they go to another queue, whatever dies on the way. */
+
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
@@ -8,15 +9,15 @@ import { parseJob, withFingerprint } from '../../../src/job/envelope/parse';
 import { unwrap } from '../../../src/job/errors';
 import type { NewJob } from '../../../src/job/record';
 import { queueObject } from '../../../src/rpc/stubs';
+import { clock, T0, until } from '../../support/clock';
 import { failAlways, failOnce } from '../../support/faults';
-import { until } from '../../support/http';
-import { freshName, type Inside, restoreClock, setTime, T0, TestQueue } from '../../support/queue';
+import { freshName, type Inside, TestQueue } from '../../support/queue';
 import { rowsWhile } from '../../support/rows';
-import { type Answer, call, enqueue, type Json, ok, startEmpty } from '../../support/server';
-import { counts, enqueued, fetchOne, jobOf, post, refusedFor } from './jobs';
+import { type Answer, type Json, server } from '../../support/server';
+import { enqueued, post, refusedFor } from './jobs';
 
-startEmpty();
-restoreClock();
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 /** Counts in every state, so that a duplicate is refused at any moment of a move. */
 const unique = { key: 'one', unique_while: 'exists' };
@@ -61,7 +62,7 @@ async function namedQueues(policy: Json = unique): Promise<string[]> {
   );
 }
 
-const known = async () => ((await ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
+const known = async () => ((await server.ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
 
 /** How many jobs that have not ended there are. */
 async function open(): Promise<number> {
@@ -84,18 +85,18 @@ interface Way {
 
 const deletion: Way = {
   make: (policy) => enqueued(at.from, policy),
-  begin: () => call('DELETE', `/ojs/v1/queues/${at.from}`, { strategy: 'move', target_queue: at.to }),
+  begin: () => server.call('DELETE', `/ojs/v1/queues/${at.from}`, { strategy: 'move', target_queue: at.to }),
   isOver: async () => !(await known()).includes(at.from),
 };
 
 const redrive: Way = {
   make: async (policy) => {
     const id = await enqueued(at.from, policy, { options: { retry: DEAD } });
-    expect((await fetchOne(at.from)).id).toBe(id);
-    await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
+    expect((await server.takeOne(at.from)).id).toBe(id);
+    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
     return id;
   },
-  begin: (id) => call('POST', `/ojs/v1/dead-letter/${id}/retry`, { override: { queue: at.to } }),
+  begin: (id) => server.call('POST', `/ojs/v1/dead-letter/${id}/retry`, { override: { queue: at.to } }),
   isOver: () => source().inside(({ q }) => q.moves.size === 0),
 };
 
@@ -119,7 +120,7 @@ async function carriedThrough(way: Way): Promise<void> {
 
 /** A duplicate is refused in every queue that there is, and the job is open in the target alone. */
 async function protectedThere(id: string): Promise<void> {
-  expect(await jobOf(id)).toMatchObject({ queue: at.to, state: 'available' });
+  expect(await server.job(id)).toMatchObject({ queue: at.to, state: 'available' });
   for (const queue of Object.values(at))
     expect([queue, await post(queue, unique)]).toMatchObject([queue, refusedFor(id)]);
   expect(await open()).toBe(1);
@@ -157,20 +158,20 @@ describe.each(WAYS)('a job %s', (_, way) => {
     const next = await post(at.third, { ...unique, on_conflict });
     expect(next).toMatchObject(answer);
     if (on_conflict === 'ignore') expect(next.body.job?.id).toBe(id);
-    expect(await jobOf(id)).toMatchObject({ queue: at.to, state });
+    expect(await server.job(id)).toMatchObject({ queue: at.to, state });
     expect(await open()).toBe(1);
   });
 
   it('counts there as long as its policy says, from its creation on', async () => {
-    setTime(T0);
+    clock.set(T0);
     const id = await way.make(unique);
-    setTime(T0 + 50 * 60_000);
+    clock.set(T0 + 50 * 60_000);
     await way.begin(id);
     const hourly = { ...unique, period: '1h' };
     expect(await post(at.third, hourly)).toMatchObject(refusedFor(id));
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${id}`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${id}`);
     expect(await post(at.third, hourly)).toMatchObject(refusedFor(id, 'cancelled'));
-    setTime(T0 + 61 * 60_000);
+    clock.set(T0 + 61 * 60_000);
     expect((await post(at.third, hourly)).status).toBe(201);
   });
 
@@ -190,7 +191,7 @@ describe.each(WAYS)('a job %s', (_, way) => {
       return vi.spyOn(host, 'reservations');
     });
     await way.begin(id);
-    expect(await jobOf(id)).toMatchObject({ queue: at.to });
+    expect(await server.job(id)).toMatchObject({ queue: at.to });
     expect(reservations).not.toHaveBeenCalled();
     reservations.mockRestore();
   });
@@ -289,7 +290,7 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
     'that fails in the target, at %s, is made again',
     async (statement) => {
       const id = await way.make(unique);
-      await ok(200, 'POST', `/ojs/v1/queues/${at.to}/resume`);
+      await server.ok(200, 'POST', `/ojs/v1/queues/${at.to}/resume`);
       const heal = await target().inside(({ sql }) => failAlways(sql, statement));
       await way.begin(id);
       expect(await target().counts()).toEqual({});
@@ -350,7 +351,7 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
 
   it.each(['reject', 'ignore', 'replace'])('lets no second job in when many come meanwhile that %s', async (policy) => {
     for (let round = 0; round < 2; round++) {
-      await ok(200, 'POST', '/ojs/v1/admin/reset');
+      await server.ok(200, 'POST', '/ojs/v1/admin/reset');
       // A dead letter counts too: no operator has decided that there may be two.
       const id = await way.make(unique);
       const all = { ...unique, on_conflict: policy };
@@ -370,7 +371,7 @@ describe('a queue with many unique jobs', () => {
     const keys = Array.from({ length: 230 }, (_, n) => ({ key: `key-${n}` }));
     const jobs = keys.map((policy) => ({ type: 'sync.user', args: [], queue: at.from, unique: policy }));
     for (let n = 0; n < jobs.length; n += 100) {
-      await ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs: jobs.slice(n, n + 100) });
+      await server.ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs: jobs.slice(n, n + 100) });
     }
     const calls: { shards: string[]; fingerprints: number }[] = [];
     await source().inside(({ engine }) => {
@@ -398,8 +399,8 @@ describe('a queue with many unique jobs', () => {
 
   it('whose target drains tries less and less often', async () => {
     await enqueued(at.from, unique);
-    await ok(200, 'POST', `/ojs/v1/queues/${at.to}/drain`);
-    setTime(T0);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${at.to}/drain`);
+    clock.set(T0);
     const tries: number[] = [];
     await source().inside((inside) =>
       betweenPeers(inside, (real) => {
@@ -409,13 +410,13 @@ describe('a queue with many unique jobs', () => {
     );
     await deletion.begin('');
     while (tries.length < 9) {
-      setTime((await source().armedAt()) as number);
+      clock.set((await source().armedAt()) as number);
       await source().alarm();
       await until(() => source().inside(({ engine }) => !isRemoving(engine)), 'the step to be over');
     }
     expect(tries).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
-    await ok(200, 'POST', `/ojs/v1/queues/${at.to}/resume`);
-    setTime(T0 + 600_000);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${at.to}/resume`);
+    clock.set(T0 + 600_000);
     await carriedThrough(deletion);
     expect(await open()).toBe(1);
   });
@@ -456,8 +457,8 @@ describe('a job that is set aside because its queue is deleted', () => {
     });
     goOn();
     await carriedThrough(deletion);
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${id}`);
-    expect(await jobOf(id)).toMatchObject({ queue: at.to, state: 'cancelled' });
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${id}`);
+    expect(await server.job(id)).toMatchObject({ queue: at.to, state: 'cancelled' });
   });
 
   it('is replaced once it has arrived', async () => {
@@ -467,7 +468,7 @@ describe('a job that is set aside because its queue is deleted', () => {
     goOn();
     expect(await replacing).toMatchObject({ status: 201 });
     await carriedThrough(deletion);
-    expect(await jobOf(id)).toMatchObject({ queue: at.to, state: 'cancelled' });
+    expect(await server.job(id)).toMatchObject({ queue: at.to, state: 'cancelled' });
     expect(await open()).toBe(1);
   });
 
@@ -482,8 +483,8 @@ describe('a job that is set aside because its queue is deleted', () => {
     unwrap(await api.decideBatch(ticket, []));
     await carriedThrough(deletion);
     expect(await open()).toBe(1);
-    expect((await call('GET', `/ojs/v1/jobs/${old}`)).status).toBe(404);
-    expect(await counts(at.to)).toMatchObject({ available: 1 });
+    expect((await server.call('GET', `/ojs/v1/jobs/${old}`)).status).toBe(404);
+    expect(await server.counts(at.to)).toMatchObject({ available: 1 });
   });
 });
 
@@ -496,13 +497,13 @@ describe('a move that is sent again', () => {
   it('weeks later is remembered, whatever has become of the job', async () => {
     const { api, name } = new TestQueue(freshName());
     const queue = new TestQueue(name);
-    setTime(T0);
+    clock.set(T0);
     const [one, two] = [uuidv7(), uuidv7()];
     unwrap(await api.adopt('step', [{ ...moved, id: one }]));
     unwrap(await api.adoptMoved('decision', { ...moved, id: two }));
-    await ok(200, 'POST', `/ojs/v1/queues/${name}/purge`, { states: ['available'], confirm: true });
+    await server.ok(200, 'POST', `/ojs/v1/queues/${name}/purge`, { states: ['available'], confirm: true });
     await queue.passTo(T0 + 80 * 86_400_000);
-    await ok(200, 'POST', `/ojs/v1/queues/${name}/drain`);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${name}/drain`);
     unwrap(await api.adopt('step', [{ ...moved, id: one }]));
     expect(unwrap(await api.adoptMoved('decision', { ...moved, id: two }))).toEqual({ job: null });
     expect(await queue.counts()).toEqual({});
@@ -512,7 +513,7 @@ describe('a move that is sent again', () => {
 });
 
 it('a job without a unique policy is moved without asking anybody', async () => {
-  await enqueue(at.from);
+  await server.enqueue(at.from);
   await deletion.begin('');
   expect(await target().counts()).toEqual({ available: 1 });
   expect(await env.UNIQUE_LOCKS.getByName('register').shards()).toEqual([]);

@@ -8,10 +8,10 @@ import { unwrap } from '../../../src/job/errors';
 import type { NewJob } from '../../../src/job/record';
 import type { Reservation, UniqueLockApi, Wanted } from '../../../src/rpc/locks';
 import { queueObject } from '../../../src/rpc/stubs';
-import { ok, startEmpty } from '../../support/server';
-import { complete, counts, enqueued, jobOf, post, refusedFor } from './jobs';
+import { server } from '../../support/server';
+import { enqueued, post, refusedFor } from './jobs';
 
-startEmpty();
+server.emptyBeforeEach();
 
 const unique = { key: 'one' };
 
@@ -65,7 +65,7 @@ describe('an enqueue that dies', () => {
     const late = await queueObject(env, 'a').enqueue([job], ticket);
     expect(late).toMatchObject({ ok: false, error: { status: 503, retryable: true } });
     expect(await post('a', unique)).toMatchObject(refusedFor(id));
-    expect(await counts('a')).toMatchObject({ available: 0 });
+    expect(await server.counts('a')).toMatchObject({ available: 0 });
   });
 
   it('after its job arrived leaves a job that counts', async () => {
@@ -82,7 +82,7 @@ describe('an enqueue that dies', () => {
       ok: false,
       error: { status: 503 },
     });
-    expect(await counts('a')).toMatchObject({ available: 1 });
+    expect(await server.counts('a')).toMatchObject({ available: 1 });
     expect(await post('b', unique)).toMatchObject(refusedFor(id));
   });
 
@@ -92,7 +92,7 @@ describe('an enqueue that dies', () => {
     const [made] = unwrap(await queueObject(env, 'a').prepareBatch(ticket, 'c', [job])).jobs;
     unwrap(await queueObject(env, 'c').decideBatch(ticket, ['a']));
     expect(await post('b', unique)).toMatchObject(refusedFor(made?.record.id));
-    expect(await jobOf(made?.record.id)).toMatchObject({ state: 'available' });
+    expect(await server.job(made?.record.id)).toMatchObject({ state: 'available' });
   });
 
   it('twice in a row is remembered twice: neither job may arrive late', async () => {
@@ -134,7 +134,7 @@ describe('a lock object that is evicted', () => {
     await evictDurableObject(env.QUEUES.getByName('a'));
     expect(await post('b', unique)).toMatchObject(refusedFor(id));
     expect(await post('a', unique)).toMatchObject(refusedFor(id));
-    await complete('a');
+    await server.complete('a');
     await evictLock();
     await enqueued('b', unique);
   });
@@ -167,21 +167,21 @@ it('a ticket that nobody remembers any more is refused', async () => {
 
 describe('a queue that is named and has no such job any more', () => {
   it('is no longer named after the next enqueue', async () => {
-    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 0 } });
+    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 0 } });
     await enqueued('a', unique);
-    await complete('a');
+    await server.complete('a');
     expect(await namedQueues()).toEqual(['a']);
     await enqueued('b', unique);
     expect(await namedQueues()).toEqual(['b']);
   });
 
   it('is no longer named after the daily round', async () => {
-    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 0 } });
+    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 0 } });
     await enqueued('a', unique);
     const { fingerprint } = (await newJob()).unique;
     await runDurableObjectAlarm(stubOf(fingerprint));
     expect(await namedQueues()).toEqual(['a']);
-    await complete('a');
+    await server.complete('a');
     await runDurableObjectAlarm(stubOf(fingerprint));
     expect(await namedQueues()).toEqual([]);
     expect(await runInDurableObject(stubOf(fingerprint), (_, { storage }) => storage.getAlarm())).toBeNull();
@@ -190,7 +190,7 @@ describe('a queue that is named and has no such job any more', () => {
 
 it('a reset empties the lock objects', async () => {
   await enqueued('a', unique);
-  await ok(200, 'POST', '/ojs/v1/admin/reset');
+  await server.ok(200, 'POST', '/ojs/v1/admin/reset');
   const { outcome } = await begin('b');
   expect(outcome).toEqual({
     ok: true,

@@ -4,10 +4,10 @@ import { expect, it } from 'vitest';
 import { shardOf } from '../../../src/across/shards';
 import { parseJob, withFingerprint } from '../../../src/job/envelope/parse';
 import { rowsWhile } from '../../support/rows';
-import { enqueue, type Json, ok, startEmpty } from '../../support/server';
-import { complete, enqueued } from './jobs';
+import { type Json, server } from '../../support/server';
+import { enqueued } from './jobs';
 
-startEmpty();
+server.emptyBeforeEach();
 
 const QUEUE = 'a';
 const stub = () => env.QUEUES.getByName(QUEUE);
@@ -18,7 +18,7 @@ const unique = { keys: ['type', 'queue'] };
 async function life(make: () => Promise<unknown>): Promise<number> {
   const { written, alarms } = await rowsWhile(stub(), async () => {
     await make();
-    await complete(QUEUE);
+    await server.complete(QUEUE);
     await runDurableObjectAlarm(stub());
   });
   return written - alarms;
@@ -31,9 +31,9 @@ async function lockOf(policy: Json): Promise<string> {
 }
 
 it('a unique job costs two rows more than any other', async () => {
-  await ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
-  await life(() => enqueue(QUEUE, { type: 'sync.user' }));
-  const ordinary = await life(() => enqueue(QUEUE, { type: 'sync.user' }));
+  await server.ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
+  await life(() => server.enqueue(QUEUE, { type: 'sync.user' }));
+  const ordinary = await life(() => server.enqueue(QUEUE, { type: 'sync.user' }));
   const singular = await life(() => enqueued(QUEUE, unique));
   expect(ordinary).toBeGreaterThan(2);
   expect(singular - ordinary).toBe(2);
@@ -47,21 +47,21 @@ it('a fingerprint goes when its job goes', async () => {
     );
   for (let n = 0; n < 5; n++) {
     await enqueued(QUEUE, unique);
-    await complete(QUEUE);
+    await server.complete(QUEUE);
   }
   // Of those that completed only the newest can ever stand in the way; one more is tidied up by the next enqueue.
   expect(await rows()).toBeLessThanOrEqual(2);
-  await ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
+  await server.ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
   await runDurableObjectAlarm(stub());
   expect(await rows()).toBe(0);
 });
 
 it('a job that is unique over all queues costs three rows at its lock too', async () => {
-  await ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
+  await server.ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
   const everywhere = { key: 'report:7' };
   const lock = env.UNIQUE_LOCKS.getByName(await lockOf(everywhere));
   await life(() => enqueued(QUEUE, { key: 'report:6' }));
-  const ordinary = await life(() => enqueue(QUEUE, { type: 'sync.user' }));
+  const ordinary = await life(() => server.enqueue(QUEUE, { type: 'sync.user' }));
   let inQueue = 0;
   const { written, alarms } = await rowsWhile(lock, async () => {
     inQueue = await life(() => enqueued(QUEUE, everywhere));

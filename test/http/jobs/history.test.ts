@@ -1,39 +1,41 @@
 /** What happened to a job, read back from its record. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { api, type Json, okApi } from '../../support/http';
 
-const V1 = '/ojs/v1';
+import { describe, expect, it } from 'vitest';
+import { clock } from '../../support/clock';
+import { type Json, server, V1 } from '../../support/server';
+
 const T0 = Date.UTC(2040, 4, 1, 12);
 const iso = (ms: number) => new Date(T0 + ms).toISOString();
-const at = (ms: number) => vi.setSystemTime(T0 + ms);
+const at = (ms: number) => clock.set(T0 + ms);
 let made = 0;
 
-afterEach(() => {
-  vi.useRealTimers();
-});
+clock.restoreAfterEach();
 
 /** A job that fails at 2 s after a second's run, and completes at 8 s after two. */
 async function failedOnce(): Promise<string> {
   const queue = `history-${++made}`;
   const retry = { max_attempts: 2, backoff_strategy: 'constant', initial_interval: 'PT3S', jitter: false };
   at(0);
-  const { id } = await okApi('POST', `${V1}/jobs`, { type: 'a.b', args: [], options: { queue, retry } });
-  const fetch = () => okApi('POST', `${V1}/workers/fetch`, { queues: [queue], worker_id: 'w1' });
+  const { id } = await server.ok(201, 'POST', `${V1}/jobs`, { type: 'a.b', args: [], options: { queue, retry } });
+  const fetch = () => server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], worker_id: 'w1' });
   at(1000);
   await fetch();
   at(2000);
-  await okApi('POST', `${V1}/workers/nack`, { job_id: id, error: { code: 'io', type: 'IoError', message: 'broken' } });
+  await server.ok(200, 'POST', `${V1}/workers/nack`, {
+    job_id: id,
+    error: { code: 'io', type: 'IoError', message: 'broken' },
+  });
   at(6000);
   await fetch();
   at(8000);
-  await okApi('POST', `${V1}/workers/ack`, { job_id: id });
+  await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id });
   return id as string;
 }
 
 describe('GET /jobs/:id/retries', () => {
   it('lists the attempts that failed, and the policy', async () => {
     const id = await failedOnce();
-    expect(await okApi('GET', `${V1}/jobs/${id}/retries`)).toMatchObject({
+    expect(await server.ok(200, 'GET', `${V1}/jobs/${id}/retries`)).toMatchObject({
       job_id: id,
       retries: [
         {
@@ -52,15 +54,15 @@ describe('GET /jobs/:id/retries', () => {
   it('says of the last one that nothing follows', async () => {
     at(0);
     const options = { queue: `history-${++made}`, retry: { max_attempts: 1 } };
-    const { id } = await okApi('POST', `${V1}/jobs`, { type: 'a.b', args: [], options });
-    await okApi('POST', `${V1}/workers/fetch`, { queues: [options.queue] });
-    await okApi('POST', `${V1}/workers/nack`, { job_id: id, error: 'broken' });
-    const { retries } = await okApi('GET', `${V1}/jobs/${id}/retries`);
+    const { id } = await server.ok(201, 'POST', `${V1}/jobs`, { type: 'a.b', args: [], options });
+    await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [options.queue] });
+    await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error: 'broken' });
+    const { retries } = await server.ok(200, 'GET', `${V1}/jobs/${id}/retries`);
     expect(retries).toMatchObject([{ attempt: 1, state: 'discarded', next_retry_at: null }]);
   });
 
   it('is 404 for a job that does not exist', async () => {
-    const answer = await api('GET', `${V1}/jobs/0190f5a0-0000-7000-8000-000000000000/retries`);
+    const answer = await server.call('GET', `${V1}/jobs/0190f5a0-0000-7000-8000-000000000000/retries`);
     expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
   });
 });
@@ -68,7 +70,7 @@ describe('GET /jobs/:id/retries', () => {
 describe('GET /jobs/:id/history', () => {
   it('tells the story oldest first', async () => {
     const id = await failedOnce();
-    const { events, total, next_cursor } = await okApi('GET', `${V1}/jobs/${id}/history`);
+    const { events, total, next_cursor } = await server.ok(200, 'GET', `${V1}/jobs/${id}/history`);
     const story = (events as Json[]).map(({ event_type, timestamp, data }) => [event_type, timestamp, data]);
     expect(story).toMatchObject([
       ['job.created', iso(0), { type: 'a.b' }],
@@ -83,22 +85,22 @@ describe('GET /jobs/:id/history', () => {
     ]);
     expect(total).toBe(9);
     expect(next_cursor).toBeNull();
-    expect(await okApi('GET', `${V1}/events/${id}/history`)).toMatchObject({ total: 9 });
+    expect(await server.ok(200, 'GET', `${V1}/events/${id}/history`)).toMatchObject({ total: 9 });
   });
 
   it('names the worker that has it, and how it ended when that was no success', async () => {
     at(0);
     const queue = `history-${++made}`;
-    const { id } = await okApi('POST', `${V1}/jobs`, { type: 'a.b', args: [], options: { queue } });
-    await okApi('POST', `${V1}/workers/fetch`, { queues: [queue], worker_id: 'w7' });
-    const running = await okApi('GET', `${V1}/jobs/${id}/history`);
+    const { id } = await server.ok(201, 'POST', `${V1}/jobs`, { type: 'a.b', args: [], options: { queue } });
+    await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], worker_id: 'w7' });
+    const running = await server.ok(200, 'GET', `${V1}/jobs/${id}/history`);
     expect((running.events as Json[]).at(-1)).toMatchObject({
       event_type: 'job.attempt_started',
       actor: { type: 'worker', id: 'w7' },
     });
     at(500);
-    await okApi('POST', `${V1}/jobs/${id}/cancel`);
-    const { events } = await okApi('GET', `${V1}/jobs/${id}/history`);
+    await server.ok(200, 'POST', `${V1}/jobs/${id}/cancel`);
+    const { events } = await server.ok(200, 'GET', `${V1}/jobs/${id}/history`);
     expect((events as Json[]).at(-1)).toMatchObject({ event_type: 'job.cancelled', timestamp: iso(500) });
   });
 
@@ -107,17 +109,17 @@ describe('GET /jobs/:id/history', () => {
     const seen: unknown[] = [];
     let cursor: unknown = '';
     while (cursor !== null) {
-      const page = await okApi('GET', `${V1}/jobs/${id}/history?limit=4${cursor && `&cursor=${cursor}`}`);
+      const page = await server.ok(200, 'GET', `${V1}/jobs/${id}/history?limit=4${cursor && `&cursor=${cursor}`}`);
       seen.push(...(page.events as Json[]).map((event) => event.id));
       cursor = page.next_cursor;
     }
     expect(new Set(seen).size).toBe(9);
-    expect(await api('GET', `${V1}/jobs/${id}/history?cursor=zzz`)).toMatchObject({ status: 400 });
+    expect(await server.call('GET', `${V1}/jobs/${id}/history?cursor=zzz`)).toMatchObject({ status: 400 });
   });
 
   it('cannot be deleted apart from its job', async () => {
     const id = await failedOnce();
-    const answer = await api('DELETE', `${V1}/jobs/${id}/history`);
+    const answer = await server.call('DELETE', `${V1}/jobs/${id}/history`);
     expect(answer).toMatchObject({ status: 422, body: { error: { code: 'unsupported' } } });
   });
 });

@@ -1,29 +1,30 @@
 /** Saying how long a job is kept: at enqueue, wherever a job is written, and by PATCH. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TocsinClient } from '../../../src/client';
-import { restoreClock, setTime, T0, TestQueue } from '../../support/queue';
-import { call, enqueue, type Json, ok, send, startEmpty } from '../../support/server';
+import { clock, T0 } from '../../support/clock';
+import { TestQueue } from '../../support/queue';
+import { type Json, server, V1 } from '../../support/server';
 
-startEmpty();
-restoreClock();
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const V1 = '/ojs/v1';
 
 let queue: TestQueue;
 beforeEach(() => {
-  setTime(T0);
+  clock.set(T0);
   queue = new TestQueue();
 });
 
-const status = async (id: string) => (await call('GET', `${V1}/jobs/${id}`)).status;
-const job = async (id: string) => (await ok(200, 'GET', `${V1}/jobs/${id}`)).job as Json;
-const add = (options: Json = {}) => enqueue(queue.name, { options });
-const patch = async (id: string, body: Json) => (await ok(200, 'PATCH', `${V1}/jobs/${id}`, body)).job as Json;
+const status = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).status;
+const job = async (id: string) => (await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job as Json;
+const add = (options: Json = {}) => server.enqueue(queue.name, { options });
+const patch = async (id: string, body: Json) => (await server.ok(200, 'PATCH', `${V1}/jobs/${id}`, body)).job as Json;
 
 async function fetchAll(): Promise<string[]> {
-  const body = await ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue.name], count: 100 });
+  const body = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue.name], count: 100 });
   return (body.jobs ?? []).map(({ id }) => id as string);
 }
 
@@ -32,11 +33,13 @@ describe('a retention', () => {
     const retention = { completed: 'P1D', discarded: 5000, dead_letter: '2w' };
     const options = { queue: queue.name, retention };
     const body = { type: 'test.echo', args: [], options };
-    expect((await ok(201, 'POST', `${V1}/jobs`, body)).job).toMatchObject({ retention });
+    expect((await server.ok(201, 'POST', `${V1}/jobs`, body)).job).toMatchObject({ retention });
     const flat = { type: 'test.echo', args: [], queue: queue.name, retention: { ...retention, cancelled: null } };
-    expect((await ok(201, 'POST', `${V1}/jobs`, flat)).job?.retention).toEqual(retention);
-    expect((await ok(201, 'POST', `${V1}/jobs/batch`, { jobs: [body, body] })).jobs?.[1]).toMatchObject({ retention });
-    expect((await ok(201, 'POST', `${V1}/jobs/bulk`, { jobs: [body] })).items?.[0]).toBeDefined();
+    expect((await server.ok(201, 'POST', `${V1}/jobs`, flat)).job?.retention).toEqual(retention);
+    expect((await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs: [body, body] })).jobs?.[1]).toMatchObject({
+      retention,
+    });
+    expect((await server.ok(201, 'POST', `${V1}/jobs/bulk`, { jobs: [body] })).items?.[0]).toBeDefined();
     const ids = await fetchAll();
     expect(ids).toHaveLength(5);
     for (const id of ids) expect((await job(id)).retention).toEqual(retention);
@@ -48,10 +51,10 @@ describe('a retention', () => {
   it('of a cron entry and of a workflow step is that of its jobs', async () => {
     const retention = { completed: '2h' };
     const entry = { name: queue.name, expression: '@daily', type: 'test.echo', queue: queue.name, retention };
-    await ok(201, 'POST', `${V1}/cron`, entry);
-    await ok(201, 'POST', `${V1}/cron/${queue.name}/trigger`);
+    await server.ok(201, 'POST', `${V1}/cron`, entry);
+    await server.ok(201, 'POST', `${V1}/cron/${queue.name}/trigger`);
     const steps = [{ type: 'test.echo', args: [], options: { queue: queue.name, retention } }];
-    await ok(201, 'POST', `${V1}/workflows`, { type: 'chain', steps });
+    await server.ok(201, 'POST', `${V1}/workflows`, { type: 'chain', steps });
     await expect.poll(() => queue.counts()).toEqual({ available: 2 });
     for (const id of await fetchAll()) expect(await job(id)).toMatchObject({ retention });
   });
@@ -68,7 +71,7 @@ describe('a retention', () => {
     ['more than a hundred years', { completed: 'P36501D' }, 'retention.completed'],
   ])('that is %s is refused, and nothing is enqueued or changed', async (_, retention, field) => {
     const refusedAt = async (body: Json, path: string, method = 'POST', url = `${V1}/jobs`) => {
-      const answer = await call(method, url, body);
+      const answer = await server.call(method, url, body);
       expect(answer.status, JSON.stringify(answer.body)).toBe(400);
       expect(answer.body.error?.details?.field).toBe(path);
     };
@@ -99,7 +102,7 @@ describe('a change of retention', () => {
     expect(await patch(id, { retention: { discarded: null, cancelled: null } })).not.toHaveProperty('retention');
     await patch(id, { retention: { cancelled: '1h' } });
     expect(await patch(id, { retention: null })).not.toHaveProperty('retention');
-    await ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
     await queue.passTo(T0 + 2 * HOUR);
     expect(await status(id)).toBe(200);
   });
@@ -108,7 +111,7 @@ describe('a change of retention', () => {
     const [sooner, later] = [await add({ retention: { completed: 'P9D' } }), await add()];
     await patch(sooner, { retention: { completed: '1h' } });
     await patch(later, { retention: { completed: 'P9D' } });
-    for (const id of await fetchAll()) await ok(200, 'POST', `${V1}/workers/ack`, { job_id: id });
+    for (const id of await fetchAll()) await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id });
     await queue.passTo(T0 + 8 * DAY);
     expect([await status(sooner), await status(later)]).toEqual([404, 200]);
     await queue.passTo(T0 + 9 * DAY);
@@ -118,12 +121,12 @@ describe('a change of retention', () => {
   it('is refused once the job runs or has ended', async () => {
     const id = await add();
     await fetchAll();
-    expect((await call('PATCH', `${V1}/jobs/${id}`, { retention: { completed: 0 } })).status).toBe(409);
+    expect((await server.call('PATCH', `${V1}/jobs/${id}`, { retention: { completed: 0 } })).status).toBe(409);
   });
 });
 
 it('is given and changed through the client', async () => {
-  const service = { fetch: (url: string, init?: RequestInit) => Promise.resolve(send(new Request(url, init))) };
+  const service = { fetch: (url: string, init?: RequestInit) => Promise.resolve(server.send(new Request(url, init))) };
   const tocsin = new TocsinClient({ service });
   const options = { queue: queue.name, delay: '1h', retention: { completed: 'P1D', cancelled: 1000 } };
   const made = await tocsin.enqueue('test.echo', [], options);

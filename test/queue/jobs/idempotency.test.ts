@@ -1,10 +1,12 @@
 /** Idempotency keys: the same request gets the same answer and does nothing more, whatever became of its jobs. */
-import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { freshName, restoreClock, TestQueue } from '../../support/queue';
-import { type Answer, call, type Json, ok, startEmpty } from '../../support/server';
 
-startEmpty();
-restoreClock();
+import { beforeEach, describe, expect, it } from 'vitest';
+import { clock } from '../../support/clock';
+import { freshName, TestQueue } from '../../support/queue';
+import { type Answer, type Json, server } from '../../support/server';
+
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 let queue: string;
 beforeEach(() => {
@@ -12,14 +14,14 @@ beforeEach(() => {
 });
 
 const post = (path: string, body: unknown, key: string) =>
-  call('POST', `/ojs/v1${path}`, body, { headers: { 'Idempotency-Key': key } });
+  server.call('POST', `/ojs/v1${path}`, body, { 'Idempotency-Key': key });
 const job = (change: Json = {}, options: Json = {}) => ({
   type: 'test.echo',
   args: [],
   ...change,
   options: { queue, ...options },
 });
-const total = async () => (await ok(200, 'GET', '/ojs/v1/jobs/count')).count;
+const total = async () => (await server.ok(200, 'GET', '/ojs/v1/jobs/count')).count;
 const answerOf = ({ status, body }: Answer) => ({ status, body });
 
 /** Requests of every kind that take a key. */
@@ -53,7 +55,7 @@ describe.each([
     const first = await post(path, body, 'k1');
     expect(first.status, JSON.stringify(first.body)).toBe(201);
     expect(first.headers.get('Idempotency-Replayed')).toBeNull();
-    await ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { filter: { state: ['available', 'scheduled'] } });
+    await server.ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { filter: { state: ['available', 'scheduled'] } });
     const again = await post(path, JSON.parse(JSON.stringify(body)), 'k1');
     expect(answerOf(again)).toEqual(answerOf(first));
     expect(again.headers.get('Idempotency-Replayed')).toBe('true');
@@ -91,7 +93,7 @@ it('the order of members does not make another request', async () => {
 
 it('a refused request is not remembered', async () => {
   const id = '01962222-bbbb-7ccc-8ddd-eeeeeeee0011';
-  await ok(201, 'POST', '/ojs/v1/jobs', job({ id }));
+  await server.ok(201, 'POST', '/ojs/v1/jobs', job({ id }));
   expect((await post('/jobs', job({ id }), 'k')).status).toBe(409);
   expect((await post('/jobs', job({ type: 'Bad' }), 'k')).status).toBe(400);
   expect((await post('/jobs', job(), 'k')).status).toBe(201);
@@ -99,8 +101,8 @@ it('a refused request is not remembered', async () => {
 
 it('the body names a key too, and the header wins', async () => {
   const body = { jobs: [job()], idempotency_key: 'in-body' };
-  const first = await call('POST', '/ojs/v1/jobs/bulk', body);
-  expect(answerOf(await call('POST', '/ojs/v1/jobs/bulk', body))).toEqual(answerOf(first));
+  const first = await server.call('POST', '/ojs/v1/jobs/bulk', body);
+  expect(answerOf(await server.call('POST', '/ojs/v1/jobs/bulk', body))).toEqual(answerOf(first));
   const other = await post('/jobs/bulk', body, 'in-header');
   expect(other.headers.get('Idempotency-Replayed')).toBeNull();
   expect(await total()).toBe(2);
@@ -125,10 +127,10 @@ it('an answer is remembered by an object that dies, for a day, and then forgotte
   expect(await inside.rows('SELECT count(*) AS n FROM idempotency')).toEqual([{ n: 2 }]);
   await inside.evict();
   expect((await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k')).body.id).toBe(first.body.id);
-  await ok(200, 'DELETE', `/ojs/v1/jobs/${first.body.id}`);
-  vi.setSystemTime(Date.now() + 24 * 3_600_000 + 1);
+  await server.ok(200, 'DELETE', `/ojs/v1/jobs/${first.body.id}`);
+  clock.advance(24 * 3_600_000 + 1);
   expect((await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k')).body.id).not.toBe(first.body.id);
-  vi.setSystemTime(Date.now() + 26 * 3_600_000);
+  clock.advance(26 * 3_600_000);
   expect(await inside.armedAt()).not.toBeNull();
   await inside.alarm();
   expect(await inside.rows('SELECT key FROM idempotency')).toEqual([]);

@@ -1,7 +1,8 @@
 /** Ids carry their route; they are never given twice; ids chosen by clients live as long as their jobs. */
+
 import fc from 'fast-check';
 import { v7 as uuidv7 } from 'uuid';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   claimOfDelivery,
   decodeId,
@@ -13,7 +14,8 @@ import {
   routeOf,
   sequenceOf,
 } from '../../../src/job/ids';
-import { newJob, refusal, setTime, steady, T0, TestQueue } from '../../support/queue';
+import { clock, T0 } from '../../support/clock';
+import { newJob, refusal, steady, TestQueue } from '../../support/queue';
 
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const route = fc.integer({ min: 0, max: 2 ** 32 - 1 });
@@ -85,10 +87,8 @@ describe('a delivery id', () => {
 });
 
 describe('a number of the sequence', () => {
-  beforeEach(() => setTime(T0));
-  afterEach(() => {
-    vi.useRealTimers();
-  });
+  beforeEach(() => clock.set(T0));
+  clock.restoreAfterEach();
   const DAY = 86_400_000;
 
   /** Ways in which the newest job of a queue goes without a trace. */
@@ -106,7 +106,7 @@ describe('a number of the sequence', () => {
       async (queue, id) => {
         await queue.claim();
         await queue.ack(id);
-        setTime(T0 + 20 * DAY);
+        clock.set(T0 + 20 * DAY);
         await queue.alarm();
       },
     ],
@@ -114,7 +114,7 @@ describe('a number of the sequence', () => {
       'cancelled and pruned',
       async (queue, id) => {
         await queue.cancel(id);
-        setTime(T0 + 20 * DAY);
+        clock.set(T0 + 20 * DAY);
         await queue.alarm();
       },
     ],
@@ -142,7 +142,7 @@ describe('a number of the sequence', () => {
     await remove(queue, id);
     const used = await queue.inside(({ q }) => q.nextSequence);
     await queue.evict();
-    setTime(T0);
+    clock.set(T0);
     const [next] = await queue.enqueue({});
     expect(next?.id).not.toBe(id);
     expect(sequenceOf(decodeId(next?.id as string).key)).toBeGreaterThanOrEqual(used);
@@ -164,10 +164,8 @@ describe('a number of the sequence', () => {
 });
 
 describe('an id chosen by a client', () => {
-  beforeEach(() => setTime(T0));
-  afterEach(() => {
-    vi.useRealTimers();
-  });
+  beforeEach(() => clock.set(T0));
+  clock.restoreAfterEach();
 
   it('finds its job in every state of its life, before and after an eviction', async () => {
     const queue = new TestQueue();
@@ -185,17 +183,17 @@ describe('an id chosen by a client', () => {
       });
     };
     await check('scheduled');
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     await check('available');
     expect(await queue.claim()).toMatchObject([{ id }]);
     await check('active');
     await queue.nack(id);
     await check('retryable');
-    setTime(T0 + 2000);
+    clock.set(T0 + 2000);
     await queue.claim();
     await queue.ack(id, { result: '[1]' });
     await check('completed');
-    setTime(T0 + 9 * 86_400_000);
+    clock.set(T0 + 9 * 86_400_000);
     await queue.alarm();
     expect(await queue.state(id)).toBe('404');
     expect(await queue.rows('SELECT * FROM aliases')).toEqual([]);
@@ -212,7 +210,7 @@ describe('an id chosen by a client', () => {
       await queue.add({ id });
       if (how === 'cancelled') {
         await queue.cancel(id);
-        setTime(T0 + 1);
+        clock.set(T0 + 1);
         await queue.alarm();
       } else {
         await queue.claim();

@@ -1,24 +1,27 @@
 /** PATCH: a job that waits changes its time, its place and its policy; one that runs or has ended does not. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { freshName } from '../../support/queue';
-import { call, enqueue, type Json, ok, startEmpty, UNKNOWN_ID } from '../../support/server';
+import { type Json, server, UNKNOWN_ID } from '../../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 let queue: string;
 beforeEach(() => {
   queue = freshName('patch');
 });
 
-const patch = (id: string, body: unknown) => call('PATCH', `/ojs/v1/jobs/${id}`, body);
-const patched = async (id: string, body: unknown) => (await ok(200, 'PATCH', `/ojs/v1/jobs/${id}`, body)).job as Json;
+const patch = (id: string, body: unknown) => server.call('PATCH', `/ojs/v1/jobs/${id}`, body);
+const patched = async (id: string, body: unknown) =>
+  (await server.ok(200, 'PATCH', `/ojs/v1/jobs/${id}`, body)).job as Json;
 const fetchIds = async (count = 10) =>
-  ((await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs ?? []).map(({ id }) => id);
-const counts = async () => (await ok(200, 'GET', `/ojs/v1/queues/${queue}/stats`)).stats as Record<string, number>;
+  ((await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs ?? []).map(({ id }) => id);
+const counts = async () =>
+  (await server.ok(200, 'GET', `/ojs/v1/queues/${queue}/stats`)).stats as Record<string, number>;
 
 describe('a change of time', () => {
   it('makes a delayed job available at once', async () => {
-    const id = await enqueue(queue, { options: { delay_until: '+PT1H' } });
+    const id = await server.enqueue(queue, { options: { delay_until: '+PT1H' } });
     expect(await fetchIds()).toEqual([]);
     const job = await patched(id, { scheduled_at: null });
     expect(job.state).toBe('available');
@@ -27,7 +30,7 @@ describe('a change of time', () => {
   });
 
   it('takes a job out of the line and puts it back at its new time', async () => {
-    const [first, second] = [await enqueue(queue), await enqueue(queue)];
+    const [first, second] = [await server.enqueue(queue), await server.enqueue(queue)];
     const job = await patched(first, { delay_until: '+PT1H' });
     expect(job).toMatchObject({ state: 'scheduled', scheduled_at: expect.any(String) });
     expect(await counts()).toMatchObject({ available: 1, scheduled: 1, depth: 2 });
@@ -38,9 +41,9 @@ describe('a change of time', () => {
   });
 
   it('moves the next attempt of a job that waits for its retry', async () => {
-    const id = await enqueue(queue, { options: { retry: { max_attempts: 3, initial_interval: 'PT1H' } } });
+    const id = await server.enqueue(queue, { options: { retry: { max_attempts: 3, initial_interval: 'PT1H' } } });
     await fetchIds();
-    await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no' } });
+    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no' } });
     const later = await patched(id, { scheduled_at: '+PT2H' });
     expect(later.state).toBe('retryable');
     expect(Date.parse(later.next_attempt_at as string) - Date.now()).toBeGreaterThan(7_100_000);
@@ -49,16 +52,16 @@ describe('a change of time', () => {
   });
 
   it('waits with a pending job until it is activated', async () => {
-    const id = await enqueue(queue, { options: { pending: true } });
+    const id = await server.enqueue(queue, { options: { pending: true } });
     expect(await patched(id, { scheduled_at: '+PT1H', priority: 3 })).toMatchObject({ state: 'pending', priority: 3 });
-    const activated = await ok(200, 'POST', `/ojs/v1/jobs/${id}/activate`);
+    const activated = await server.ok(200, 'POST', `/ojs/v1/jobs/${id}/activate`);
     expect(activated.job?.state).toBe('scheduled');
   });
 
   it('can let a job expire', async () => {
-    const id = await enqueue(queue);
+    const id = await server.enqueue(queue);
     await patched(id, { expires_at: '2001-01-01T00:00:00Z' });
-    const answer = await ok(200, 'GET', `/ojs/v1/jobs/${id}`);
+    const answer = await server.ok(200, 'GET', `/ojs/v1/jobs/${id}`);
     expect(answer.job).toMatchObject({ state: 'discarded', discard_reason: 'expired' });
     expect(await counts()).toMatchObject({ available: 0, discarded: 1 });
   });
@@ -66,11 +69,11 @@ describe('a change of time', () => {
 
 describe('a change of priority', () => {
   it('lets a job overtake and fall back', async () => {
-    const ids = [await enqueue(queue), await enqueue(queue), await enqueue(queue)];
+    const ids = [await server.enqueue(queue), await server.enqueue(queue), await server.enqueue(queue)];
     await patched(ids[2] as string, { priority: 10 });
     await patched(ids[0] as string, { options: { priority: -10 } });
     expect(await counts()).toMatchObject({ available: 3 });
-    const distribution = (await ok(200, 'GET', `/ojs/v1/queues/${queue}/priority-stats`)).distribution;
+    const distribution = (await server.ok(200, 'GET', `/ojs/v1/queues/${queue}/priority-stats`)).distribution;
     expect(distribution).toEqual([
       { priority: 10, count: 1 },
       { priority: 0, count: 1 },
@@ -80,8 +83,8 @@ describe('a change of priority', () => {
   });
 
   it('back to the default keeps the place among the others', async () => {
-    const first = await enqueue(queue, { options: { priority: 5 } });
-    const second = await enqueue(queue);
+    const first = await server.enqueue(queue, { options: { priority: 5 } });
+    const second = await server.enqueue(queue);
     expect(await patched(first, { priority: null })).toMatchObject({ priority: 0 });
     expect(await fetchIds()).toEqual([first, second]);
   });
@@ -89,7 +92,7 @@ describe('a change of priority', () => {
 
 describe('a change of policy', () => {
   it('merges its members and goes back to the defaults with null', async () => {
-    const id = await enqueue(queue, {
+    const id = await server.enqueue(queue, {
       options: { retry: { max_attempts: 5, initial_interval_ms: 2000, backoff_strategy: 'constant' } },
     });
     const merged = await patched(id, { retry: { initial_interval: 'PT9S', jitter: false, max_attempts: null } });
@@ -107,7 +110,7 @@ describe('a change of policy', () => {
   });
 
   it('of the attempts replaces the one written elsewhere', async () => {
-    const id = await enqueue(queue, { options: { retry: { max_attempts: 5 } } });
+    const id = await server.enqueue(queue, { options: { retry: { max_attempts: 5 } } });
     expect(await patched(id, { max_attempts: 7 })).toMatchObject({ max_attempts: 7 });
     expect(await patched(id, { retry: { max_attempts: 2 } })).toMatchObject({ max_attempts: 2 });
     expect(await patched(id, { max_attempts: 9, timeout_ms: 500, tags: ['a'] })).toMatchObject({
@@ -119,27 +122,30 @@ describe('a change of policy', () => {
   });
 
   it('is in force at the next failure', async () => {
-    const id = await enqueue(queue, { options: { max_attempts: 1 } });
+    const id = await server.enqueue(queue, { options: { max_attempts: 1 } });
     await patched(id, { max_attempts: 2 });
     await fetchIds();
-    const answer = await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no' } });
+    const answer = await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no' } });
     expect(answer.state).toBe('retryable');
   });
 });
 
 describe('a job that cannot be changed', () => {
   it('runs or has ended: 409, and nothing changes', async () => {
-    const running = await enqueue(queue);
+    const running = await server.enqueue(queue);
     await fetchIds();
     const refused = await patch(running, { priority: 5 });
     expect(refused.status).toBe(409);
     expect(refused.body.error).toMatchObject({ code: 'conflict', details: { current_state: 'active' } });
-    await ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: running });
+    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: running });
     expect((await patch(running, { priority: 5 })).body.error?.details).toMatchObject({ current_state: 'completed' });
-    const cancelled = await enqueue(queue);
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
+    const cancelled = await server.enqueue(queue);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
     expect((await patch(cancelled, { scheduled_at: null })).status).toBe(409);
-    expect((await ok(200, 'GET', `/ojs/v1/jobs/${cancelled}`)).job).toMatchObject({ state: 'cancelled', priority: 0 });
+    expect((await server.ok(200, 'GET', `/ojs/v1/jobs/${cancelled}`)).job).toMatchObject({
+      state: 'cancelled',
+      priority: 0,
+    });
   });
 
   it('does not exist: 404', async () => {
@@ -167,19 +173,19 @@ describe('a job that cannot be changed', () => {
     ['attempts that are none', { max_attempts: -1 }, 422, 'max_attempts'],
     ['attempts said twice', { max_attempts: 2, retry: { max_attempts: 3 } }, 422, 'max_attempts'],
   ])('is asked for %s', async (_, body, status, field) => {
-    const id = await enqueue(queue, { options: { priority: 4 } });
-    const before = await ok(200, 'GET', `/ojs/v1/jobs/${id}`);
+    const id = await server.enqueue(queue, { options: { priority: 4 } });
+    const before = await server.ok(200, 'GET', `/ojs/v1/jobs/${id}`);
     const answer = await patch(id, body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(status);
     expect(answer.body.error?.details?.field).toBe(field);
-    expect(await ok(200, 'GET', `/ojs/v1/jobs/${id}`)).toEqual(before);
+    expect(await server.ok(200, 'GET', `/ojs/v1/jobs/${id}`)).toEqual(before);
   });
 });
 
 it('a cancelled delayed job never runs, however close its time is', async () => {
   const ids = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      enqueue(queue, { options: { delay_until: `+PT0.${String(n * 4).padStart(3, '0')}S` } }),
+      server.enqueue(queue, { options: { delay_until: `+PT0.${String(n * 4).padStart(3, '0')}S` } }),
     ),
   );
   const taken: unknown[] = [];
@@ -188,7 +194,7 @@ it('a cancelled delayed job never runs, however close its time is', async () => 
     for (let round = 0; round < 30; round++) taken.push(...(await fetchIds(5)));
   })();
   for (const id of ids) {
-    const answer = await call('DELETE', `/ojs/v1/jobs/${id}`);
+    const answer = await server.call('DELETE', `/ojs/v1/jobs/${id}`);
     if (answer.status === 200 && answer.body.job?.attempt === 0) cancelled.push(id);
   }
   await fetching;

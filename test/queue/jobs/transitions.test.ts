@@ -1,12 +1,12 @@
 /** Invariants "legal moves only" and "fenced": every state × operation, and every report that comes too late. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { JobState } from '../../../src/job/states';
-import { refusal, setTime, steady, T0, TestQueue } from '../../support/queue';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { JobState } from '../../../src/job/states';
+import { clock, T0 } from '../../support/clock';
+import { refusal, steady, TestQueue } from '../../support/queue';
+
+beforeEach(() => clock.set(T0));
+clock.restoreAfterEach();
 
 /** Brings a new job into a state. Jobs carry no chance: three attempts, 60 s apart. */
 const reach: Record<string, (queue: TestQueue) => Promise<string>> = {
@@ -178,7 +178,7 @@ describe('a second life', () => {
       }
       await queue.evict();
       for (let attempt = 1; attempt <= 3; attempt++) {
-        setTime(T0 + attempt * 100_000);
+        clock.set(T0 + attempt * 100_000);
         expect(await queue.claim()).toMatchObject([{ id, attempt }]);
         await queue.nack(id);
       }
@@ -192,7 +192,7 @@ describe('a report about an attempt that is over', () => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(5, 60_000), body: { timeout_ms: 500 } });
     await queue.claim({ worker_id: 'w1' });
-    setTime(T0 + 500);
+    clock.set(T0 + 500);
     expect(await queue.get(id)).toMatchObject({ state: 'retryable', history: { error: { code: 'timeout' } } });
     const late = queue.api.nack({ job_id: id, error: { message: 'late' }, attempt: 1 });
     expect(refusal(await late).status).toBe(409);
@@ -209,7 +209,7 @@ describe('a report about an attempt that is over', () => {
       await queue.cancel(id);
       await queue.redrive(id);
     }
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     const [job] = await queue.claim({ worker_id: 'w2' });
     expect(job).toMatchObject({ id, state: 'active' });
     return id;
@@ -284,7 +284,7 @@ describe('a report about an attempt that is over', () => {
       expect(await queue.nack(id, { message: 'again' }, name)).toEqual(failed);
     }
     expect(refusal(await queue.api.nack({ job_id: id, error: {} }))).toMatchObject({ status: 409 });
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     await queue.claim();
     const done = await queue.ack(id, { result: '"first"', attempt: 2 });
     for (const death of [false, true]) {
@@ -340,7 +340,7 @@ describe('attempts', () => {
     const id = await queue.add({ retry: steady(4, 0) });
     const ends: (() => Promise<unknown>)[] = [
       () => queue.nack(id, {}, { requeue: true }),
-      async () => setTime(T0 + 60_000),
+      async () => clock.set(T0 + 60_000),
       () => queue.nack(id),
       () => queue.nack(id, {}, { requeue: true }),
     ];

@@ -1,9 +1,10 @@
 /** One set of conditions for lists, counts, the operators' list and operations: each finds the same jobs by the same names. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { freshName } from '../../support/queue';
-import { call, enqueue, type Json, ok, startEmpty } from '../../support/server';
+import { type Json, server } from '../../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 let queue: string;
 beforeEach(() => {
@@ -21,47 +22,47 @@ interface Condition {
 
 /** One job that matches and one that does not. */
 const pair = (matching: Json, other: Json) => async () => ({
-  matching: [await enqueue(queue, matching)],
-  others: [await enqueue(queue, other)],
+  matching: [await server.enqueue(queue, matching)],
+  others: [await server.enqueue(queue, other)],
 });
 
 const run = async (count: number) =>
-  (await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs as Json[];
+  (await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs as Json[];
 
 /** A job that failed once and waits for its retry. */
 async function failedOnce(change: Json = {}): Promise<string> {
   const retry = { max_attempts: 3, initial_interval: 'PT1H', jitter: false, on_exhaustion: 'dead_letter' };
   const { options, ...rest } = change;
-  const id = await enqueue(queue, { ...rest, options: { retry, ...(options as Json) } });
+  const id = await server.enqueue(queue, { ...rest, options: { retry, ...(options as Json) } });
   await run(1);
-  await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { type: 'SmtpError', message: 'no' } });
+  await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { type: 'SmtpError', message: 'no' } });
   return id;
 }
 
 const cancelled = async () => {
-  const id = await enqueue(queue);
-  await ok(200, 'DELETE', `/ojs/v1/jobs/${id}`);
+  const id = await server.enqueue(queue);
+  await server.ok(200, 'DELETE', `/ojs/v1/jobs/${id}`);
   return id;
 };
 
 const CONDITIONS: Record<string, Condition> = {
   'a list of ids': {
     given: async () => ({
-      matching: [await enqueue(queue), await enqueue(`${queue}-b`)],
-      others: [await enqueue(queue)],
+      matching: [await server.enqueue(queue), await server.enqueue(`${queue}-b`)],
+      others: [await server.enqueue(queue)],
     }),
     query: (ids) => `id=${ids.join(',')}`,
     filter: (ids) => ({ id: ids }),
   },
   'a queue': {
-    given: async () => ({ matching: [await enqueue(queue)], others: [await enqueue(`${queue}-b`)] }),
+    given: async () => ({ matching: [await server.enqueue(queue)], others: [await server.enqueue(`${queue}-b`)] }),
     query: () => `queue=${queue}`,
     filter: () => ({ queue }),
   },
   'several queues': {
     given: async () => ({
-      matching: [await enqueue(queue), await enqueue(`${queue}-b`)],
-      others: [await enqueue(`${queue}-c`)],
+      matching: [await server.enqueue(queue), await server.enqueue(`${queue}-b`)],
+      others: [await server.enqueue(`${queue}-c`)],
     }),
     query: () => `queue=${queue}&queue=${queue}-b`,
     filter: () => ({ queue: [queue, `${queue}-b`] }),
@@ -78,8 +79,8 @@ const CONDITIONS: Record<string, Condition> = {
   },
   'several states': {
     given: async () => ({
-      matching: [await enqueue(queue, { options: { pending: true } }), await failedOnce()],
-      others: [await enqueue(queue)],
+      matching: [await server.enqueue(queue, { options: { pending: true } }), await failedOnce()],
+      others: [await server.enqueue(queue)],
     }),
     query: () => 'state=pending,retryable',
     filter: () => ({ state: ['pending', 'retryable'] }),
@@ -105,12 +106,12 @@ const CONDITIONS: Record<string, Condition> = {
     filter: () => ({ priority: { max: 3 } }),
   },
   'the time of making': {
-    given: async () => ({ matching: [await enqueue(queue)], others: [] }),
+    given: async () => ({ matching: [await server.enqueue(queue)], others: [] }),
     query: () => 'created_after=2020-01-01T00:00:00Z&created_before=2039-01-01T00:00:00Z',
     filter: () => ({ since: '2020-01-01T00:00:00Z', until: '2039-01-01T00:00:00Z' }),
   },
   'the time of enqueuing': {
-    given: async () => ({ matching: [await enqueue(queue)], others: [] }),
+    given: async () => ({ matching: [await server.enqueue(queue)], others: [] }),
     query: () => 'enqueued_after=2020-01-01T00:00:00Z&enqueued_before=2039-01-01T00:00:00Z',
     filter: () => ({ enqueued_after: '2020-01-01T00:00:00Z', enqueued_before: '2039-01-01T00:00:00Z' }),
   },
@@ -123,13 +124,13 @@ const CONDITIONS: Record<string, Condition> = {
     filter: () => ({ scheduled_after: '2040-01-01T00:00:00Z', scheduled_before: '2041-01-01T00:00:00Z' }),
   },
   'when a job ended': {
-    given: async () => ({ matching: [await cancelled()], others: [await enqueue(queue)] }),
+    given: async () => ({ matching: [await cancelled()], others: [await server.enqueue(queue)] }),
     query: () => 'ended_after=2020-01-01T00:00:00Z&ended_before=2039-01-01T00:00:00Z',
     filter: () => ({ ended_after: '2020-01-01T00:00:00Z', ended_before: '2039-01-01T00:00:00Z' }),
     action: 'delete',
   },
   'attempts begun': {
-    given: async () => ({ matching: [await failedOnce()], others: [await enqueue(queue)] }),
+    given: async () => ({ matching: [await failedOnce()], others: [await server.enqueue(queue)] }),
     query: () => 'attempts_min=1&attempts_max=2',
     filter: () => ({ attempts_min: 1, attempts_max: 2 }),
   },
@@ -171,18 +172,18 @@ describe.each(Object.keys(CONDITIONS))('%s', (name) => {
     const { matching, others } = await given();
     const asked = query(matching);
     const ids = (jobs: unknown) => (jobs as Json[]).map(({ id }) => id).sort();
-    const listed = await ok(200, 'GET', `/ojs/v1/jobs?${asked}`);
+    const listed = await server.ok(200, 'GET', `/ojs/v1/jobs?${asked}`);
     expect(ids(listed.jobs)).toEqual([...matching].sort());
-    expect(await ok(200, 'GET', `/ojs/v1/jobs/count?${asked}`)).toEqual({ count: matching.length });
+    expect(await server.ok(200, 'GET', `/ojs/v1/jobs/count?${asked}`)).toEqual({ count: matching.length });
     for (const sort of ['created_at', 'priority', 'scheduled_at']) {
-      const forOperators = await ok(200, 'GET', `/ojs/v1/admin/jobs?${asked}&sort=${sort}`);
+      const forOperators = await server.ok(200, 'GET', `/ojs/v1/admin/jobs?${asked}&sort=${sort}`);
       expect(ids(forOperators.items)).toEqual([...matching].sort());
       expect(forOperators.pagination).toMatchObject({ total: matching.length });
     }
-    const state = async (id: string) => (await call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
+    const state = async (id: string) => (await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
     const before = await Promise.all(others.map(state));
     const verb = action ?? 'cancel';
-    const done = await ok(200, 'POST', `/ojs/v1/jobs/bulk/${verb}`, { filter: filter(matching) });
+    const done = await server.ok(200, 'POST', `/ojs/v1/jobs/bulk/${verb}`, { filter: filter(matching) });
     expect(done).toMatchObject({ total_matched: matching.length, failed: 0, completed: true });
     const after = { cancel: 'cancelled', retry: 'available', delete: 'none' }[verb];
     for (const id of matching) expect(await state(id)).toBe(after);
@@ -203,7 +204,7 @@ it.each([
   ['ended_after=2021-01-01T00:00:00Z&ended_before=2020-01-01T00:00:00Z', 'ended'],
 ])('the query %s is refused, naming %s, in lists and counts', async (query, field) => {
   for (const path of ['/jobs', '/jobs/count', '/admin/jobs']) {
-    const answer = await call('GET', `/ojs/v1${path}?${query}`);
+    const answer = await server.call('GET', `/ojs/v1${path}?${query}`);
     expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 400, body: { error: { details: { field } } } });
   }
 });
@@ -221,61 +222,62 @@ it.each<[Json, string]>([
   [{ 'args..a': 1 }, 'args..a'],
   [{ args: [1] }, 'args'],
 ])('the filter %j is refused, naming %s, and nothing is changed', async (filter, field) => {
-  const id = await enqueue(queue);
+  const id = await server.enqueue(queue);
   for (const [path, body] of [
     ['/jobs/bulk/cancel', { filter }],
     ['/admin/jobs/bulk/cancel', { filter, confirm: true }],
   ] as const) {
-    const answer = await call('POST', `/ojs/v1${path}`, body);
+    const answer = await server.call('POST', `/ojs/v1${path}`, body);
     expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 400, body: { error: { details: { field } } } });
   }
-  expect((await call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state).toBe('available');
+  expect((await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state).toBe('available');
 });
 
 describe('times', () => {
   const HOUR = 3_600_000;
   const at = (ms: number) => new Date(Date.now() + ms).toISOString();
-  const count = async (query: string) => (await ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
+  const count = async (query: string) =>
+    (await server.ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
 
   it('are told as distances from now too, in queries and filters alike', async () => {
-    const soon = await enqueue(queue, { options: { delay_until: at(HOUR) } });
-    const late = await enqueue(queue, { options: { delay_until: at(4 * HOUR) } });
+    const soon = await server.enqueue(queue, { options: { delay_until: at(HOUR) } });
+    const late = await server.enqueue(queue, { options: { delay_until: at(4 * HOUR) } });
     // A "+" reads as a space, escaped or not.
     for (const distance of ['+PT2H', '%2BPT2H', 'PT2H', '2h']) {
       const query = `queue=${queue}&scheduled_before=${distance}`;
       for (const path of ['jobs', 'admin/jobs']) {
-        const body = await ok(200, 'GET', `/ojs/v1/${path}?${query}`);
+        const body = await server.ok(200, 'GET', `/ojs/v1/${path}?${query}`);
         expect((body.jobs ?? body.items)?.map(({ id }) => id)).toEqual([soon]);
       }
       expect(await count(`scheduled_after=${distance}`)).toBe(1);
     }
     const filter = { queue, scheduled_after: '+PT2H', scheduled_before: '+PT5H', until: '+PT1S' };
-    expect(await ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { filter })).toMatchObject({
+    expect(await server.ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { filter })).toMatchObject({
       items: [{ job_id: late, status: 'cancelled' }],
     });
   });
 
   it('are so for dead letters and events as well', async () => {
-    const id = await enqueue(queue);
+    const id = await server.enqueue(queue);
     await run(1);
     const error = { code: 'DEAD_LETTER', message: 'no' };
-    await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error });
-    const list = async (path: string) => ((await ok(200, 'GET', `/ojs/v1/${path}`)).total as number) ?? 0;
+    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error });
+    const list = async (path: string) => ((await server.ok(200, 'GET', `/ojs/v1/${path}`)).total as number) ?? 0;
     expect(await list('dead-letter?until=+PT1M')).toBe(1);
     expect(await list('dead-letter?since=+PT1M')).toBe(0);
     expect(await list('admin/dead-letter?since=PT1M')).toBe(0);
-    expect((await ok(200, 'GET', '/ojs/v1/events?since=+PT1M')).events).toEqual([]);
+    expect((await server.ok(200, 'GET', '/ojs/v1/events?since=+PT1M')).events).toEqual([]);
     const filter = { since: '+PT1M' };
-    const none = await ok(200, 'POST', '/ojs/v1/dead-letter/retry', { filter, confirm: true });
+    const none = await server.ok(200, 'POST', '/ojs/v1/dead-letter/retry', { filter, confirm: true });
     expect(none).toMatchObject({ matched: 0 });
   });
 
   it.each(['-PT1H', 'PT', 'yesterday', '5', '2026-01-01'])('are not %s', async (time) => {
     for (const path of ['jobs', 'jobs/count', 'admin/jobs', 'dead-letter', 'admin/dead-letter', 'events']) {
-      const answer = await call('GET', `/ojs/v1/${path}?since=${time}`);
+      const answer = await server.call('GET', `/ojs/v1/${path}?since=${time}`);
       expect([path, answer.status, answer.body.error?.details?.field]).toEqual([path, 400, 'since']);
     }
-    const answer = await call('POST', '/ojs/v1/jobs/bulk/cancel', { filter: { queue, enqueued_before: time } });
+    const answer = await server.call('POST', '/ojs/v1/jobs/bulk/cancel', { filter: { queue, enqueued_before: time } });
     expect([answer.status, answer.body.error?.details?.field]).toEqual([400, 'filter.enqueued_before']);
   });
 });

@@ -1,10 +1,11 @@
 /** Filters over every place where jobs lie, counts, and pages that stay as they are while jobs move. */
+
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { freshName } from '../../support/queue';
-import { call, enqueue, type Json, ok, startEmpty } from '../../support/server';
+import { type Json, server } from '../../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 let queue: string;
 beforeEach(() => {
@@ -12,20 +13,21 @@ beforeEach(() => {
 });
 
 const list = async (query: string) => {
-  const body = await ok(200, 'GET', `/ojs/v1/jobs?queue=${queue}&${query}`);
+  const body = await server.ok(200, 'GET', `/ojs/v1/jobs?queue=${queue}&${query}`);
   return (body.jobs as Json[]).map(({ id }) => id as string);
 };
-const count = async (query: string) => (await ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
+const count = async (query: string) =>
+  (await server.ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
 const fetchJobs = async (n: number) =>
-  (await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: n })).jobs as Json[];
-const ack = (id: unknown) => ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
+  (await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: n })).jobs as Json[];
+const ack = (id: unknown) => server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
 
 /** The same job waiting and completed. */
 async function waitingAndCompleted(change: Json): Promise<[string, string]> {
-  const completed = await enqueue(queue, change);
+  const completed = await server.enqueue(queue, change);
   await fetchJobs(1);
   await ack(completed);
-  return [await enqueue(queue, change), completed];
+  return [await server.enqueue(queue, change), completed];
 }
 
 describe('a filter', () => {
@@ -59,7 +61,7 @@ describe('a filter', () => {
     ['by attempts', {}, { options: { pending: true } }, 'attempts_max=9&state=available,completed'],
   ])('%s finds jobs that wait and jobs that have completed', async (_, matching, other, query) => {
     const matches = await waitingAndCompleted(matching);
-    await enqueue(queue, other);
+    await server.enqueue(queue, other);
     expect(await list(query)).toEqual(matches);
     expect(await count(query)).toBe(2);
     expect(await count('')).toBe(3);
@@ -67,13 +69,13 @@ describe('a filter', () => {
 
   it('by id finds jobs wherever they are, once', async () => {
     const [waiting, completed] = await waitingAndCompleted({});
-    const other = await enqueue(queue);
+    const other = await server.enqueue(queue);
     const unknown = '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee';
     expect(await list(`id=${completed},${waiting},${completed},${unknown},nonsense`)).toEqual([waiting, completed]);
     expect(await list(`id=${other}&state=completed`)).toEqual([]);
-    const page = await ok(200, 'GET', `/ojs/v1/jobs?id=${waiting},${completed},${other}&limit=2`);
+    const page = await server.ok(200, 'GET', `/ojs/v1/jobs?id=${waiting},${completed},${other}&limit=2`);
     expect(page.jobs?.map(({ id }) => id)).toEqual([other, waiting]);
-    const next = await ok(
+    const next = await server.ok(
       200,
       'GET',
       `/ojs/v1/jobs?id=${waiting},${completed},${other}&limit=2&cursor=${page.pagination?.next_cursor}`,
@@ -82,8 +84,8 @@ describe('a filter', () => {
   });
 
   it('by state and time', async () => {
-    const early = await enqueue(queue, { options: { delay_until: '2040-01-01T00:00:00Z' } });
-    const late = await enqueue(queue, { options: { delay_until: '2050-01-01T00:00:00Z' } });
+    const early = await server.enqueue(queue, { options: { delay_until: '2040-01-01T00:00:00Z' } });
+    const late = await server.enqueue(queue, { options: { delay_until: '2050-01-01T00:00:00Z' } });
     expect(await list('scheduled_before=2045-01-01T00:00:00Z')).toEqual([early]);
     expect(await list('state=scheduled&scheduled_after=2045-01-01T00:00:00%2B01:00')).toEqual([late]);
     expect(await list('created_after=2045-01-01T00:00:00Z')).toEqual([]);
@@ -94,13 +96,13 @@ describe('a filter', () => {
 
   it('by the error, the dead letters and the attempts of jobs that run', async () => {
     const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
-    const dead = await enqueue(queue, { options: { retry } });
+    const dead = await server.enqueue(queue, { options: { retry } });
     await fetchJobs(1);
     const error = { code: 'boom', type: 'BoomError', message: 'no' };
-    await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: dead, error });
-    const gone = await enqueue(queue);
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
-    const running = await enqueue(queue);
+    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: dead, error });
+    const gone = await server.enqueue(queue);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
+    const running = await server.enqueue(queue);
     await fetchJobs(1);
     expect(await list('error_type=BoomError')).toEqual([dead]);
     expect(await list('dead_letter=true')).toEqual([dead]);
@@ -133,15 +135,15 @@ describe('a filter', () => {
     ['cursor=abc', 'cursor'],
     ['limit=x', 'limit'],
   ])('%s is refused, naming %s', async (query, field) => {
-    await enqueue(queue);
-    const answer = await call('GET', `/ojs/v1/jobs?${query}`);
+    await server.enqueue(queue);
+    const answer = await server.call('GET', `/ojs/v1/jobs?${query}`);
     expect(answer.status, JSON.stringify(answer.body)).toBe(400);
     expect(answer.body.error?.details?.field).toBe(field);
   });
 
   it('reads text that looks like SQL as text', async () => {
     const nasty = `'; DROP TABLE jobs; --`;
-    const id = await enqueue(queue, { args: [nasty], options: { tags: [nasty] } });
+    const id = await server.enqueue(queue, { args: [nasty], options: { tags: [nasty] } });
     expect(await list(`args.0=${encodeURIComponent(nasty)}&tag=${encodeURIComponent(nasty)}`)).toEqual([id]);
     expect(await list(`error_type=${encodeURIComponent(nasty)}`)).toEqual([]);
   });
@@ -154,11 +156,11 @@ it('pages show each job once, newest first, while jobs run, fail, move and end',
       queue = freshName('pages');
       const other = `${queue}-b`;
       const ids: string[] = [];
-      for (let n = 0; n < 12; n++) ids.push(await enqueue(n % 3 === 0 ? other : queue));
+      for (let n = 0; n < 12; n++) ids.push(await server.enqueue(n % 3 === 0 ? other : queue));
       const shown: string[] = [];
       let cursor = '';
       for (let step = 0; ; step++) {
-        const page = await ok(200, 'GET', `/ojs/v1/jobs?queue=${queue},${other}&limit=${limit}${cursor}`);
+        const page = await server.ok(200, 'GET', `/ojs/v1/jobs?queue=${queue},${other}&limit=${limit}${cursor}`);
         shown.push(...(page.jobs as Json[]).map(({ id }) => id as string));
         expect(page.total).toBe(12);
         if (page.pagination?.has_more !== true) break;
@@ -172,16 +174,16 @@ it('pages show each job once, newest first, while jobs run, fail, move and end',
             for (const job of await fetchJobs(2)) await ack(job.id);
             break;
           case 'cancel':
-            await call('DELETE', `/ojs/v1/jobs/${target}`);
+            await server.call('DELETE', `/ojs/v1/jobs/${target}`);
             break;
           case 'later':
-            await call('PATCH', `/ojs/v1/jobs/${target}`, { scheduled_at: '+PT1H' });
+            await server.call('PATCH', `/ojs/v1/jobs/${target}`, { scheduled_at: '+PT1H' });
             break;
           case 'first':
-            await call('PATCH', `/ojs/v1/jobs/${target}`, { priority: 50 });
+            await server.call('PATCH', `/ojs/v1/jobs/${target}`, { priority: 50 });
             break;
           case 'new':
-            await enqueue(queue);
+            await server.enqueue(queue);
         }
       }
       expect(new Set(shown).size).toBe(shown.length);

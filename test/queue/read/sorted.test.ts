@@ -1,35 +1,36 @@
 /** The operators' list in other orders than that of making. */
+
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
 import { freshName, TestQueue } from '../../support/queue';
 import { countRows, startCounting } from '../../support/rows';
-import { call, enqueue, type Json, ok, startEmpty } from '../../support/server';
+import { type Json, server } from '../../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 let queue: string;
 beforeEach(() => {
   queue = freshName('sorted');
 });
 
-const page = (query: string) => ok(200, 'GET', `/ojs/v1/admin/jobs?${query}`);
+const page = (query: string) => server.ok(200, 'GET', `/ojs/v1/admin/jobs?${query}`);
 const list = async (query: string) => ((await page(query)).items as Json[]).map(({ id }) => id as string);
 const finish = async (count: number) => {
-  const { jobs } = await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count });
-  for (const { id } of jobs as Json[]) await ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
+  const { jobs } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count });
+  for (const { id } of jobs as Json[]) await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
 };
 
 describe('operators see jobs of all queues', () => {
   it('by priority, in either direction, wherever they lie', async () => {
-    const low = await enqueue(queue, { options: { priority: -5 } });
-    const completed = await enqueue(queue, { options: { priority: 9 } });
+    const low = await server.enqueue(queue, { options: { priority: -5 } });
+    const completed = await server.enqueue(queue, { options: { priority: 9 } });
     await finish(1);
-    const plain = await enqueue(`${queue}-b`);
-    const high = await enqueue(queue, { options: { priority: 50, delay_until: '+PT1H' } });
-    const same = await enqueue(`${queue}-c`, { options: { priority: 9, pending: true } });
-    const cancelled = await enqueue(queue, { options: { priority: 10 } });
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
+    const plain = await server.enqueue(`${queue}-b`);
+    const high = await server.enqueue(queue, { options: { priority: 50, delay_until: '+PT1H' } });
+    const same = await server.enqueue(`${queue}-c`, { options: { priority: 9, pending: true } });
+    const cancelled = await server.enqueue(queue, { options: { priority: 10 } });
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
     const order = [high, cancelled, same, completed, plain, low];
     expect(await list('sort=priority')).toEqual(order);
     expect(await list('sort=priority&order=desc')).toEqual(order);
@@ -39,21 +40,21 @@ describe('operators see jobs of all queues', () => {
   });
 
   it('by the time for which they were scheduled; those without one come last', async () => {
-    const soon = await enqueue(queue, { options: { delay_until: '+PT1H' } });
-    const none = await enqueue(`${queue}-b`, { options: { priority: 7 } });
-    const late = await enqueue(`${queue}-b`, { options: { delay_until: '+P2D' } });
-    const moved = await enqueue(queue, { options: { delay_until: '+P9D' } });
-    await ok(200, 'PATCH', `/ojs/v1/jobs/${moved}`, { scheduled_at: '+P1D' });
-    const gone = await enqueue(queue, { options: { delay_until: '+P3D' } });
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
+    const soon = await server.enqueue(queue, { options: { delay_until: '+PT1H' } });
+    const none = await server.enqueue(`${queue}-b`, { options: { priority: 7 } });
+    const late = await server.enqueue(`${queue}-b`, { options: { delay_until: '+P2D' } });
+    const moved = await server.enqueue(queue, { options: { delay_until: '+P9D' } });
+    await server.ok(200, 'PATCH', `/ojs/v1/jobs/${moved}`, { scheduled_at: '+P1D' });
+    const gone = await server.enqueue(queue, { options: { delay_until: '+P3D' } });
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
     expect(await list('sort=scheduled_at')).toEqual([gone, late, moved, soon, none]);
     expect(await list('sort=scheduled_at&order=asc')).toEqual([soon, moved, late, gone, none]);
   });
 
   it('by age, the oldest first', async () => {
-    const ids = [await enqueue(queue), await enqueue(`${queue}-b`)];
+    const ids = [await server.enqueue(queue), await server.enqueue(`${queue}-b`)];
     await finish(1);
-    ids.push(await enqueue(queue), await enqueue(`${queue}-b`));
+    ids.push(await server.enqueue(queue), await server.enqueue(`${queue}-b`));
     expect(await list('order=asc')).toEqual(ids);
     expect(await list('sort=created_at&order=desc')).toEqual([...ids].reverse());
   });
@@ -76,7 +77,7 @@ describe('operators see jobs of all queues', () => {
           args: ['payload'],
           options: { queue: `${queue}-${place}`, priority, ...(hours !== null && { delay_until: `+PT${hours}H` }) },
         }));
-        await ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs: entries });
+        await server.ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs: entries });
         const shown: Json[] = [];
         for (let at = 1; ; at++) {
           const query = `queue=${queue}-a,${queue}-b&sort=${by}&order=${asc ? 'asc' : 'desc'}`;
@@ -107,8 +108,8 @@ describe('operators see jobs of all queues', () => {
     ['sort=priority&cursor=abc', 400, 'cursor'],
     ['sort=priority&page=1000&per_page=100', 400, 'page'],
   ])('%s is refused with %i, naming %s', async (query, status, field) => {
-    await enqueue(queue);
-    const answer = await call('GET', `/ojs/v1/admin/jobs?${query}`);
+    await server.enqueue(queue);
+    const answer = await server.call('GET', `/ojs/v1/admin/jobs?${query}`);
     expect(answer).toMatchObject({ status, body: { error: { details: { field } } } });
   });
 });
@@ -132,8 +133,8 @@ describe('sorting', () => {
 
   it('is refused where too much would have to be read, and works again when the list is narrowed', async () => {
     await crowded(queue, 100_002);
-    const scheduled = await enqueue(queue, { options: { delay_until: '+PT1H', priority: 4 } });
-    const refused = await call('GET', '/ojs/v1/admin/jobs?sort=priority');
+    const scheduled = await server.enqueue(queue, { options: { delay_until: '+PT1H', priority: 4 } });
+    const refused = await server.call('GET', '/ojs/v1/admin/jobs?sort=priority');
     expect(refused).toMatchObject({
       status: 422,
       body: { error: { code: 'unsupported', details: { field: 'sort', max_jobs: 100_000 } } },

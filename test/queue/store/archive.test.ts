@@ -1,8 +1,9 @@
 /** Invariant "nothing vanishes", and where completed jobs go: chunks, large results, lists, retention. */
+
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
 import { LANE_BIT } from '../../../src/job/ids';
 import {
@@ -15,12 +16,11 @@ import {
 } from '../../../src/queue/store/archive';
 import type { ArchivedJob } from '../../../src/queue/store/rows';
 import { migrate } from '../../../src/queue/store/schema';
-import { type JobChange, setTime, steady, T0, TestQueue } from '../../support/queue';
+import { clock, T0 } from '../../support/clock';
+import { type JobChange, steady, TestQueue } from '../../support/queue';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => clock.set(T0));
+clock.restoreAfterEach();
 
 const DAY = 86_400_000;
 
@@ -68,7 +68,7 @@ describe('a completed job', () => {
       expect((await queue.get(id)).result).toBe(result);
       const own = await queue.rows('SELECT key FROM results');
       expect(own).toHaveLength(result.length > 64 * 1024 ? 1 : 0);
-      setTime(T0 + 8 * DAY);
+      clock.set(T0 + 8 * DAY);
       await queue.alarm();
       expect(await queue.state(id)).toBe('404');
       expect(await queue.rows('SELECT key FROM results')).toEqual([]);
@@ -81,10 +81,10 @@ describe('a completed job', () => {
     const id = await queue.add();
     await queue.claim();
     await queue.ack(id);
-    setTime(T0 + 7 * DAY - 1);
+    clock.set(T0 + 7 * DAY - 1);
     await queue.alarm();
     expect(await queue.state(id)).toBe('completed');
-    setTime(T0 + 7 * DAY);
+    clock.set(T0 + 7 * DAY);
     await queue.alarm();
     expect(await queue.state(id)).toBe('404');
     expect(await queue.counts()).toEqual({});
@@ -96,7 +96,7 @@ describe('a completed job', () => {
     await queue.claim();
     await queue.ack(id);
     await queue.api.configure({ retention: { completed: 1000 } });
-    setTime(T0 + 2000);
+    clock.set(T0 + 2000);
     expect(await queue.armedAt()).toBeLessThanOrEqual(T0 + 2000);
     await queue.alarm();
     await queue.alarm();
@@ -164,7 +164,7 @@ describe('a discarded job', () => {
     ['discarded by its handler', {}, (queue, id) => queue.nack(id, { code: 'DISCARD' }), 'discard_code'],
     ['a known failure', {}, (queue, id) => queue.nack(id, { code: 'FAIL' }), 'fail_code'],
     ['killed', {}, (queue, id) => queue.nack(id, { kill: true }), 'killed'],
-    ['lost with its last lease', { retry: steady(1) }, async () => setTime(T0 + 3_600_000), 'retries_exhausted'],
+    ['lost with its last lease', { retry: steady(1) }, async () => clock.set(T0 + 3_600_000), 'retries_exhausted'],
   ];
 
   it.each(ends)('that was %s has its reason and errors until its retention ends', async (_, change, end, reason) => {
@@ -183,10 +183,10 @@ describe('a discarded job', () => {
     await check();
     await queue.evict();
     const retention = ((await queue.get(id)).history.dead_letter ? 180 : 30) * DAY;
-    setTime(T0 + retention - 1);
+    clock.set(T0 + retention - 1);
     await queue.alarm();
     await check();
-    setTime(T0 + retention + 2 * 3_600_000);
+    clock.set(T0 + retention + 2 * 3_600_000);
     await queue.alarm();
     expect(await queue.state(id)).toBe('404');
     expect(await queue.rows('SELECT key FROM jobs')).toEqual([]);
@@ -222,7 +222,7 @@ describe('many jobs that end their retention together', () => {
         T0,
       );
     });
-    setTime(T0 + 8 * DAY);
+    clock.set(T0 + 8 * DAY);
     const left: number[] = [];
     for (let alarms = 0; alarms < 6 && (await queue.alarm()); alarms++) {
       left.push((await queue.rows('SELECT key FROM jobs')).length);
@@ -239,7 +239,7 @@ describe('dead letters', () => {
     await queue.api.configure({ dead_letter: { max_count: 3 } });
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
-      setTime(T0 + n);
+      clock.set(T0 + n);
       const id = await queue.add();
       await queue.claim();
       await queue.nack(id, { code: 'DEAD_LETTER' });
@@ -256,7 +256,7 @@ describe('dead letters', () => {
   it('are filtered by type, error and time, and counted as they are listed', async () => {
     const queue = new TestQueue();
     for (const [n, type] of ['mail.send', 'mail.read', 'pdf.make'].entries()) {
-      setTime(T0 + n * 1000);
+      clock.set(T0 + n * 1000);
       const id = await queue.add({ type });
       await queue.claim();
       await queue.nack(id, { code: 'DEAD_LETTER', type: n === 1 ? 'Other' : 'Boom' });
@@ -295,7 +295,7 @@ describe('pages of a list', () => {
     const steps = fc.array(fc.tuple(fc.nat(move.length - 1), fc.nat(40)), { minLength: 3, maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 7 }), async (moves, limit) => {
-        setTime(T0);
+        clock.set(T0);
         const queue = new TestQueue();
         const jobs = await queue.enqueue(
           {},

@@ -1,19 +1,22 @@
 /** Cost of jobs that say themselves how long they are kept, and that the others do not pay for them. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobRetention } from '../../../src/job/retention';
 import { newestEnded, oldestEnded } from '../../../src/queue/store/ended-rows';
 import { STATE } from '../../../src/queue/store/rows';
-import { restoreClock, setTime, T0, TestQueue } from '../../support/queue';
+import { clock, T0 } from '../../support/clock';
+import { TestQueue } from '../../support/queue';
+
 import { countRows, startCounting } from '../../support/rows';
 
-restoreClock();
+clock.restoreAfterEach();
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 let queue: TestQueue;
 beforeEach(() => {
-  setTime(T0);
+  clock.set(T0);
   queue = new TestQueue();
 });
 
@@ -45,7 +48,7 @@ describe('rows', () => {
   it('written for completed jobs of one retention are as many as for any other', async () => {
     const plain = await life();
     queue = new TestQueue();
-    setTime(T0);
+    clock.set(T0);
     expect(await life({ completed: 'P20D' })).toBeCloseTo(plain, 2);
     expect(plain).toBeLessThan(2.1);
   });
@@ -87,7 +90,7 @@ describe('rows', () => {
     });
     const plain = await queue.add();
     await queue.cancel(plain);
-    setTime(T0 + 200 * DAY);
+    clock.set(T0 + 200 * DAY);
     const { read } = await counted(() => queue.inside(({ instance }) => instance.alarm()));
     expect(await queue.state(plain)).toBe('404');
     expect(read).toBeLessThan(100);

@@ -1,17 +1,17 @@
 /** Invariant "order": priority, then the order of becoming available. */
+
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { LANE_BIT, sequenceOf } from '../../../src/job/ids';
 import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/lanes';
 import { migrate } from '../../../src/queue/store/schema';
-import { setTime, steady, T0, TestQueue } from '../../support/queue';
+import { clock, T0 } from '../../support/clock';
+import { steady, TestQueue } from '../../support/queue';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => clock.set(T0));
+clock.restoreAfterEach();
 
 describe('jobs are handed out', () => {
   it('first in, first out, whether one by one or in batches', async () => {
@@ -37,16 +37,16 @@ describe('jobs are handed out', () => {
     await queue.claim();
     await queue.nack(failing);
     const first = await queue.add();
-    setTime(T0 + 150);
+    clock.set(T0 + 150);
     const second = await queue.add();
-    setTime(T0 + 250);
+    clock.set(T0 + 250);
     const third = await queue.add();
-    setTime(T0 + 400);
+    clock.set(T0 + 400);
     const back = await queue.add();
     await queue.claim({ count: 1 });
-    setTime(T0 + 401);
+    clock.set(T0 + 401);
     await queue.nack(first, {}, { requeue: true });
-    setTime(T0 + 500);
+    clock.set(T0 + 500);
     expect(await queue.claimAll()).toEqual([early, second, failing, third, late, back, first]);
   });
 
@@ -54,7 +54,7 @@ describe('jobs are handed out', () => {
     const queue = new TestQueue();
     const a = await queue.add({ scheduledAt: T0 + 50 });
     const b = await queue.add({ scheduledAt: T0 + 50 });
-    setTime(T0 + 50);
+    clock.set(T0 + 50);
     const c = await queue.add();
     expect(await queue.claimAll()).toEqual([a, b, c]);
   });

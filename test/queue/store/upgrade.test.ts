@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import firstSchema from '../../../migrations/0001_queue.sql';
-import { enqueue, ok, startEmpty } from '../../support/server';
-import { ack, evictQueue, insideQueue, job, takeOne, V1 } from '../features/pull/worker';
+import { queueNamed } from '../../support/queue';
+import { server, V1 } from '../../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 const tables = (queue: string) =>
-  insideQueue(queue, (sql) =>
+  queueNamed(queue).inside(({ sql }) =>
     sql
       .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
       .toArray()
@@ -37,20 +37,25 @@ function toFirstVersion(sql: SqlStorage): void {
 }
 
 it('a queue of the first version gains progress and checkpoints at its next use and loses nothing', async () => {
-  const done = await enqueue('old');
-  await takeOne('old');
-  await ack(done, { result: 'kept' });
-  const running = await enqueue('old', { args: ['running'] });
-  await takeOne('old', { worker_id: 'w1' });
-  const waiting = await enqueue('old', { args: ['waiting'] });
-  await insideQueue('old', toFirstVersion);
-  await evictQueue('old');
+  const done = await server.enqueue('old');
+  await server.takeOne('old');
+  await server.ack(done, { result: 'kept' });
+  const running = await server.enqueue('old', { args: ['running'] });
+  await server.takeOne('old', { worker_id: 'w1' });
+  const waiting = await server.enqueue('old', { args: ['waiting'] });
+  await queueNamed('old').inside(({ sql }) => toFirstVersion(sql));
+  await queueNamed('old').evict();
 
-  await ok(200, 'PUT', `${V1}/jobs/${running}/progress`, { progress: 0.5, checkpoint: { at: 1 } });
+  await server.ok(200, 'PUT', `${V1}/jobs/${running}/progress`, { progress: 0.5, checkpoint: { at: 1 } });
   expect(await tables('old')).toEqual(expect.arrayContaining(['jobs', 'progress', 'checkpoints']));
-  expect(await job(done)).toMatchObject({ state: 'completed', result: 'kept' });
-  expect(await job(running)).toMatchObject({ state: 'active', worker_id: 'w1', args: ['running'], progress: 0.5 });
-  expect(await takeOne('old')).toMatchObject({ id: waiting, args: ['waiting'] });
-  await evictQueue('old');
-  expect(await job(running)).toMatchObject({ state: 'active', progress: 0.5 });
+  expect(await server.job(done)).toMatchObject({ state: 'completed', result: 'kept' });
+  expect(await server.job(running)).toMatchObject({
+    state: 'active',
+    worker_id: 'w1',
+    args: ['running'],
+    progress: 0.5,
+  });
+  expect(await server.takeOne('old')).toMatchObject({ id: waiting, args: ['waiting'] });
+  await queueNamed('old').evict();
+  expect(await server.job(running)).toMatchObject({ state: 'active', progress: 0.5 });
 });

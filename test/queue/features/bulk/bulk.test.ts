@@ -1,9 +1,10 @@
 /** Bulk routes: enqueue each on its own, act by ids or by filter, on the whole of it and not only a page. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { freshName } from '../../../support/queue';
-import { type Body, call, enqueue, type Json, ok, sendWith, startEmpty, UNKNOWN_ID } from '../../../support/server';
+import { type Body, type Json, server, TestServer, UNKNOWN_ID } from '../../../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 let queue: string;
 beforeEach(() => {
@@ -11,11 +12,11 @@ beforeEach(() => {
 });
 
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-  call('POST', `/ojs/v1${path}`, body, { headers });
+  server.call('POST', `/ojs/v1${path}`, body, headers);
 const items = (body: Body) => body.items as Json[];
-const state = async (id: string) => (await call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
+const state = async (id: string) => (await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
 const fetchIds = async (count = 10) =>
-  ((await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs as Json[]).map(
+  ((await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs as Json[]).map(
     ({ id }) => id as string,
   );
 const fill = async (n: number, change: Json = {}) => {
@@ -25,14 +26,14 @@ const fill = async (n: number, change: Json = {}) => {
     ...change,
     options: { queue, ...(change.options as Json) },
   }));
-  return ((await ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs })).jobs as Json[]).map(({ id }) => id as string);
+  return ((await server.ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs })).jobs as Json[]).map(({ id }) => id as string);
 };
 const good = (change: Json = {}) => ({ type: 'test.echo', args: [], options: { queue }, ...change });
 
 describe('enqueuing in bulk', () => {
   it('accepts what it can and says what is wrong with the rest', async () => {
     const id = '01962222-bbbb-7ccc-8ddd-eeeeeeee0001';
-    await enqueue(freshName('elsewhere'), { id });
+    await server.enqueue(freshName('elsewhere'), { id });
     const answer = await post('/jobs/bulk', {
       jobs: [
         good(),
@@ -68,7 +69,7 @@ describe('enqueuing in bulk', () => {
   });
 
   it('atomically writes nothing when one entry is wrong, and names it', async () => {
-    const taken = await enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0002' });
+    const taken = await server.enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0002' });
     for (const wrong of [
       { type: '', args: [] },
       good({ id: taken }),
@@ -85,13 +86,13 @@ describe('enqueuing in bulk', () => {
         true,
       ]);
     }
-    expect((await ok(200, 'GET', '/ojs/v1/jobs/count')).count).toBe(1);
+    expect((await server.ok(200, 'GET', '/ojs/v1/jobs/count')).count).toBe(1);
     const accepted = await post('/jobs/bulk', {
       jobs: [good(), good({ options: { queue: `${queue}-b` } })],
       atomicity: 'atomic',
     });
     expect(accepted.status).toBe(201);
-    expect((await ok(200, 'GET', '/ojs/v1/jobs/count')).count).toBe(3);
+    expect((await server.ok(200, 'GET', '/ojs/v1/jobs/count')).count).toBe(3);
   });
 
   it.each<[string, unknown, number, string]>([
@@ -125,7 +126,7 @@ describe('enqueuing in bulk', () => {
     for (const jobs of [[wrong], [wrong, wrong]]) expect((await post(path, { jobs })).status).toBe(422);
     const jobs = [good({ options: { queue: `${queue}-b` } }), wrong];
     expect((await post(path, { jobs, atomicity: 'atomic' })).status).toBe(422);
-    expect((await ok(200, 'GET', '/ojs/v1/queues')).queues).toEqual([]);
+    expect((await server.ok(200, 'GET', '/ojs/v1/queues')).queues).toEqual([]);
   });
 });
 
@@ -133,10 +134,10 @@ describe('by ids', () => {
   it('cancels each job that can be, also one that runs, in several queues', async () => {
     const [first, second] = await fill(2);
     expect(await fetchIds(1)).toEqual([first]);
-    const elsewhere = await enqueue(`${queue}-b`);
-    const chosen = await enqueue(`${queue}-c`, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0003' });
-    const done = await enqueue(queue);
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${done}`);
+    const elsewhere = await server.enqueue(`${queue}-b`);
+    const chosen = await server.enqueue(`${queue}-c`, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0003' });
+    const done = await server.enqueue(queue);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${done}`);
     const ids = [first, second, done, UNKNOWN_ID, elsewhere, 'nonsense', chosen];
     const answer = await post('/jobs/bulk/cancel', { job_ids: ids });
     expect(answer.status).toBe(207);
@@ -150,13 +151,13 @@ describe('by ids', () => {
       { index: 5, job_id: 'nonsense', status: 'failed', reason: 'not_found' },
       { index: 6, job_id: chosen, status: 'cancelled' },
     ]);
-    const report = await call('POST', '/ojs/v1/workers/ack', { job_id: first });
+    const report = await server.call('POST', '/ojs/v1/workers/ack', { job_id: first });
     expect(report.status).toBe(409);
   });
 
   it('atomically changes nothing when one cannot', async () => {
     const ids = await fill(3);
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${ids[1]}`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${ids[1]}`);
     for (const job_ids of [ids, [ids[0], UNKNOWN_ID], [ids[0], 'nonsense']]) {
       const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
       expect(answer.status, JSON.stringify(answer.body)).toBe(422);
@@ -169,10 +170,10 @@ describe('by ids', () => {
   });
 
   it('atomically changes nothing in any queue when a job in one of them cannot, and says which', async () => {
-    const [free = '', running = ''] = [await enqueue(queue), await enqueue(`${queue}-b`)];
-    const chosen = await enqueue(`${queue}-c`, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0004' });
-    const gone = await enqueue(`${queue}-c`);
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
+    const [free = '', running = ''] = [await server.enqueue(queue), await server.enqueue(`${queue}-b`)];
+    const chosen = await server.enqueue(`${queue}-c`, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0004' });
+    const gone = await server.enqueue(`${queue}-c`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
     const rolledBack = (index: number, job_id: string) => ({ index, job_id, status: 'skipped', reason: 'rolled_back' });
     for (const [culprit, status, reason] of [
       [gone, 'skipped', 'cancelled'],
@@ -189,7 +190,7 @@ describe('by ids', () => {
         rolledBack(3, chosen),
       ]);
     }
-    await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [`${queue}-b`], count: 1 });
+    await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [`${queue}-b`], count: 1 });
     const job_ids = [free, running, chosen];
     const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
     expect(answer.status).toBe(422);
@@ -203,7 +204,7 @@ describe('by ids', () => {
 
   it('atomically, and many at once over the same jobs, each does all or nothing', async () => {
     const ids: string[] = [];
-    for (const name of ['a', 'b', 'c', 'd']) ids.push(await enqueue(`${queue}-${name}`));
+    for (const name of ['a', 'b', 'c', 'd']) ids.push(await server.enqueue(`${queue}-${name}`));
     const subsets = [ids, ids.slice(0, 2), ids.slice(1, 3), ids.slice(2), [ids[3] as string, ids[0] as string]];
     const answers = await Promise.all(
       subsets.map(async (job_ids) => ({
@@ -228,8 +229,8 @@ describe('by ids', () => {
   it('deletes what has ended, and gives another life', async () => {
     const [done, cancelled, waiting] = await fill(3);
     await fetchIds(1);
-    await ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: done });
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
+    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: done });
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
     expect(await post('/jobs/bulk/retry', { job_ids: [cancelled, done] })).toMatchObject({
       status: 200,
       body: { retried: 1, skipped: 1 },
@@ -246,13 +247,13 @@ describe('by filter', () => {
   it('acts on every match in every queue, not only on a page', async () => {
     await fill(260, { meta: { tenant: 'acme' } });
     await fill(5, { meta: { tenant: 'ajax' } });
-    await enqueue(`${queue}-b`, { meta: { tenant: 'acme' } });
+    await server.enqueue(`${queue}-b`, { meta: { tenant: 'acme' } });
     const answer = await post('/jobs/bulk/cancel', { filter: { meta: { tenant: 'acme' } } });
     expect(answer, JSON.stringify(answer.body)).toMatchObject({
       status: 200,
       body: { total_matched: 261, cancelled: 261, failed: 0, completed: true },
     });
-    expect((await ok(200, 'GET', '/ojs/v1/jobs/count?state=available')).count).toBe(5);
+    expect((await server.ok(200, 'GET', '/ojs/v1/jobs/count?state=available')).count).toBe(5);
     const again = await post('/jobs/bulk/retry', {
       filter: { state: ['cancelled', 'completed'], queue, where: { 'meta.tenant': ['acme', 'x'] } },
     });
@@ -264,13 +265,17 @@ describe('by filter', () => {
   it('goes on after the answer, and can be followed', async () => {
     await fill(1000);
     await fill(1000);
-    const begun = await call('POST', '/ojs/v1/jobs/bulk/cancel?wait=0', { filter: { queue } });
+    const begun = await server.call('POST', '/ojs/v1/jobs/bulk/cancel?wait=0', { filter: { queue } });
     expect(begun.status).toBe(202);
     expect(begun.body).toMatchObject({ completed: false });
     const path = begun.headers.get('Location') as string;
     expect(path).toBe(`/ojs/v1/jobs/bulk/${begun.body.operation_id}`);
-    expect(await ok(200, 'GET', `${path}?wait=20`)).toMatchObject({ completed: true, matched: 2000, succeeded: 2000 });
-    expect((await call('GET', `/ojs/v1/jobs/bulk/${UNKNOWN_ID}`)).status).toBe(404);
+    expect(await server.ok(200, 'GET', `${path}?wait=20`)).toMatchObject({
+      completed: true,
+      matched: 2000,
+      succeeded: 2000,
+    });
+    expect((await server.call('GET', `/ojs/v1/jobs/bulk/${UNKNOWN_ID}`)).status).toBe(404);
   });
 
   it.each<[string, unknown, string]>([
@@ -300,7 +305,7 @@ describe('by filter', () => {
     ['a member of the payload beside the filter', { filter: { type: '*' }, 'args.0.id': 7 }, 'args.0.id'],
     ['a condition beside ids', { job_ids: [UNKNOWN_ID], state: 'available' }, 'state'],
   ])('refuses %s', async (_, body, field) => {
-    const id = await enqueue(queue);
+    const id = await server.enqueue(queue);
     const answer = await post('/jobs/bulk/cancel', body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(400);
     expect(answer.body.error?.details?.field).toBe(field);
@@ -342,13 +347,15 @@ describe('operators', () => {
   });
 
   it('list jobs without their payload, with the same filters', async () => {
-    const id = await enqueue(queue, { args: [1], options: { priority: 2 } });
-    await enqueue(queue);
-    const body = await ok(200, 'GET', `/ojs/v1/admin/jobs?queue=${queue}&priority_min=1&per_page=5`);
+    const id = await server.enqueue(queue, { args: [1], options: { priority: 2 } });
+    await server.enqueue(queue);
+    const body = await server.ok(200, 'GET', `/ojs/v1/admin/jobs?queue=${queue}&priority_min=1&per_page=5`);
     expect(body.items).toEqual([expect.objectContaining({ id, priority: 2, state: 'available' })]);
     expect(body.items?.[0]).not.toHaveProperty('args');
     expect(body.pagination).toMatchObject({ total: 1, page: 1, per_page: 5 });
-    expect((await call('PATCH', `/ojs/v1/admin/jobs/${id}`, { priority: 9 })).body.job).toMatchObject({ priority: 9 });
+    expect((await server.call('PATCH', `/ojs/v1/admin/jobs/${id}`, { priority: 9 })).body.job).toMatchObject({
+      priority: 9,
+    });
   });
 
   it('retry, delete and purge dead letters by filter, and nothing but dead letters', async () => {
@@ -357,7 +364,7 @@ describe('operators', () => {
     await fill(2, { type: 'dead.b', options: { retry } });
     await fill(1, { options: { retry: { max_attempts: 1 } } });
     for (const job_id of await fetchIds(6)) {
-      await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id, error: { type: 'Boom', message: 'no' } });
+      await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id, error: { type: 'Boom', message: 'no' } });
     }
     expect((await post('/dead-letter/retry', { filter: { type: 'dead.a' } })).status).toBe(400);
     const retried = await post('/dead-letter/retry', { filter: { type: 'dead.a', error_type: 'Boom' }, confirm: true });
@@ -365,13 +372,13 @@ describe('operators', () => {
     expect((await post('/dead-letter/purge?older_than=PT1H', undefined)).body).toMatchObject({ deleted: 0 });
     expect((await post('/dead-letter/purge', undefined)).status).toBe(400);
     // A condition in the wrong place must not turn "some" into "all".
-    expect((await call('DELETE', `/ojs/v1/dead-letter?queue=${queue}`, { confirm: true })).status).toBe(400);
-    expect((await call('DELETE', '/ojs/v1/dead-letter', { confirm: true, queue })).status).toBe(400);
+    expect((await server.call('DELETE', `/ojs/v1/dead-letter?queue=${queue}`, { confirm: true })).status).toBe(400);
+    expect((await server.call('DELETE', '/ojs/v1/dead-letter', { confirm: true, queue })).status).toBe(400);
     expect((await post('/dead-letter/purge', { older_than: 'P30D', queue })).status).toBe(400);
     const since = { since: '2000-01-01T00:00:00Z' };
-    const deleted = await call('DELETE', '/ojs/v1/admin/dead-letter', { filter: since, confirm: true });
+    const deleted = await server.call('DELETE', '/ojs/v1/admin/dead-letter', { filter: since, confirm: true });
     expect(deleted.body).toMatchObject({ action: 'delete', matched: 2, succeeded: 2 });
-    const stats = await ok(200, 'GET', `/ojs/v1/queues/${queue}/stats`);
+    const stats = await server.ok(200, 'GET', `/ojs/v1/queues/${queue}/stats`);
     expect(stats.stats).toMatchObject({ available: 3, discarded: 1, dead: 0 });
   });
 
@@ -381,10 +388,10 @@ describe('operators', () => {
       { key: 'operator', scopes: ['data:read', 'data:write', 'admin:read', 'admin:write'] },
       { key: 'owner', scopes: ['data:read', 'data:write', 'admin:read', 'admin:write', 'admin:purge'] },
     ]);
-    const send = sendWith({ API_KEYS });
+    const guarded = TestServer.with({ API_KEYS });
     const as = async (key: string, method: string, path: string, body: unknown) =>
-      (await call(method, `/ojs/v1${path}`, body, { send, headers: { Authorization: `Bearer ${key}` } })).status;
-    await enqueue(queue);
+      (await guarded.call(method, `/ojs/v1${path}`, body, { Authorization: `Bearer ${key}` })).status;
+    await server.enqueue(queue);
     const destroys: [string, string, unknown][] = [
       ['POST', '/jobs/bulk/delete', { filter: { queue } }],
       ['POST', `/queues/${queue}/purge`, { states: ['completed'] }],

@@ -1,12 +1,13 @@
 /** What an operation by filter tells of the jobs it was done to: the first ones, in order, and what could not be done. */
+
 import { v7 as uuidv7 } from 'uuid';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
-import { until } from '../../../support/http';
+import { until } from '../../../support/clock';
 import { freshName, TestQueue } from '../../../support/queue';
-import { call, enqueue, type Json, ok, startEmpty } from '../../../support/server';
+import { type Json, server } from '../../../support/server';
 
-startEmpty();
+server.emptyBeforeEach();
 
 let queue: string;
 beforeEach(() => {
@@ -14,23 +15,25 @@ beforeEach(() => {
 });
 
 const post = (path: string, body: Json, headers: Record<string, string> = {}) =>
-  call('POST', `/ojs/v1${path}`, body, { headers });
+  server.call('POST', `/ojs/v1${path}`, body, headers);
 const batch = async (n: number, into = queue) => {
   const jobs = Array(n).fill({ type: 'test.echo', args: [], options: { queue: into } });
-  return ((await ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs })).jobs as Json[]).map(({ id }) => id as string);
+  return ((await server.ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs })).jobs as Json[]).map(({ id }) => id as string);
 };
 const listed = (ids: string[], status: string) => ids.map((job_id, index) => ({ index, job_id, status }));
 const completeAll = async (ids: string[]) => {
   for (let at = 0; at < ids.length; at += 100) {
-    await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 100 });
-    await Promise.all(ids.slice(at, at + 100).map((job_id) => ok(200, 'POST', '/ojs/v1/workers/ack', { job_id })));
+    await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 100 });
+    await Promise.all(
+      ids.slice(at, at + 100).map((job_id) => server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id })),
+    );
   }
 };
 
 describe('an operation by filter lists', () => {
   it('what it was done to, in the order in which it was handled', async () => {
     const ids = await batch(3);
-    const chosen = await enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0040' });
+    const chosen = await server.enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0040' });
     const cancelled = await post('/jobs/bulk/cancel', { filter: { queue } });
     expect(cancelled.body).toMatchObject({ total_matched: 4, cancelled: 4, completed: true });
     expect(cancelled.body.items).toEqual(listed([...ids, chosen], 'cancelled'));
@@ -42,7 +45,7 @@ describe('an operation by filter lists', () => {
 
   it('completed jobs too, one by one and in whole chunks', async () => {
     const ids = await batch(4);
-    const chosen = await enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0041' });
+    const chosen = await server.enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0041' });
     await completeAll([...ids, chosen]);
     const one = await post('/jobs/bulk/delete', { filter: { queue, id: [ids[0] as string, chosen] } });
     expect(one.body.items).toEqual(listed([chosen, ids[0] as string], 'deleted'));
@@ -57,7 +60,7 @@ describe('an operation by filter lists', () => {
     const { body } = await post('/jobs/bulk/cancel', { filter: { queue: [a, b] } });
     expect(body).toMatchObject({ total_matched: 1300, cancelled: 1300, completed: true });
     expect(body.items).toEqual(listed([...first, ...second].slice(0, 1000), 'cancelled'));
-    const progress = await ok(200, 'GET', `/ojs/v1/jobs/bulk/${body.operation_id}`);
+    const progress = await server.ok(200, 'GET', `/ojs/v1/jobs/bulk/${body.operation_id}`);
     expect(progress.items).toEqual(body.items);
   });
 
@@ -80,7 +83,7 @@ describe('an operation by filter lists', () => {
     const ids = await batch(2);
     const send = () => post('/jobs/bulk/cancel', { filter: { queue } }, { 'Idempotency-Key': queue });
     expect((await send()).body.items).toEqual(listed(ids, 'cancelled'));
-    await ok(200, 'POST', '/ojs/v1/jobs/bulk/retry', { job_ids: ids });
+    await server.ok(200, 'POST', '/ojs/v1/jobs/bulk/retry', { job_ids: ids });
     expect((await send()).body.items).toEqual(listed(ids, 'cancelled'));
   });
 
@@ -92,7 +95,7 @@ describe('an operation by filter lists', () => {
     const path = `/ojs/v1/jobs/bulk/${begun.body.operation_id}`;
     const end = await until(async () => {
       await inside.alarm();
-      const body = await ok(200, 'GET', path);
+      const body = await server.ok(200, 'GET', path);
       return body.completed === true && body;
     }, 'the operation to end');
     expect(end.items).toEqual(listed(ids, 'cancelled'));

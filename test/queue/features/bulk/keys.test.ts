@@ -1,34 +1,36 @@
 /** Idempotency keys of operations on many jobs: sent again, the same request is the same operation. */
-import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { losing, type Send } from '../../../support/losing';
-import { freshName, restoreClock, TestQueue } from '../../../support/queue';
-import { type Answer, call, enqueue, type Json, ok, startEmpty, UNKNOWN_ID } from '../../../support/server';
 
-startEmpty();
-restoreClock();
+import { beforeEach, describe, expect, it } from 'vitest';
+import { clock } from '../../../support/clock';
+import { losing } from '../../../support/losing';
+import { freshName, TestQueue } from '../../../support/queue';
+import { type Answer, type Json, server, UNKNOWN_ID } from '../../../support/server';
+
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 let queue: string;
 beforeEach(() => {
   queue = freshName('bulk-keys');
 });
 
-const post = (path: string, body: unknown, key = 'k', send?: Send) =>
-  call('POST', `/ojs/v1${path}`, body, { headers: { 'Idempotency-Key': key }, ...(send && { send }) });
-const state = async (id: string) => (await call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
+const post = (path: string, body: unknown, key = 'k', by = server) =>
+  by.call('POST', `/ojs/v1${path}`, body, { 'Idempotency-Key': key });
+const state = async (id: string) => (await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
 const answerOf = ({ status, body }: Answer) => ({ status, body });
 const replayed = ({ headers }: Answer) => headers.get('Idempotency-Replayed') === 'true';
 
 /** Jobs in three queues, one with an id of its own. */
 async function spread(): Promise<string[]> {
   return [
-    await enqueue(queue),
-    await enqueue(queue),
-    await enqueue(`${queue}-b`),
-    await enqueue(`${queue}-c`, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0020' }),
+    await server.enqueue(queue),
+    await server.enqueue(queue),
+    await server.enqueue(`${queue}-b`),
+    await server.enqueue(`${queue}-c`, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0020' }),
   ];
 }
 
-const retryAll = (ids: string[]) => ok(200, 'POST', '/ojs/v1/jobs/bulk/retry', { job_ids: ids });
+const retryAll = (ids: string[]) => server.ok(200, 'POST', '/ojs/v1/jobs/bulk/retry', { job_ids: ids });
 
 describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', (atomicity) => {
   it('the same request gets the first answer and changes nothing more', async () => {
@@ -48,7 +50,7 @@ describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', 
 
   it('deleted jobs are told of again although nobody has them any more', async () => {
     const ids = await spread();
-    await ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { job_ids: ids });
+    await server.ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { job_ids: ids });
     const body = { job_ids: ids, atomicity };
     const first = await post('/jobs/bulk/delete', body);
     expect(first).toMatchObject({ status: 200, body: { deleted: 4 } });
@@ -66,7 +68,7 @@ describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', 
   it('another request under the key is refused, wherever its jobs are, and changes nothing', async () => {
     const ids = await spread();
     await post('/jobs/bulk/cancel', { job_ids: ids, atomicity });
-    const stranger = await enqueue(`${queue}-z`);
+    const stranger = await server.enqueue(`${queue}-z`);
     for (const [path, body] of [
       ['/jobs/bulk/cancel', { job_ids: [stranger], atomicity }],
       ['/jobs/bulk/delete', { job_ids: ids, atomicity }],
@@ -108,11 +110,11 @@ describe('by ids', () => {
 
   it('a job that came after the first request is not part of it', async () => {
     const id = '01962222-bbbb-7ccc-8ddd-eeeeeeee0021';
-    const body = { job_ids: [id, await enqueue(queue)] };
+    const body = { job_ids: [id, await server.enqueue(queue)] };
     const first = await post('/jobs/bulk/cancel', body);
     expect(first).toMatchObject({ status: 207, body: { cancelled: 1, failed: 1 } });
-    await enqueue(`${queue}-new`, { id });
-    await enqueue(`${queue}-other`);
+    await server.enqueue(`${queue}-new`, { id });
+    await server.enqueue(`${queue}-other`);
     expect(answerOf(await post('/jobs/bulk/cancel', body))).toEqual(answerOf(first));
     expect(await state(id)).toBe('available');
   });
@@ -120,7 +122,7 @@ describe('by ids', () => {
   it('all or none: what was refused may be tried again under its key', async () => {
     const ids = await spread();
     const [first = ''] = ids;
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${first}`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${first}`);
     const body = { job_ids: ids, atomicity: 'atomic' };
     expect((await post('/jobs/bulk/cancel', body)).status).toBe(422);
     await retryAll([first]);
@@ -142,7 +144,7 @@ describe('by ids', () => {
       expect(await Promise.all(ids.map(state))).toEqual(Array(4).fill('available'));
     }
     // The one that died last has left its jobs locked; whoever is asked long enough gives it up.
-    vi.setSystemTime(Date.now() + 11_000);
+    clock.advance(11_000);
     for (const name of [queue, `${queue}-b`, `${queue}-c`]) await new TestQueue(name).alarm();
     const again = await post('/jobs/bulk/cancel', body);
     expect(again, JSON.stringify(again.body)).toMatchObject({ status: 200, body: { cancelled: 4 } });
@@ -156,7 +158,7 @@ describe('by filter', () => {
     const first = await post('/jobs/bulk/cancel', body);
     expect(first).toMatchObject({ status: 200, body: { cancelled: 4, completed: true } });
     await retryAll(ids);
-    const later = await enqueue(queue);
+    const later = await server.enqueue(queue);
     const again = await post('/jobs/bulk/cancel', body);
     expect(answerOf(again)).toEqual(answerOf(first));
     expect(replayed(again)).toBe(true);
@@ -166,7 +168,7 @@ describe('by filter', () => {
   it('tells how far it is when it goes on', async () => {
     for (let n = 0; n < 2; n++) {
       const jobs = Array.from({ length: 1000 }, () => ({ type: 'test.echo', args: [], options: { queue } }));
-      await ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs });
+      await server.ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs });
     }
     const body = { filter: { queue } };
     const first = await post('/jobs/bulk/cancel?wait=0', body);
@@ -180,8 +182,10 @@ describe('by filter', () => {
     const ids = await spread();
     const body = { filter: { type: 'test.echo' } };
     expect((await post('/jobs/bulk/cancel', body, 'k', losing('operate', nth))).status).toBe(500);
-    vi.setSystemTime(Date.now() + 1_000);
-    const later = await Promise.all([queue, `${queue}-b`, `${queue}-c`, `${queue}-new`].map((name) => enqueue(name)));
+    clock.advance(1_000);
+    const later = await Promise.all(
+      [queue, `${queue}-b`, `${queue}-c`, `${queue}-new`].map((name) => server.enqueue(name)),
+    );
     const again = await post('/jobs/bulk/cancel', body);
     expect(again).toMatchObject({ status: 200, body: { cancelled: 4, completed: true } });
     for (const id of ids) expect(await state(id)).toBe('cancelled');
@@ -189,17 +193,17 @@ describe('by filter', () => {
   });
 
   it('ages count from the first request', async () => {
-    const id = await enqueue(queue);
+    const id = await server.enqueue(queue);
     const body = { filter: { queue, older_than: 'PT1H' } };
     expect((await post('/jobs/bulk/cancel', body, 'k', losing('operate'))).status).toBe(500);
-    vi.setSystemTime(Date.now() + 2 * 3_600_000);
+    clock.advance(2 * 3_600_000);
     expect((await post('/jobs/bulk/cancel', body)).body).toMatchObject({ cancelled: 0 });
     expect(await state(id)).toBe('available');
     expect((await post('/jobs/bulk/cancel', body, 'another')).body).toMatchObject({ cancelled: 1 });
   });
 
   it('works for operators too', async () => {
-    const id = await enqueue(queue);
+    const id = await server.enqueue(queue);
     const body = { filter: { queue }, confirm: true };
     const first = await post('/admin/jobs/bulk/cancel', body);
     await retryAll([id]);
@@ -209,16 +213,16 @@ describe('by filter', () => {
 });
 
 it('a key is named by the body too, has at most 256 characters, and is not spent on a request that is none', async () => {
-  const id = await enqueue(queue);
+  const id = await server.enqueue(queue);
   const body = { job_ids: [id], idempotency_key: 'in-body' };
-  const first = await call('POST', '/ojs/v1/jobs/bulk/cancel', body);
-  expect(answerOf(await call('POST', '/ojs/v1/jobs/bulk/cancel', body))).toEqual(answerOf(first));
+  const first = await server.call('POST', '/ojs/v1/jobs/bulk/cancel', body);
+  expect(answerOf(await server.call('POST', '/ojs/v1/jobs/bulk/cancel', body))).toEqual(answerOf(first));
   for (const [wrong, field] of [
     [{ ...body, idempotency_key: 'x'.repeat(257) }, 'idempotency_key'],
     [{ ...body, idempotency_key: 7 }, 'idempotency_key'],
     [{ filter: { queue }, idempotency_key: '' }, 'idempotency_key'],
   ] as [Json, string][]) {
-    const answer = await call('POST', '/ojs/v1/jobs/bulk/cancel', wrong);
+    const answer = await server.call('POST', '/ojs/v1/jobs/bulk/cancel', wrong);
     expect(answer).toMatchObject({ status: 400, body: { error: { details: { field } } } });
   }
   const long = await post('/jobs/bulk/cancel', { job_ids: [id] }, 'x'.repeat(257));
@@ -233,9 +237,9 @@ it('a key is known for a day, and its rows go', async () => {
   const ids = await spread();
   const body = { job_ids: ids };
   await post('/jobs/bulk/cancel', body);
-  vi.setSystemTime(Date.now() + 23 * 3_600_000);
+  clock.advance(23 * 3_600_000);
   expect(replayed(await post('/jobs/bulk/cancel', body))).toBe(true);
-  vi.setSystemTime(Date.now() + 2 * 3_600_000);
+  clock.advance(2 * 3_600_000);
   const anew = await post('/jobs/bulk/cancel', body);
   expect(replayed(anew)).toBe(false);
   expect(anew.body).toMatchObject({ cancelled: 0, skipped: 4 });
@@ -248,14 +252,14 @@ it('a key is known for a day, and its rows go', async () => {
 it('a request is the same whether its key stands in the body, in the header or in both', async () => {
   const ids = await spread();
   const inBody = { job_ids: ids, idempotency_key: 'k' };
-  const first = await call('POST', '/ojs/v1/jobs/bulk/cancel', inBody);
+  const first = await server.call('POST', '/ojs/v1/jobs/bulk/cancel', inBody);
   for (const body of [{ job_ids: ids }, inBody, { job_ids: ids, idempotency_key: 'overruled' }]) {
     const again = await post('/jobs/bulk/cancel', body);
     expect(replayed(again)).toBe(true);
     expect(answerOf(again)).toEqual(answerOf(first));
   }
   const job = { type: 'test.echo', args: [], options: { queue } };
-  const made = await call('POST', '/ojs/v1/jobs/bulk', { jobs: [job], idempotency_key: 'bulk' });
+  const made = await server.call('POST', '/ojs/v1/jobs/bulk', { jobs: [job], idempotency_key: 'bulk' });
   const again = await post('/jobs/bulk', { jobs: [job] }, 'bulk');
   expect(again.body.items).toEqual(made.body.items);
   expect(replayed(again)).toBe(true);
@@ -276,16 +280,19 @@ describe('dead letters', () => {
     const ids: string[] = [];
     for (const name of queues) {
       // Before those that live again.
-      const id = await enqueue(name, { options: { priority: ++made } });
-      await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 1 });
-      await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { code: 'DEAD_LETTER', message: 'no' } });
+      const id = await server.enqueue(name, { options: { priority: ++made } });
+      await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 1 });
+      await server.ok(200, 'POST', '/ojs/v1/workers/nack', {
+        job_id: id,
+        error: { code: 'DEAD_LETTER', message: 'no' },
+      });
       ids.push(id);
     }
     return ids;
   }
-  const send = (method: string, path: string, body: unknown, key = 'k', by?: Send) =>
-    call(method, `/ojs/v1${path}`, body, { headers: { 'Idempotency-Key': key }, ...(by && { send: by }) });
-  const total = async () => (await ok(200, 'GET', '/ojs/v1/dead-letter/stats')).total;
+  const send = (method: string, path: string, body: unknown, key = 'k', by = server) =>
+    by.call(method, `/ojs/v1${path}`, body, { 'Idempotency-Key': key });
+  const total = async () => (await server.ok(200, 'GET', '/ojs/v1/dead-letter/stats')).total;
 
   it.each([
     ['POST', '/dead-letter/retry', { confirm: true }],
@@ -300,7 +307,7 @@ describe('dead letters', () => {
     const first = await send(method, path, body);
     expect(first.status, JSON.stringify(first.body)).toBe(200);
     expect(first.body.succeeded ?? first.body.deleted).toBe(2);
-    vi.setSystemTime(Date.now() + 1_000);
+    clock.advance(1_000);
     const later = await dead([queue, `${queue}-c`]);
     const again = await send(method, path, body);
     expect(answerOf(again)).toEqual(answerOf(first));
@@ -326,16 +333,19 @@ describe('dead letters', () => {
     async (nth) => {
       const ids = await dead();
       // Older than the request, but not yet a dead letter.
-      const young = [await enqueue(queue), await enqueue(`${queue}-b`)];
+      const young = [await server.enqueue(queue), await server.enqueue(`${queue}-b`)];
       const body = { confirm: true };
       expect((await send('POST', '/dead-letter/retry', body, 'k', losing('operate', nth))).status).toBe(500);
-      vi.setSystemTime(Date.now() + 1_000);
+      clock.advance(1_000);
       for (const job_id of young) {
         const name = job_id === young[0] ? queue : `${queue}-b`;
-        const { jobs = [] } = await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 2 });
+        const { jobs = [] } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 2 });
         for (const { id } of jobs) {
           if (id !== job_id) continue;
-          await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id, error: { code: 'DEAD_LETTER', message: 'no' } });
+          await server.ok(200, 'POST', '/ojs/v1/workers/nack', {
+            job_id,
+            error: { code: 'DEAD_LETTER', message: 'no' },
+          });
         }
       }
       expect(await send('POST', '/dead-letter/retry', body)).toMatchObject({ status: 200, body: { succeeded: 2 } });

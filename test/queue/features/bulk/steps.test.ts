@@ -1,4 +1,5 @@
 /** Operations on many jobs: bounded steps, each counted once, carried through whatever dies. */
+
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
@@ -6,9 +7,10 @@ import type { JobFilter } from '../../../../src/job/filter';
 import { createTask, stepTask } from '../../../../src/queue/features/bulk/tasks';
 import { list } from '../../../../src/queue/read/list';
 import type { BulkAction, OperationView } from '../../../../src/rpc/operations';
+import { until } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
-import { until } from '../../../support/http';
 import { type JobChange, steady, TestQueue } from '../../../support/queue';
+
 import { countRows, startCounting } from '../../../support/rows';
 
 const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);

@@ -1,28 +1,14 @@
 /** Entries that fire: at their time, once for each, whatever happens to the object in between. */
-import { describe, expect, it, vi } from 'vitest';
-import { failOnce } from '../../../support/faults';
-import { ok } from '../../../support/server';
-import {
-  armedAt,
-  create,
-  eventsOf,
-  evict,
-  HOUR,
-  inside,
-  iso,
-  jobsOf,
-  MINUTE,
-  passTo,
-  read,
-  ring,
-  SECOND,
-  startAtT0,
-  T0,
-  take,
-  ticksOf,
-} from './entries';
 
-startAtT0();
+import { describe, expect, it, vi } from 'vitest';
+import { clock, HOUR, iso, MINUTE, SECOND, T0 } from '../../../support/clock';
+import { failOnce } from '../../../support/faults';
+import { queueNamed } from '../../../support/queue';
+import { server } from '../../../support/server';
+import { create, eventsOf, read, ticksOf } from './entries';
+
+server.emptyBeforeEach();
+clock.startAtT0();
 
 describe('a new entry', () => {
   it('arms the alarm for its first fire and enqueues nothing before', async () => {
@@ -34,14 +20,14 @@ describe('a new entry', () => {
       last_run_at: null,
       run_count: 0,
     });
-    expect(await armedAt('a')).toBe(T0 + MINUTE);
-    expect(await jobsOf('a')).toEqual([]);
+    expect(await queueNamed('a').armedAt()).toBe(T0 + MINUTE);
+    expect(await server.jobs('a')).toEqual([]);
   });
 
   it('fires when its time comes, and says so in the job, in the entry and in an event', async () => {
     await create('a');
-    await passTo('a', T0 + MINUTE);
-    const [job] = await jobsOf('a');
+    await queueNamed('a').jumpTo(T0 + MINUTE);
+    const [job] = await server.jobs('a');
     expect(job).toMatchObject({
       type: 'test.cron',
       state: 'available',
@@ -56,12 +42,12 @@ describe('a new entry', () => {
     expect(await eventsOf('a', 'cron.triggered')).toEqual([
       expect.objectContaining({ cron_name: 'a', job_id: job?.id, run_count: 1, scheduled_time: iso(T0 + MINUTE) }),
     ]);
-    expect(await armedAt('a')).toBe(T0 + 2 * MINUTE);
+    expect(await queueNamed('a').armedAt()).toBe(T0 + 2 * MINUTE);
   });
 
   it('fires every minute for hours', async () => {
     await create('a', { overlap_policy: 'allow' });
-    for (let minute = 1; minute <= 120; minute++) await passTo('a', T0 + minute * MINUTE);
+    for (let minute = 1; minute <= 120; minute++) await queueNamed('a').jumpTo(T0 + minute * MINUTE);
     expect(await ticksOf('a')).toEqual(Array.from({ length: 120 }, (_, index) => T0 + (index + 1) * MINUTE));
   });
 });
@@ -69,36 +55,36 @@ describe('a new entry', () => {
 describe('time is a comparison', () => {
   it('a fetch after the time finds the job, though no alarm has rung', async () => {
     await create('a');
-    vi.setSystemTime(T0 + MINUTE + 5);
-    expect((await take('a')).meta).toMatchObject({ cron_scheduled_at: iso(T0 + MINUTE) });
+    clock.set(T0 + MINUTE + 5);
+    expect((await server.takeOne('a')).meta).toMatchObject({ cron_scheduled_at: iso(T0 + MINUTE) });
   });
 
   it('a read of the entry fires it as well', async () => {
     await create('a');
-    vi.setSystemTime(T0 + MINUTE);
+    clock.set(T0 + MINUTE);
     expect(await read('a')).toMatchObject({ run_count: 1, next_run_at: iso(T0 + 2 * MINUTE) });
   });
 
   it('an alarm that rings twice, early or after a read fires nothing twice', async () => {
     await create('a', { overlap_policy: 'allow' });
-    await ring('a');
-    expect(await jobsOf('a')).toEqual([]);
-    vi.setSystemTime(T0 + MINUTE);
+    await queueNamed('a').alarm();
+    expect(await server.jobs('a')).toEqual([]);
+    clock.set(T0 + MINUTE);
     await read('a');
-    await ring('a');
-    await ring('a');
+    await queueNamed('a').alarm();
+    await queueNamed('a').alarm();
     expect(await ticksOf('a')).toEqual([T0 + MINUTE]);
   });
 
   it('an object that is evicted before and after each fires each time once', async () => {
     await create('a', { overlap_policy: 'allow' });
     for (let minute = 1; minute <= 5; minute++) {
-      await evict('a');
-      vi.setSystemTime(T0 + minute * MINUTE);
-      await ring('a');
+      await queueNamed('a').evict();
+      clock.set(T0 + minute * MINUTE);
+      await queueNamed('a').alarm();
       if (minute % 2 === 0) {
-        await evict('a');
-        await ring('a');
+        await queueNamed('a').evict();
+        await queueNamed('a').alarm();
       }
     }
     expect(await ticksOf('a')).toEqual([1, 2, 3, 4, 5].map((minute) => T0 + minute * MINUTE));
@@ -106,9 +92,9 @@ describe('time is a comparison', () => {
 
   it('an object that is woken by anything at all has its alarm set for the next fire', async () => {
     await create('a');
-    await inside('a', (_, sql) => sql.exec('SELECT 1'));
-    await evict('a');
-    expect(await armedAt('a')).toBe(T0 + MINUTE);
+    await queueNamed('a').inside(({ sql }) => sql.exec('SELECT 1'));
+    await queueNamed('a').evict();
+    expect(await queueNamed('a').armedAt()).toBe(T0 + MINUTE);
   });
 });
 
@@ -117,14 +103,14 @@ describe('what fails', () => {
     vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await create('a', { overlap_policy: 'allow' });
     for (const pattern of [/INSERT INTO jobs/, /INTO cron_runs/]) {
-      await inside('a', (_, sql) => failOnce(sql, pattern));
-      vi.setSystemTime(T0 + MINUTE);
-      await ring('a');
-      expect(await jobsOf('a')).toEqual([]);
+      await queueNamed('a').inside(({ sql }) => failOnce(sql, pattern));
+      clock.set(T0 + MINUTE);
+      await queueNamed('a').alarm();
+      expect(await server.jobs('a')).toEqual([]);
       expect(await read('a')).toMatchObject({ run_count: 0 });
-      await evict('a');
+      await queueNamed('a').evict();
     }
-    await ring('a');
+    await queueNamed('a').alarm();
     expect(await ticksOf('a')).toEqual([T0 + MINUTE]);
     vi.restoreAllMocks();
   });
@@ -133,11 +119,11 @@ describe('what fails', () => {
     const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await create('a');
     await create('b', { options: { queue: 'a' } });
-    await inside('a', (_, sql) => sql.exec("UPDATE crons SET data = '{broken' WHERE name = 'a'").toArray());
-    vi.setSystemTime(T0 + MINUTE);
-    expect((await take('a')).meta).toMatchObject({ cron_name: 'b' });
-    await ring('a');
-    expect(await armedAt('a')).toBe(T0 + 2 * MINUTE);
+    await queueNamed('a').inside(({ sql }) => sql.exec("UPDATE crons SET data = '{broken' WHERE name = 'a'").toArray());
+    clock.set(T0 + MINUTE);
+    expect((await server.takeOne('a')).meta).toMatchObject({ cron_name: 'b' });
+    await queueNamed('a').alarm();
+    expect(await queueNamed('a').armedAt()).toBe(T0 + 2 * MINUTE);
     expect(complaints).toHaveBeenCalledTimes(1);
     vi.restoreAllMocks();
   });
@@ -146,10 +132,10 @@ describe('what fails', () => {
 describe('a paused queue', () => {
   it('takes the jobs of its entries, and gives none out', async () => {
     await create('a');
-    await ok(200, 'POST', '/ojs/v1/queues/a/pause');
-    await passTo('a', T0 + MINUTE);
-    expect(await jobsOf('a', 'available')).toHaveLength(1);
-    const { jobs } = await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: ['a'] });
+    await server.ok(200, 'POST', '/ojs/v1/queues/a/pause');
+    await queueNamed('a').jumpTo(T0 + MINUTE);
+    expect((await server.jobs('a')).filter(({ state }) => state === 'available')).toHaveLength(1);
+    const { jobs } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: ['a'] });
     expect(jobs).toEqual([]);
   });
 });
@@ -162,13 +148,13 @@ describe('many entries at once', () => {
       type: 'test.cron',
       options: { queue: 'many' },
     }));
-    await ok(200, 'PUT', '/ojs/v1/cron-groups/g', { entries });
-    vi.setSystemTime(T0 + HOUR);
+    await server.ok(200, 'PUT', '/ojs/v1/cron-groups/g', { entries });
+    clock.set(T0 + HOUR);
     for (let turns = 0; turns < 3; turns++) {
-      await ring('many');
-      vi.setSystemTime(T0 + HOUR + turns * SECOND);
+      await queueNamed('many').alarm();
+      clock.set(T0 + HOUR + turns * SECOND);
     }
-    expect(await ok(200, 'GET', '/ojs/v1/queues/many/stats')).toMatchObject({ available: 250 });
-    expect(await armedAt('many')).toBe(T0 + 2 * HOUR);
+    expect(await server.ok(200, 'GET', '/ojs/v1/queues/many/stats')).toMatchObject({ available: 250 });
+    expect(await queueNamed('many').armedAt()).toBe(T0 + 2 * HOUR);
   });
 });

@@ -1,9 +1,13 @@
 /** Groups of entries, declared as a whole. */
-import { describe, expect, it, vi } from 'vitest';
-import { call, type Json, ok } from '../../../support/server';
-import { CRON, create, HOUR, iso, MINUTE, passTo, read, startAtT0, T0, ticksOf } from './entries';
 
-startAtT0();
+import { describe, expect, it } from 'vitest';
+import { clock, HOUR, iso, MINUTE, T0 } from '../../../support/clock';
+import { queueNamed } from '../../../support/queue';
+import { type Json, server } from '../../../support/server';
+import { CRON, create, read, ticksOf } from './entries';
+
+server.emptyBeforeEach();
+clock.startAtT0();
 
 const GROUPS = '/ojs/v1/cron-groups';
 
@@ -14,8 +18,8 @@ const declared = (name: string, change: Json = {}): Json => ({
   ...change,
 });
 
-const put = (group: string, ...entries: Json[]) => ok(200, 'PUT', `${GROUPS}/${group}`, { entries });
-const names = async () => ((await ok(200, 'GET', CRON)).crons as Json[]).map(({ name }) => name);
+const put = (group: string, ...entries: Json[]) => server.ok(200, 'PUT', `${GROUPS}/${group}`, { entries });
+const names = async () => ((await server.ok(200, 'GET', CRON)).crons as Json[]).map(({ name }) => name);
 
 describe('PUT /cron-groups/:name', () => {
   it('adds what is new, replaces what has changed, deletes what is no longer listed, and leaves the rest alone', async () => {
@@ -27,8 +31,8 @@ describe('PUT /cron-groups/:name', () => {
       unchanged: [],
       deleted: [],
     });
-    await passTo('mail', T0 + HOUR);
-    await passTo('other', T0 + HOUR);
+    await queueNamed('mail').jumpTo(T0 + HOUR);
+    await queueNamed('other').jumpTo(T0 + HOUR);
     const answer = await put('g', declared('m-2'), declared('o-1', { expression: '@daily' }), declared('o-2'));
     expect(answer).toMatchObject({ created: ['o-2'], updated: ['o-1'], unchanged: ['m-2'], deleted: ['m-1'] });
     expect((answer.entries as Json[]).map(({ name, group }) => [name, group])).toEqual([
@@ -44,10 +48,10 @@ describe('PUT /cron-groups/:name', () => {
   it('is idempotent, as often and as many at a time as it may be', async () => {
     const entries = ['m-1', 'm-2', 'o-1'].map((name) => declared(name, { overlap_policy: 'allow' }));
     await put('g', ...entries);
-    vi.setSystemTime(T0 + 59 * MINUTE);
+    clock.set(T0 + 59 * MINUTE);
     const answers = await Promise.all([1, 2, 3, 4].map(() => put('g', ...entries)));
     for (const answer of answers) expect(answer).toMatchObject({ unchanged: ['m-1', 'm-2', 'o-1'], deleted: [] });
-    await passTo('mail', T0 + HOUR);
+    await queueNamed('mail').jumpTo(T0 + HOUR);
     await Promise.all([1, 2, 3].map(() => put('g', ...entries)));
     expect(await ticksOf('mail')).toEqual([T0 + HOUR, T0 + HOUR]);
     expect(await read('m-1')).toMatchObject({ updated_at: iso(T0), run_count: 1 });
@@ -58,7 +62,7 @@ describe('PUT /cron-groups/:name', () => {
       [1, 2, 3, 4, 5].map(() => put('g', declared('m-1', { overlap_policy: 'allow' }), declared('o-1'))),
     );
     expect(await names()).toEqual(['m-1', 'o-1']);
-    await passTo('mail', T0 + HOUR);
+    await queueNamed('mail').jumpTo(T0 + HOUR);
     expect(await ticksOf('mail')).toEqual([T0 + HOUR]);
   });
 
@@ -73,9 +77,9 @@ describe('PUT /cron-groups/:name', () => {
 
   it('keeps an entry in its group that is replaced alone, and paused what an operator has paused', async () => {
     await put('g', declared('m-1'));
-    await ok(200, 'POST', CRON, declared('m-1', { description: 'x' }));
+    await server.ok(200, 'POST', CRON, declared('m-1', { description: 'x' }));
     expect(await read('m-1')).toMatchObject({ group: 'g', description: 'x' });
-    await ok(200, 'POST', `${CRON}/m-1/pause`);
+    await server.ok(200, 'POST', `${CRON}/m-1/pause`);
     expect(await put('g', declared('m-1'))).toMatchObject({ entries: [{ enabled: false }] });
     expect(await put('g', declared('m-1', { enabled: true }))).toMatchObject({ entries: [{ enabled: true }] });
   });
@@ -83,7 +87,7 @@ describe('PUT /cron-groups/:name', () => {
   it('gives entries without a zone that of the group', async () => {
     const timezone = 'Asia/Tokyo';
     const body = { timezone, entries: [declared('m-1'), declared('m-2', { timezone: 'UTC' })] };
-    await ok(200, 'PUT', `${GROUPS}/g`, body);
+    await server.ok(200, 'PUT', `${GROUPS}/g`, body);
     expect([(await read('m-1')).timezone, (await read('m-2')).timezone]).toEqual([timezone, 'UTC']);
   });
 
@@ -109,7 +113,7 @@ describe('PUT /cron-groups/:name', () => {
   ])('refuses %s and changes nothing', async (_, body, status, details) => {
     await put('first', declared('taken'));
     await put('g', declared('m-0'));
-    expect(await call('PUT', `${GROUPS}/g`, body)).toMatchObject({ status, body: { error: { details } } });
+    expect(await server.call('PUT', `${GROUPS}/g`, body)).toMatchObject({ status, body: { error: { details } } });
     expect(await names()).toEqual(['m-0', 'taken']);
   });
 });
@@ -118,25 +122,29 @@ describe('groups', () => {
   it('are listed, read and deleted', async () => {
     await put('b', declared('m-1'));
     await put('a', declared('m-2'), declared('o-1'));
-    expect(await ok(200, 'GET', GROUPS)).toMatchObject({
+    expect(await server.ok(200, 'GET', GROUPS)).toMatchObject({
       groups: [
         { name: 'a', count: 2 },
         { name: 'b', count: 1 },
       ],
       pagination: { total: 2 },
     });
-    expect(await ok(200, 'GET', `${GROUPS}/a`)).toMatchObject({
+    expect(await server.ok(200, 'GET', `${GROUPS}/a`)).toMatchObject({
       name: 'a',
       count: 2,
       entries: [{ name: 'm-2' }, { name: 'o-1' }],
     });
-    expect(await ok(200, 'GET', `${CRON}?group=a`)).toMatchObject({ count: 2 });
-    expect(await ok(200, 'DELETE', `${GROUPS}/a`)).toMatchObject({ deleted: true, name: 'a', entries: ['m-2', 'o-1'] });
+    expect(await server.ok(200, 'GET', `${CRON}?group=a`)).toMatchObject({ count: 2 });
+    expect(await server.ok(200, 'DELETE', `${GROUPS}/a`)).toMatchObject({
+      deleted: true,
+      name: 'a',
+      entries: ['m-2', 'o-1'],
+    });
     expect(await names()).toEqual(['m-1']);
   });
 
   it.each(['GET', 'DELETE'])('%s answers 404 for one that has no entries', async (method) => {
-    expect(await call(method, `${GROUPS}/nobody`)).toMatchObject({
+    expect(await server.call(method, `${GROUPS}/nobody`)).toMatchObject({
       status: 404,
       body: { error: { details: { resource_type: 'cron group', resource_id: 'nobody' } } },
     });

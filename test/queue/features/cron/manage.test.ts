@@ -1,31 +1,19 @@
 /** Creating, reading, changing and deleting cron entries over HTTP. */
-import { describe, expect, it, vi } from 'vitest';
-import { call, type Json, ok } from '../../../support/server';
-import {
-  CRON,
-  create,
-  DAY,
-  entry,
-  evict,
-  HOUR,
-  iso,
-  jobsOf,
-  MINUTE,
-  passTo,
-  read,
-  refused,
-  startAtT0,
-  T0,
-  ticksOf,
-} from './entries';
 
-startAtT0();
+import { describe, expect, it } from 'vitest';
+import { clock, DAY, HOUR, iso, MINUTE, T0 } from '../../../support/clock';
+import { queueNamed } from '../../../support/queue';
+import { type Json, server } from '../../../support/server';
+import { CRON, create, entry, read, refused, ticksOf } from './entries';
+
+server.emptyBeforeEach();
+clock.startAtT0();
 
 const minute = (n: number) => T0 + n * MINUTE;
 
 describe('POST /cron', () => {
   it('creates an entry, in every spelling that clients look for', async () => {
-    const answer = await call('POST', CRON, {
+    const answer = await server.call('POST', CRON, {
       name: 'nightly',
       expression: '0 2 * * *',
       timezone: 'Europe/Paris',
@@ -77,21 +65,21 @@ describe('POST /cron', () => {
       { expression: '0 2 * * *', job_template: { type: 'x', args: [1], queue: 'q', tags: ['t'] } },
     ],
   ])('takes an entry %s', async (_, body) => {
-    await ok(201, 'POST', CRON, { name: 'a', ...body });
+    await server.ok(201, 'POST', CRON, { name: 'a', ...body });
     expect(await read('a')).toMatchObject({ expression: '0 2 * * *', type: 'x', queue: 'q' });
-    await ok(201, 'POST', `${CRON}/a/trigger`);
-    expect((await jobsOf('q'))[0]).toMatchObject({ type: 'x', args: [1], tags: ['t'] });
+    await server.ok(201, 'POST', `${CRON}/a/trigger`);
+    expect((await server.jobs('q'))[0]).toMatchObject({ type: 'x', args: [1], tags: ['t'] });
   });
 
   it('takes a template without args or queue', async () => {
-    await ok(201, 'POST', CRON, { name: 'a', expression: '@daily', job_template: { type: 'x' } });
+    await server.ok(201, 'POST', CRON, { name: 'a', expression: '@daily', job_template: { type: 'x' } });
     expect(await read('a')).toMatchObject({ args: [], queue: 'default', options: {} });
   });
 
   it('replaces an entry of the same name, which goes on counting', async () => {
     await create('a');
-    await passTo('a', minute(1));
-    const answer = await call('POST', CRON, entry('a', { expression: '@hourly', description: 'slower' }));
+    await queueNamed('a').jumpTo(minute(1));
+    const answer = await server.call('POST', CRON, entry('a', { expression: '@hourly', description: 'slower' }));
     expect(answer.status).toBe(200);
     expect(answer.body.cron).toMatchObject({
       expression: '@hourly',
@@ -101,37 +89,44 @@ describe('POST /cron', () => {
       updated_at: iso(minute(1)),
       next_run_at: iso(T0 + HOUR),
     });
-    expect(await ok(200, 'GET', CRON)).toMatchObject({ count: 1 });
+    expect(await server.ok(200, 'GET', CRON)).toMatchObject({ count: 1 });
   });
 
   it('loses and doubles no fire when the schedule stays the same', async () => {
     await create('a', { expression: '@every 10m', overlap_policy: 'allow' });
-    vi.setSystemTime(T0 + 10 * MINUTE);
-    await ok(200, 'POST', CRON, entry('a', { expression: '@every 10m', overlap_policy: 'allow', description: 'new' }));
+    clock.set(T0 + 10 * MINUTE);
+    await server.ok(
+      200,
+      'POST',
+      CRON,
+      entry('a', { expression: '@every 10m', overlap_policy: 'allow', description: 'new' }),
+    );
     expect(await ticksOf('a')).toEqual([T0 + 10 * MINUTE]);
     expect((await read('a')).next_run_at).toBe(iso(T0 + 20 * MINUTE));
   });
 
   it('counts an interval from the moment it was changed', async () => {
     await create('a', { expression: '@every 10m' });
-    vi.setSystemTime(T0 + 3 * MINUTE);
-    await ok(200, 'POST', CRON, entry('a', { expression: '@every 5m' }));
+    clock.set(T0 + 3 * MINUTE);
+    await server.ok(200, 'POST', CRON, entry('a', { expression: '@every 5m' }));
     expect((await read('a')).next_run_at).toBe(iso(T0 + 8 * MINUTE));
   });
 
   it('leaves an entry paused that an operator has paused, unless told otherwise', async () => {
     await create('a');
-    await ok(200, 'POST', `${CRON}/a/pause`);
-    expect(await ok(200, 'POST', CRON, entry('a', { description: 'deployed' }))).toMatchObject({
+    await server.ok(200, 'POST', `${CRON}/a/pause`);
+    expect(await server.ok(200, 'POST', CRON, entry('a', { description: 'deployed' }))).toMatchObject({
       cron: { enabled: false },
     });
-    expect(await ok(200, 'POST', CRON, entry('a', { enabled: true }))).toMatchObject({ cron: { enabled: true } });
+    expect(await server.ok(200, 'POST', CRON, entry('a', { enabled: true }))).toMatchObject({
+      cron: { enabled: true },
+    });
   });
 
   it('writes nothing when nothing has changed', async () => {
     await create('a');
-    vi.setSystemTime(minute(0) + 1000);
-    expect(await ok(200, 'POST', CRON, entry('a'))).toMatchObject({ cron: { updated_at: iso(T0) } });
+    clock.set(minute(0) + 1000);
+    expect(await server.ok(200, 'POST', CRON, entry('a'))).toMatchObject({ cron: { updated_at: iso(T0) } });
   });
 
   it('ignores what only the server writes', async () => {
@@ -174,7 +169,7 @@ describe('POST /cron', () => {
     const { body } = await refused(entry('a', change));
     expect(body.error).toMatchObject({ code: 'invalid_request', details: { field } });
     expect(body.error?.message).toMatch(message);
-    expect((await ok(200, 'GET', CRON)).count).toBe(0);
+    expect((await server.ok(200, 'GET', CRON)).count).toBe(0);
   });
 });
 
@@ -183,20 +178,22 @@ describe('GET /cron', () => {
     for (const [index, name] of ['d', 'a', 'c', 'b'].entries()) {
       await create(name, { options: { queue: `q-${index % 3}` }, enabled: index !== 2 });
     }
-    const first = await ok(200, 'GET', `${CRON}?page=1&per_page=3`);
+    const first = await server.ok(200, 'GET', `${CRON}?page=1&per_page=3`);
     expect(first).toMatchObject({ count: 4, pagination: { total: 4, page: 1, per_page: 3, has_more: true } });
     expect((first.crons as Json[]).map(({ name }) => name)).toEqual(['a', 'b', 'c']);
     expect(first.cron_jobs).toEqual(first.crons);
-    const second = await ok(200, 'GET', `${CRON}?page=2&per_page=3`);
+    const second = await server.ok(200, 'GET', `${CRON}?page=2&per_page=3`);
     expect((second.crons as Json[]).map(({ name }) => name)).toEqual(['d']);
-    expect((await ok(200, 'GET', `${CRON}?enabled=false`)).crons).toEqual([expect.objectContaining({ name: 'c' })]);
-    expect(await ok(200, 'GET', `${CRON}?enabled=true`)).toMatchObject({ count: 3 });
-    expect(await call('GET', `${CRON}?enabled=maybe`)).toMatchObject({ status: 400 });
+    expect((await server.ok(200, 'GET', `${CRON}?enabled=false`)).crons).toEqual([
+      expect.objectContaining({ name: 'c' }),
+    ]);
+    expect(await server.ok(200, 'GET', `${CRON}?enabled=true`)).toMatchObject({ count: 3 });
+    expect(await server.call('GET', `${CRON}?enabled=maybe`)).toMatchObject({ status: 400 });
   });
 
   it('answers an empty list on an empty server, and 404 for one entry', async () => {
-    expect(await ok(200, 'GET', CRON)).toMatchObject({ crons: [], cron_jobs: [], count: 0 });
-    expect(await call('GET', `${CRON}/a`)).toMatchObject({
+    expect(await server.ok(200, 'GET', CRON)).toMatchObject({ crons: [], cron_jobs: [], count: 0 });
+    expect(await server.call('GET', `${CRON}/a`)).toMatchObject({
       status: 404,
       body: { error: { code: 'not_found', details: { resource_type: 'cron', resource_id: 'a' } } },
     });
@@ -204,7 +201,7 @@ describe('GET /cron', () => {
 
   it('shows one entry under both names and flat', async () => {
     await create('a');
-    const body = await ok(200, 'GET', `${CRON}/a`);
+    const body = await server.ok(200, 'GET', `${CRON}/a`);
     expect(body.cron).toEqual(body.cron_job);
     const { cron: _, ...rest } = body.cron as Json;
     expect(body).toMatchObject(rest);
@@ -216,14 +213,14 @@ describe('GET /cron', () => {
         options: { queue: 'big' },
         job_template: { type: 'x', args: ['y'.repeat(1_000_000)], options: { queue: 'big' } },
       });
-    expect((await ok(200, 'GET', CRON)).crons).toHaveLength(12);
+    expect((await server.ok(200, 'GET', CRON)).crons).toHaveLength(12);
   });
 });
 
 describe('PATCH and PUT /cron/:name', () => {
   it('change what they name and leave the rest', async () => {
     await create('a', { timezone: 'Europe/Paris', description: 'x', options: { priority: 3 } });
-    const body = await ok(200, 'PATCH', `${CRON}/a`, { expression: '@daily' });
+    const body = await server.ok(200, 'PATCH', `${CRON}/a`, { expression: '@daily' });
     expect(body.cron).toMatchObject({
       expression: '@daily',
       timezone: 'Europe/Paris',
@@ -231,7 +228,7 @@ describe('PATCH and PUT /cron/:name', () => {
       options: { queue: 'a', priority: 3 },
     });
     expect(body).toMatchObject({ expression: '@daily', name: 'a' });
-    await ok(200, 'PUT', `${CRON}/a`, { args: [1, 2], priority: 9, description: null, limit: 5 });
+    await server.ok(200, 'PUT', `${CRON}/a`, { args: [1, 2], priority: 9, description: null, limit: 5 });
     expect(await read('a')).toMatchObject({
       expression: '@daily',
       args: [1, 2],
@@ -243,51 +240,51 @@ describe('PATCH and PUT /cron/:name', () => {
 
   it('change single options and members of the template, and take away what is null', async () => {
     await create('a', { options: { priority: 3, tags: ['x'], timeout_ms: 1000 } });
-    await ok(200, 'PATCH', `${CRON}/a`, { options: { priority: 4, tags: null } });
+    await server.ok(200, 'PATCH', `${CRON}/a`, { options: { priority: 4, tags: null } });
     expect(await read('a')).toMatchObject({ queue: 'a', options: { queue: 'a', priority: 4, timeout_ms: 1000 } });
     expect(((await read('a')).options as Json).tags ?? null).toBeNull();
-    await ok(200, 'PATCH', `${CRON}/a`, { job_template: { args: [5], options: { timeout_ms: 2000 } } });
+    await server.ok(200, 'PATCH', `${CRON}/a`, { job_template: { args: [5], options: { timeout_ms: 2000 } } });
     expect(await read('a')).toMatchObject({
       job_template: { type: 'test.cron', args: [5], options: { queue: 'a', priority: 4, timeout_ms: 2000 } },
     });
     // Posting it again replaces it.
-    await ok(200, 'POST', CRON, entry('a'));
+    await server.ok(200, 'POST', CRON, entry('a'));
     expect(((await read('a')).options as Json).priority ?? null).toBeNull();
   });
 
   it('take back an entry as it was shown, with one of its spellings changed', async () => {
     await create('a', { options: { priority: 3 } });
     const shown = await read('a');
-    expect(await ok(200, 'PUT', `${CRON}/a`, shown)).toMatchObject({
+    expect(await server.ok(200, 'PUT', `${CRON}/a`, shown)).toMatchObject({
       updated_at: iso(T0),
       options: { queue: 'a', priority: 3 },
     });
-    expect(await ok(200, 'PUT', `${CRON}/a`, { ...shown, schedule: '0 5 * * *' })).toMatchObject({
+    expect(await server.ok(200, 'PUT', `${CRON}/a`, { ...shown, schedule: '0 5 * * *' })).toMatchObject({
       expression: '0 5 * * *',
     });
   });
 
   it('refuse another name, a wrong value and an entry that does not exist', async () => {
     await create('a');
-    expect(await call('PATCH', `${CRON}/a`, { name: 'b' })).toMatchObject({
+    expect(await server.call('PATCH', `${CRON}/a`, { name: 'b' })).toMatchObject({
       status: 400,
       body: { error: { details: { field: 'name' } } },
     });
-    expect(await call('PATCH', `${CRON}/a`, { cron: '* *' })).toMatchObject({
+    expect(await server.call('PATCH', `${CRON}/a`, { cron: '* *' })).toMatchObject({
       status: 400,
       body: { error: { details: { field: 'cron' } } },
     });
-    expect(await call('PATCH', `${CRON}/b`, { enabled: false })).toMatchObject({ status: 404 });
-    expect(await call('PUT', `${CRON}/b`, { expression: '@daily' })).toMatchObject({ status: 404 });
-    expect(await call('PATCH', `${CRON}/a`, {})).toMatchObject({ status: 200 });
+    expect(await server.call('PATCH', `${CRON}/b`, { enabled: false })).toMatchObject({ status: 404 });
+    expect(await server.call('PUT', `${CRON}/b`, { expression: '@daily' })).toMatchObject({ status: 404 });
+    expect(await server.call('PATCH', `${CRON}/a`, {})).toMatchObject({ status: 200 });
   });
 
   it('made at the same time are all carried out', async () => {
     await create('a');
     await Promise.all([
-      ok(200, 'PATCH', `${CRON}/a`, { description: 'x' }),
-      ok(200, 'PATCH', `${CRON}/a`, { timezone: 'Asia/Tokyo' }),
-      ok(200, 'PATCH', `${CRON}/a`, { limit: 9 }),
+      server.ok(200, 'PATCH', `${CRON}/a`, { description: 'x' }),
+      server.ok(200, 'PATCH', `${CRON}/a`, { timezone: 'Asia/Tokyo' }),
+      server.ok(200, 'PATCH', `${CRON}/a`, { limit: 9 }),
     ]);
     expect(await read('a')).toMatchObject({ description: 'x', timezone: 'Asia/Tokyo', limit: 9 });
   });
@@ -296,25 +293,25 @@ describe('PATCH and PUT /cron/:name', () => {
 describe('DELETE /cron/:name', () => {
   it('deletes the entry, and leaves its jobs', async () => {
     await create('a');
-    await passTo('a', minute(1));
-    expect(await ok(200, 'DELETE', `${CRON}/a`)).toMatchObject({
+    await queueNamed('a').jumpTo(minute(1));
+    expect(await server.ok(200, 'DELETE', `${CRON}/a`)).toMatchObject({
       deleted: true,
       name: 'a',
       cron: { name: 'a', run_count: 1 },
     });
-    expect(await call('DELETE', `${CRON}/a`)).toMatchObject({ status: 404 });
-    expect(await call('GET', `${CRON}/a`)).toMatchObject({ status: 404 });
-    expect(await ok(200, 'GET', CRON)).toMatchObject({ count: 0 });
-    await passTo('a', minute(2));
-    await evict('a');
-    await passTo('a', minute(3));
+    expect(await server.call('DELETE', `${CRON}/a`)).toMatchObject({ status: 404 });
+    expect(await server.call('GET', `${CRON}/a`)).toMatchObject({ status: 404 });
+    expect(await server.ok(200, 'GET', CRON)).toMatchObject({ count: 0 });
+    await queueNamed('a').jumpTo(minute(2));
+    await queueNamed('a').evict();
+    await queueNamed('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1)]);
   });
 
   it('lets the name be used again, from the beginning', async () => {
     await create('a');
-    await passTo('a', minute(1));
-    await ok(200, 'DELETE', `${CRON}/a`);
+    await queueNamed('a').jumpTo(minute(1));
+    await server.ok(200, 'DELETE', `${CRON}/a`);
     expect(await create('a')).toMatchObject({ run_count: 0, created_at: iso(minute(1)) });
   });
 });
@@ -322,35 +319,44 @@ describe('DELETE /cron/:name', () => {
 describe('the routes of the admin UI', () => {
   it('answer bare entries', async () => {
     await create('a');
-    expect(await ok(200, 'GET', '/ojs/v1/crons')).toMatchObject({ items: [{ id: 'a' }], pagination: { total: 1 } });
-    expect(await ok(200, 'GET', '/ojs/v1/crons/a')).toMatchObject({
+    expect(await server.ok(200, 'GET', '/ojs/v1/crons')).toMatchObject({
+      items: [{ id: 'a' }],
+      pagination: { total: 1 },
+    });
+    expect(await server.ok(200, 'GET', '/ojs/v1/crons/a')).toMatchObject({
       id: 'a',
       cron: '* * * * *',
       next_fires: expect.any(Array),
     });
-    expect(await ok(200, 'PATCH', '/ojs/v1/crons/a', { enabled: false })).toMatchObject({ id: 'a', enabled: false });
-    expect(await ok(200, 'PUT', '/ojs/v1/crons/a', { enabled: true })).toMatchObject({ id: 'a', enabled: true });
-    await ok(204, 'DELETE', '/ojs/v1/crons/a');
-    expect(await call('GET', '/ojs/v1/crons/a')).toMatchObject({ status: 404 });
+    expect(await server.ok(200, 'PATCH', '/ojs/v1/crons/a', { enabled: false })).toMatchObject({
+      id: 'a',
+      enabled: false,
+    });
+    expect(await server.ok(200, 'PUT', '/ojs/v1/crons/a', { enabled: true })).toMatchObject({ id: 'a', enabled: true });
+    await server.ok(204, 'DELETE', '/ojs/v1/crons/a');
+    expect(await server.call('GET', '/ojs/v1/crons/a')).toMatchObject({ status: 404 });
   });
 });
 
 describe('paths', () => {
   it('may be percent-encoded, and is not found when no entry can have it', async () => {
     await create('a.b');
-    expect(await ok(200, 'GET', `${CRON}/a%2Eb`)).toMatchObject({ name: 'a.b' });
-    expect(await call('GET', `${CRON}/A%20b`)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
-    expect(await call('DELETE', `${CRON}/no_such_entry`)).toMatchObject({ status: 404 });
-    expect(await call('POST', `${CRON}/a.b`)).toMatchObject({ status: 405 });
+    expect(await server.ok(200, 'GET', `${CRON}/a%2Eb`)).toMatchObject({ name: 'a.b' });
+    expect(await server.call('GET', `${CRON}/A%20b`)).toMatchObject({
+      status: 404,
+      body: { error: { code: 'not_found' } },
+    });
+    expect(await server.call('DELETE', `${CRON}/no_such_entry`)).toMatchObject({ status: 404 });
+    expect(await server.call('POST', `${CRON}/a.b`)).toMatchObject({ status: 405 });
   });
 
   it.each(['trigger', 'pause', 'resume'])('%s answers 404 for an unknown entry', async (action) => {
-    expect(await call('POST', `${CRON}/nobody/${action}`)).toMatchObject({ status: 404 });
+    expect(await server.call('POST', `${CRON}/nobody/${action}`)).toMatchObject({ status: 404 });
   });
 });
 
 it('is announced in the manifest', async () => {
-  expect(await ok(200, 'GET', '/ojs/manifest')).toMatchObject({
+  expect(await server.ok(200, 'GET', '/ojs/manifest')).toMatchObject({
     capabilities: { cron: true },
     extensions: expect.arrayContaining(['cron-groups']),
   });

@@ -1,4 +1,5 @@
 /** An entry whose jobs go to another queue from now on: it moves, and whoever dies on the way, no time fires twice and none is lost. */
+
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
@@ -6,28 +7,14 @@ import type { CronDefinition } from '../../../../src/job/cron/definition';
 import { unwrap } from '../../../../src/job/errors';
 import type { DirectoryApi } from '../../../../src/rpc/directory';
 import type { QueueApi } from '../../../../src/rpc/queue';
+import { clock, iso, MINUTE, SECOND, T0, until } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
-import { until } from '../../../support/http';
-import { call, type Json, ok } from '../../../support/server';
-import {
-  CRON,
-  create,
-  entry,
-  evict,
-  inside,
-  iso,
-  jobsOf,
-  MINUTE,
-  passTo,
-  read,
-  ring,
-  SECOND,
-  startAtT0,
-  T0,
-  ticksOf,
-} from './entries';
+import { queueNamed } from '../../../support/queue';
+import { type Json, server } from '../../../support/server';
+import { CRON, create, entry, read, ticksOf } from './entries';
 
-startAtT0();
+server.emptyBeforeEach();
+clock.startAtT0();
 
 const minute = (n: number) => T0 + n * MINUTE;
 const queue = (name: string) => env.QUEUES.getByName(name) as unknown as QueueApi;
@@ -45,8 +32,8 @@ async function definitionFor(target: string): Promise<CronDefinition> {
 
 /** Both queues see the time pass. */
 async function passBoth(time: number): Promise<void> {
-  await passTo('from', time);
-  await passTo('to', time);
+  await queueNamed('from').jumpTo(time);
+  await queueNamed('to').jumpTo(time);
 }
 
 /** Times for which there is a job, in whatever queue. */
@@ -56,7 +43,7 @@ describe('an entry that is given another queue', () => {
   it('fires there from then on, with its history, and no longer where it was', async () => {
     await start();
     await passBoth(minute(1));
-    expect(await call('POST', CRON, moved())).toMatchObject({
+    expect(await server.call('POST', CRON, moved())).toMatchObject({
       status: 200,
       body: { cron: { queue: 'to', run_count: 1 } },
     });
@@ -64,35 +51,35 @@ describe('an entry that is given another queue', () => {
     expect(await ticksOf('from')).toEqual([minute(1)]);
     expect(await ticksOf('to')).toEqual([2, 3, 4].map(minute));
     expect(await read('m')).toMatchObject({ run_count: 4, created_at: iso(T0) });
-    expect((await ok(200, 'GET', CRON)).count).toBe(1);
+    expect((await server.ok(200, 'GET', CRON)).count).toBe(1);
     expect(await queue('from').cronSummaries()).toEqual([]);
   });
 
   it('may come back, and go again', async () => {
     await start();
     for (const [index, target] of ['to', 'from', 'to', 'from'].entries()) {
-      await ok(200, 'PATCH', `${CRON}/m`, { queue: target });
+      await server.ok(200, 'PATCH', `${CRON}/m`, { queue: target });
       await passBoth(minute(index + 1));
     }
     expect(await allTicks()).toEqual([1, 2, 3, 4].map(minute));
     expect(await ticksOf('to')).toEqual([1, 3].map(minute));
-    await ok(200, 'DELETE', `${CRON}/m`);
+    await server.ok(200, 'DELETE', `${CRON}/m`);
     await passBoth(minute(6));
     expect(await allTicks()).toHaveLength(4);
   });
 
   it('fires what it has missed in the new queue', async () => {
     await start();
-    vi.setSystemTime(minute(1));
+    clock.set(minute(1));
     // Noticed by nobody yet: the replacement is the first to touch the queue.
-    await ok(200, 'POST', CRON, moved());
+    await server.ok(200, 'POST', CRON, moved());
     await passBoth(minute(1));
     expect(await allTicks()).toEqual([minute(1)]);
   });
 
   it('stays where it is when the other queue would not take its jobs', async () => {
     await start();
-    const refusal = await call(
+    const refusal = await server.call(
       'POST',
       CRON,
       moved({ job_template: { type: 'x', options: { queue: 'to', retry: { backoff_coefficient: 0.1 } } } }),
@@ -107,11 +94,13 @@ describe('an entry that is given another queue', () => {
     await start();
     const targets = ['to', 'from', 'to', 'from', 'to', 'to'];
     await Promise.all(
-      targets.map((target) => call('POST', CRON, entry('m', { overlap_policy: 'allow', options: { queue: target } }))),
+      targets.map((target) =>
+        server.call('POST', CRON, entry('m', { overlap_policy: 'allow', options: { queue: target } })),
+      ),
     );
     for (let n = 1; n <= 4; n++) await passBoth(minute(n));
     expect(await allTicks()).toEqual([1, 2, 3, 4].map(minute));
-    expect((await ok(200, 'GET', CRON)).count).toBe(1);
+    expect((await server.ok(200, 'GET', CRON)).count).toBe(1);
   });
 });
 
@@ -121,9 +110,9 @@ describe('a move that is cut off', () => {
     await directory().placeCron('m', 'to');
     await passBoth(minute(1));
     expect(await read('m')).toMatchObject({ queue: 'from', run_count: 1 });
-    expect(await ok(200, 'POST', `${CRON}/m/pause`)).toMatchObject({ enabled: false });
-    expect(await ok(200, 'POST', `${CRON}/m/resume`)).toMatchObject({ enabled: true });
-    await ok(200, 'POST', CRON, moved());
+    expect(await server.ok(200, 'POST', `${CRON}/m/pause`)).toMatchObject({ enabled: false });
+    expect(await server.ok(200, 'POST', `${CRON}/m/resume`)).toMatchObject({ enabled: true });
+    await server.ok(200, 'POST', CRON, moved());
     await passBoth(minute(2));
     expect(await ticksOf('to')).toEqual([minute(2)]);
     expect(await ticksOf('from')).toEqual([minute(1)]);
@@ -133,12 +122,15 @@ describe('a move that is cut off', () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
     unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
-    await evict('from');
+    await queueNamed('from').evict();
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });
-    vi.setSystemTime(minute(1));
-    await ring('from');
+    clock.set(minute(1));
+    await queueNamed('from').alarm();
     await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
-    await until(() => inside('from', ({ q }) => q.crons.leaving().length === 0), 'the old queue to forget it');
+    await until(
+      () => queueNamed('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
+      'the old queue to forget it',
+    );
     await passBoth(minute(1));
     expect(await allTicks()).toEqual([minute(1)]);
     expect(await ticksOf('to')).toEqual([minute(1)]);
@@ -150,10 +142,13 @@ describe('a move that is cut off', () => {
     const definition = await definitionFor('to');
     const left = unwrap(await queue('from').handOffCron(definition, version));
     unwrap(await queue('to').putCron({ definition, version, run: left?.run as NonNullable<typeof left>['run'] }));
-    await passTo('to', minute(1));
-    await ok(200, 'POST', `${CRON}/m/pause`);
-    await ring('from');
-    await until(() => inside('from', ({ q }) => q.crons.leaving().length === 0), 'the old queue to forget it');
+    await queueNamed('to').jumpTo(minute(1));
+    await server.ok(200, 'POST', `${CRON}/m/pause`);
+    await queueNamed('from').alarm();
+    await until(
+      () => queueNamed('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
+      'the old queue to forget it',
+    );
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 1, enabled: false });
     expect(await allTicks()).toEqual([minute(1)]);
   });
@@ -164,12 +159,12 @@ describe('a move that is cut off', () => {
     const definition = await definitionFor('to');
     const left = unwrap(await queue('from').handOffCron(definition, version));
     const late = { definition, version, run: left?.run as NonNullable<typeof left>['run'] };
-    await ok(200, 'DELETE', `${CRON}/m`);
+    await server.ok(200, 'DELETE', `${CRON}/m`);
     expect(await queue('to').putCron(late)).toMatchObject({ ok: false, error: { code: 'conflict' } });
-    await ring('from');
+    await queueNamed('from').alarm();
     await passBoth(minute(2));
     expect(await allTicks()).toEqual([]);
-    expect(await call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
+    expect(await server.call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
   });
 
   it('and then made again: the later one counts', async () => {
@@ -177,8 +172,8 @@ describe('a move that is cut off', () => {
     const { version } = await directory().placeCron('m', 'to');
     const definition = await definitionFor('to');
     unwrap(await queue('from').handOffCron(definition, version));
-    await ok(200, 'POST', CRON, moved({ description: 'second try' }));
-    await ring('from');
+    await server.ok(200, 'POST', CRON, moved({ description: 'second try' }));
+    await queueNamed('from').alarm();
     await passBoth(minute(1));
     expect(await allTicks()).toEqual([minute(1)]);
     expect(await read('m')).toMatchObject({ queue: 'to', description: 'second try' });
@@ -187,15 +182,15 @@ describe('a move that is cut off', () => {
   it('is finished later when the new queue cannot be reached', async () => {
     const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await start();
-    await ok(201, 'POST', '/ojs/v1/jobs', { type: 'x', args: [], options: { queue: 'to' } });
+    await server.ok(201, 'POST', '/ojs/v1/jobs', { type: 'x', args: [], options: { queue: 'to' } });
     const { version } = await directory().placeCron('m', 'to');
     unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
-    await inside('to', (_, sql) => failOnce(sql, /INTO crons /));
-    await ring('from');
+    await queueNamed('to').inside(({ sql }) => failOnce(sql, /INTO crons /));
+    await queueNamed('from').alarm();
     await until(() => complaints.mock.calls.length > 0, 'the hand-over to fail');
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });
-    vi.setSystemTime(T0 + 11 * SECOND);
-    await ring('from');
+    clock.set(T0 + 11 * SECOND);
+    await queueNamed('from').alarm();
     await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
     vi.restoreAllMocks();
   });
@@ -204,10 +199,10 @@ describe('a move that is cut off', () => {
 describe('a name', () => {
   it('whose creation was cut off is free, and forgotten after a while', async () => {
     await directory().placeCron('m', 'to');
-    expect(await call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
+    expect(await server.call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
     expect(await directory().cronPlace('m')).not.toBeNull();
-    vi.setSystemTime(minute(3));
-    expect(await call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
+    clock.set(minute(3));
+    expect(await server.call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
     expect(await directory().cronPlace('m')).toBeNull();
     await create('m');
   });
@@ -216,7 +211,7 @@ describe('a name', () => {
     const { version } = await directory().placeCron('m', 'from');
     await start();
     const { definition } = unwrap(await queue('from').cron('m'));
-    vi.setSystemTime(minute(2));
+    clock.set(minute(2));
     expect(await queue('from').putCron({ definition: { ...definition, description: 'late' }, version })).toMatchObject({
       ok: false,
       error: { status: 503 },
@@ -237,8 +232,8 @@ describe('a name', () => {
 
 it('jobs of a deleted queue owner stay where they are', async () => {
   await start();
-  await passTo('from', minute(1));
-  await ok(200, 'POST', CRON, moved());
-  await ok(200, 'DELETE', `${CRON}/m`);
-  expect(await jobsOf('from', 'available')).toHaveLength(1);
+  await queueNamed('from').jumpTo(minute(1));
+  await server.ok(200, 'POST', CRON, moved());
+  await server.ok(200, 'DELETE', `${CRON}/m`);
+  expect((await server.jobs('from')).filter(({ state }) => state === 'available')).toHaveLength(1);
 });

@@ -1,41 +1,22 @@
 /** Overlaps, missed fires, limits, dates and pauses. */
-import { describe, expect, it, vi } from 'vitest';
-import { call, type Json, ok } from '../../../support/server';
-import {
-  ack,
-  armedAt,
-  CRON,
-  complete,
-  create,
-  DAY,
-  entry,
-  eventsOf,
-  evict,
-  HOUR,
-  iso,
-  jobsOf,
-  MINUTE,
-  passTo,
-  read,
-  refused,
-  ring,
-  SECOND,
-  startAtT0,
-  T0,
-  take,
-  ticksOf,
-} from './entries';
 
-startAtT0();
+import { describe, expect, it } from 'vitest';
+import { clock, DAY, HOUR, iso, MINUTE, SECOND, T0 } from '../../../support/clock';
+import { queueNamed } from '../../../support/queue';
+import { type Json, server } from '../../../support/server';
+import { CRON, create, entry, eventsOf, read, refused, ticksOf } from './entries';
+
+server.emptyBeforeEach();
+clock.startAtT0();
 
 const minute = (n: number) => T0 + n * MINUTE;
 
 describe('a fire while the job before has not ended', () => {
   it('is skipped by default, and says which job was in the way', async () => {
     await create('a');
-    await passTo('a', minute(1));
-    const running = await take('a');
-    await passTo('a', minute(2));
+    await queueNamed('a').jumpTo(minute(1));
+    const running = await server.takeOne('a');
+    await queueNamed('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
     expect(await read('a')).toMatchObject({
       overlap_policy: 'skip',
@@ -46,86 +27,86 @@ describe('a fire while the job before has not ended', () => {
     expect(await eventsOf('a', 'cron.skipped')).toEqual([
       expect.objectContaining({ reason: 'overlap_skip', active_job_id: running.id, scheduled_time: iso(minute(2)) }),
     ]);
-    await ack(running.id);
-    await passTo('a', minute(3));
+    await server.ack(running.id);
+    await queueNamed('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
 
   it('is skipped for a job that only waits: without a worker no jobs pile up', async () => {
     await create('a');
-    for (let n = 1; n <= 5; n++) await passTo('a', minute(n));
+    for (let n = 1; n <= 5; n++) await queueNamed('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1)]);
   });
 
   it.each([
     [
       'retried',
-      async (id: unknown) => void (await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: 'x' })),
+      async (id: unknown) => void (await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: 'x' })),
     ],
     [
       'given back',
-      async (id: unknown) => void (await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, requeue: true })),
+      async (id: unknown) => void (await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, requeue: true })),
     ],
   ])('is skipped while that job is to be %s', async (_, end) => {
     await create('a', { options: { retry: { initial_interval: 'PT1H', max_interval: 'PT2H' } } });
-    await passTo('a', minute(1));
-    await end((await take('a')).id);
-    await passTo('a', minute(2));
+    await queueNamed('a').jumpTo(minute(1));
+    await end((await server.takeOne('a')).id);
+    await queueNamed('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
   });
 
   it('fires all the same under allow', async () => {
     await create('a', { overlap_policy: 'allow' });
-    for (let n = 1; n <= 3; n++) await passTo('a', minute(n));
+    for (let n = 1; n <= 3; n++) await queueNamed('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1), minute(2), minute(3)]);
   });
 
   it('cancels that job under cancel_previous, also one that runs, and leaves one that has ended', async () => {
     await create('a', { overlap_policy: 'cancel_previous' });
-    await passTo('a', minute(1));
-    const first = await take('a');
-    await passTo('a', minute(2));
-    expect((await jobsOf('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
-    expect(await call('POST', '/ojs/v1/workers/ack', { job_id: first.id })).toMatchObject({ status: 409 });
-    await complete('a');
-    await passTo('a', minute(3));
-    expect((await jobsOf('a')).map(({ state }) => state)).toEqual(['cancelled', 'completed', 'available']);
+    await queueNamed('a').jumpTo(minute(1));
+    const first = await server.takeOne('a');
+    await queueNamed('a').jumpTo(minute(2));
+    expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
+    expect(await server.call('POST', '/ojs/v1/workers/ack', { job_id: first.id })).toMatchObject({ status: 409 });
+    await server.complete('a');
+    await queueNamed('a').jumpTo(minute(3));
+    expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['cancelled', 'completed', 'available']);
   });
 
   it('waits under enqueue, and fires the moment that job has ended, one after the other', async () => {
     await create('a', { overlap_policy: 'enqueue' });
-    await passTo('a', minute(1));
-    const first = await take('a');
-    await passTo('a', minute(2));
-    await passTo('a', minute(3));
+    await queueNamed('a').jumpTo(minute(1));
+    const first = await server.takeOne('a');
+    await queueNamed('a').jumpTo(minute(2));
+    await queueNamed('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1)]);
     expect(await read('a')).toMatchObject({ waiting: 2, run_count: 1 });
-    await evict('a');
-    vi.setSystemTime(minute(3) + 20 * SECOND);
-    await ack(first.id);
+    await queueNamed('a').evict();
+    clock.set(minute(3) + 20 * SECOND);
+    await server.ack(first.id);
     expect(await ticksOf('a')).toEqual([minute(1), minute(2)]);
-    const second = await take('a');
+    const second = await server.takeOne('a');
     expect(second.meta).toMatchObject({
       cron_triggered_at: iso(minute(3) + 20 * SECOND),
       cron_scheduled_at: iso(minute(2)),
     });
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${second.id}`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${second.id}`);
     expect(await ticksOf('a')).toEqual([minute(1), minute(2), minute(3)]);
     expect(await read('a')).toMatchObject({ waiting: 0, run_count: 3 });
   });
 
   it('waits under enqueue for a job that expires, too', async () => {
     await create('a', { overlap_policy: 'enqueue', options: { expires_at: '+PT150S' } });
-    await passTo('a', minute(1));
-    await passTo('a', minute(2));
+    await queueNamed('a').jumpTo(minute(1));
+    await queueNamed('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
-    await passTo('a', minute(1) + 150 * SECOND);
-    expect((await jobsOf('a')).map(({ state }) => state)).toEqual(['discarded', 'available']);
+    await queueNamed('a').jumpTo(minute(1) + 150 * SECOND);
+    expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['discarded', 'available']);
   });
 
   it('is not kept for ever: a hundred may wait', async () => {
     await create('a', { expression: '* * * * * *', overlap_policy: 'enqueue' });
-    for (let n = 1; n <= 105; n++) await passTo('a', T0 + n * SECOND);
+    for (let n = 1; n <= 105; n++) await queueNamed('a').jumpTo(T0 + n * SECOND);
     expect(await read('a')).toMatchObject({ waiting: 100, skipped_count: 4 });
     expect((await eventsOf('a', 'cron.skipped')).at(-1)).toMatchObject({ reason: 'waiting_full' });
   });
@@ -136,10 +117,10 @@ describe('fires that nobody was there to see', () => {
 
   it('fire once by default, for the last of them', async () => {
     await create('a', { overlap_policy: 'allow' });
-    await passTo('a', late);
+    await queueNamed('a').jumpTo(late);
     expect(await ticksOf('a')).toEqual([minute(5)]);
     expect(await read('a')).toMatchObject({ missed_policy: 'fire_once', next_run_at: iso(minute(6)) });
-    const { skipped } = await ok(200, 'GET', `${CRON}/a/history`);
+    const { skipped } = await server.ok(200, 'GET', `${CRON}/a/history`);
     expect(skipped).toEqual([
       expect.objectContaining({ reason: 'missed', scheduled_at: iso(minute(1)), scheduled_until: iso(minute(4)) }),
     ]);
@@ -147,24 +128,24 @@ describe('fires that nobody was there to see', () => {
 
   it('fire once even when the last one is long past', async () => {
     await create('a', { expression: '0 13 * * *' });
-    await passTo('a', T0 + 20 * HOUR);
+    await queueNamed('a').jumpTo(T0 + 20 * HOUR);
     expect(await ticksOf('a')).toEqual([T0 + HOUR]);
   });
 
   it('are dropped under skip, unless the last one is on time', async () => {
     await create('a', { expression: '@hourly', missed_policy: 'skip', overlap_policy: 'allow' });
-    await passTo('a', T0 + 3 * HOUR + 5 * MINUTE);
-    expect(await jobsOf('a')).toEqual([]);
+    await queueNamed('a').jumpTo(T0 + 3 * HOUR + 5 * MINUTE);
+    expect(await server.jobs('a')).toEqual([]);
     expect(await read('a')).toMatchObject({ run_count: 0, next_run_at: iso(T0 + 4 * HOUR) });
-    await passTo('a', T0 + 4 * HOUR + 20 * SECOND);
+    await queueNamed('a').jumpTo(T0 + 4 * HOUR + 20 * SECOND);
     expect(await ticksOf('a')).toEqual([T0 + 4 * HOUR]);
   });
 
   it('all fire under fire_all, oldest first, up to the bound', async () => {
     await create('a', { missed_policy: 'fire_all', overlap_policy: 'allow' });
     await create('b', { missed_fires: { policy: 'fire-all', max_catchup: 2 }, overlap_policy: 'allow' });
-    await passTo('a', late);
-    await passTo('b', late);
+    await queueNamed('a').jumpTo(late);
+    await queueNamed('b').jumpTo(late);
     expect(await ticksOf('a')).toEqual([1, 2, 3, 4, 5].map(minute));
     expect(await ticksOf('b')).toEqual([1, 2].map(minute));
     expect(await read('b')).toMatchObject({ missed_policy: 'fire_all', max_catchup: 2, next_run_at: iso(minute(6)) });
@@ -172,14 +153,14 @@ describe('fires that nobody was there to see', () => {
 
   it('of every second for a day are dealt with at once', async () => {
     await create('a', { expression: '* * * * * *' });
-    await passTo('a', T0 + DAY + 300);
+    await queueNamed('a').jumpTo(T0 + DAY + 300);
     expect(await ticksOf('a')).toEqual([T0 + DAY]);
   });
 
   it('fire one after the other under fire_all with enqueue', async () => {
     await create('a', { missed_policy: 'fire_all', overlap_policy: 'enqueue' });
-    await passTo('a', minute(3));
-    for (let n = 0; n < 3; n++) await complete('a');
+    await queueNamed('a').jumpTo(minute(3));
+    for (let n = 0; n < 3; n++) await server.complete('a');
     expect(await ticksOf('a')).toEqual([1, 2, 3].map(minute));
   });
 });
@@ -188,7 +169,7 @@ describe('a limit of fires', () => {
   it('ends the entry, which stays to be read', async () => {
     await create('a', { limit: 2, overlap_policy: 'allow' });
     expect((await read('a')).next_fires).toEqual([iso(minute(1)), iso(minute(2))]);
-    for (let n = 1; n <= 4; n++) await passTo('a', minute(n));
+    for (let n = 1; n <= 4; n++) await queueNamed('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1), minute(2)]);
     expect(await read('a')).toMatchObject({
       status: 'completed',
@@ -201,21 +182,21 @@ describe('a limit of fires', () => {
 
   it('counts what waits, and goes on when it is raised', async () => {
     await create('a', { limit: 2, overlap_policy: 'enqueue' });
-    for (let n = 1; n <= 4; n++) await passTo('a', minute(n));
-    await complete('a');
-    await complete('a');
+    for (let n = 1; n <= 4; n++) await queueNamed('a').jumpTo(minute(n));
+    await server.complete('a');
+    await server.complete('a');
     expect(await ticksOf('a')).toEqual([minute(1), minute(2)]);
-    await ok(200, 'PATCH', `${CRON}/a`, { limit: 3 });
-    for (let n = 5; n <= 7; n++) await passTo('a', minute(n));
+    await server.ok(200, 'PATCH', `${CRON}/a`, { limit: 3 });
+    for (let n = 5; n <= 7; n++) await queueNamed('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1), minute(2), minute(5)]);
   });
 
   it('is not used up by fires that were skipped', async () => {
     await create('a', { limit: 2 });
-    await passTo('a', minute(1));
-    await passTo('a', minute(2));
-    await complete('a');
-    await passTo('a', minute(3));
+    await queueNamed('a').jumpTo(minute(1));
+    await queueNamed('a').jumpTo(minute(2));
+    await server.complete('a');
+    await queueNamed('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
 });
@@ -223,8 +204,8 @@ describe('a limit of fires', () => {
 describe('dates', () => {
   it('bound the fires, both included', async () => {
     await create('a', { start_at: iso(minute(3)), end_at: iso(minute(5)), overlap_policy: 'allow' });
-    expect(await armedAt('a')).toBe(minute(3));
-    for (let n = 1; n <= 8; n++) await passTo('a', minute(n));
+    expect(await queueNamed('a').armedAt()).toBe(minute(3));
+    for (let n = 1; n <= 8; n++) await queueNamed('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([3, 4, 5].map(minute));
     expect(await read('a')).toMatchObject({ status: 'completed', next_run_at: null });
   });
@@ -234,7 +215,7 @@ describe('dates', () => {
       end_at: iso(T0 + 90 * SECOND),
       next_fires: [iso(minute(1))],
     });
-    await ok(200, 'PATCH', `${CRON}/a`, { end_at: null });
+    await server.ok(200, 'PATCH', `${CRON}/a`, { end_at: null });
     expect((await read('a')).end_at).toBeUndefined();
     expect((await read('a')).next_fires).toHaveLength(5);
   });
@@ -244,7 +225,7 @@ describe('dates', () => {
       status: 'completed',
       next_run_at: null,
     });
-    expect(await armedAt('a')).toBeNull();
+    expect(await queueNamed('a').armedAt()).toBeNull();
   });
 
   it('start an interval', async () => {
@@ -261,33 +242,33 @@ describe('dates', () => {
 describe('a pause', () => {
   it('stops fires, and none of them is made up for afterwards', async () => {
     await create('a', { overlap_policy: 'allow', missed_policy: 'fire_all' });
-    await passTo('a', minute(1));
-    expect(await ok(200, 'POST', `${CRON}/a/pause`)).toMatchObject({
+    await queueNamed('a').jumpTo(minute(1));
+    expect(await server.ok(200, 'POST', `${CRON}/a/pause`)).toMatchObject({
       enabled: false,
       status: 'paused',
       next_run_at: null,
     });
     for (let n = 2; n <= 4; n++) {
-      vi.setSystemTime(minute(n));
-      await ring('a');
+      clock.set(minute(n));
+      await queueNamed('a').alarm();
     }
-    expect(await ok(200, 'POST', `${CRON}/a/resume`)).toMatchObject({
+    expect(await server.ok(200, 'POST', `${CRON}/a/resume`)).toMatchObject({
       enabled: true,
       status: 'active',
       next_run_at: iso(minute(5)),
     });
-    await passTo('a', minute(5));
+    await queueNamed('a').jumpTo(minute(5));
     expect(await ticksOf('a')).toEqual([minute(1), minute(5)]);
   });
 
   it('drops fires that wait, and keeps the rhythm of an interval', async () => {
     await create('a', { expression: '@every 7m', overlap_policy: 'enqueue' });
-    await passTo('a', T0 + 7 * MINUTE);
-    await passTo('a', T0 + 14 * MINUTE);
-    await ok(200, 'PATCH', `${CRON}/a`, { enabled: false });
-    await complete('a');
+    await queueNamed('a').jumpTo(T0 + 7 * MINUTE);
+    await queueNamed('a').jumpTo(T0 + 14 * MINUTE);
+    await server.ok(200, 'PATCH', `${CRON}/a`, { enabled: false });
+    await server.complete('a');
     expect(await ticksOf('a')).toEqual([T0 + 7 * MINUTE]);
-    await ok(200, 'PATCH', `${CRON}/a`, { enabled: true });
+    await server.ok(200, 'PATCH', `${CRON}/a`, { enabled: true });
     expect(await read('a')).toMatchObject({ next_run_at: iso(T0 + 21 * MINUTE), waiting: 0 });
   });
 
@@ -297,43 +278,43 @@ describe('a pause', () => {
       next_run_at: null,
       next_fires: [],
     });
-    expect(await armedAt('a')).toBeNull();
-    await ok(200, 'POST', `${CRON}/a/pause`);
-    await ok(200, 'POST', `${CRON}/a/resume`);
+    expect(await queueNamed('a').armedAt()).toBeNull();
+    await server.ok(200, 'POST', `${CRON}/a/pause`);
+    await server.ok(200, 'POST', `${CRON}/a/resume`);
     const once = await read('a');
-    expect(await ok(200, 'POST', `${CRON}/a/resume`)).toMatchObject({ updated_at: once.updated_at });
+    expect(await server.ok(200, 'POST', `${CRON}/a/resume`)).toMatchObject({ updated_at: once.updated_at });
   });
 });
 
 describe('a trigger', () => {
   it('enqueues a job now, whatever the schedule says, and uses up no limit', async () => {
     await create('a', { limit: 1, enabled: false });
-    const { job, job_id } = await ok(201, 'POST', `${CRON}/a/trigger`);
-    await ok(201, 'POST', `${CRON}/a/trigger`);
+    const { job, job_id } = await server.ok(201, 'POST', `${CRON}/a/trigger`);
+    await server.ok(201, 'POST', `${CRON}/a/trigger`);
     expect(job).toMatchObject({ id: job_id, state: 'available', meta: { cron_name: 'a', cron_triggered_at: iso(T0) } });
     expect(((job as Json).meta as Json).cron_scheduled_at).toBeUndefined();
     expect(await read('a')).toMatchObject({ run_count: 2, fire_count: 0, last_run_at: iso(T0) });
-    expect(await jobsOf('a')).toHaveLength(2);
+    expect(await server.jobs('a')).toHaveLength(2);
   });
 
   it('makes the job that later fires may overlap with', async () => {
     await create('a');
-    await ok(201, 'POST', `${CRON}/a/trigger`);
-    await passTo('a', minute(1));
-    expect(await jobsOf('a')).toHaveLength(1);
+    await server.ok(201, 'POST', `${CRON}/a/trigger`);
+    await queueNamed('a').jumpTo(minute(1));
+    expect(await server.jobs('a')).toHaveLength(1);
   });
 });
 
 describe('the history', () => {
   it('says what became of each job, newest first', async () => {
     await create('a', { overlap_policy: 'allow', options: { retry: { max_attempts: 1 } } });
-    await passTo('a', minute(1));
-    await complete('a');
-    await passTo('a', minute(2));
-    await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: (await take('a')).id, error: 'x' });
-    await passTo('a', minute(3));
-    await ok(201, 'POST', `${CRON}/a/trigger`);
-    const { executions, count } = await ok(200, 'GET', `${CRON}/a/history`);
+    await queueNamed('a').jumpTo(minute(1));
+    await server.complete('a');
+    await queueNamed('a').jumpTo(minute(2));
+    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: (await server.takeOne('a')).id, error: 'x' });
+    await queueNamed('a').jumpTo(minute(3));
+    await server.ok(201, 'POST', `${CRON}/a/trigger`);
+    const { executions, count } = await server.ok(200, 'GET', `${CRON}/a/history`);
     expect(count).toBe(4);
     expect(executions).toEqual([
       expect.objectContaining({ state: 'available', trigger: 'manual', started_at: null, completed_at: null }),
@@ -341,19 +322,19 @@ describe('the history', () => {
       expect.objectContaining({ state: 'discarded', started_at: iso(minute(2)), completed_at: iso(minute(2)) }),
       expect.objectContaining({ state: 'completed', scheduled_at: iso(minute(1)), completed_at: iso(minute(1)) }),
     ]);
-    expect((await ok(200, 'GET', `${CRON}/a/history?limit=1`)).executions).toHaveLength(1);
+    expect((await server.ok(200, 'GET', `${CRON}/a/history?limit=1`)).executions).toHaveLength(1);
   });
 
   it('is bounded, and outlives the jobs', async () => {
     await create('a', { overlap_policy: 'allow' });
-    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 'PT1M' } });
+    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 'PT1M' } });
     for (let n = 1; n <= 60; n++) {
-      await passTo('a', minute(n));
-      await complete('a');
+      await queueNamed('a').jumpTo(minute(n));
+      await server.complete('a');
     }
-    vi.setSystemTime(minute(60) + 59 * SECOND);
-    await ring('a');
-    const { executions } = await ok(200, 'GET', `${CRON}/a/history?limit=100`);
+    clock.set(minute(60) + 59 * SECOND);
+    await queueNamed('a').alarm();
+    const { executions } = await server.ok(200, 'GET', `${CRON}/a/history?limit=100`);
     expect(executions).toHaveLength(50);
     expect((executions as Json[]).at(-1)).toMatchObject({
       state: 'pruned',

@@ -1,30 +1,13 @@
 /** What a fire enqueues: a job like any other, with every option of the template applied to it. */
-import { describe, expect, it, vi } from 'vitest';
-import { until } from '../../../support/http';
-import { call, type Json, ok } from '../../../support/server';
-import {
-  CRON,
-  complete,
-  create,
-  entry,
-  eventsOf,
-  evict,
-  inside,
-  iso,
-  jobsOf,
-  MINUTE,
-  passTo,
-  read,
-  refused,
-  ring,
-  SECOND,
-  startAtT0,
-  T0,
-  take,
-  ticksOf,
-} from './entries';
 
-startAtT0();
+import { describe, expect, it } from 'vitest';
+import { clock, iso, MINUTE, SECOND, T0, until } from '../../../support/clock';
+import { queueNamed } from '../../../support/queue';
+import { type Json, server } from '../../../support/server';
+import { CRON, create, entry, eventsOf, read, refused, ticksOf } from './entries';
+
+server.emptyBeforeEach();
+clock.startAtT0();
 
 const minute = (n: number) => T0 + n * MINUTE;
 
@@ -37,9 +20,9 @@ async function fired(template: Json, change: Json = {}): Promise<Json> {
     options: { queue: 'a', ...(options as Json | undefined) },
     ...rest,
   };
-  await ok(201, 'POST', CRON, { name: 'a', expression: '* * * * *', job_template, ...change });
-  await passTo('a', minute(1));
-  return (await jobsOf('a'))[0] as Json;
+  await server.ok(201, 'POST', CRON, { name: 'a', expression: '* * * * *', job_template, ...change });
+  await queueNamed('a').jumpTo(minute(1));
+  return (await server.jobs('a'))[0] as Json;
 }
 
 describe('a fired job', () => {
@@ -62,20 +45,25 @@ describe('a fired job', () => {
   });
 
   it('runs in the order of its priority', async () => {
-    await ok(201, 'POST', '/ojs/v1/jobs', { type: 'test.other', args: [], options: { queue: 'a', priority: 3 } });
+    await server.ok(201, 'POST', '/ojs/v1/jobs', {
+      type: 'test.other',
+      args: [],
+      options: { queue: 'a', priority: 3 },
+    });
     await fired({ options: { priority: 7 } });
-    expect(await take('a')).toMatchObject({ type: 'test.cron', priority: 7 });
+    expect(await server.takeOne('a')).toMatchObject({ type: 'test.cron', priority: 7 });
   });
 
   it('is retried as its policy says', async () => {
     await fired({
       options: { retry: { max_attempts: 2, initial_interval: 'PT40S', jitter: false, on_exhaustion: 'dead_letter' } },
     });
-    const nack = async () => ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: (await take('a')).id, error: 'x' });
+    const nack = async () =>
+      server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: (await server.takeOne('a')).id, error: 'x' });
     expect(await nack()).toMatchObject({ state: 'retryable', max_attempts: 2, retry_delay_ms: 40_000 });
-    vi.setSystemTime(minute(1) + 40 * SECOND);
+    clock.set(minute(1) + 40 * SECOND);
     expect(await nack()).toMatchObject({ state: 'discarded' });
-    expect(await ok(200, 'GET', '/ojs/v1/dead-letter?queue=a')).toMatchObject({ total: 1 });
+    expect(await server.ok(200, 'GET', '/ojs/v1/dead-letter?queue=a')).toMatchObject({ total: 1 });
   });
 
   it('is retried as often as options.max_attempts says', async () => {
@@ -87,19 +75,19 @@ describe('a fired job', () => {
       const name = `t-${index}`;
       const cron = await create(name, { options });
       expect(cron.options).toEqual({ queue: name, timeout_ms: 5000 });
-      vi.setSystemTime(minute(index + 1));
-      const job = await take(name);
+      clock.set(minute(index + 1));
+      const job = await server.takeOne(name);
       expect(job).toMatchObject({ timeout_ms: 5000 });
-      vi.setSystemTime(minute(index + 1) + 5 * SECOND);
-      expect((await jobsOf(name))[0]).toMatchObject({ state: 'retryable', error: { code: 'timeout' } });
+      clock.set(minute(index + 1) + 5 * SECOND);
+      expect((await server.jobs(name))[0]).toMatchObject({ state: 'retryable', error: { code: 'timeout' } });
     }
   });
 
   it('is leased for as long as its visibility timeout says', async () => {
     await fired({ options: { visibility_timeout_ms: 3000 } });
-    await take('a');
-    vi.setSystemTime(minute(1) + 3 * SECOND);
-    expect((await jobsOf('a'))[0]).toMatchObject({ state: 'available', errors: [{ code: 'visibility_timeout' }] });
+    await server.takeOne('a');
+    clock.set(minute(1) + 3 * SECOND);
+    expect((await server.jobs('a'))[0]).toMatchObject({ state: 'available', errors: [{ code: 'visibility_timeout' }] });
   });
 
   it('is delayed and expires relative to its fire', async () => {
@@ -120,9 +108,9 @@ describe('a unique policy', () => {
 
   it('of the queue keeps a second job away, and says so', async () => {
     await fired({ options: { unique: perQueue } }, { overlap_policy: 'allow' });
-    await passTo('a', minute(2));
+    await queueNamed('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
-    const [job] = await jobsOf('a');
+    const [job] = await server.jobs('a');
     expect(await eventsOf('a', 'cron.skipped')).toEqual([
       expect.objectContaining({ reason: 'unique', active_job_id: job?.id }),
     ]);
@@ -133,17 +121,17 @@ describe('a unique policy', () => {
     'with %s is judged against jobs that were not made by the entry',
     async (on_conflict) => {
       const unique = { ...perQueue, on_conflict };
-      await ok(201, 'POST', '/ojs/v1/jobs', { type: 'test.cron', args: [], options: { queue: 'a', unique } });
+      await server.ok(201, 'POST', '/ojs/v1/jobs', { type: 'test.cron', args: [], options: { queue: 'a', unique } });
       await fired({ options: { unique } });
-      expect(await jobsOf('a')).toHaveLength(1);
+      expect(await server.jobs('a')).toHaveLength(1);
       expect(await read('a')).toMatchObject({ run_count: 0, skipped_count: 1 });
     },
   );
 
   it('with replace cancels the job before', async () => {
     await fired({ options: { unique: { ...perQueue, on_conflict: 'replace' } } }, { overlap_policy: 'allow' });
-    await passTo('a', minute(2));
-    expect((await jobsOf('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
+    await queueNamed('a').jumpTo(minute(2));
+    expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
   });
 
   it('with a period ends by itself', async () => {
@@ -151,15 +139,15 @@ describe('a unique policy', () => {
       { options: { unique: { ...perQueue, period: 'PT90S', states: ['completed', 'available'] } } },
       { overlap_policy: 'allow' },
     );
-    await passTo('a', minute(2));
-    await passTo('a', minute(3));
+    await queueNamed('a').jumpTo(minute(2));
+    await queueNamed('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
 
   it('is applied to a trigger as to an enqueue', async () => {
     await fired({ options: { unique: perQueue } });
-    const [job] = await jobsOf('a');
-    expect(await call('POST', `${CRON}/a/trigger`)).toMatchObject({
+    const [job] = await server.jobs('a');
+    expect(await server.call('POST', `${CRON}/a/trigger`)).toMatchObject({
       status: 409,
       body: { error: { code: 'duplicate', details: { existing_job_id: job?.id } } },
     });
@@ -171,36 +159,43 @@ describe('a unique policy that looks across queues', () => {
 
   /** Fires the entry and waits until the other queues have been asked. */
   async function passAndSettle(time: number): Promise<void> {
-    await passTo('a', time);
-    await until(() => inside('a', ({ q }) => q.crons.across().length === 0), 'the other queues to be asked');
+    await queueNamed('a').jumpTo(time);
+    await until(
+      () => queueNamed('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+      'the other queues to be asked',
+    );
   }
 
   it('lets a job through that stands alone, under the id that the entry knows', async () => {
     await create('a', { options: { unique } });
     await passAndSettle(minute(1));
-    const [job] = await jobsOf('a');
+    const [job] = await server.jobs('a');
     expect(job).toMatchObject({ state: 'available', meta: { cron_scheduled_at: iso(minute(1)) } });
     expect(await read('a')).toMatchObject({ run_count: 1, last_job_id: job?.id });
     expect(await eventsOf('a', 'cron.triggered')).toHaveLength(1);
   });
 
   it('keeps it away when a job of another queue is in the way', async () => {
-    const other = await ok(201, 'POST', '/ojs/v1/jobs', {
+    const other = await server.ok(201, 'POST', '/ojs/v1/jobs', {
       type: 'test.cron',
       args: [],
       options: { queue: 'b', unique },
     });
     await create('a', { options: { unique } });
     await passAndSettle(minute(1));
-    expect(await jobsOf('a')).toEqual([]);
-    const { skipped } = await ok(200, 'GET', `${CRON}/a/history`);
+    expect(await server.jobs('a')).toEqual([]);
+    const { skipped } = await server.ok(200, 'GET', `${CRON}/a/history`);
     expect(skipped).toEqual([expect.objectContaining({ reason: 'unique', job_id: other.job?.id })]);
   });
 
   it('makes the job stand in the way of jobs of other queues', async () => {
     await create('a', { options: { unique } });
     await passAndSettle(minute(1));
-    const answer = await call('POST', '/ojs/v1/jobs', { type: 'test.cron', args: [], options: { queue: 'b', unique } });
+    const answer = await server.call('POST', '/ojs/v1/jobs', {
+      type: 'test.cron',
+      args: [],
+      options: { queue: 'b', unique },
+    });
     expect(answer).toMatchObject({ status: 409, body: { error: { code: 'duplicate' } } });
   });
 
@@ -208,33 +203,36 @@ describe('a unique policy that looks across queues', () => {
     await create('a', { options: { unique }, overlap_policy: 'allow' });
     // As if it had died when the job was enqueued and the entry had not been told.
     await passAndSettle(minute(1));
-    const [job] = await jobsOf('a');
-    await inside('a', ({ q }, sql) => {
+    const [job] = await server.jobs('a');
+    await queueNamed('a').inside(({ engine: { q }, sql }) => {
       const run = JSON.parse(sql.exec<{ data: string }>("SELECT data FROM cron_runs WHERE name = 'a'").one().data);
       Object.assign(run, { runs: 0, fires: 0, history: [], across: [{ id: job?.id, tick: minute(1), at: minute(1) }] });
       q.crons.writeRun('a', run);
     });
-    await evict('a');
+    await queueNamed('a').evict();
     await read('a');
-    await ring('a');
-    await until(() => inside('a', ({ q }) => q.crons.across().length === 0), 'the fire to be settled');
-    expect(await jobsOf('a')).toHaveLength(1);
+    await queueNamed('a').alarm();
+    await until(
+      () => queueNamed('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+      'the fire to be settled',
+    );
+    expect(await server.jobs('a')).toHaveLength(1);
     expect(await read('a')).toMatchObject({ run_count: 1, last_job_id: job?.id });
   });
 
   it('is applied to a trigger', async () => {
     await create('a', { options: { unique } });
-    const { job_id } = await ok(201, 'POST', `${CRON}/a/trigger`);
+    const { job_id } = await server.ok(201, 'POST', `${CRON}/a/trigger`);
     expect(await read('a')).toMatchObject({ run_count: 1, last_job_id: job_id });
-    expect(await call('POST', `${CRON}/a/trigger`)).toMatchObject({ status: 409 });
+    expect(await server.call('POST', `${CRON}/a/trigger`)).toMatchObject({ status: 409 });
   });
 
   it('counts as overlapping while it is being judged', async () => {
     await create('a', { options: { unique } });
     await passAndSettle(minute(1));
-    await passTo('a', minute(2));
+    await queueNamed('a').jumpTo(minute(2));
     expect(await read('a')).toMatchObject({ run_count: 1, skipped_count: 1 });
-    await complete('a');
+    await server.complete('a');
     await passAndSettle(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
@@ -260,11 +258,11 @@ describe('a template', () => {
   ])('that is wrong is refused, naming the member: %j', async (change, field, status = 400) => {
     const answer = await refused(entry('a', change), status);
     expect(answer.body.error?.details?.field).toMatch(new RegExp(`(^|\\.)${field.replace(/[[\].]/g, '\\$&')}$`));
-    expect(await call('GET', `${CRON}/a`)).toMatchObject({ status: 404 });
+    expect(await server.call('GET', `${CRON}/a`)).toMatchObject({ status: 404 });
   });
 
   it('of a type that its queue does not take is refused', async () => {
-    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { allowed_job_types: ['report.*'] });
+    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { allowed_job_types: ['report.*'] });
     const answer = await refused(entry('a'));
     expect(answer.body.error?.details).toMatchObject({ queue: 'a', allowed: ['report.*'] });
     await create('a', { job_template: { type: 'report.build', options: { queue: 'a' } } });
@@ -272,28 +270,28 @@ describe('a template', () => {
 
   it('whose meta has no room for what a fire adds is refused', async () => {
     const meta = { big: 'x'.repeat(65_500) };
-    await ok(201, 'POST', '/ojs/v1/jobs', { type: 'x', args: [], meta });
+    await server.ok(201, 'POST', '/ojs/v1/jobs', { type: 'x', args: [], meta });
     const answer = await refused(entry('a', { job_template: { type: 'x', options: { meta } } }), 413);
     expect(answer.body.error?.details?.field).toBe('job_template.meta');
   });
 
   it('whose policy the queue does not take creates neither the entry nor the queue', async () => {
     await refused(entry('a', { options: { retry: { backoff_coefficient: 0.5 } } }), 422);
-    expect(await call('GET', '/ojs/v1/queues/a')).toMatchObject({ status: 404 });
+    expect(await server.call('GET', '/ojs/v1/queues/a')).toMatchObject({ status: 404 });
   });
 
   it('whose policy the queue takes no more is skipped with the reason, and the schedule goes on', async () => {
-    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: { backoff_strategy: 'polynomial' } });
+    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: { backoff_strategy: 'polynomial' } });
     await create('a', { options: { retry: { backoff_coefficient: 0.5 } } });
-    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: null });
-    await passTo('a', minute(1));
-    expect(await jobsOf('a')).toEqual([]);
-    const { skipped } = await ok(200, 'GET', `${CRON}/a/history`);
+    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: null });
+    await queueNamed('a').jumpTo(minute(1));
+    expect(await server.jobs('a')).toEqual([]);
+    const { skipped } = await server.ok(200, 'GET', `${CRON}/a/history`);
     expect(skipped).toEqual([
       expect.objectContaining({ reason: 'refused', message: expect.stringContaining('backoff_coefficient') }),
     ]);
-    await ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: { backoff_strategy: 'polynomial' } });
-    await passTo('a', minute(2));
+    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: { backoff_strategy: 'polynomial' } });
+    await queueNamed('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(2)]);
   });
 });
@@ -309,13 +307,13 @@ describe('times of the job', () => {
         [flat, `options.${name}`],
         [template, `job_template.options.${name}`],
       ] as const) {
-        const answer = await call('POST', CRON, { ...body, [name]: '+PT10S' });
+        const answer = await server.call('POST', CRON, { ...body, [name]: '+PT10S' });
         expect([answer.status, answer.body.error?.details?.field]).toEqual([400, name]);
         expect(answer.body.error?.message).toContain(`is ${place}.`);
       }
-      await ok(201, 'POST', CRON, { ...flat, [name]: null, options: { [name]: '+PT10S' } });
-      expect((await call('PATCH', `${CRON}/a`, { [name]: '+PT10S' })).body.error?.details?.field).toBe(name);
-      const group = await call('PUT', `${CRON.replace('/cron', '/cron-groups')}/g`, {
+      await server.ok(201, 'POST', CRON, { ...flat, [name]: null, options: { [name]: '+PT10S' } });
+      expect((await server.call('PATCH', `${CRON}/a`, { [name]: '+PT10S' })).body.error?.details?.field).toBe(name);
+      const group = await server.call('PUT', `${CRON.replace('/cron', '/cron-groups')}/g`, {
         entries: [{ ...flat, [name]: '5m' }],
       });
       expect(group.body.error?.details?.field).toBe(`entries[0].${name}`);

@@ -1,67 +1,57 @@
 /** Fires that wait, for a job to end or for what other queues say: they count, and go on, whatever becomes of them. */
-import { describe, expect, it, vi } from 'vitest';
-import { failOnce } from '../../../support/faults';
-import { until } from '../../../support/http';
-import { ok } from '../../../support/server';
-import {
-  armedAt,
-  complete,
-  create,
-  DAY,
-  evict,
-  inside,
-  iso,
-  jobsOf,
-  MINUTE,
-  passTo,
-  read,
-  startAtT0,
-  T0,
-  take,
-  ticksOf,
-} from './entries';
 
-startAtT0();
+import { describe, expect, it, vi } from 'vitest';
+import { clock, DAY, iso, MINUTE, T0, until } from '../../../support/clock';
+import { failOnce } from '../../../support/faults';
+import { queueNamed } from '../../../support/queue';
+import { server } from '../../../support/server';
+import { create, read, ticksOf } from './entries';
+
+server.emptyBeforeEach();
+clock.startAtT0();
 
 const minute = (n: number) => T0 + n * MINUTE;
 
 /** Waits until the other queues have been asked. */
 function settled(): Promise<boolean> {
-  return until(() => inside('a', ({ q }) => q.crons.across().length === 0), 'the other queues to be asked');
+  return until(
+    () => queueNamed('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+    'the other queues to be asked',
+  );
 }
 
 describe('a limit', () => {
   it('does not count a fire that waited and then enqueued nothing', async () => {
     const unique = { keys: ['type', 'queue'], states: ['completed'], period: '2m' };
     await create('a', { overlap_policy: 'enqueue', limit: 2, options: { unique } });
-    await passTo('a', minute(1));
-    await passTo('a', minute(2));
+    await queueNamed('a').jumpTo(minute(1));
+    await queueNamed('a').jumpTo(minute(2));
     expect(await read('a')).toMatchObject({ fire_count: 1, waiting: 1, status: 'completed' });
-    await complete('a');
+    await server.complete('a');
     expect(await read('a')).toMatchObject({
       fire_count: 1,
       skipped_count: 1,
       status: 'active',
       next_run_at: iso(minute(3)),
     });
-    await passTo('a', minute(3));
+    await queueNamed('a').jumpTo(minute(3));
     expect(await read('a')).toMatchObject({ fire_count: 2, status: 'completed' });
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
 
   it('does not count a fire that another queue had a job in the way of', async () => {
     const options = { unique: { keys: ['type'] } };
-    const { job } = await ok(201, 'POST', '/ojs/v1/jobs', {
+    const { job } = await server.ok(201, 'POST', '/ojs/v1/jobs', {
       type: 'test.cron',
       args: [],
       options: { queue: 'b', ...options },
     });
     await create('a', { limit: 1, options });
-    await passTo('a', minute(1));
+    await queueNamed('a').jumpTo(minute(1));
     await settled();
     expect(await read('a')).toMatchObject({ fire_count: 0, skipped_count: 1, next_run_at: iso(minute(2)) });
-    await ok(200, 'DELETE', `/ojs/v1/jobs/${job?.id}`);
-    await passTo('a', minute(2));
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${job?.id}`);
+    await queueNamed('a').jumpTo(minute(2));
     await settled();
     expect(await read('a')).toMatchObject({ fire_count: 1, status: 'completed' });
   });
@@ -71,17 +61,17 @@ describe('a fire that waits', () => {
   it('is tried again a minute after it failed, though nothing else happens in the queue', async () => {
     vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await create('a', { overlap_policy: 'enqueue', limit: 2 });
-    await passTo('a', minute(1));
-    await passTo('a', minute(2));
-    const job = await take('a');
-    await inside('a', (_, sql) => failOnce(sql, /INTO cron_runs/));
-    await ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: job.id });
+    await queueNamed('a').jumpTo(minute(1));
+    await queueNamed('a').jumpTo(minute(2));
+    const job = await server.takeOne('a');
+    await queueNamed('a').inside(({ sql }) => failOnce(sql, /INTO cron_runs/));
+    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: job.id });
     expect(await ticksOf('a')).toEqual([minute(1)]);
-    expect(await armedAt('a')).toBe(minute(3));
-    await passTo('a', minute(3));
+    expect(await queueNamed('a').armedAt()).toBe(minute(3));
+    await queueNamed('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(2)]);
     // Nothing is due before the retention of the first job ends.
-    expect(await armedAt('a')).toBeGreaterThan(minute(3) + DAY);
+    expect(await queueNamed('a').armedAt()).toBeGreaterThan(minute(3) + DAY);
     vi.restoreAllMocks();
   });
 });
@@ -89,19 +79,19 @@ describe('a fire that waits', () => {
 describe('a fire that cancels the one before', () => {
   it('cancels also the job of one that died before it could say that it had enqueued it', async () => {
     await create('a', { overlap_policy: 'cancel_previous', options: { unique: { keys: ['type', 'args'] } } });
-    await passTo('a', minute(1));
+    await queueNamed('a').jumpTo(minute(1));
     await settled();
-    const [job] = await jobsOf('a');
-    await inside('a', ({ q }, sql) => {
+    const [job] = await server.jobs('a');
+    await queueNamed('a').inside(({ engine: { q }, sql }) => {
       const run = JSON.parse(sql.exec<{ data: string }>("SELECT data FROM cron_runs WHERE name = 'a'").one().data);
       delete run.last_job;
       Object.assign(run, { runs: 0, fires: 0, history: [], across: [{ id: job?.id, tick: minute(1), at: minute(1) }] });
       q.crons.writeRun('a', run);
     });
-    await evict('a');
-    await armedAt('a');
-    await passTo('a', minute(2));
+    await queueNamed('a').evict();
+    await queueNamed('a').armedAt();
+    await queueNamed('a').jumpTo(minute(2));
     await settled();
-    expect((await jobsOf('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
+    expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
   });
 });

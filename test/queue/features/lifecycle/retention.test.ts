@@ -1,32 +1,33 @@
 /** A job's own retention: which ends it decides and when the job goes then. */
+
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { removalMoment } from '../../../../src/job/retention';
-import { restoreClock, setTime, T0, TestQueue } from '../../../support/queue';
-import { call, enqueue, type Json, ok, startEmpty } from '../../../support/server';
+import { clock, T0 } from '../../../support/clock';
+import { TestQueue } from '../../../support/queue';
+import { type Json, server, V1 } from '../../../support/server';
 
-startEmpty();
-restoreClock();
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const V1 = '/ojs/v1';
 
 let queue: TestQueue;
 beforeEach(() => {
-  setTime(T0);
+  clock.set(T0);
   queue = new TestQueue();
 });
 
-const status = async (id: string) => (await call('GET', `${V1}/jobs/${id}`)).status;
-const job = async (id: string) => (await ok(200, 'GET', `${V1}/jobs/${id}`)).job as Json;
-const add = (options: Json = {}) => enqueue(queue.name, { options });
+const status = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).status;
+const job = async (id: string) => (await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job as Json;
+const add = (options: Json = {}) => server.enqueue(queue.name, { options });
 
 async function fetchAll(count = 100): Promise<string[]> {
-  const body = await ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue.name], count });
+  const body = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue.name], count });
   return (body.jobs ?? []).map(({ id }) => id as string);
 }
-const ack = (id: string, rest: Json = {}) => ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, ...rest });
+const ack = (id: string, rest: Json = {}) => server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, ...rest });
 
 /** A job that ends so right away. */
 const ENDINGS: Record<string, (options: Json) => Promise<string>> = {
@@ -38,7 +39,7 @@ const ENDINGS: Record<string, (options: Json) => Promise<string>> = {
   },
   cancelled: async (options) => {
     const id = await add(options);
-    await ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
     return id;
   },
   discarded: (options) => failed({ ...options, retry: { max_attempts: 1 } }),
@@ -48,7 +49,7 @@ const ENDINGS: Record<string, (options: Json) => Promise<string>> = {
 async function failed(options: Json): Promise<string> {
   const id = await add(options);
   await fetchAll();
-  await ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error: { code: 'E', message: 'no' } });
+  await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error: { code: 'E', message: 'no' } });
   return id;
 }
 
@@ -103,7 +104,7 @@ describe.each(DEFAULTS)('a job that ends as %s', (end, days) => {
     const unnamed = await finish({ retention: { [elsewhere]: 'P500D' } });
     const setting =
       end === 'dead_letter' ? { dead_letter: { retention: { max_age: 'PT1H' } } } : { retention: { [end]: 'PT1H' } };
-    await ok(200, 'PUT', `${V1}/queues/${queue.name}/config`, setting);
+    await server.ok(200, 'PUT', `${V1}/queues/${queue.name}/config`, setting);
     await queue.passTo(T0 + 2 * HOUR);
     expect([await status(own), await status(unnamed)]).toEqual([200, 404]);
     await queue.passTo(T0 + 5 * HOUR);
@@ -117,7 +118,7 @@ describe('a completed job of its own retention', () => {
     const all: string[] = [];
     for (let n = 0; n < 12; n++) {
       const retention = n % 3 === 0 ? undefined : { completed: `P${n}D` };
-      const id = await enqueue(queue.name, { args: [{ n }], options: { retention, tags: [`t${n % 2}`] } });
+      const id = await server.enqueue(queue.name, { args: [{ n }], options: { retention, tags: [`t${n % 2}`] } });
       all.unshift(id);
       if (retention) own.push(id);
     }
@@ -129,18 +130,18 @@ describe('a completed job of its own retention', () => {
       expect((await ack(id, { attempt: 1, result: 'again' })).job).toMatchObject({ result: { of: id } });
     }
     const list = async (query: string) =>
-      ((await ok(200, 'GET', `${V1}/jobs?queue=${queue.name}&${query}`)).jobs ?? []).map(({ id }) => id);
+      ((await server.ok(200, 'GET', `${V1}/jobs?queue=${queue.name}&${query}`)).jobs ?? []).map(({ id }) => id);
     expect(await list('state=completed')).toEqual(all);
     expect(await list('args.0.n=7')).toEqual([all[4]]);
-    expect((await ok(200, 'GET', `${V1}/jobs/count?queue=${queue.name}&tag=t1`)).count).toBe(6);
+    expect((await server.ok(200, 'GET', `${V1}/jobs/count?queue=${queue.name}&tag=t1`)).count).toBe(6);
     expect(await queue.counts()).toEqual({ completed: 12 });
 
-    await ok(200, 'POST', `${V1}/jobs/bulk/delete`, { job_ids: [own[0]] });
+    await server.ok(200, 'POST', `${V1}/jobs/bulk/delete`, { job_ids: [own[0]] });
     expect(await status(own[0] as string)).toBe(404);
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     const late = await ENDINGS.completed?.({ retention: { completed: 'PT1M' } });
     const purge = { states: ['completed'], older_than: new Date(T0).toISOString(), confirm: true };
-    expect(await ok(200, 'POST', `${V1}/queues/${queue.name}/purge`, purge)).toMatchObject({ deleted: 11 });
+    expect(await server.ok(200, 'POST', `${V1}/queues/${queue.name}/purge`, purge)).toMatchObject({ deleted: 11 });
     expect(await list('state=completed')).toEqual([late]);
   });
 
@@ -156,15 +157,15 @@ describe('a completed job of its own retention', () => {
         unique: { keys: ['type', 'queue'], unique_while: 'exists' },
       },
     };
-    await ok(201, 'POST', `${V1}/jobs`, body);
+    await server.ok(201, 'POST', `${V1}/jobs`, body);
     await fetchAll();
     await ack(id, { result: 'x'.repeat(70_000) });
-    expect((await call('POST', `${V1}/jobs`, body)).status).toBe(409);
+    expect((await server.call('POST', `${V1}/jobs`, body)).status).toBe(409);
     await queue.passTo(T0 + 90 * 60_000);
     for (const table of ['archive', 'results', 'aliases', 'unique_keys']) {
       expect(await queue.rows(`SELECT * FROM ${table}`), table).toEqual([]);
     }
-    await ok(201, 'POST', `${V1}/jobs`, body);
+    await server.ok(201, 'POST', `${V1}/jobs`, body);
   });
 
   it('goes at its time whatever others end, wherever the queue stands', async () => {
@@ -172,12 +173,12 @@ describe('a completed job of its own retention', () => {
     const batches = fc.array(fc.array(retention, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(batches, fc.integer({ min: 1, max: 40 }), async (transactions, ownOfQueue) => {
-        setTime(T0);
+        clock.set(T0);
         queue = new TestQueue();
         await queue.api.configure({ retention: { completed: ownOfQueue * HOUR } });
         const due = new Map<string, number>();
         for (const [n, hours] of transactions.entries()) {
-          setTime(T0 + n * 1000);
+          clock.set(T0 + n * 1000);
           const jobs = await queue.enqueue(
             ...hours.map((own) => ({ body: own === undefined ? {} : { retention: { completed: `${own}h` } } })),
           );
@@ -207,7 +208,7 @@ describe('the retention of a job', () => {
     await queue.redrive(id as string);
     await queue.passTo(T0 + 3 * HOUR);
     expect(await job(id as string)).toMatchObject({ state: 'available', retention: { cancelled: '1h' } });
-    await ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
     await queue.passTo(T0 + 4 * HOUR - 1);
     expect(await status(id as string)).toBe(200);
     await queue.redrive(id as string);
@@ -222,9 +223,9 @@ describe('the retention of a job', () => {
   it('goes with it when its queue moves away', async () => {
     const id = await add({ retention: { cancelled: '1h' } });
     const target = new TestQueue();
-    await ok(202, 'DELETE', `${V1}/queues/${queue.name}`, { strategy: 'move', target_queue: target.name });
+    await server.ok(202, 'DELETE', `${V1}/queues/${queue.name}`, { strategy: 'move', target_queue: target.name });
     await expect.poll(() => target.counts()).toEqual({ available: 1 });
-    await ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
     await target.passTo(T0 + HOUR);
     expect(await status(id)).toBe(404);
   });
@@ -233,10 +234,10 @@ describe('the retention of a job', () => {
     await queue.api.configure({ dead_letter: { max_count: 3 } });
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
-      setTime(T0 + n);
+      clock.set(T0 + n);
       ids.push((await ENDINGS.dead_letter?.(n % 2 ? {} : { retention: { dead_letter: 'P400D' } })) as string);
     }
-    const dead = (await ok(200, 'GET', `${V1}/dead-letter?queue=${queue.name}`)).jobs ?? [];
+    const dead = (await server.ok(200, 'GET', `${V1}/dead-letter?queue=${queue.name}`)).jobs ?? [];
     expect(dead.map(({ id }) => id)).toEqual([ids[4], ids[3], ids[2]]);
     expect(await queue.stats()).toMatchObject({ dead: 3, counts: { discarded: 3 } });
   });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { okApi } from '../../../support/http';
-import { refusal } from './limited-queue';
+import { server } from '../../../support/server';
 
 const CASES: [string, unknown, string][] = [
   ['no object', 5, 'rate_limit'],
@@ -41,26 +40,26 @@ const CASES: [string, unknown, string][] = [
 describe('rate_limit', () => {
   it.each(CASES)('with %s is refused, naming the member', async (_, rate_limit, field) => {
     const job = { type: 'test.limited', args: [], rate_limit };
-    expect(await refusal('POST', '/ojs/v1/jobs', job)).toMatchObject({
+    expect(await server.refusal('POST', '/ojs/v1/jobs', job)).toMatchObject({
       status: 400,
       code: 'invalid_request',
-      details: { field },
+      field,
     });
     const inOptions = { type: 'test.limited', args: [], options: { rate_limit } };
-    expect(await refusal('POST', '/ojs/v1/jobs/batch', { jobs: [inOptions] })).toMatchObject({
+    expect(await server.call('POST', '/ojs/v1/jobs/batch', { jobs: [inOptions] })).toMatchObject({
       status: 400,
-      details: { field: `jobs[0].options.${field}`, index: 0 },
+      body: { error: { details: { field: `jobs[0].options.${field}`, index: 0 } } },
     });
   });
 
   it('is given back as it was written', async () => {
     const rate_limit = { key: 'a:B.c_d-9', rate: 5, period: 'minute', on_limit: 'wait' };
-    const { job } = await okApi('POST', '/ojs/v1/jobs', { type: 'test.limited', args: [], rate_limit });
+    const { job } = await server.ok(201, 'POST', '/ojs/v1/jobs', { type: 'test.limited', args: [], rate_limit });
     expect(job).toMatchObject({ rate_limit });
   });
 
   it('of null is none', async () => {
-    const { job } = await okApi('POST', '/ojs/v1/jobs', { type: 'test.limited', args: [], rate_limit: null });
+    const { job } = await server.ok(201, 'POST', '/ojs/v1/jobs', { type: 'test.limited', args: [], rate_limit: null });
     expect(job).not.toHaveProperty('rate_limit');
   });
 });
@@ -88,9 +87,9 @@ describe('a queue setting', () => {
     [{ max_size: 5, backpressure: { max_depth: 6 } }, 400, 'backpressure.max_depth'],
     [{ overflow_policy: 'reject', backpressure: { strategy: 'drop_oldest' } }, 400, 'backpressure.strategy'],
   ])('%j is refused, naming the member', async (config, status, field) => {
-    expect(await refusal('PUT', '/ojs/v1/queues/limits-refused/config', config)).toMatchObject({
+    expect(await server.refusal('PUT', '/ojs/v1/queues/limits-refused/config', config)).toMatchObject({
       status,
-      details: { field },
+      field,
     });
   });
 });

@@ -1,17 +1,20 @@
 /** What operators put in the place of the limits of a key: in all queues, whichever comes first, the key or the override. */
+
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../../../src/directory/defaults';
 import type { DirectoryObject } from '../../../../src/directory/object';
+import { clock, T0, until } from '../../../support/clock';
 import { failAlways } from '../../../support/faults';
-import { api, type Json, okApi, until } from '../../../support/http';
 import { TestQueue } from '../../../support/queue';
-import { at, LimitedQueue, refusal, T0, virtualClock } from './limited-queue';
+import { type Json, server } from '../../../support/server';
+import { addManyTo, addTo, armedAt, countsOf, fetchFrom } from './limited';
+
 import { directory, existing, KEY, path, put, remove } from './overriding';
 
-virtualClock();
+clock.startAtT0();
 beforeEach(async () => {
-  await okApi('POST', '/ojs/v1/admin/reset');
+  await server.ok(200, 'POST', '/ojs/v1/admin/reset');
 });
 
 const iso = (ms: number) => new Date(T0 + ms).toISOString();
@@ -40,21 +43,21 @@ describe('an override of a key that no job has named', () => {
       queues: [],
     };
     expect(await put(override)).toEqual(shown);
-    expect(await okApi('GET', path())).toEqual(shown);
+    expect(await server.ok(200, 'GET', path())).toEqual(shown);
     await put({ limit: 0 }, 'another');
-    const list = await okApi('GET', '/ojs/v1/rate-limits');
+    const list = await server.ok(200, 'GET', '/ojs/v1/rate-limits');
     expect(list.items).toEqual([expect.objectContaining({ key: 'another', limit: 0, queues: [] }), shown]);
     expect(list.total).toBe(2);
-    expect((await okApi('GET', '/ojs/v1/queues')).queues).toEqual([]);
+    expect((await server.ok(200, 'GET', '/ojs/v1/queues')).queues).toEqual([]);
   });
 
   it('is listed once together with the keys of queues, page by page', async () => {
-    const queue = new LimitedQueue();
-    for (const key of ['a', 'c']) await queue.add({ key, concurrency: 1 });
+    const queue = new TestQueue();
+    for (const key of ['a', 'c']) await addTo(queue, { key, concurrency: 1 });
     for (const key of ['b', 'c', 'd']) await put({ concurrency: 0 }, key);
     const names: unknown[] = [];
     for (let offset = 0; offset < 4; offset += 2) {
-      const page = await okApi('GET', `/ojs/v1/rate-limits?limit=2&offset=${offset}`);
+      const page = await server.ok(200, 'GET', `/ojs/v1/rate-limits?limit=2&offset=${offset}`);
       names.push(...(page.items as Json[]).map(({ key }) => key));
     }
     expect(names).toEqual(['a', 'b', 'c', 'd']);
@@ -62,7 +65,7 @@ describe('an override of a key that no job has named', () => {
 
   it.each([
     ['a queue that exists', existing],
-    ['a queue that is created later', async () => new LimitedQueue()],
+    ['a queue that is created later', async () => new TestQueue()],
     [
       'a queue that was evicted',
       async () => {
@@ -76,41 +79,53 @@ describe('an override of a key that no job has named', () => {
     await put({ concurrency: 0 });
     const second = await make();
     for (const queue of [first, second]) {
-      const ids = [await queue.add({ key: KEY, concurrency: 5 }), await queue.add({ key: KEY, on_limit: 'drop' })];
-      const free = await queue.add();
-      expect(await queue.fetch()).toEqual([free]);
+      const ids = [
+        await addTo(queue, { key: KEY, concurrency: 5 }),
+        await addTo(queue, { key: KEY, on_limit: 'drop' }),
+      ];
+      const free = await addTo(queue);
+      expect(await fetchFrom(queue)).toEqual([free]);
       await queue.evict();
-      expect(await queue.fetch()).toEqual([]);
-      expect(await queue.counts()).toMatchObject({ available: ids.length });
+      expect(await fetchFrom(queue)).toEqual([]);
+      expect(await countsOf(queue)).toMatchObject({ available: ids.length });
     }
-    expect(await okApi('GET', path())).toMatchObject({ concurrency: 0, waiting: 4, override: { concurrency: 0 } });
+    expect(await server.ok(200, 'GET', path())).toMatchObject({
+      concurrency: 0,
+      waiting: 4,
+      override: { concurrency: 0 },
+    });
     expect(await remove()).toBe(204);
-    for (const queue of [first, second]) expect(await queue.fetch()).toHaveLength(2);
-    expect(await okApi('GET', path())).not.toHaveProperty('override');
+    for (const queue of [first, second]) expect(await fetchFrom(queue)).toHaveLength(2);
+    expect(await server.ok(200, 'GET', path())).not.toHaveProperty('override');
   });
 
   it('stands over the limits that jobs bring, member by member', async () => {
     await put({ limit: 1, period: 'PT10S' });
-    const queue = new LimitedQueue();
-    await queue.addMany(4, { key: KEY, concurrency: 2, rate: 100, period: 'minute' });
-    expect(await queue.fetch()).toHaveLength(1);
-    expect(await okApi('GET', path())).toMatchObject({ concurrency: 2, limit: 1, period: 'PT10S', waiting: 3 });
-    at(10_000);
-    expect(await queue.fetch()).toHaveLength(1);
-    at(20_000);
-    expect(await queue.fetch()).toEqual([]);
+    const queue = new TestQueue();
+    await addManyTo(queue, 4, { key: KEY, concurrency: 2, rate: 100, period: 'minute' });
+    expect(await fetchFrom(queue)).toHaveLength(1);
+    expect(await server.ok(200, 'GET', path())).toMatchObject({
+      concurrency: 2,
+      limit: 1,
+      period: 'PT10S',
+      waiting: 3,
+    });
+    clock.at(10_000);
+    expect(await fetchFrom(queue)).toHaveLength(1);
+    clock.at(20_000);
+    expect(await fetchFrom(queue)).toEqual([]);
   });
 
   it('of a key with the name of what every object has is an override like any other', async () => {
-    expect(await refusal('GET', path('constructor'))).toMatchObject({ status: 404 });
+    expect(await server.refusal('GET', path('constructor'))).toMatchObject({ status: 404 });
     expect(await remove('toString')).toBe(404);
     await put({ concurrency: 0 }, 'constructor');
-    const queue = new LimitedQueue();
-    const id = await queue.add({ key: 'valueOf', concurrency: 1 });
-    await queue.add({ key: 'constructor', concurrency: 1 });
-    expect(await queue.fetch()).toEqual([id]);
+    const queue = new TestQueue();
+    const id = await addTo(queue, { key: 'valueOf', concurrency: 1 });
+    await addTo(queue, { key: 'constructor', concurrency: 1 });
+    expect(await fetchFrom(queue)).toEqual([id]);
     expect(await remove('constructor')).toBe(204);
-    expect(await queue.fetch()).toHaveLength(1);
+    expect(await fetchFrom(queue)).toHaveLength(1);
   });
 
   it('tells a producer what is left', async () => {
@@ -120,72 +135,74 @@ describe('an override of a key that no job has named', () => {
       args: [],
       options: { queue: 'told', rate_limit: { key: KEY, concurrency: 9 } },
     };
-    const { headers } = await api('POST', '/ojs/v1/jobs', body);
+    const { headers } = await server.call('POST', '/ojs/v1/jobs', body);
     expect([headers.get('X-RateLimit-Limit'), headers.get('X-RateLimit-Remaining')]).toEqual(['2', '2']);
   });
 });
 
 describe('the period of a limit', () => {
   it('is required where no queue knows the key, or none has a rate for it', async () => {
-    const missing = { status: 400, details: { field: 'period' } };
-    expect(await refusal('PUT', path(), { limit: 5 })).toMatchObject(missing);
+    const missing = { status: 400, field: 'period' };
+    expect(await server.refusal('PUT', path(), { limit: 5 })).toMatchObject(missing);
     await put({ limit: 5, period: 'PT1M' });
-    expect(await refusal('PUT', path(), { limit: 6 })).toMatchObject(missing);
-    await new LimitedQueue().add({ key: KEY, concurrency: 1 });
-    expect(await refusal('PUT', path(), { limit: 6 })).toMatchObject(missing);
-    expect(await okApi('GET', path())).toMatchObject({ override: { limit: 5, period: 'PT1M' } });
+    expect(await server.refusal('PUT', path(), { limit: 6 })).toMatchObject(missing);
+    await addTo(new TestQueue(), { key: KEY, concurrency: 1 });
+    expect(await server.refusal('PUT', path(), { limit: 6 })).toMatchObject(missing);
+    expect(await server.ok(200, 'GET', path())).toMatchObject({ override: { limit: 5, period: 'PT1M' } });
     expect(await put({ limit: 0 })).toMatchObject({ limit: 0 });
   });
 
   it('is that of each queue, and where a queue has none that of another', async () => {
-    const [minute, hour, none] = [new LimitedQueue(), new LimitedQueue(), new LimitedQueue()];
-    await minute.addMany(4, { key: KEY, rate: 1, period: 'minute' });
+    const [minute, hour, none] = [new TestQueue(), new TestQueue(), new TestQueue()];
+    await addManyTo(minute, 4, { key: KEY, rate: 1, period: 'minute' });
     const answer = await put({ limit: 2 });
     expect(answer).toMatchObject({ limit: 2, period: 'PT1M' });
     expect(answer.override).toEqual({ limit: 2 });
-    await hour.addMany(4, { key: KEY, rate: 1, period: 'hour' });
-    await none.addMany(4, { key: KEY, concurrency: 9 });
-    for (const queue of [minute, hour, none]) expect(await queue.fetch()).toHaveLength(2);
-    at(60_000);
-    for (const queue of [minute, none]) expect(await queue.fetch()).toHaveLength(2);
-    expect(await hour.fetch()).toEqual([]);
+    await addManyTo(hour, 4, { key: KEY, rate: 1, period: 'hour' });
+    await addManyTo(none, 4, { key: KEY, concurrency: 9 });
+    for (const queue of [minute, hour, none]) expect(await fetchFrom(queue)).toHaveLength(2);
+    clock.at(60_000);
+    for (const queue of [minute, none]) expect(await fetchFrom(queue)).toHaveLength(2);
+    expect(await fetchFrom(hour)).toEqual([]);
   });
 });
 
 describe('the end of an override', () => {
   it('lets jobs start that wait, in a queue that was created after it and has lost its memory', async () => {
     await put({ concurrency: 0, expires_at: '+PT1M' });
-    const queue = new LimitedQueue();
-    await queue.addMany(3, { key: KEY, concurrency: 3 });
-    expect(await queue.armedAt()).toBe(60_000);
+    const queue = new TestQueue();
+    await addManyTo(queue, 3, { key: KEY, concurrency: 3 });
+    expect(await armedAt(queue)).toBe(60_000);
     await queue.evict();
-    expect(await queue.fetch()).toEqual([]);
-    at(59_999);
-    expect(await queue.fetch()).toEqual([]);
-    at(60_000);
+    expect(await fetchFrom(queue)).toEqual([]);
+    clock.at(59_999);
+    expect(await fetchFrom(queue)).toEqual([]);
+    clock.at(60_000);
     await queue.evict();
     await queue.alarm();
-    expect(await queue.query('SELECT 1 AS n FROM jobs WHERE waits_since IS NOT NULL')).toEqual([]);
-    expect(await queue.fetch()).toHaveLength(3);
+    expect(await queue.rows('SELECT 1 AS n FROM jobs WHERE waits_since IS NOT NULL')).toEqual([]);
+    expect(await fetchFrom(queue)).toHaveLength(3);
   });
 
   it('is no wake of a queue in which nothing waits for it', async () => {
     const [idle, other] = [await existing(), await existing()];
-    await other.add({ key: 'other', concurrency: 1 });
-    const before = [await idle.armedAt(), await other.armedAt()];
+    await addTo(other, { key: 'other', concurrency: 1 });
+    const before = [await armedAt(idle), await armedAt(other)];
     await put({ concurrency: 0, expires_at: '+PT1M' });
-    await other.add({ key: 'other', concurrency: 1 });
-    expect([await idle.armedAt(), await other.armedAt()]).toEqual(before);
+    await addTo(other, { key: 'other', concurrency: 1 });
+    expect([await armedAt(idle), await armedAt(other)]).toEqual(before);
   });
 
   it('is forgotten: it is shown no more, and leaves its key unknown', async () => {
     const queue = await existing();
     await put({ concurrency: 0, expires_at: '+PT1M' });
     await put({ concurrency: 0, expires_at: '+PT2M' }, 'longer');
-    at(60_000);
-    expect(await refusal('GET', path())).toMatchObject({ status: 404 });
+    clock.at(60_000);
+    expect(await server.refusal('GET', path())).toMatchObject({ status: 404 });
     expect(await remove()).toBe(404);
-    expect(((await okApi('GET', '/ojs/v1/rate-limits')).items as Json[]).map(({ key }) => key)).toEqual(['longer']);
+    expect(((await server.ok(200, 'GET', '/ojs/v1/rate-limits')).items as Json[]).map(({ key }) => key)).toEqual([
+      'longer',
+    ]);
     await put({ concurrency: 0 }, 'next');
     const kept = async (object: unknown, query: string) =>
       runInDurableObject(
@@ -200,28 +217,28 @@ describe('the end of an override', () => {
 
   it('that jobs waited for is not looked at again at each start of the object', async () => {
     await put({ concurrency: 0, expires_at: '+PT1M' });
-    const queue = new LimitedQueue();
-    await queue.addMany(3, { key: KEY, concurrency: 1 });
-    at(60_000);
-    expect(await queue.fetch()).toHaveLength(1);
+    const queue = new TestQueue();
+    await addManyTo(queue, 3, { key: KEY, concurrency: 1 });
+    clock.at(60_000);
+    expect(await fetchFrom(queue)).toHaveLength(1);
     await queue.evict();
     const next = await new TestQueue(queue.name).inside(({ q }) => q.limiters.nextCheck);
     expect(next).toBeGreaterThan(T0 + 60_000);
   });
 
   it('is moved by a later override, and comes to nothing when that has none', async () => {
-    const queue = new LimitedQueue();
-    await queue.addMany(2, { key: KEY, concurrency: 2 });
+    const queue = new TestQueue();
+    await addManyTo(queue, 2, { key: KEY, concurrency: 2 });
     await put({ concurrency: 0, expires_at: '+PT1M' });
-    await queue.fetch();
+    await fetchFrom(queue);
     await put({ concurrency: 0, expires_at: '+PT2M' });
-    at(60_000);
-    expect(await queue.fetch()).toEqual([]);
+    clock.at(60_000);
+    expect(await fetchFrom(queue)).toEqual([]);
     await put({ concurrency: 0 });
-    at(120_000);
-    expect(await queue.fetch()).toEqual([]);
+    clock.at(120_000);
+    expect(await fetchFrom(queue)).toEqual([]);
     await queue.evict();
-    expect(await queue.fetch()).toEqual([]);
+    expect(await fetchFrom(queue)).toEqual([]);
   });
 });
 
@@ -233,22 +250,22 @@ describe('a queue that could not be told of an override', () => {
     );
     expect(await put({ concurrency: 0 })).toMatchObject({ override: { concurrency: 0 }, pending_queues: 1 });
     expect(await untold()).toEqual([lost.name]);
-    for (const queue of [lost, other]) await queue.add({ key: KEY, concurrency: 2 });
-    expect(await other.fetch()).toEqual([]);
+    for (const queue of [lost, other]) await addTo(queue, { key: KEY, concurrency: 2 });
+    expect(await fetchFrom(other)).toEqual([]);
     heal();
     await until(async () => {
       await runDurableObjectAlarm(directory());
       return (await untold()).length === 0;
     }, 'the queue to be told');
-    expect(await lost.fetch()).toEqual([]);
+    expect(await fetchFrom(lost)).toEqual([]);
     expect(await remove()).toBe(204);
-    for (const queue of [lost, other]) expect(await queue.fetch()).toHaveLength(1);
+    for (const queue of [lost, other]) expect(await fetchFrom(queue)).toHaveLength(1);
   });
 
   it('hears that it was taken back, and lets waiting jobs start, when the directory died before it told anybody', async () => {
     await put({ concurrency: 0 });
-    const queue = new LimitedQueue();
-    const id = await queue.add({ key: KEY, concurrency: 1 });
+    const queue = new TestQueue();
+    const id = await addTo(queue, { key: KEY, concurrency: 1 });
     const armed = await runInDurableObject(directory(), async (_, { storage }) => {
       const noted = new DefaultsStore(storage, () => Promise.reject(new Error('it died')));
       noted.override(KEY, null, [queue.name], Date.now());
@@ -258,35 +275,35 @@ describe('a queue that could not be told of an override', () => {
       return storage.getAlarm();
     });
     expect(armed).toEqual(expect.any(Number));
-    expect(await queue.fetch()).toEqual([]);
+    expect(await fetchFrom(queue)).toEqual([]);
     await runDurableObjectAlarm(directory());
     expect(await untold()).toEqual([]);
-    expect(await queue.fetch()).toEqual([id]);
+    expect(await fetchFrom(queue)).toEqual([id]);
   });
 
   it('goes by the latest change, in whatever order changes reach it', async () => {
-    const queue = new LimitedQueue();
-    await queue.add({ key: KEY, concurrency: 1 });
+    const queue = new TestQueue();
+    await addTo(queue, { key: KEY, concurrency: 1 });
     const take = (version: number, concurrency: number) =>
       queue.stub.takeDefaults({ version, config: {}, overrides: { [KEY]: { concurrency } } } as never);
     await take(7, 0);
     await take(6, 5);
-    expect(await queue.fetch()).toEqual([]);
+    expect(await fetchFrom(queue)).toEqual([]);
   });
 
   it('keeps its settings and the overrides apart, whichever changes', async () => {
     const queue = await existing();
-    const configure = (config: Json) => okApi('PUT', '/ojs/v1/queues/_default/config', config);
+    const configure = (config: Json) => server.ok(200, 'PUT', '/ojs/v1/queues/_default/config', config);
     await put({ concurrency: 0 });
     await configure({ max_size: 2 });
     await put({ concurrency: 0 }, 'other');
-    for (const key of [KEY, 'other']) await queue.add({ key, concurrency: 1 });
-    expect(await queue.fetch()).toEqual([]);
+    for (const key of [KEY, 'other']) await addTo(queue, { key, concurrency: 1 });
+    expect(await fetchFrom(queue)).toEqual([]);
     const body = { type: 'test.limited', args: [], options: { queue: queue.name } };
-    expect(await refusal('POST', '/ojs/v1/jobs', body)).toMatchObject({ status: 429 });
+    expect(await server.refusal('POST', '/ojs/v1/jobs', body)).toMatchObject({ status: 429 });
     await configure({ max_size: null });
-    await queue.configure({ concurrency: 4 });
-    expect(await queue.fetch()).toEqual([]);
-    expect(await okApi('GET', '/ojs/v1/queues/_default/config')).toMatchObject({ config: {} });
+    await server.configure(queue.name, { concurrency: 4 });
+    expect(await fetchFrom(queue)).toEqual([]);
+    expect(await server.ok(200, 'GET', '/ojs/v1/queues/_default/config')).toMatchObject({ config: {} });
   });
 });

@@ -2,13 +2,16 @@
  * Limits under any load: workers that come and go, jobs that end at any time, an object that forgets. Seen from outside
  * only: what runs at once, when attempts started, and that every job runs in the end.
  */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Starts } from '../../../../src/job/limits/starts';
 import { Usage } from '../../../../src/job/limits/usage';
-import { at, LimitedQueue, virtualClock } from './limited-queue';
+import { clock } from '../../../support/clock';
+import { TestQueue } from '../../../support/queue';
+import { ack, addManyTo, fetchFrom } from './limited';
 
-virtualClock();
+clock.startAtT0();
 
 interface Load {
   concurrency: number;
@@ -46,11 +49,11 @@ describe('a limited key', () => {
   it('never has more running than it may, never more starts in any period, and starves no job', async () => {
     await fc.assert(
       fc.asyncProperty(load, async ({ concurrency, limit, period, throttled, jobs, turns }) => {
-        const queue = new LimitedQueue();
+        const queue = new TestQueue();
         let now = 0;
-        at(now);
+        clock.at(now);
         const quota = { limit, period };
-        const ids = await queue.addMany(jobs, {
+        const ids = await addManyTo(queue, jobs, {
           key: 'k',
           concurrency,
           ...(throttled ? { throttle: quota } : { rate: quota }),
@@ -59,7 +62,7 @@ describe('a limited key', () => {
         const starts: number[] = [];
         const done: string[] = [];
         const fetch = async (count: number) => {
-          for (const id of count > 0 ? await queue.fetch(count) : []) {
+          for (const id of count > 0 ? await fetchFrom(queue, count) : []) {
             running.push(id);
             starts.push(now);
           }
@@ -67,20 +70,20 @@ describe('a limited key', () => {
         };
         for (const { ms, fetch: count, ends, evict } of turns) {
           now += ms;
-          at(now);
+          clock.at(now);
           await fetch(count);
           const ended = running.splice(0, ends);
-          await queue.ack(...ended);
+          await ack(...ended);
           done.push(...ended);
           if (evict) await queue.evict();
         }
         // From here on somebody always asks: everything runs, in the order in which it came.
         for (let n = 0; done.length < jobs && n < 4 * jobs + 10; n++) {
           const ended = running.splice(0);
-          await queue.ack(...ended);
+          await ack(...ended);
           done.push(...ended);
           now += period;
-          at(now);
+          clock.at(now);
           await fetch(100);
         }
         expect(done).toEqual(ids);

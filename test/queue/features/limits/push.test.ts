@@ -1,18 +1,18 @@
 /** Limits of jobs that are pushed: the selection is another, the limits are the same. In real time. */
+
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { clock, until } from '../../../support/clock';
 import { Gate, runsOf } from '../../../support/handlers';
-import { api, counts, enqueue, enqueueAll, type Json, job, jobIn, okApi, until } from '../../../support/http';
+import { type Json, server } from '../../../support/server';
 
-afterEach(() => {
-  vi.useRealTimers();
-});
+clock.restoreAfterEach();
 
 const many = (count: number, type: string, args: unknown[], options: Json) =>
-  enqueueAll(Array.from({ length: count }, () => ({ type, args, options })));
-const configure = (queue: string, config: Json) => okApi('PUT', `/ojs/v1/queues/${queue}/config`, config);
-const startedAt = async (id: string) => Date.parse((await job(id)).started_at as string);
+  server.addAll(Array.from({ length: count }, () => ({ type, args, options })));
+const configure = (queue: string, config: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, config);
+const startedAt = async (id: string) => Date.parse((await server.job(id)).started_at as string);
 const armedAt = (queue: string) =>
   runInDurableObject(env.QUEUES.getByName(queue), (_, state) => state.storage.getAlarm());
 
@@ -23,10 +23,10 @@ describe('a key that bounds concurrency', () => {
     const rate_limit = { key: 'narrow', concurrency: 2 };
     const ids = await many(8, 'wide.gate', gate.args, { queue, rate_limit });
     await gate.waiting(2);
-    await jobIn(await enqueue('wide.echo', [], { queue }), 'completed');
-    expect(await counts(queue)).toMatchObject({ active: 2, available: 6 });
+    await server.jobIn(await server.add('wide.echo', [], { queue }), 'completed');
+    expect(await server.counts(queue)).toMatchObject({ active: 2, available: 6 });
     await gate.open();
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
     expect((await gate.load()).most).toBe(2);
   });
 
@@ -37,7 +37,7 @@ describe('a key that bounds concurrency', () => {
     await gate.waiting(1);
     await until(async () => ((await armedAt(queue)) ?? 0) > Date.now() + 5_000, 'the alarm to wait for a lease');
     await gate.open();
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
   });
 
   it('raised or stopped at run time holds from that moment on', async () => {
@@ -46,14 +46,14 @@ describe('a key that bounds concurrency', () => {
     const key = 'push-raised-key';
     const ids = await many(6, 'wide.gate', gate.args, { queue, rate_limit: { key, concurrency: 1 } });
     await gate.waiting(1);
-    await okApi('PUT', `/ojs/v1/rate-limits/${key}`, { concurrency: 4 });
+    await server.ok(200, 'PUT', `/ojs/v1/rate-limits/${key}`, { concurrency: 4 });
     await gate.waiting(4);
-    await okApi('PUT', `/ojs/v1/rate-limits/${key}`, { concurrency: 0 });
+    await server.ok(200, 'PUT', `/ojs/v1/rate-limits/${key}`, { concurrency: 0 });
     await gate.open();
-    await until(async () => (await counts(queue)).completed === 4, 'the running jobs to complete');
-    expect(await counts(queue)).toMatchObject({ active: 0, available: 2 });
-    expect((await api('DELETE', `/ojs/v1/rate-limits/${key}/override`)).status).toBe(204);
-    for (const id of ids) await jobIn(id, 'completed');
+    await until(async () => (await server.counts(queue)).completed === 4, 'the running jobs to complete');
+    expect(await server.counts(queue)).toMatchObject({ active: 0, available: 2 });
+    expect((await server.call('DELETE', `/ojs/v1/rate-limits/${key}/override`)).status).toBe(204);
+    for (const id of ids) await server.jobIn(id, 'completed');
   });
 });
 
@@ -62,7 +62,7 @@ describe('a key that bounds starts', () => {
     const queue = 'push-rated';
     const rate_limit = { key: 'rated', rate: { limit: 3, period: '400ms' } };
     const ids = await many(9, 'wide.echo', [], { queue, rate_limit });
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
     const starts = (await Promise.all(ids.map(startedAt))).sort((a, b) => a - b);
     for (const [index, start] of starts.entries()) {
       if (index >= 3) expect(start - (starts[index - 3] as number)).toBeGreaterThanOrEqual(400);
@@ -77,7 +77,7 @@ describe('a key that bounds starts', () => {
       queue,
       rate_limit: { key: 't', throttle: { limit: 10, period: 'second' } },
     });
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
     const starts = (await Promise.all(ids.map(startedAt))).sort((a, b) => a - b);
     for (let n = 1; n < starts.length; n++) {
       expect((starts[n] as number) - (starts[n - 1] as number)).toBeGreaterThanOrEqual(100);
@@ -88,16 +88,16 @@ describe('a key that bounds starts', () => {
     const gate = new Gate('PLAIN');
     const queue = 'push-others';
     const rate_limit = { key: 'other', concurrency: 1, rate: { limit: 2, period: 'hour' } };
-    const running = await enqueue('wide.gate', gate.args, { queue, rate_limit });
+    const running = await server.add('wide.gate', gate.args, { queue, rate_limit });
     await gate.waiting(1);
-    const dropped = await enqueue('wide.echo', [], { queue, rate_limit: { ...rate_limit, on_limit: 'drop' } });
-    expect(await jobIn(dropped, 'discarded')).toMatchObject({ discard_reason: 'rate_limited' });
+    const dropped = await server.add('wide.echo', [], { queue, rate_limit: { ...rate_limit, on_limit: 'drop' } });
+    expect(await server.jobIn(dropped, 'discarded')).toMatchObject({ discard_reason: 'rate_limited' });
     await gate.open();
-    await jobIn(running, 'completed');
-    const second = await enqueue('wide.echo', [], { queue, rate_limit });
-    await jobIn(second, 'completed');
-    const later = await enqueue('wide.echo', [], { queue, rate_limit: { ...rate_limit, on_limit: 'reschedule' } });
-    const { scheduled_at } = await jobIn(later, 'scheduled');
+    await server.jobIn(running, 'completed');
+    const second = await server.add('wide.echo', [], { queue, rate_limit });
+    await server.jobIn(second, 'completed');
+    const later = await server.add('wide.echo', [], { queue, rate_limit: { ...rate_limit, on_limit: 'reschedule' } });
+    const { scheduled_at } = await server.jobIn(later, 'scheduled');
     expect(Date.parse(scheduled_at as string)).toBeGreaterThan(Date.now() + 3_000_000);
     expect(await runsOf('PLAIN', later)).toEqual([]);
   });
@@ -108,7 +108,7 @@ describe('the limits of a queue', () => {
     const queue = 'push-queue-rated';
     await configure(queue, { rate_limit: { limit: 2, period: '300ms' } });
     const ids = await many(6, 'wide.echo', [], { queue });
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
     const starts = (await Promise.all(ids.map(startedAt))).sort((a, b) => a - b);
     for (const [index, start] of starts.entries()) {
       if (index >= 2) expect(start - (starts[index - 2] as number)).toBeGreaterThanOrEqual(300);
@@ -119,10 +119,10 @@ describe('the limits of a queue', () => {
     const queue = 'push-queue-wake';
     await configure(queue, { rate_limit: { limit: 1, period: 'hour' } });
     const [first] = await many(2, 'wide.echo', [], { queue });
-    await jobIn(first as string, 'completed');
+    await server.jobIn(first as string, 'completed');
     const opens = (await startedAt(first as string)) + 3_600_000;
     // Past the end of the lease, which the alarm was set for before.
-    vi.setSystemTime(Date.now() + 60_000);
+    clock.advance(60_000);
     await runDurableObjectAlarm(env.QUEUES.getByName(queue));
     expect(await armedAt(queue)).toBe(opens);
   });
@@ -131,14 +131,14 @@ describe('the limits of a queue', () => {
     const gate = new Gate('PLAIN');
     const queue = 'push-queue-bound';
     await configure(queue, { rate_limit: { concurrency: 2 } });
-    const pulled = await enqueue('pulled.by-worker', [], { queue });
-    await okApi('POST', '/ojs/v1/workers/fetch', { queues: [queue] });
+    const pulled = await server.add('pulled.by-worker', [], { queue });
+    await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue] });
     await many(3, 'wide.gate', gate.args, { queue });
     await gate.waiting(1);
-    expect(await counts(queue)).toMatchObject({ active: 2, available: 2 });
-    await okApi('POST', '/ojs/v1/workers/ack', { job_id: pulled });
+    expect(await server.counts(queue)).toMatchObject({ active: 2, available: 2 });
+    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: pulled });
     await gate.waiting(2);
     await gate.open();
-    await until(async () => (await counts(queue)).completed === 4, 'all jobs to complete');
+    await until(async () => (await server.counts(queue)).completed === 4, 'all jobs to complete');
   });
 });

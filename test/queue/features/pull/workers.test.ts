@@ -1,38 +1,27 @@
+import { evictDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { until } from '../../../support/http';
-import { call, enqueue, type Json, ok, startEmpty } from '../../../support/server';
-import {
-  beat,
-  eventsOf,
-  evictDirectory,
-  evictQueue,
-  failNow,
-  job,
-  pass,
-  refusal,
-  restoreClock,
-  take,
-  takeOne,
-  V1,
-  waitingIn,
-} from './worker';
+import { clock, until } from '../../../support/clock';
+import { queueNamed } from '../../../support/queue';
+import { type Json, server, V1 } from '../../../support/server';
 
-startEmpty();
-restoreClock();
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
+const evictDirectory = () => evictDurableObject(env.DIRECTORY.getByName('directory'));
 const ADMIN = `${V1}/admin`;
-const workers = async (query = '') => ok(200, 'GET', `${ADMIN}/workers${query}`);
-const worker = (id: string) => ok(200, 'GET', `${ADMIN}/workers/${id}`);
+const workers = async (query = '') => server.ok(200, 'GET', `${ADMIN}/workers${query}`);
+const worker = (id: string) => server.ok(200, 'GET', `${ADMIN}/workers/${id}`);
 const direct = (directive: string, change: Json = {}) =>
-  ok(200, 'POST', `${ADMIN}/workers/directive`, { directive, ...change });
-const health = (id: string) => call('GET', `${V1}/workers/${id}/health`);
+  server.ok(200, 'POST', `${ADMIN}/workers/directive`, { directive, ...change });
+const health = (id: string) => server.call('GET', `${V1}/workers/${id}/health`);
 
 describe('a worker', () => {
   it('is known from its first heartbeat on, with what it says about itself', async () => {
-    await enqueue('q');
-    await takeOne('q', { worker_id: 'silent' });
+    await server.enqueue('q');
+    await server.takeOne('q', { worker_id: 'silent' });
     const facts = { hostname: 'box', pid: 7, queues: ['q'], concurrency: 5, version: '1.2.3' };
-    await beat('w1', { ...facts, labels: ['gpu'], active_jobs: 3 });
+    await server.heartbeat('w1', { ...facts, labels: ['gpu'], active_jobs: 3 });
     const { items, summary, pagination } = await workers();
     expect(items).toEqual([
       expect.objectContaining({
@@ -51,52 +40,52 @@ describe('a worker', () => {
   });
 
   it('keeps what it said when a later heartbeat leaves it out', async () => {
-    await beat('w1', { hostname: 'box', concurrency: 5 });
-    await beat('w1', { concurrency: 6 });
+    await server.heartbeat('w1', { hostname: 'box', concurrency: 5 });
+    await server.heartbeat('w1', { concurrency: 6 });
     expect(await worker('w1')).toMatchObject({ hostname: 'box', concurrency: 6 });
   });
 
   it('is still known when the directory has lost its memory', async () => {
-    await beat('w1', { hostname: 'box' });
+    await server.heartbeat('w1', { hostname: 'box' });
     await direct('quiet');
     await evictDirectory();
     expect(await worker('w1')).toMatchObject({ hostname: 'box', state: 'quiet', directive: 'quiet' });
   });
 
   it('is stale after a minute of silence, and no longer once it is heard again', async () => {
-    await beat('w1');
-    await beat('w2');
-    pass(59_000);
+    await server.heartbeat('w1');
+    await server.heartbeat('w2');
+    clock.advance(59_000);
     expect(await workers()).toMatchObject({ summary: { running: 2, stale: 0 } });
-    await beat('w2');
-    pass(2_000);
+    await server.heartbeat('w2');
+    clock.advance(2_000);
     expect(await workers()).toMatchObject({ summary: { total: 2, running: 1, stale: 1 } });
     expect(await worker('w1')).toMatchObject({ state: 'stale' });
-    const { workers: counted } = await ok(200, 'GET', `${V1}/health`);
+    const { workers: counted } = await server.ok(200, 'GET', `${V1}/health`);
     expect(counted).toEqual({ total: 2, active: 1, stale: 1 });
-    await beat('w1');
+    await server.heartbeat('w1');
     expect(await worker('w1')).toMatchObject({ state: 'running' });
   });
 
   it('that sends heartbeats is not taken for stale by a directory that lost its memory', async () => {
-    await beat('w1');
+    await server.heartbeat('w1');
     for (let n = 0; n < 6; n++) {
-      pass(20_000);
-      await beat('w1');
+      clock.advance(20_000);
+      await server.heartbeat('w1');
     }
     await evictDirectory();
-    pass(20_000);
+    clock.advance(20_000);
     expect(await worker('w1')).toMatchObject({ state: 'running' });
   });
 
   it('is forgotten after a day of silence', async () => {
-    await beat('w1');
-    pass(25 * 3_600_000);
+    await server.heartbeat('w1');
+    clock.advance(25 * 3_600_000);
     expect(await workers()).toMatchObject({ items: [], summary: { total: 0 } });
   });
 
   it('is listed by page', async () => {
-    for (const id of ['w3', 'w1', 'w2']) await beat(id);
+    for (const id of ['w3', 'w1', 'w2']) await server.heartbeat(id);
     const page = await workers('?page=2&per_page=2');
     expect(page.items?.map(({ id }) => id)).toEqual(['w3']);
     expect(page.pagination).toMatchObject({ total: 3, page: 2, per_page: 2, has_more: false });
@@ -105,90 +94,90 @@ describe('a worker', () => {
 
 describe('a directive', () => {
   it('is answered to heartbeats and keeps jobs away from the worker, but not from others', async () => {
-    await enqueue('q', { args: [1] });
-    await enqueue('q', { args: [2] });
-    await beat('w1');
-    await beat('w2');
-    expect(await ok(200, 'POST', `${ADMIN}/workers/w1/quiet`)).toMatchObject({ id: 'w1', state: 'quiet' });
-    expect(await beat('w1')).toMatchObject({ state: 'quiet' });
-    expect(await beat('w2')).toMatchObject({ state: 'running' });
-    expect(await take('q', { worker_id: 'w1' })).toEqual([]);
-    expect(await take('q', { worker_id: 'w2' })).toHaveLength(1);
+    await server.enqueue('q', { args: [1] });
+    await server.enqueue('q', { args: [2] });
+    await server.heartbeat('w1');
+    await server.heartbeat('w2');
+    expect(await server.ok(200, 'POST', `${ADMIN}/workers/w1/quiet`)).toMatchObject({ id: 'w1', state: 'quiet' });
+    expect(await server.heartbeat('w1')).toMatchObject({ state: 'quiet' });
+    expect(await server.heartbeat('w2')).toMatchObject({ state: 'running' });
+    expect(await server.take('q', { worker_id: 'w1' })).toEqual([]);
+    expect(await server.take('q', { worker_id: 'w2' })).toHaveLength(1);
     expect(await direct('running', { worker_id: 'w1' })).toEqual({ directive: 'running', updated: 1 });
-    expect(await take('q', { worker_id: 'w1' })).toHaveLength(1);
+    expect(await server.take('q', { worker_id: 'w1' })).toHaveLength(1);
   });
 
   it('for all reaches every known worker and leaves later ones alone', async () => {
-    await enqueue('q');
-    for (const id of ['w1', 'w2']) await beat(id);
+    await server.enqueue('q');
+    for (const id of ['w1', 'w2']) await server.heartbeat(id);
     expect(await direct('terminate')).toEqual({ directive: 'terminate', updated: 2 });
     for (const id of ['w1', 'w2']) {
-      expect(await beat(id)).toMatchObject({ state: 'terminate' });
-      expect(await take('q', { worker_id: id })).toEqual([]);
+      expect(await server.heartbeat(id)).toMatchObject({ state: 'terminate' });
+      expect(await server.take('q', { worker_id: id })).toEqual([]);
     }
-    expect(await beat('w3')).toMatchObject({ state: 'running' });
+    expect(await server.heartbeat('w3')).toMatchObject({ state: 'running' });
     expect(await workers()).toMatchObject({ summary: { total: 3, running: 1, terminate: 2 } });
-    expect(await take('q', { worker_id: 'w3' })).toHaveLength(1);
+    expect(await server.take('q', { worker_id: 'w3' })).toHaveLength(1);
   });
 
   it('holds when queue and directory have lost their memory', async () => {
-    await enqueue('q');
-    await beat('w1');
+    await server.enqueue('q');
+    await server.heartbeat('w1');
     await direct('quiet');
-    await evictQueue('q');
+    await queueNamed('q').evict();
     await evictDirectory();
-    expect(await take('q', { worker_id: 'w1' })).toEqual([]);
-    expect(await take('q')).toHaveLength(1);
+    expect(await server.take('q', { worker_id: 'w1' })).toEqual([]);
+    expect(await server.take('q')).toHaveLength(1);
   });
 
   it('ends the wait of a worker that is waiting for work', async () => {
-    await enqueue('q');
-    await takeOne('q', { worker_id: 'w1' });
-    await beat('w1');
-    const waiting = take('q', { worker_id: 'w1', wait_ms: 20_000 });
-    await waitingIn('q', 'work', 1);
+    await server.enqueue('q');
+    await server.takeOne('q', { worker_id: 'w1' });
+    await server.heartbeat('w1');
+    const waiting = server.take('q', { worker_id: 'w1', wait_ms: 20_000 });
+    await queueNamed('q').waiting('work', 1);
     await direct('quiet');
     expect(await waiting).toEqual([]);
-    const id = await enqueue('q');
-    expect(await job(id)).toMatchObject({ state: 'available' });
+    const id = await server.enqueue('q');
+    expect(await server.job(id)).toMatchObject({ state: 'available' });
   });
 
   it('leaves the jobs that the worker runs to it', async () => {
-    const id = await enqueue('q');
-    await takeOne('q', { worker_id: 'w1' });
-    await beat('w1');
+    const id = await server.enqueue('q');
+    await server.takeOne('q', { worker_id: 'w1' });
+    await server.heartbeat('w1');
     await direct('quiet');
-    expect(await beat('w1', { active_jobs: [id] })).toMatchObject({ state: 'quiet', jobs_extended: [id] });
-    await ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, worker_id: 'w1' });
+    expect(await server.heartbeat('w1', { active_jobs: [id] })).toMatchObject({ state: 'quiet', jobs_extended: [id] });
+    await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, worker_id: 'w1' });
   });
 
   it('concerns the process it was given to, not the next one of the same name', async () => {
-    await beat('w1', { pid: 1, hostname: 'a' });
+    await server.heartbeat('w1', { pid: 1, hostname: 'a' });
     await direct('terminate');
-    expect(await beat('w1', { pid: 1 })).toMatchObject({ state: 'terminate' });
-    expect(await beat('w1', { pid: 2 })).toMatchObject({ state: 'running' });
+    expect(await server.heartbeat('w1', { pid: 1 })).toMatchObject({ state: 'terminate' });
+    expect(await server.heartbeat('w1', { pid: 2 })).toMatchObject({ state: 'running' });
     await direct('terminate');
-    await beat('w1', { pid: 2, shutdown: true });
-    expect(await beat('w1', { pid: 2 })).toMatchObject({ state: 'running' });
-    expect(await eventsOf('worker.started')).toHaveLength(3);
+    await server.heartbeat('w1', { pid: 2, shutdown: true });
+    expect(await server.heartbeat('w1', { pid: 2 })).toMatchObject({ state: 'running' });
+    expect(await server.events({ types: 'worker.started' })).toHaveLength(3);
   });
 
   it('that is none is refused', async () => {
-    await beat('w1');
+    await server.heartbeat('w1');
     for (const [body, field] of [
       [{}, 'directive'],
       [{ directive: 'pause' }, 'directive'],
       [{ directive: 7 }, 'directive'],
       [{ directive: 'quiet', worker_id: 7 }, 'worker_id'],
     ] as [Json, string][]) {
-      expect(await refusal('POST', '/admin/workers/directive', body)).toEqual({
+      expect(await server.refusal('POST', '/ojs/v1/admin/workers/directive', body)).toEqual({
         status: 400,
         code: 'invalid_request',
         field,
       });
     }
     expect(
-      await refusal('POST', '/admin/workers/directive', { directive: 'quiet', worker_id: 'nobody' }),
+      await server.refusal('POST', '/ojs/v1/admin/workers/directive', { directive: 'quiet', worker_id: 'nobody' }),
     ).toMatchObject({
       status: 404,
     });
@@ -198,7 +187,7 @@ describe('a directive', () => {
       ['DELETE', '/admin/workers/nobody'],
       ['GET', '/workers/nobody/health'],
     ] as const) {
-      expect(await refusal(method, path)).toMatchObject({ status: 404, code: 'not_found' });
+      expect(await server.refusal(method, V1 + path)).toMatchObject({ status: 404, code: 'not_found' });
     }
     expect(await worker('w1')).toMatchObject({ directive: 'running' });
   });
@@ -206,86 +195,88 @@ describe('a directive', () => {
 
 describe('a worker that leaves', () => {
   it('says so, gets no more jobs, and its health says it too', async () => {
-    await enqueue('q');
-    await beat('w1', { queues: ['q'] });
+    await server.enqueue('q');
+    await server.heartbeat('w1', { queues: ['q'] });
     expect(await health('w1')).toMatchObject({ status: 200, body: { worker_id: 'w1', state: 'running' } });
-    await beat('w1', { state: 'drain' });
+    await server.heartbeat('w1', { state: 'drain' });
     expect(await health('w1')).toMatchObject({ status: 503, body: { worker_id: 'w1', state: 'draining' } });
-    expect(await take('q', { worker_id: 'w1' })).toEqual([]);
-    await beat('w1', { state: 'drain', shutdown: true });
+    expect(await server.take('q', { worker_id: 'w1' })).toEqual([]);
+    await server.heartbeat('w1', { state: 'drain', shutdown: true });
     expect(await health('w1')).toMatchObject({ status: 503, body: { state: 'shutting_down' } });
-    expect(await take('q', { worker_id: 'w1' })).toEqual([]);
+    expect(await server.take('q', { worker_id: 'w1' })).toEqual([]);
     expect(await worker('w1')).toMatchObject({ state: 'terminate', reported_state: 'shutting_down' });
   });
 
   it('may change its mind', async () => {
-    await enqueue('q');
-    await beat('w1', { state: 'drain' });
-    expect(await take('q', { worker_id: 'w1' })).toEqual([]);
-    await beat('w1', { state: 'running' });
-    expect(await take('q', { worker_id: 'w1' })).toHaveLength(1);
+    await server.enqueue('q');
+    await server.heartbeat('w1', { state: 'drain' });
+    expect(await server.take('q', { worker_id: 'w1' })).toEqual([]);
+    await server.heartbeat('w1', { state: 'running' });
+    expect(await server.take('q', { worker_id: 'w1' })).toHaveLength(1);
   });
 
   it('is not called stale afterwards, but forgotten', async () => {
-    await beat('w1', { shutdown: true });
-    await beat('w2', { state: 'stopped' });
-    await beat('w3');
-    await beat('w3', { state: 'stopped' });
-    pass(61_000);
+    await server.heartbeat('w1', { shutdown: true });
+    await server.heartbeat('w2', { state: 'stopped' });
+    await server.heartbeat('w3');
+    await server.heartbeat('w3', { state: 'stopped' });
+    clock.advance(61_000);
     expect(await workers()).toMatchObject({ items: [], summary: { total: 0, stale: 0 } });
   });
 
   it('is unhealthy while it is stale', async () => {
-    await beat('w1');
-    pass(61_000);
+    await server.heartbeat('w1');
+    clock.advance(61_000);
     expect(await health('w1')).toMatchObject({ status: 503, body: { state: 'stale' } });
   });
 });
 
 describe('a worker that is gone', () => {
   it('is removed by an operator, and its jobs go to others', async () => {
-    const first = await enqueue('q1');
-    const second = await enqueue('q2');
-    await take(['q1', 'q2'], { count: 2, worker_id: 'w1' });
-    await beat('w1', { queues: ['q1'] });
+    const first = await server.enqueue('q1');
+    const second = await server.enqueue('q2');
+    await server.take(['q1', 'q2'], { count: 2, worker_id: 'w1' });
+    await server.heartbeat('w1', { queues: ['q1'] });
     expect((await worker('w1')).jobs).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ id: first, queue: 'q1', state: 'active', attempt: 1 }),
         expect.objectContaining({ id: second, queue: 'q2' }),
       ]),
     );
-    expect(await refusal('DELETE', '/admin/workers/w1')).toEqual({ status: 409, code: 'conflict' });
-    expect(await job(first)).toMatchObject({ state: 'active' });
-    pass(61_000);
-    expect(await call('DELETE', `${ADMIN}/workers/w1`)).toMatchObject({ status: 204 });
-    for (const id of [first, second]) expect(await job(id)).toMatchObject({ state: 'available', attempt: 1 });
-    expect(await refusal('GET', '/admin/workers/w1')).toMatchObject({ status: 404 });
-    expect(await takeOne('q1', { worker_id: 'w2' })).toMatchObject({ id: first, attempt: 2 });
-    expect(await refusal('POST', '/workers/ack', { job_id: first, worker_id: 'w1' })).toMatchObject({ status: 409 });
+    expect(await server.refusal('DELETE', '/ojs/v1/admin/workers/w1')).toEqual({ status: 409, code: 'conflict' });
+    expect(await server.job(first)).toMatchObject({ state: 'active' });
+    clock.advance(61_000);
+    expect(await server.call('DELETE', `${ADMIN}/workers/w1`)).toMatchObject({ status: 204 });
+    for (const id of [first, second]) expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 1 });
+    expect(await server.refusal('GET', '/ojs/v1/admin/workers/w1')).toMatchObject({ status: 404 });
+    expect(await server.takeOne('q1', { worker_id: 'w2' })).toMatchObject({ id: first, attempt: 2 });
+    expect(await server.refusal('POST', '/ojs/v1/workers/ack', { job_id: first, worker_id: 'w1' })).toMatchObject({
+      status: 409,
+    });
   });
 
   it('takes the last attempt of a job with it', async () => {
-    const id = await enqueue('q', { options: { retry: { max_attempts: 2, on_exhaustion: 'dead_letter' } } });
-    await takeOne('q');
-    await failNow(id);
-    await takeOne('q', { worker_id: 'w1' });
-    await beat('w1');
-    pass(61_000);
-    await call('DELETE', `${ADMIN}/workers/w1`);
-    expect(await job(id)).toMatchObject({ state: 'discarded', attempt: 2, error: { code: 'worker_lost' } });
-    expect(await ok(200, 'GET', `${V1}/dead-letter`)).toMatchObject({ total: 1 });
+    const id = await server.enqueue('q', { options: { retry: { max_attempts: 2, on_exhaustion: 'dead_letter' } } });
+    await server.takeOne('q');
+    await server.failNow(id);
+    await server.takeOne('q', { worker_id: 'w1' });
+    await server.heartbeat('w1');
+    clock.advance(61_000);
+    await server.call('DELETE', `${ADMIN}/workers/w1`);
+    expect(await server.job(id)).toMatchObject({ state: 'discarded', attempt: 2, error: { code: 'worker_lost' } });
+    expect(await server.ok(200, 'GET', `${V1}/dead-letter`)).toMatchObject({ total: 1 });
   });
 });
 
 describe('events of workers', () => {
   it('tell of start, quiet and stop, and belong to no queue', async () => {
-    await beat('w1', { hostname: 'box' });
-    await beat('w1', { hostname: 'box' });
+    await server.heartbeat('w1', { hostname: 'box' });
+    await server.heartbeat('w1', { hostname: 'box' });
     await direct('quiet');
-    await beat('w1');
-    await beat('w1', { state: 'stopped' });
+    await server.heartbeat('w1');
+    await server.heartbeat('w1', { state: 'stopped' });
     const events = await until(async () => {
-      const found = await eventsOf('worker.started,worker.quiet,worker.stopped,worker.heartbeat');
+      const found = await server.events({ types: 'worker.started,worker.quiet,worker.stopped,worker.heartbeat' });
       return found.length >= 3 && found;
     }, 'the events');
     expect(events.map(({ type, subject }) => [type, subject])).toEqual([
@@ -294,48 +285,48 @@ describe('events of workers', () => {
       ['worker.stopped', 'w1'],
     ]);
     expect(events[0]).toMatchObject({ source: 'ojs://tocsin/workers/w1', data: { worker_id: 'w1', hostname: 'box' } });
-    expect(await ok(200, 'GET', `${V1}/events?queue=q`)).toMatchObject({ events: [] });
+    expect(await server.ok(200, 'GET', `${V1}/events?queue=q`)).toMatchObject({ events: [] });
   });
 });
 
 describe('a heartbeat', () => {
   it('extends only what the worker holds, and says which', async () => {
-    const own = await enqueue('q1');
-    const foreign = await enqueue('q2');
-    const ended = await enqueue('q3');
-    await takeOne('q1', { worker_id: 'w1', visibility_timeout_ms: 10_000 });
-    await takeOne('q2', { worker_id: 'w2', visibility_timeout_ms: 10_000 });
-    await takeOne('q3', { worker_id: 'w1' });
-    await ok(200, 'POST', `${V1}/workers/ack`, { job_id: ended });
+    const own = await server.enqueue('q1');
+    const foreign = await server.enqueue('q2');
+    const ended = await server.enqueue('q3');
+    await server.takeOne('q1', { worker_id: 'w1', visibility_timeout_ms: 10_000 });
+    await server.takeOne('q2', { worker_id: 'w2', visibility_timeout_ms: 10_000 });
+    await server.takeOne('q3', { worker_id: 'w1' });
+    await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: ended });
     const unknown = '019461a8-1a2b-7c3d-8e4f-5a6b7c8d9e51';
-    pass(8_000);
-    const answer = await beat('w1', { active_job_ids: [own, foreign, ended, unknown, 'x'] });
+    clock.advance(8_000);
+    const answer = await server.heartbeat('w1', { active_job_ids: [own, foreign, ended, unknown, 'x'] });
     expect(answer).toMatchObject({
       acknowledged: true,
       jobs_extended: [own],
       server_time: expect.stringMatching(/Z$/),
     });
-    pass(8_000);
-    expect(await job(own)).toMatchObject({ state: 'active' });
-    expect(await job(foreign)).toMatchObject({ state: 'available' });
+    clock.advance(8_000);
+    expect(await server.job(own)).toMatchObject({ state: 'active' });
+    expect(await server.job(foreign)).toMatchObject({ state: 'available' });
   });
 
   it('that counts its jobs extends all it holds in the queues it names', async () => {
-    const ids = [await enqueue('q1'), await enqueue('q2'), await enqueue('q3')];
-    await take(['q1', 'q2', 'q3'], { count: 3, worker_id: 'w1' });
-    const named = await beat('w1', { active_jobs: 3, queues: ['q1', 'q2'] });
+    const ids = [await server.enqueue('q1'), await server.enqueue('q2'), await server.enqueue('q3')];
+    await server.take(['q1', 'q2', 'q3'], { count: 3, worker_id: 'w1' });
+    const named = await server.heartbeat('w1', { active_jobs: 3, queues: ['q1', 'q2'] });
     expect((named.jobs_extended as string[]).sort()).toEqual(ids.slice(0, 2).sort());
-    const all = await beat('w1', { active_jobs: 3 });
+    const all = await server.heartbeat('w1', { active_jobs: 3 });
     expect((all.jobs_extended as string[]).sort()).toEqual([...ids].sort());
-    expect(await beat('w1', { active_jobs: 0 })).toMatchObject({ jobs_extended: [] });
+    expect(await server.heartbeat('w1', { active_jobs: 0 })).toMatchObject({ jobs_extended: [] });
   });
 
   it('may give the lease another length', async () => {
-    const id = await enqueue('q');
-    await takeOne('q', { worker_id: 'w1', visibility_timeout_ms: 5_000 });
-    await beat('w1', { active_jobs: [id], visibility_timeout_ms: 60_000 });
-    pass(50_000);
-    expect(await job(id)).toMatchObject({ state: 'active' });
+    const id = await server.enqueue('q');
+    await server.takeOne('q', { worker_id: 'w1', visibility_timeout_ms: 5_000 });
+    await server.heartbeat('w1', { active_jobs: [id], visibility_timeout_ms: 60_000 });
+    clock.advance(50_000);
+    expect(await server.job(id)).toMatchObject({ state: 'active' });
   });
 
   it.each([
@@ -353,7 +344,7 @@ describe('a heartbeat', () => {
     ['a lease below 0', 'visibility_timeout_ms', { visibility_timeout_ms: -1 }],
     ['a lease longer than a century', 'visibility_timeout_ms', { visibility_timeout_ms: 1e15 }],
   ])('with %s is refused and registers nobody', async (_, field, change) => {
-    expect(await refusal('POST', '/workers/heartbeat', { worker_id: 'w1', ...change })).toEqual({
+    expect(await server.refusal('POST', '/ojs/v1/workers/heartbeat', { worker_id: 'w1', ...change })).toEqual({
       status: 400,
       code: 'invalid_request',
       field,

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { until } from '../../../support/clock';
 import { handler, runsOf } from '../../../support/handlers';
-import { enqueue, events, type Json, job, jobIn, until } from '../../../support/http';
+import { type Json, server } from '../../../support/server';
 
 const ENDED = ['completed', 'retryable', 'discarded'];
 
 /** Pushes a job to the Worker without the library and waits for what its answer led to. */
 async function answered(order: Json, options: Json = {}, type = 'plain.order'): Promise<Json> {
-  const id = await enqueue(type, [order], { queue: 'answers', ...options });
-  return jobIn(id, ENDED);
+  const id = await server.add(type, [order], { queue: 'answers', ...options });
+  return server.jobIn(id, ENDED);
 }
 
 const failure = (change: Json) => JSON.stringify({ status: 'failed', error: change });
@@ -120,8 +121,8 @@ describe('an answer to a single delivery', () => {
   });
 
   it('that never comes is a timeout, retried, and the handler is told by its signal', async () => {
-    const id = await enqueue('plain.order', [{ do: 'hang' }], { queue: 'answers' });
-    expect(await jobIn(id, ENDED)).toMatchObject({
+    const id = await server.add('plain.order', [{ do: 'hang' }], { queue: 'answers' });
+    expect(await server.jobIn(id, ENDED)).toMatchObject({
       state: 'retryable',
       error: { code: 'timeout', type: 'timeout', message: 'No answer within 300 ms.' },
     });
@@ -135,8 +136,8 @@ describe('an answer to a single delivery', () => {
   });
 
   it('with a result above 1 MiB fails for good, and says so', async () => {
-    const id = await enqueue('work.do', [{ do: 'large' }], { queue: 'answers', retry: { max_attempts: 1 } });
-    expect(await jobIn(id, ENDED)).toMatchObject({
+    const id = await server.add('work.do', [{ do: 'large' }], { queue: 'answers', retry: { max_attempts: 1 } });
+    expect(await server.jobIn(id, ENDED)).toMatchObject({
       state: 'discarded',
       error: { message: expect.stringContaining('1048576') },
     });
@@ -148,19 +149,21 @@ describe('a target that refuses the delivery', () => {
     // A queue of its own: five refusals in a row stop a target.
     const dead = await answered({ status }, { queue: `refused-${status}`, retry: { on_exhaustion: 'discard' } });
     expect(dead).toMatchObject({ state: 'discarded', attempt: 1, errors: [{ reason: 'target_rejected' }] });
-    expect(await events(`refused-${status}`, 'job.discarded')).toMatchObject([
+    expect(await server.events({ queue: `refused-${status}`, types: 'job.discarded' })).toMatchObject([
       { data: { job_id: dead.id, reason: 'target_rejected', dead_letter: true } },
     ]);
   });
 
   it('five times in a row is stopped', async () => {
     for (let n = 0; n < 5; n++) {
-      const id = await enqueue('plain.order', [{ status: 404 }], { queue: 'refusing' });
-      await jobIn(id, 'discarded');
+      const id = await server.add('plain.order', [{ status: 404 }], { queue: 'refusing' });
+      await server.jobIn(id, 'discarded');
     }
-    expect(await events('refusing', 'queue.push_suspended')).toMatchObject([{ data: { target: 'PLAIN' } }]);
-    const waiting = await enqueue('plain.order', [{}], { queue: 'refusing' });
-    expect(await job(waiting)).toMatchObject({ state: 'available', attempt: 0 });
+    expect(await server.events({ queue: 'refusing', types: 'queue.push_suspended' })).toMatchObject([
+      { data: { target: 'PLAIN' } },
+    ]);
+    const waiting = await server.add('plain.order', [{}], { queue: 'refusing' });
+    expect(await server.job(waiting)).toMatchObject({ state: 'available', attempt: 0 });
   });
 });
 
@@ -204,7 +207,9 @@ describe('a response code', () => {
     const queue = `code-${code.toLowerCase().replace('_', '-')}-${code === code.toUpperCase()}`;
     const ended = await answered({ body: failure({ code, type: 'Own.Class', message: 'm' }) }, { queue });
     expect(ended).toMatchObject({ state: 'discarded', attempt: 1, error: { type: 'Own.Class' }, errors: [{ reason }] });
-    expect(await events(queue, 'job.discarded')).toMatchObject([{ data: { reason, dead_letter: dead } }]);
+    expect(await server.events({ queue, types: 'job.discarded' })).toMatchObject([
+      { data: { reason, dead_letter: dead } },
+    ]);
   });
 
   it('RETRY retries even what is said to be not retryable, but not beyond the attempts', async () => {
@@ -268,7 +273,7 @@ describe('an error that says more', () => {
 
 describe('an answer of the handler library', () => {
   const ran = async (order: Json, options: Json = {}): Promise<Json> =>
-    jobIn(await enqueue('work.do', [order], { queue: 'library', ...options }), ENDED);
+    server.jobIn(await server.add('work.do', [order], { queue: 'library', ...options }), ENDED);
 
   it('completes with the value returned', async () => {
     expect(await ran({ value: { sent: 3 } })).toMatchObject({ state: 'completed', result: { sent: 3 } });
@@ -296,15 +301,18 @@ describe('an answer of the handler library', () => {
   });
 
   it('times out by the limit in force, and the handler is told', async () => {
-    const id = await enqueue('work.do', [{ do: 'hang' }], { queue: 'library', timeout_ms: 50 });
-    expect(await jobIn(id, ENDED)).toMatchObject({ state: 'retryable', error: { code: 'timeout', type: 'timeout' } });
+    const id = await server.add('work.do', [{ do: 'hang' }], { queue: 'library', timeout_ms: 50 });
+    expect(await server.jobIn(id, ENDED)).toMatchObject({
+      state: 'retryable',
+      error: { code: 'timeout', type: 'timeout' },
+    });
     expect(await runsOf('WORK', id)).toMatchObject([{ attempt: 1, aborted: true }]);
   });
 
   it('reaches success after failures, with every failure on record', async () => {
     const retry = { initial_interval: 0, jitter: false };
     const done = await ran({ do: 'throw', until: 2, value: 'third time' }, { retry });
-    const completed = await jobIn(done.id as string, 'completed');
+    const completed = await server.jobIn(done.id as string, 'completed');
     expect(completed).toMatchObject({ attempt: 3, result: 'third time', errors: [{ attempt: 1 }, { attempt: 2 }] });
     expect(completed).not.toHaveProperty('error');
   });
@@ -313,7 +321,7 @@ describe('an answer of the handler library', () => {
 describe('an answer to a batch', () => {
   const retry = { initial_interval: 'PT4M', jitter: false };
   const ran = async (order: Json, options: Json = {}): Promise<Json> =>
-    jobIn(await enqueue('raw.order', [order], { queue: 'raw', retry, ...options }), ENDED);
+    server.jobIn(await server.add('raw.order', [order], { queue: 'raw', retry, ...options }), ENDED);
 
   it('without this delivery, or with another status, is invalid and retried', async () => {
     for (const what of ['missing', 'strange']) {

@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { Gate, handler } from '../../../support/handlers';
-import { counts, enqueue, enqueueAll, type Json, jobIn, okApi } from '../../../support/http';
+import { type Json, server } from '../../../support/server';
 
 const AT_ONCE = { initial_interval: 0, jitter: false };
 /** A retry of these would not come within the test. */
 const LATER = { initial_interval: 'PT1H', max_interval: null, jitter: false };
 
-const configure = (queue: string, config: Json) => okApi('PUT', `/ojs/v1/queues/${queue}/config`, config);
+const configure = (queue: string, config: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, config);
 
 /** Enqueues into a paused queue and resumes it, so that the first selection sees all jobs. */
 async function together(queue: string, jobs: { type: string; args: unknown[]; options?: Json }[]): Promise<string[]> {
-  await okApi('POST', `/ojs/v1/queues/${queue}/pause`);
-  const ids = await enqueueAll(jobs.map((job) => ({ ...job, options: { ...job.options, queue } })));
-  await okApi('POST', `/ojs/v1/queues/${queue}/resume`);
+  await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+  const ids = await server.addAll(jobs.map((job) => ({ ...job, options: { ...job.options, queue } })));
+  await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
   return ids;
 }
 
@@ -20,7 +20,7 @@ describe('jobs that share a call', () => {
   it('are carried by one call', async () => {
     await configure('shared', { concurrency: 100 });
     const ids = await together('shared', Array(20).fill({ type: 'raw.order', args: [{}] }));
-    for (const id of ids) expect(await jobIn(id, 'completed')).toMatchObject({ attempt: 1, result: 20 });
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1, result: 20 });
   });
 
   it('do not suffer from one that fails', async () => {
@@ -30,7 +30,7 @@ describe('jobs that share a call', () => {
       orders.map((order) => ({ type: 'work.do', args: [order], options: { retry: LATER } })),
     );
     const ends = ['completed', 'retryable', 'completed', 'discarded', 'completed'];
-    for (const [n, id] of ids.entries()) await jobIn(id, ends[n] as string);
+    for (const [n, id] of ids.entries()) await server.jobIn(id, ends[n] as string);
   });
 
   it('do not suffer from one that hangs: what was done is done in its first attempt', async () => {
@@ -41,8 +41,8 @@ describe('jobs that share a call', () => {
       orders.map((order) => ({ type: 'work.do', args: [order], options })),
     );
     for (const [n, id] of ids.entries()) {
-      if (n === 2) expect(await jobIn(id, 'retryable')).toMatchObject({ error: { type: 'timeout' } });
-      else expect(await jobIn(id, 'completed')).not.toHaveProperty('errors');
+      if (n === 2) expect(await server.jobIn(id, 'retryable')).toMatchObject({ error: { type: 'timeout' } });
+      else expect(await server.jobIn(id, 'completed')).not.toHaveProperty('errors');
     }
   });
 
@@ -53,10 +53,10 @@ describe('jobs that share a call', () => {
       'limited',
       orders.map((order) => ({ type: 'work.do', args: [order], options: { retry: LATER } })),
     );
-    expect(await jobIn(ids[1] as string, 'retryable')).toMatchObject({
+    expect(await server.jobIn(ids[1] as string, 'retryable')).toMatchObject({
       error: { type: 'timeout', message: 'The job did not finish within 1000 ms.' },
     });
-    for (const n of [0, 2]) expect(await jobIn(ids[n] as string, 'completed')).not.toHaveProperty('errors');
+    for (const n of [0, 2]) expect(await server.jobIn(ids[n] as string, 'completed')).not.toHaveProperty('errors');
   });
 
   it('have the same execution limit: nobody waits for the slow', async () => {
@@ -66,9 +66,9 @@ describe('jobs that share a call', () => {
       { type: 'work.do', args: [{ value: 'done' }], options: { timeout_ms: 5_000 } },
     ]);
     await gate.waiting(1);
-    expect(await jobIn(quick as string, 'completed')).toMatchObject({ result: 'done' });
+    expect(await server.jobIn(quick as string, 'completed')).toMatchObject({ result: 'done' });
     await gate.open();
-    await jobIn(slow as string, 'completed');
+    await server.jobIn(slow as string, 'completed');
   });
 });
 
@@ -81,9 +81,9 @@ describe('a job that takes its call down', () => {
     const ids = await together('poison', jobs);
     const bad = ids[30] as string;
     for (const id of ids.filter((each) => each !== bad)) {
-      expect((await jobIn(id, 'completed')).attempt).toBeLessThanOrEqual(2);
+      expect((await server.jobIn(id, 'completed')).attempt).toBeLessThanOrEqual(2);
     }
-    expect(await jobIn(bad, 'discarded')).toMatchObject({
+    expect(await server.jobIn(bad, 'discarded')).toMatchObject({
       attempt: 3,
       errors: [{ type: 'tocsin.batch_crash' }, { type: 'tocsin.crash' }, { reason: 'retries_exhausted' }],
     });
@@ -98,28 +98,29 @@ describe('a job that takes its call down', () => {
       { type: 'raw.order', args: [{}], options: { retry } },
       { type: 'raw.order', args: [{ do: 'throw' }], options: { retry } },
     ]);
-    await jobIn(ids[0] as string, 'completed');
-    expect(await jobIn(ids[1] as string, 'discarded')).toMatchObject({ attempt: 2, error: { reason: 'crash' } });
+    await server.jobIn(ids[0] as string, 'completed');
+    expect(await server.jobIn(ids[1] as string, 'discarded')).toMatchObject({ attempt: 2, error: { reason: 'crash' } });
   });
 
   it('cannot cost a job its last attempt: that one travels alone', async () => {
     const once = { type: 'raw.order', args: [{}], options: { max_attempts: 1 } };
     const poison = { type: 'raw.order', args: [{ do: 'throw' }], options: { retry: AT_ONCE } };
     const ids = await together('last-chance', [once, poison, once]);
-    for (const id of [ids[0], ids[2]]) expect(await jobIn(id as string, 'completed')).toMatchObject({ result: 1 });
-    await jobIn(ids[1] as string, 'discarded');
+    for (const id of [ids[0], ids[2]])
+      expect(await server.jobIn(id as string, 'completed')).toMatchObject({ result: 1 });
+    await server.jobIn(ids[1] as string, 'discarded');
   });
 
   it('runs again only while nothing else runs at its target, so that it can take nobody along', async () => {
     const gate = new Gate('PLAIN');
     const args = [{ ...(gate.args[0] as Json), do: 'throw-then-gate' }];
-    const suspect = await enqueue('wide.order', args, { queue: 'solo', retry: AT_ONCE });
+    const suspect = await server.add('wide.order', args, { queue: 'solo', retry: AT_ONCE });
     await gate.waiting(1);
     const others = [];
-    for (let n = 0; n < 3; n++) others.push(await enqueue('wide.order', [{}], { queue: 'solo' }));
-    expect(await counts('solo')).toMatchObject({ active: 1, available: 3 });
+    for (let n = 0; n < 3; n++) others.push(await server.add('wide.order', [{}], { queue: 'solo' }));
+    expect(await server.counts('solo')).toMatchObject({ active: 1, available: 3 });
     await gate.open();
-    for (const id of [suspect, ...others]) await jobIn(id, 'completed');
+    for (const id of [suspect, ...others]) await server.jobIn(id, 'completed');
   });
 
   it('by hanging costs its siblings one attempt at most', async () => {
@@ -127,8 +128,8 @@ describe('a job that takes its call down', () => {
     const hanging = { ...good, args: [{ do: 'hang' }] };
     const ids = await together('hanging', [good, hanging, good]);
     for (const id of [ids[0], ids[2]]) {
-      expect((await jobIn(id as string, 'completed')).attempt).toBeLessThanOrEqual(2);
+      expect((await server.jobIn(id as string, 'completed')).attempt).toBeLessThanOrEqual(2);
     }
-    expect(await jobIn(ids[1] as string, 'discarded')).toMatchObject({ error: { type: 'timeout' } });
+    expect(await server.jobIn(ids[1] as string, 'discarded')).toMatchObject({ error: { type: 'timeout' } });
   }, 15_000);
 });

@@ -1,20 +1,19 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { clock, until } from '../../../support/clock';
 import { Gate, runsOf } from '../../../support/handlers';
-import { counts, enqueue, enqueueAll, type Json, job, jobIn, okApi, until } from '../../../support/http';
 import { rowsWhile } from '../../../support/rows';
+import { type Json, server } from '../../../support/server';
 
-const configure = (queue: string, config: Json) => okApi('PUT', `/ojs/v1/queues/${queue}/config`, config);
+const configure = (queue: string, config: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, config);
 const stub = (queue: string) => env.QUEUES.getByName(queue);
 const many = (count: number, type: string, queue: string, args: unknown[]) =>
-  enqueueAll(Array.from({ length: count }, () => ({ type, args, options: { queue } })));
+  server.addAll(Array.from({ length: count }, () => ({ type, args, options: { queue } })));
 
 /** From here on no alarm fires by itself: the object's clock runs an hour ahead of the one that fires alarms. */
-const stopAlarms = () => vi.setSystemTime(Date.now() + 3_600_000);
-afterEach(() => {
-  vi.useRealTimers();
-});
+const stopAlarms = () => clock.advance(3_600_000);
+clock.restoreAfterEach();
 
 /** Nothing is armed soon: the object can wait for what runs. */
 const untilQuiet = (queue: string) =>
@@ -29,12 +28,12 @@ describe('the concurrency of a queue', () => {
     await configure('bounded', { concurrency: 3 });
     const ids = await many(9, 'wide.gate', 'bounded', gate.args);
     await gate.waiting(3);
-    expect(await counts('bounded')).toMatchObject({ active: 3, available: 6 });
+    expect(await server.counts('bounded')).toMatchObject({ active: 3, available: 6 });
     await configure('bounded', { concurrency: 5 });
     await gate.waiting(5);
-    expect(await counts('bounded')).toMatchObject({ active: 5, available: 4 });
+    expect(await server.counts('bounded')).toMatchObject({ active: 5, available: 4 });
     await gate.open();
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
     expect((await gate.load()).most).toBe(5);
   });
 
@@ -43,10 +42,10 @@ describe('the concurrency of a queue', () => {
     const work = new Gate('WORK');
     await many(8, 'wide.gate', 'default-bound', plain.args);
     await many(8, 'work.do', 'default-bound', work.args);
-    await until(async () => (await counts('default-bound')).active === 10, 'ten jobs to run');
+    await until(async () => (await server.counts('default-bound')).active === 10, 'ten jobs to run');
     await plain.open();
     await work.open();
-    await until(async () => (await counts('default-bound')).completed === 16, 'all jobs to complete');
+    await until(async () => (await server.counts('default-bound')).completed === 16, 'all jobs to complete');
     expect((await plain.load()).most + (await work.load()).most).toBeGreaterThanOrEqual(10);
   });
 
@@ -57,7 +56,7 @@ describe('the concurrency of a queue', () => {
     await gate.waiting(1);
     await untilQuiet('saturated');
     await gate.open();
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
   });
 });
 
@@ -66,9 +65,9 @@ describe('the concurrency of a target and of a type', () => {
     const gate = new Gate('PLAIN');
     const ids = await many(6, 'patient.gate', 'target-bound', gate.args);
     await gate.waiting(2);
-    expect(await counts('target-bound')).toMatchObject({ active: 2, available: 4 });
+    expect(await server.counts('target-bound')).toMatchObject({ active: 2, available: 4 });
     await gate.open();
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
     expect((await gate.load()).most).toBe(2);
   });
 
@@ -76,11 +75,11 @@ describe('the concurrency of a target and of a type', () => {
     const gate = new Gate('WORK');
     const ids = await many(4, 'work.narrow', 'type-bound', gate.args);
     await gate.waiting(1);
-    await jobIn(await enqueue('work.do', [{}], { queue: 'type-bound' }), 'completed');
-    expect(await counts('type-bound')).toMatchObject({ active: 1, available: 3 });
+    await server.jobIn(await server.add('work.do', [{}], { queue: 'type-bound' }), 'completed');
+    expect(await server.counts('type-bound')).toMatchObject({ active: 1, available: 3 });
     await untilQuiet('type-bound');
     await gate.open();
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
     expect((await gate.load()).most).toBe(1);
   });
 });
@@ -94,16 +93,16 @@ describe('a crowd of one type', () => {
     for (let n = 0; n < 5; n++) await many(1000, 'work.narrow', queue, gate.args);
     await many(100, 'work.narrow', queue, gate.args);
     await gate.waiting(1);
-    const behind = await enqueue('work.do', [{}], { queue });
-    const urgent = await enqueue('work.do', [{}], { queue, priority: 5 });
-    await jobIn(behind, 'completed');
-    await jobIn(urgent, 'completed');
+    const behind = await server.add('work.do', [{}], { queue });
+    const urgent = await server.add('work.do', [{}], { queue, priority: 5 });
+    await server.jobIn(behind, 'completed');
+    await server.jobIn(urgent, 'completed');
     const { read } = await rowsWhile(stub(queue), async () => {
-      for (let n = 0; n < 5; n++) await jobIn(await enqueue('work.do', [{}], { queue }), 'completed');
+      for (let n = 0; n < 5; n++) await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
     });
     expect(read / 5).toBeLessThan(150);
-    expect(await counts(queue)).toMatchObject({ active: 1, available: 5099 });
-    await okApi('DELETE', `/ojs/v1/queues/${queue}`, { strategy: 'discard' });
+    expect(await server.counts(queue)).toMatchObject({ active: 1, available: 5099 });
+    await server.ok(200, 'DELETE', `/ojs/v1/queues/${queue}`, { strategy: 'discard' });
     await gate.open();
   });
 
@@ -112,13 +111,13 @@ describe('a crowd of one type', () => {
     const queue = 'crowded-order';
     const ids = await many(6, 'work.narrow', queue, gate.args);
     await gate.waiting(1);
-    await jobIn(await enqueue('work.do', [{}], { queue }), 'completed');
+    await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
     // It comes first among those that wait, and one that failed comes back at its time.
-    const urgent = await enqueue('work.narrow', gate.args, { queue, priority: 9 });
-    const later = await enqueue('work.narrow', gate.args, { queue, delay_until: '+PT0.2S' });
+    const urgent = await server.add('work.narrow', gate.args, { queue, priority: 9 });
+    const later = await server.add('work.narrow', gate.args, { queue, delay_until: '+PT0.2S' });
     await gate.open();
-    for (const id of [...ids, urgent, later]) await jobIn(id, 'completed');
-    const started = async (id: string) => Date.parse((await job(id)).started_at as string);
+    for (const id of [...ids, urgent, later]) await server.jobIn(id, 'completed');
+    const started = async (id: string) => Date.parse((await server.job(id)).started_at as string);
     const times = await Promise.all([ids[0] as string, urgent, ...ids.slice(1)].map(started));
     expect(times).toEqual([...times].sort((a, b) => a - b));
     expect((await gate.load()).most).toBe(1);
@@ -129,36 +128,36 @@ describe('a slot', () => {
   it('that a cancelled job leaves is taken by the next one', async () => {
     const [first, second] = [new Gate('PLAIN'), new Gate('PLAIN')];
     await configure('cancelled-slot', { concurrency: 1 });
-    const running = await enqueue('wide.gate', first.args, { queue: 'cancelled-slot' });
-    const waiting = await enqueue('wide.gate', second.args, { queue: 'cancelled-slot' });
+    const running = await server.add('wide.gate', first.args, { queue: 'cancelled-slot' });
+    const waiting = await server.add('wide.gate', second.args, { queue: 'cancelled-slot' });
     await first.waiting(1);
-    await okApi('DELETE', `/ojs/v1/jobs/${running}`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${running}`);
     await second.waiting(1);
     await second.open();
-    await jobIn(waiting, 'completed');
+    await server.jobIn(waiting, 'completed');
     await first.open();
-    expect(await job(running)).toMatchObject({ state: 'cancelled' });
+    expect(await server.job(running)).toMatchObject({ state: 'cancelled' });
   });
 });
 
 describe('a paused queue', () => {
   it('pushes nothing, and starts at once when it is resumed', async () => {
-    await okApi('POST', '/ojs/v1/queues/paused-push/pause');
-    const id = await enqueue('plain.order', [{}], { queue: 'paused-push' });
+    await server.ok(200, 'POST', '/ojs/v1/queues/paused-push/pause');
+    const id = await server.add('plain.order', [{}], { queue: 'paused-push' });
     await runDurableObjectAlarm(stub('paused-push'));
-    expect(await job(id)).toMatchObject({ state: 'available', attempt: 0 });
+    expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 0 });
     expect(await runsOf('PLAIN', id)).toEqual([]);
     stopAlarms();
-    await okApi('POST', '/ojs/v1/queues/paused-push/resume');
-    await jobIn(id, 'completed');
+    await server.ok(200, 'POST', '/ojs/v1/queues/paused-push/resume');
+    await server.jobIn(id, 'completed');
   });
 });
 
 describe('an event', () => {
   it('that enqueues starts delivery at once, without any alarm', async () => {
     stopAlarms();
-    await jobIn(await enqueue('plain.order', [{}], { queue: 'at-once' }), 'completed');
-    await jobIn(await enqueue('work.do', [{}], { queue: 'at-once' }), 'completed');
+    await server.jobIn(await server.add('plain.order', [{}], { queue: 'at-once' }), 'completed');
+    await server.jobIn(await server.add('work.do', [{}], { queue: 'at-once' }), 'completed');
   });
 
   it('makes 30 calls to handlers, and the alarm continues in events of its own', async () => {
@@ -169,11 +168,11 @@ describe('an event', () => {
     // One of the 30 calls asked the Worker what it takes.
     for (const running of [29, 59, 89, 100]) {
       await gate.waiting(running);
-      expect(await counts('many-calls')).toMatchObject({ active: running, available: 100 - running });
+      expect(await server.counts('many-calls')).toMatchObject({ active: running, available: 100 - running });
       await runDurableObjectAlarm(stub('many-calls'));
     }
     await gate.open();
-    for (const id of ids) await jobIn(id, 'completed');
+    for (const id of ids) await server.jobIn(id, 'completed');
   });
 
   it('counts the calls that follow from its answers', async () => {
@@ -182,10 +181,10 @@ describe('an event', () => {
     await many(100, 'wide.order', 'chained-calls', [{}]);
     for (const completed of [29, 59, 89, 100]) {
       await until(
-        async () => (await counts('chained-calls')).completed === completed,
+        async () => (await server.counts('chained-calls')).completed === completed,
         `${completed} jobs to be completed`,
       );
-      expect(await counts('chained-calls')).toMatchObject({ active: 0, available: 100 - completed });
+      expect(await server.counts('chained-calls')).toMatchObject({ active: 0, available: 100 - completed });
       await runDurableObjectAlarm(stub('chained-calls'));
     }
   });
@@ -193,7 +192,7 @@ describe('an event', () => {
   it('continues by itself while alarms fire', async () => {
     await configure('self-driven', { concurrency: 50 });
     await many(200, 'wide.order', 'self-driven', [{}]);
-    await until(async () => (await counts('self-driven')).completed === 200, 'all jobs to be completed');
+    await until(async () => (await server.counts('self-driven')).completed === 200, 'all jobs to be completed');
   });
 });
 
@@ -201,15 +200,17 @@ describe('workers that pull beside pushes', () => {
   it('neither take what is pushed nor lose what they hold', async () => {
     const gate = new Gate('PLAIN');
     await configure('both', { concurrency: 1 });
-    const pushed = await enqueue('wide.gate', gate.args, { queue: 'both' });
+    const pushed = await server.add('wide.gate', gate.args, { queue: 'both' });
     await gate.waiting(1);
-    const pulled = await enqueue('wide.gate', gate.args, { queue: 'both' });
-    const fetched = (await okApi('POST', '/ojs/v1/workers/fetch', { queues: ['both'], count: 9, worker_id: 'w' })).jobs;
+    const pulled = await server.add('wide.gate', gate.args, { queue: 'both' });
+    const fetched = (
+      await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: ['both'], count: 9, worker_id: 'w' })
+    ).jobs;
     expect(fetched).toMatchObject([{ id: pulled, worker_id: 'w', attempt: 1 }]);
     await gate.open();
-    await jobIn(pushed, 'completed');
-    expect(await job(pulled)).toMatchObject({ state: 'active', worker_id: 'w', attempt: 1 });
-    await okApi('POST', '/ojs/v1/workers/ack', { job_id: pulled, worker_id: 'w' });
+    await server.jobIn(pushed, 'completed');
+    expect(await server.job(pulled)).toMatchObject({ state: 'active', worker_id: 'w', attempt: 1 });
+    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: pulled, worker_id: 'w' });
     expect(await runsOf('PLAIN', pulled)).toEqual([]);
   });
 
@@ -217,11 +218,11 @@ describe('workers that pull beside pushes', () => {
     const ids = await many(40, 'wide.order', 'shared-backlog', [{}]);
     const held: string[] = [];
     for (let n = 0; n < 5; n++) {
-      const { jobs } = await okApi('POST', '/ojs/v1/workers/fetch', { queues: ['shared-backlog'], count: 5 });
+      const { jobs } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: ['shared-backlog'], count: 5 });
       for (const { id } of jobs as { id: string }[]) held.push(id);
     }
-    for (const id of held) await okApi('POST', '/ojs/v1/workers/ack', { job_id: id, attempt: 1 });
-    for (const id of ids) expect(await jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
+    for (const id of held) await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id, attempt: 1 });
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
     for (const id of ids) expect(await runsOf('PLAIN', id)).toHaveLength(held.includes(id) ? 0 : 1);
   });
 });

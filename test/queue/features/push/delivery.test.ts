@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { until } from '../../../support/clock';
 import { runsOf } from '../../../support/handlers';
-import { enqueue, enqueueAll, jobIn, until } from '../../../support/http';
+import { server } from '../../../support/server';
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('a delivery with the payload `envelope`', () => {
   it('carries the full envelope, who delivers it, and what its headers promise', async () => {
     const meta = { traceparent: TRACE, note: 'ü' };
-    const id = await enqueue('plain.order', [{}, 'ü', null], { queue: 'delivery', priority: 3, meta, tags: ['t'] });
-    await jobIn(id, 'completed');
+    const id = await server.add('plain.order', [{}, 'ü', null], { queue: 'delivery', priority: 3, meta, tags: ['t'] });
+    await server.jobIn(id, 'completed');
     const [run] = await runsOf('PLAIN', id);
     expect(run?.body).toMatchObject({
       worker_id: 'push_plain',
@@ -32,8 +33,8 @@ describe('a delivery with the payload `envelope`', () => {
 
   it('has a new delivery id for each attempt, and names the attempt', async () => {
     const retry = { initial_interval: 0, jitter: false };
-    const id = await enqueue('plain.order', [{ status: 500 }], { queue: 'delivery', retry });
-    await jobIn(id, 'discarded');
+    const id = await server.add('plain.order', [{ status: 500 }], { queue: 'delivery', retry });
+    await server.jobIn(id, 'discarded');
     const runs = await runsOf('PLAIN', id);
     expect(runs.map(({ headers }) => headers['x-ojs-attempt'])).toEqual(['1', '2', '3']);
     expect(new Set(runs.map(({ headers }) => headers['x-ojs-delivery-id'])).size).toBe(3);
@@ -43,8 +44,8 @@ describe('a delivery with the payload `envelope`', () => {
 
   it('leaves out a traceparent that is no header value', async () => {
     for (const traceparent of ['a\nb', 'ü', 7, 'x'.repeat(300)]) {
-      const id = await enqueue('plain.order', [{}], { queue: 'delivery', meta: { traceparent } });
-      await jobIn(id, 'completed');
+      const id = await server.add('plain.order', [{}], { queue: 'delivery', meta: { traceparent } });
+      await server.jobIn(id, 'completed');
       expect((await runsOf('PLAIN', id))[0]?.headers).not.toHaveProperty('traceparent');
     }
   });
@@ -52,8 +53,8 @@ describe('a delivery with the payload `envelope`', () => {
 
 describe('a delivery with the payload `job`', () => {
   it('carries the bare envelope, and the rest in headers', async () => {
-    const id = await enqueue('bare.order', [{}], { queue: 'delivery' });
-    await jobIn(id, 'completed');
+    const id = await server.add('bare.order', [{}], { queue: 'delivery' });
+    await server.jobIn(id, 'completed');
     const [run] = await runsOf('PLAIN', id);
     expect(run?.body).toMatchObject({ id, type: 'bare.order', state: 'active', attempt: 1 });
     expect(run?.headers).toMatchObject({ 'x-ojs-delivery-id': expect.stringMatching(/^del_/), 'x-ojs-attempt': '1' });
@@ -63,8 +64,8 @@ describe('a delivery with the payload `job`', () => {
 describe('a delivery by the library', () => {
   it('hands the handler its delivery id and attempt', async () => {
     const retry = { initial_interval: 0, jitter: false };
-    const id = await enqueue('work.do', [{ do: 'throw', until: 1 }], { queue: 'delivery', retry });
-    await jobIn(id, 'completed');
+    const id = await server.add('work.do', [{ do: 'throw', until: 1 }], { queue: 'delivery', retry });
+    await server.jobIn(id, 'completed');
     const runs = await runsOf('WORK', id);
     expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2]);
     expect(new Set(runs.map(({ delivery_id }) => delivery_id)).size).toBe(2);
@@ -79,8 +80,8 @@ describe('targets of one queue', () => {
       args: [{}],
       options: { queue: 'several' },
     }));
-    const ids = await enqueueAll(jobs);
-    for (const id of ids) expect(await jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
+    const ids = await server.addAll(jobs);
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
     const bare = await runsOf('PLAIN', ids[1] as string);
     expect(bare).toMatchObject([{ body: { type: 'bare.order' } }]);
     await until(async () => (await runsOf('PLAIN', ids[0] as string)).length === 1, 'one delivery for one job');

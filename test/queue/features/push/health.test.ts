@@ -1,8 +1,9 @@
 import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { clock, until } from '../../../support/clock';
 import { handler } from '../../../support/handlers';
-import { enqueue, enqueueAll, events, job, jobIn, until } from '../../../support/http';
+import { server } from '../../../support/server';
 
 const stub = (queue: string) => env.QUEUES.getByName(queue);
 const calls = async () => (await handler<{ calls: number }>('DOWN', '/calls')).calls;
@@ -10,21 +11,22 @@ const calls = async () => (await handler<{ calls: number }>('DOWN', '/calls')).c
 beforeEach(async () => {
   await handler('DOWN', '/down');
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+clock.restoreAfterEach();
 
 /** Enqueues jobs for the Worker that is not running and waits until its target is stopped. */
 async function stopTarget(queue: string, count: number): Promise<string[]> {
   const jobs = Array.from({ length: count }, () => ({ type: 'down.order', args: [], options: { queue } }));
-  const ids = await enqueueAll(jobs);
-  await until(async () => (await events(queue, 'queue.push_suspended')).length > 0, 'the target to be stopped');
+  const ids = await server.addAll(jobs);
+  await until(
+    async () => (await server.events({ queue, types: 'queue.push_suspended' })).length > 0,
+    'the target to be stopped',
+  );
   return ids;
 }
 
 /** Lets the minute of the stop pass and fires the alarm. */
 async function afterTheStop(queue: string): Promise<void> {
-  vi.setSystemTime(Date.now() + 61_000);
+  clock.advance(61_000);
   await runDurableObjectAlarm(stub(queue));
 }
 
@@ -32,10 +34,12 @@ describe('a target whose Worker is not running', () => {
   it('is stopped after five delivery errors, and its jobs stay as they were', async () => {
     const before = await calls();
     const ids = await stopTarget('down-stays', 3);
-    expect(await events('down-stays', 'queue.push_suspended')).toMatchObject([{ data: { target: 'DOWN' } }]);
+    expect(await server.events({ queue: 'down-stays', types: 'queue.push_suspended' })).toMatchObject([
+      { data: { target: 'DOWN' } },
+    ]);
     expect((await calls()) - before).toBe(5);
     for (const id of ids) {
-      const waiting = await job(id);
+      const waiting = await server.job(id);
       expect(waiting).toMatchObject({ state: 'available', attempt: 0 });
       expect(waiting).not.toHaveProperty('errors');
     }
@@ -44,9 +48,9 @@ describe('a target whose Worker is not running', () => {
   it('is not called while it is stopped, whatever arrives', async () => {
     await stopTarget('down-quiet', 1);
     const before = await calls();
-    await enqueue('down.order', [], { queue: 'down-quiet' });
+    await server.add('down.order', [], { queue: 'down-quiet' });
     // Others of the same queue are pushed, so the pump has looked at the queue.
-    await jobIn(await enqueue('plain.order', [{}], { queue: 'down-quiet' }), 'completed');
+    await server.jobIn(await server.add('plain.order', [{}], { queue: 'down-quiet' }), 'completed');
     await runDurableObjectAlarm(stub('down-quiet'));
     expect(await calls()).toBe(before);
   });
@@ -57,60 +61,62 @@ describe('a target whose Worker is not running', () => {
     await afterTheStop('down-trial');
     await until(async () => (await calls()) === before + 1, 'the trial');
     await runDurableObjectAlarm(stub('down-trial'));
-    await jobIn(await enqueue('plain.order', [{}], { queue: 'down-trial' }), 'completed');
+    await server.jobIn(await server.add('plain.order', [{}], { queue: 'down-trial' }), 'completed');
     expect(await calls()).toBe(before + 1);
-    expect(await job(id as string)).toMatchObject({ state: 'available', attempt: 0 });
-    expect(await events('down-trial', 'queue.push_suspended')).toHaveLength(1);
+    expect(await server.job(id as string)).toMatchObject({ state: 'available', attempt: 0 });
+    expect(await server.events({ queue: 'down-trial', types: 'queue.push_suspended' })).toHaveLength(1);
   });
 
   it('is resumed by a trial that succeeds, and everything is delivered in its first attempt', async () => {
     const ids = await stopTarget('down-back', 20);
     await handler('DOWN', '/up');
     await afterTheStop('down-back');
-    for (const id of ids) expect(await jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
-    expect(await events('down-back', 'queue.push_resumed')).toMatchObject([{ data: { target: 'DOWN' } }]);
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
+    expect(await server.events({ queue: 'down-back', types: 'queue.push_resumed' })).toMatchObject([
+      { data: { target: 'DOWN' } },
+    ]);
   });
 
   it('stays stopped when its object is evicted, and is resumed as if it had not been', async () => {
     const [id] = await stopTarget('down-evicted', 1);
     const before = await calls();
     await evictDurableObject(stub('down-evicted'));
-    await jobIn(await enqueue('plain.order', [{}], { queue: 'down-evicted' }), 'completed');
+    await server.jobIn(await server.add('plain.order', [{}], { queue: 'down-evicted' }), 'completed');
     expect(await calls()).toBe(before);
     await handler('DOWN', '/up');
     await afterTheStop('down-evicted');
-    await jobIn(id as string, 'completed');
-    expect(await events('down-evicted', 'queue.push_resumed')).toHaveLength(1);
+    await server.jobIn(id as string, 'completed');
+    expect(await server.events({ queue: 'down-evicted', types: 'queue.push_resumed' })).toHaveLength(1);
   });
 
   it('that goes away while its jobs wait gives them back without an attempt used', async () => {
     await handler('DOWN', '/up');
-    await jobIn(await enqueue('down.order', [], { queue: 'down-later' }), 'completed');
+    await server.jobIn(await server.add('down.order', [], { queue: 'down-later' }), 'completed');
     await handler('DOWN', '/down');
     const ids = await stopTarget('down-later', 12);
-    for (const id of ids) expect(await job(id)).toMatchObject({ state: 'available', attempt: 0 });
+    for (const id of ids) expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 0 });
     await handler('DOWN', '/up');
     await afterTheStop('down-later');
-    for (const id of ids) expect(await jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
   });
 
   it('that comes back before it is stopped gets its jobs by itself', async () => {
-    const id = await enqueue('down.order', [], { queue: 'down-short' });
+    const id = await server.add('down.order', [], { queue: 'down-short' });
     const before = await calls();
     await until(async () => (await calls()) > before, 'a second try');
     await handler('DOWN', '/up');
-    await jobIn(id, 'completed');
-    expect(await events('down-short', 'queue.push_suspended')).toEqual([]);
+    await server.jobIn(id, 'completed');
+    expect(await server.events({ queue: 'down-short', types: 'queue.push_suspended' })).toEqual([]);
   });
 });
 
 describe('a target whose jobs fail', () => {
   it('is not stopped, however many do', async () => {
     for (let n = 0; n < 7; n++) {
-      const id = await enqueue('plain.order', [{ status: 503, body: 'overloaded' }], { queue: 'failing' });
-      await jobIn(id, 'retryable');
+      const id = await server.add('plain.order', [{ status: 503, body: 'overloaded' }], { queue: 'failing' });
+      await server.jobIn(id, 'retryable');
     }
-    expect(await events('failing', 'queue.push_suspended')).toEqual([]);
-    await jobIn(await enqueue('plain.order', [{}], { queue: 'failing' }), 'completed');
+    expect(await server.events({ queue: 'failing', types: 'queue.push_suspended' })).toEqual([]);
+    await server.jobIn(await server.add('plain.order', [{}], { queue: 'failing' }), 'completed');
   });
 });

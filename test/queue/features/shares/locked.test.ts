@@ -1,18 +1,18 @@
 /** All or none over several queues: locked, decided, done; whatever is refused, dies or comes late in the middle. */
+
 import fc from 'fast-check';
 import { v7 as uuidv7 } from 'uuid';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
 import type { JobState } from '../../../../src/job/states';
 import type { BulkAction } from '../../../../src/rpc/operations';
-import { until } from '../../../support/http';
-import { type JobChange, newJob, refusal, setTime, steady, T0, TestQueue } from '../../../support/queue';
+import { clock, T0, until } from '../../../support/clock';
+import { type JobChange, newJob, refusal, steady, TestQueue } from '../../../support/queue';
+
 import { countRows, startCounting } from '../../../support/rows';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => clock.set(T0));
+clock.restoreAfterEach();
 
 /** An operation over a coordinator and another queue, driven by hand. */
 class Operation {
@@ -132,7 +132,7 @@ describe('a job that is locked', () => {
     }
     await cancel.prepareAll();
     await retry.prepareAll();
-    setTime(T0 + 9_000);
+    clock.set(T0 + 9_000);
     for (const queue of [...cancel.queues, ...retry.queues]) await queue.alarm();
     expect(await cancel.states()).toEqual(['available', 'available']);
     unwrap(await cancel.decide());
@@ -195,7 +195,7 @@ describe('decided for', () => {
     await operation.prepareAll();
     expect(await seen(operation[0])).toEqual(before);
     // The retry that comes due meanwhile is still the one that was judged.
-    setTime(T0 + 31_000);
+    clock.set(T0 + 31_000);
     await operation.commit();
     expect(await operation.states()).toEqual(Array(8).fill('available'));
     expect((await operation[0].stats()).dead).toBe(0);
@@ -229,13 +229,13 @@ describe('decided for', () => {
 
   it('a queue that was not told asks, or is told by the one that decided', async () => {
     for (const who of [0, 1]) {
-      setTime(T0);
+      clock.set(T0);
       const operation = await new Operation('cancel').add({});
       await operation.prepareAll();
       unwrap(await operation.decide());
       for (const queue of operation.queues) await queue.evict();
       expect(await operation.states()).toEqual(['cancelled', 'available']);
-      setTime(T0 + 11_000);
+      clock.set(T0 + 11_000);
       await (operation.queues[who] as TestQueue).alarm();
       await until(async () => (await operation.states())[1] === 'cancelled', 'the other queue to hear of it');
     }
@@ -256,7 +256,7 @@ describe('decided against', () => {
     const [plain, urgent, later, pending, expiring] = operation.ids[0] ?? [];
     expect(await queue.counts()).toMatchObject({ scheduled: 1, pending: 1, active: 1 });
     expect(await queue.claimAll()).toEqual([urgent, first, plain, expiring, last[0]]);
-    setTime(T0 + 60_000);
+    clock.set(T0 + 60_000);
     expect(await queue.claimAll()).toEqual([later]);
     expect(await queue.activate(pending as string)).toMatchObject({ state: 'available' });
     expect(await queue.rows('SELECT count(*) AS n FROM jobs WHERE state = 5')).toEqual([{ n: 0 }]);
@@ -265,7 +265,7 @@ describe('decided against', () => {
   it('a job that expired meanwhile does so at once, and one that has ended is pruned in time', async () => {
     const operation = await new Operation('cancel').add({ expiresAt: T0 + 1000 });
     await operation.prepareAll();
-    setTime(T0 + 2000);
+    clock.set(T0 + 2000);
     await operation.abort();
     expect(await operation.states()).toEqual(['discarded', 'discarded']);
     const retry = await new Operation('retry').add({});
@@ -273,7 +273,7 @@ describe('decided against', () => {
     await retry.prepareAll();
     await retry.abort();
     expect(await retry.states()).toEqual(['cancelled', 'cancelled']);
-    setTime(T0 + 9 * 86_400_000);
+    clock.set(T0 + 9 * 86_400_000);
     await retry[0].alarm();
     expect(await retry[0].counts()).toEqual({});
   });
@@ -282,7 +282,7 @@ describe('decided against', () => {
     const operation = await new Operation('cancel').add({}, { priority: 3 });
     await operation.prepareAll();
     for (const queue of operation.queues) await queue.evict();
-    setTime(T0 + 10_000);
+    clock.set(T0 + 10_000);
     await operation[1].alarm();
     await until(async () => (await operation[1].claim()).length === 1, 'the jobs to be given out again');
     await operation[0].alarm();
@@ -357,7 +357,7 @@ it('whatever happens in between, all jobs are cancelled or none, and none that a
   ];
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...events), { maxLength: 10 }), fc.boolean(), async (history, early) => {
-      setTime(T0);
+      clock.set(T0);
       let now = T0;
       const operation = await new Operation('cancel').add({}, { priority: 2 });
       const given: string[] = [];
@@ -379,12 +379,12 @@ it('whatever happens in between, all jobs are cancelled or none, and none that a
         else if (what === 'give') await operation[0].api.batchDecision(operation.id);
         else if (what === 'tick') {
           now += 6_000;
-          setTime(now);
+          clock.set(now);
         }
       }
       await until(async () => {
         now += 11_000;
-        setTime(now);
+        clock.set(now);
         for (const queue of operation.queues) await queue.alarm();
         const held = await Promise.all(
           operation.queues.map((queue) => queue.rows("SELECT batch FROM batches WHERE role = 'participant'")),

@@ -1,37 +1,39 @@
 /** A dead letter that lives again in another queue: never lost and never there twice, whatever dies on the way. */
+
 import { describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
 import { beginMove } from '../../../../src/queue/features/transfer/moves';
+import { clock, T0, until } from '../../../support/clock';
 import { failAlways, failOnce } from '../../../support/faults';
-import { until } from '../../../support/http';
-import { freshName, type Inside, restoreClock, setTime, T0, TestQueue } from '../../../support/queue';
+import { freshName, type Inside, TestQueue } from '../../../support/queue';
 import { type RowCount, rowsWhile } from '../../../support/rows';
-import { call, enqueue, type Json, ok, startEmpty } from '../../../support/server';
+import { type Json, server } from '../../../support/server';
 
-startEmpty();
-restoreClock();
+server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 const DEAD = { max_attempts: 1, on_exhaustion: 'dead_letter' };
 
 const fetchJobs = async (queue: string) =>
-  (await ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 50 })).jobs as Json[];
+  (await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 50 })).jobs as Json[];
 const fetchIds = async (queue: string) => (await fetchJobs(queue)).map(({ id }) => id as string);
 
 /** A job that has failed for good in `queue`. */
 async function dead(queue: string, change: Json = {}): Promise<string> {
   const { options, ...rest } = change;
-  const id = await enqueue(queue, { ...rest, options: { retry: DEAD, ...(options as Json | undefined) } });
+  const id = await server.enqueue(queue, { ...rest, options: { retry: DEAD, ...(options as Json | undefined) } });
   expect(await fetchIds(queue)).toContain(id);
-  await ok(200, 'PUT', `/ojs/v1/jobs/${id}/checkpoint`, { state: { page: 7 } });
-  await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
+  await server.ok(200, 'PUT', `/ojs/v1/jobs/${id}/checkpoint`, { state: { page: 7 } });
+  await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
   return id;
 }
 
 const retry = (id: string, override?: Json, prefix = '') =>
-  call('POST', `/ojs/v1${prefix}/dead-letter/${id}/retry`, override && { override });
-const job = async (id: string) => (await ok(200, 'GET', `/ojs/v1/jobs/${id}`)).job as Json;
+  server.call('POST', `/ojs/v1${prefix}/dead-letter/${id}/retry`, override && { override });
+const job = async (id: string) => (await server.ok(200, 'GET', `/ojs/v1/jobs/${id}`)).job as Json;
 const counts = (name: string) => new TestQueue(name).counts();
-const knownQueues = async () => ((await ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
+const knownQueues = async () =>
+  ((await server.ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
 const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.moves.size);
 
 const names = () => {
@@ -68,10 +70,13 @@ describe('a dead letter retried into another queue', () => {
     expect((await job(id)).error).toBeUndefined();
     expect(await counts(from)).toEqual({});
     expect(await counts(to)).toEqual({ available: 1 });
-    expect(await ok(200, 'GET', `/ojs/v1/jobs/${id}/checkpoint`)).toMatchObject({ state: { page: 7 }, sequence: 1 });
-    expect((await call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(404);
+    expect(await server.ok(200, 'GET', `/ojs/v1/jobs/${id}/checkpoint`)).toMatchObject({
+      state: { page: 7 },
+      sequence: 1,
+    });
+    expect((await server.call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(404);
     expect(await fetchJobs(to)).toMatchObject([{ id, attempt: 1 }]);
-    await ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
+    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
     expect(await job(id)).toMatchObject({ state: 'completed', queue: to });
   });
 
@@ -86,11 +91,11 @@ describe('a dead letter retried into another queue', () => {
       expect((await retry(id, { queue: there })).status).toBe(200);
       expect(await counts(here)).toEqual({});
       expect(await fetchIds(there)).toEqual([id]);
-      await ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
+      await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
       expect(await job(id)).toMatchObject({ state: 'discarded', queue: there });
     }
     expect((await job(id)).errors).toHaveLength(4);
-    await ok(200, 'DELETE', `/ojs/v1/dead-letter/${id}`);
+    await server.ok(200, 'DELETE', `/ojs/v1/dead-letter/${id}`);
     expect(await new TestQueue(to).rows('SELECT * FROM aliases')).toEqual([]);
   });
 
@@ -107,7 +112,7 @@ describe('a dead letter retried into another queue', () => {
     const id = await dead(from, { type: 'a.b', args: [5], options: { unique } });
     expect((await retry(id, { queue: to })).status).toBe(200);
     const again = { type: 'a.b', args: [5], options: { queue: to, unique } };
-    expect(await call('POST', '/ojs/v1/jobs', again)).toMatchObject({
+    expect(await server.call('POST', '/ojs/v1/jobs', again)).toMatchObject({
       status: 409,
       body: { error: { code: 'duplicate', details: { existing_job_id: id } } },
     });
@@ -116,8 +121,8 @@ describe('a dead letter retried into another queue', () => {
 
   it('costs a handful of rows in either queue', async () => {
     const { from, to } = names();
-    await enqueue(from);
-    await enqueue(to, { options: { delay_until: '+PT1S' } });
+    await server.enqueue(from);
+    await server.enqueue(to, { options: { delay_until: '+PT1S' } });
     const id = await dead(from);
     let target: RowCount | undefined;
     const source = await rowsWhile(new TestQueue(from).stub, async () => {
@@ -134,23 +139,23 @@ describe('a queue that is not willing', () => {
   /** What must be as it was. */
   async function untouched(id: string, from: string): Promise<void> {
     expect(await job(id)).toMatchObject({ state: 'discarded', queue: from, error: { message: 'no relay' } });
-    expect((await call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(200);
+    expect((await server.call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(200);
     expect(await openMoves(from)).toBe(0);
   }
 
   it.each<[string, (to: string) => Promise<unknown>, number, string]>([
-    ['draining', (to) => ok(200, 'POST', `/ojs/v1/queues/${to}/drain`), 409, 'conflict'],
+    ['draining', (to) => server.ok(200, 'POST', `/ojs/v1/queues/${to}/drain`), 409, 'conflict'],
     [
       'of other types',
-      (to) => ok(200, 'PUT', `/ojs/v1/queues/${to}/config`, { allowed_job_types: ['x.*'] }),
+      (to) => server.ok(200, 'PUT', `/ojs/v1/queues/${to}/config`, { allowed_job_types: ['x.*'] }),
       400,
       'invalid_request',
     ],
     [
       'full',
       async (to) => {
-        await ok(200, 'PUT', `/ojs/v1/queues/${to}/config`, { max_size: 1 });
-        await enqueue(to);
+        await server.ok(200, 'PUT', `/ojs/v1/queues/${to}/config`, { max_size: 1 });
+        await server.enqueue(to);
       },
       429,
       'QUEUE_FULL',
@@ -169,9 +174,9 @@ describe('a queue that is not willing', () => {
   it('because it is being deleted refuses', async () => {
     const { from, to } = names();
     const id = await dead(from);
-    await enqueue(to);
+    await server.enqueue(to);
     await fetchIds(to);
-    await call('DELETE', `/ojs/v1/queues/${to}`, { strategy: 'move', target_queue: `${to}-2` });
+    await server.call('DELETE', `/ojs/v1/queues/${to}`, { strategy: 'move', target_queue: `${to}-2` });
     expect((await retry(id, { queue: to })).status).toBe(409);
     await untouched(id, from);
   });
@@ -212,7 +217,7 @@ describe('a queue that is not willing', () => {
   it('is not created for a type that the settings of all queues do not allow', async () => {
     const { from, to } = names();
     const id = await dead(from);
-    await ok(200, 'PUT', '/ojs/v1/queues/_default/config', { allowed_job_types: ['x.*'] });
+    await server.ok(200, 'PUT', '/ojs/v1/queues/_default/config', { allowed_job_types: ['x.*'] });
     expect((await retry(id, { queue: to })).status).toBe(400);
     await untouched(id, from);
     expect(await knownQueues()).toEqual([from]);
@@ -222,12 +227,12 @@ describe('a queue that is not willing', () => {
     const { from, to } = names();
     const id = await dead(from);
     const source = new TestQueue(from);
-    await ok(200, 'POST', `/ojs/v1/queues/${to}/drain`);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${to}/drain`);
     await decided(source, id, to);
     await carriedThrough(from);
     await untouched(id, from);
     // A message of the refused decision that comes late changes nothing either.
-    await ok(200, 'POST', `/ojs/v1/queues/${to}/resume`);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${to}/resume`);
     const late = await new TestQueue(to).api.adoptMoved('decision', { ...EMPTY, id });
     expect(unwrap(late)).toHaveProperty('refused');
     expect(await counts(to)).toEqual({});
@@ -237,7 +242,7 @@ describe('a queue that is not willing', () => {
 
   it('is told for many at once that this is not offered', async () => {
     for (const path of ['/ojs/v1/dead-letter/retry', '/ojs/v1/admin/dead-letter/retry']) {
-      const answer = await call('POST', path, { confirm: true, filter: {}, override: { queue: 'other' } });
+      const answer = await server.call('POST', path, { confirm: true, filter: {}, override: { queue: 'other' } });
       expect(answer).toMatchObject({
         status: 422,
         body: { error: { code: 'unsupported', details: { field: 'override.queue' } } },
@@ -305,7 +310,7 @@ describe('a move that is cut off', () => {
     async (statement) => {
       const { from, to } = names();
       const id = await dead(from);
-      await ok(200, 'POST', `/ojs/v1/queues/${to}/resume`);
+      await server.ok(200, 'POST', `/ojs/v1/queues/${to}/resume`);
       const heal = await new TestQueue(to).inside(({ sql }) => failAlways(sql, statement));
       expect((await retry(id, { queue: to })).status).toBe(503);
       expect(await counts(to)).toEqual({});
@@ -335,7 +340,7 @@ describe('a move that is cut off', () => {
     await source.inside(loseAnswer);
     expect((await retry(id, { queue: to })).status).toBe(503);
     expect(await counts(to)).toEqual({ available: 1 });
-    await ok(200, 'POST', `/ojs/v1/queues/${to}/drain`);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${to}/drain`);
     await source.evict();
     await arrivedOnce(id, from, to);
   });
@@ -353,19 +358,21 @@ describe('a move that is cut off', () => {
       ['POST', `/ojs/v1/dead-letter/${id}/retry`, { override: { queue: to, meta: { a: 1 } } }],
       ['DELETE', `/ojs/v1/dead-letter/${id}`],
     ] as [string, string, Json?][]) {
-      expect([path, body, (await call(method, path, body)).status]).toEqual([path, body, 409]);
+      expect([path, body, (await server.call(method, path, body)).status]).toEqual([path, body, 409]);
     }
     const filter = { queue: from };
-    expect(await ok(200, 'POST', '/ojs/v1/dead-letter/retry', { filter, confirm: true })).toMatchObject({
+    expect(await server.ok(200, 'POST', '/ojs/v1/dead-letter/retry', { filter, confirm: true })).toMatchObject({
       succeeded: 0,
       failed: 1,
     });
-    expect(await ok(200, 'DELETE', '/ojs/v1/dead-letter', { filter, confirm: true })).toMatchObject({ succeeded: 0 });
+    expect(await server.ok(200, 'DELETE', '/ojs/v1/dead-letter', { filter, confirm: true })).toMatchObject({
+      succeeded: 0,
+    });
     expect(await counts(from)).toEqual({ discarded: 1 });
     // The runner that has it there already is heard there.
     expect(await fetchIds(to)).toEqual([id]);
-    expect((await call('PUT', `/ojs/v1/jobs/${id}/checkpoint`, { state: 8 })).status).toBe(200);
-    expect((await call('POST', '/ojs/v1/workers/ack', { job_id: id, attempt: 1 })).status).toBe(200);
+    expect((await server.call('PUT', `/ojs/v1/jobs/${id}/checkpoint`, { state: 8 })).status).toBe(200);
+    expect((await server.call('POST', '/ojs/v1/workers/ack', { job_id: id, attempt: 1 })).status).toBe(200);
     // The same decision once more completes it.
     await new TestQueue(from).evict();
     expect((await retry(id, { queue: to })).body.job).toMatchObject({ id, queue: to, state: 'completed' });
@@ -377,16 +384,16 @@ describe('a move that is cut off', () => {
   it('outlives the retention of the dead letter without keeping the alarm busy', async () => {
     const { from, to } = names();
     // No alarm fires by itself.
-    setTime(T0);
+    clock.set(T0);
     const id = await dead(from);
     const source = new TestQueue(from);
     await source.inside(({ engine }) => breakPeer(engine, () => Promise.reject(new Error('out of reach'))));
     await retry(id, { queue: to });
-    await ok(200, 'PUT', `/ojs/v1/queues/${from}/config`, { dead_letter: { retention: { max_age: 'PT0S' } } });
+    await server.ok(200, 'PUT', `/ojs/v1/queues/${from}/config`, { dead_letter: { retention: { max_age: 'PT0S' } } });
     for (let n = 0; n < 3; n++) await source.alarm();
     expect(await source.armedAt()).toBe(T0 + 1_000);
     expect(await counts(from)).toEqual({ discarded: 1 });
-    setTime(T0 + 5_000);
+    clock.set(T0 + 5_000);
     await source.evict();
     await arrivedOnce(id, from, to);
   });
@@ -397,7 +404,7 @@ describe('a move that is cut off', () => {
     const source = new TestQueue(from);
     await source.inside(loseAnswer);
     await retry(id, { queue: to });
-    const removal = await call('DELETE', `/ojs/v1/queues/${from}`, {});
+    const removal = await server.call('DELETE', `/ojs/v1/queues/${from}`, {});
     expect(removal.body).toMatchObject({ state: 'deleting' });
     expect((await retry(other as string, { queue: to })).status).toBe(409);
     await source.evict();

@@ -1,6 +1,8 @@
 /** What the tests of workflows share: starting them, and a worker that does what a test says. */
+
 import { expect } from 'vitest';
-import { api, type Json, okApi, until } from '../support/http';
+import { until } from '../support/clock';
+import { type Json, server } from '../support/server';
 
 export const WORKFLOWS = '/ojs/v1/workflows';
 
@@ -17,7 +19,7 @@ export function step(queue: string, change: Json = {}): Json {
 
 /** Starts a workflow that must be accepted; its id. */
 export async function begin(definition: Json): Promise<string> {
-  const answer = await api('POST', WORKFLOWS, definition);
+  const answer = await server.call('POST', WORKFLOWS, definition);
   expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 201 });
   const id = answer.body.id as string;
   expect(answer.headers.get('Location')).toBe(`${WORKFLOWS}/${id}`);
@@ -40,7 +42,7 @@ export interface ShownStep extends Json {
 }
 
 export async function workflow(id: string): Promise<Shown> {
-  return (await okApi('GET', `${WORKFLOWS}/${id}`)).workflow as Shown;
+  return (await server.ok(200, 'GET', `${WORKFLOWS}/${id}`)).workflow as Shown;
 }
 
 /** Waits until the workflow is in this state. */
@@ -55,20 +57,17 @@ export async function workflowIn(id: string, state: string): Promise<Shown> {
   );
 }
 
-export async function fetchJobs(queue: string, count = 100): Promise<Json[]> {
-  return (await okApi('POST', '/ojs/v1/workers/fetch', { queues: [queue], worker_id: 'w', count })).jobs as Json[];
-}
+export const fetchJobs = (queue: string, count = 100) => server.take(queue, { worker_id: 'w', count });
 
 /** Waits until there is a job to fetch. */
 export async function fetchOne(queue: string): Promise<Json> {
   return until(async () => (await fetchJobs(queue, 1))[0], `a job in ${queue}`);
 }
 
-export const ack = (job: Json, result?: unknown) =>
-  okApi('POST', '/ojs/v1/workers/ack', { job_id: job.id, ...(result !== undefined && { result }) });
+export const ack = (job: Json, result?: unknown) => server.ack(job.id, result === undefined ? {} : { result });
 
 export const nack = (job: Json, error: Json = { code: 'broken', message: 'as ordered' }) =>
-  okApi('POST', '/ojs/v1/workers/nack', { job_id: job.id, error });
+  server.nack(job.id, { error });
 
 /** Fetches the next job and completes it. */
 export async function work(queue: string, result?: unknown): Promise<Json> {
