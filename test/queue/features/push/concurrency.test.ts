@@ -102,7 +102,7 @@ describe('a crowd of one type', () => {
     });
     expect(read / 5).toBeLessThan(150);
     expect(await server.counts(queue)).toMatchObject({ active: 1, available: 5099 });
-    await server.ok(200, 'DELETE', `/ojs/v1/queues/${queue}`, { strategy: 'discard' });
+    await server.ok(202, 'DELETE', `/ojs/v1/queues/${queue}`, { strategy: 'discard' });
     await gate.open();
   });
 
