@@ -80,7 +80,7 @@ describe.each<[string, () => string[]]>([
 
   it('a job that runs is left alone, and stands in the way when it is named', async () => {
     const { mine } = await tenants(queues());
-    const { jobs = [] } = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], count: 1 });
+    const jobs = await server.take(queue, { count: 1 });
     const [running] = jobs.map(({ id }) => id as string);
     const refused = await act('cancel', { ...filter(), state: ['available', 'active'] });
     expect(refused.status).toBe(422);

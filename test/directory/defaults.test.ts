@@ -1,13 +1,12 @@
 /** Settings of all queues (`_default`): below those of each queue, known to every queue, whatever was out of reach when they changed. */
 
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../src/directory/defaults';
-import { until } from '../support/clock';
+import { clock, until } from '../support/clock';
 import { failAlways } from '../support/faults';
 import { freshName, TestQueue } from '../support/queue';
-import { countRows, startCounting } from '../support/rows';
 import { type Json, server } from '../support/server';
 
 server.emptyBeforeEach();
@@ -15,7 +14,6 @@ server.emptyBeforeEach();
 const PATH = '/ojs/v1/queues/_default/config';
 const setDefaults = (change: Json) => server.ok(200, 'PUT', PATH, change);
 const configOf = (queue: string) => server.ok(200, 'GET', `/ojs/v1/queues/${queue}/config`);
-const configure = (queue: string, change: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, change);
 const effective = async (queue: string) => (await configOf(queue)).effective as Json;
 const directory = () => env.DIRECTORY.getByName('directory');
 
@@ -86,7 +84,7 @@ describe('settings of all queues', () => {
 
   it('hold in queues that exist, are created later, or do not exist, under what a queue says itself', async () => {
     const [plain, own] = [await existing(), await existing()];
-    await configure(own, { concurrency: 8, retention: { discarded: '1d' } });
+    await server.configure(own, { concurrency: 8, retention: { discarded: '1d' } });
     await setDefaults({ concurrency: 3, retention: { discarded: '2d', cancelled: '3d' }, max_size: 5 });
     const later = await existing();
     const never = freshName('never');
@@ -107,7 +105,7 @@ describe('settings of all queues', () => {
       await new TestQueue(name).evict();
       expect(await inForce(name)).toMatchObject({ concurrency: 3, max_depth: 5 });
     }
-    await configure(own, { concurrency: null });
+    await server.configure(own, { concurrency: null });
     expect(await inForce(own)).toMatchObject({ concurrency: 3 });
     await setDefaults({ concurrency: null, max_size: null, retention: null });
     expect(await effective(plain)).toEqual(BUILT_IN);
@@ -129,9 +127,9 @@ describe('settings of all queues', () => {
     expect((await post('test.echo')).body.error?.code).toBe('QUEUE_FULL');
     const fetched = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 5 });
     expect((fetched.jobs as Json[]).map((job) => job.id)).toEqual([id]);
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'x' } });
+    await server.nack(id, { error: { message: 'x' } });
     expect((await server.call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(200);
-    await configure(queue, { allowed_job_types: ['*'], max_size: 100, default_retry: { max_attempts: 9 } });
+    await server.configure(queue, { allowed_job_types: ['*'], max_size: 100, default_retry: { max_attempts: 9 } });
     expect((await post('other')).status).toBe(201);
     // A queue's own policy stands in the place of the other, not beside it.
     expect(await inForce(queue)).toMatchObject({ default_retry: { max_attempts: 9 } });
@@ -167,9 +165,9 @@ describe('settings of all queues', () => {
     const queue = await existing();
     const inside = new TestQueue(queue);
     await inside.add();
-    await inside.inside(({ storage }) => startCounting(storage));
+    await inside.startCounting();
     await setDefaults({ concurrency: 7 });
-    const count = () => inside.inside(({ storage }) => countRows(storage));
+    const count = () => inside.counted();
     const told = await count();
     expect(told.written - told.alarms).toBe(1);
     await inside.add();
@@ -194,7 +192,7 @@ describe('a queue that could not be told', () => {
     expect(JSON.parse(await untold())).toEqual([lost]);
     heal();
     await until(async () => {
-      await runDurableObjectAlarm(directory());
+      await clock.ring(directory());
       return (await untold()) === '[]';
     }, 'the queue to be told');
     expect(await inForce(lost)).toEqual({ concurrency: 2 });
@@ -213,7 +211,7 @@ describe('a queue that could not be told', () => {
     });
     expect(armed).toEqual([expect.any(Number), expect.any(Number)]);
     expect(await inForce(queue)).toEqual({});
-    await runDurableObjectAlarm(directory());
+    await clock.ring(directory());
     expect(await inForce(queue)).toEqual({ concurrency: 6 });
     expect(JSON.parse(await untold())).toEqual([]);
     expect((await server.call('GET', '/ojs/v1/queues/gone')).status).toBe(404);
@@ -248,7 +246,7 @@ describe('the retention told with the statistics of dead letters', () => {
   it('is that of all queues, and of those that differ', async () => {
     const [own] = [await existing(), await existing()];
     expect(await retention()).toEqual({ max_age: 'P180D', max_count: 10_000, by_queue: {} });
-    await configure(own as string, { dead_letter: { retention: { max_count: 5 } } });
+    await server.configure(own as string, { dead_letter: { retention: { max_count: 5 } } });
     expect(await retention()).toEqual({
       max_age: 'P180D',
       max_count: 10_000,

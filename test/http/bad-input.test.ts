@@ -331,9 +331,9 @@ describe('a request that is refused', () => {
 
   it('because its result is above 1 MiB leaves the job active', async () => {
     const id = await server.enqueue('big-result');
-    await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: ['big-result'] });
+    await server.take('big-result');
     const answer = await server.call('POST', `${V1}/workers/ack`, { job_id: id, result: 'x'.repeat(1_048_577) });
     expect(answer).toMatchObject({ status: 413, body: { error: { details: { field: 'result' } } } });
-    expect((await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job).toMatchObject({ state: 'active' });
+    expect(await server.job(id)).toMatchObject({ state: 'active' });
   });
 });

@@ -5,13 +5,11 @@
 
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { clock, T0, until } from '../support/clock';
+import { clock, DAY, T0, until } from '../support/clock';
 import { steady, TestQueue } from '../support/queue';
 
 beforeEach(() => clock.set(T0));
 clock.restoreAfterEach();
-
-const DAY = 86_400_000;
 
 /** Every alarm set from now on, with the object's time at that moment. */
 async function spyAlarms(queue: TestQueue): Promise<{ set: { at: number; now: number }[] }> {

@@ -1,15 +1,14 @@
 /** Invariant "cost": rows written per job, and rows read per claim, as SQLite's cursors count them. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { clock, T0 } from '../support/clock';
+import { clock, DAY, T0 } from '../support/clock';
 import { type JobChange, steady, TestQueue } from '../support/queue';
 
-import { countRows, type RowCount, startCounting } from '../support/rows';
+import type { RowCount } from '../support/rows';
 
 beforeEach(() => clock.set(T0));
 clock.restoreAfterEach();
 
-const DAY = 86_400_000;
 const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);
 
 /** A queue that exists, has its alarm standing by, and counts its rows from now on. */
@@ -19,11 +18,11 @@ async function countedQueue(): Promise<TestQueue> {
   await queue.add({ scheduledAt: T0 + 1 });
   clock.set(T0 + 1);
   await queue.ack((await queue.claim())[0]?.id as string);
-  await queue.inside(({ storage }) => startCounting(storage));
+  await queue.startCounting();
   return queue;
 }
 
-const take = (queue: TestQueue): Promise<RowCount> => queue.inside(({ storage }) => countRows(storage));
+const take = (queue: TestQueue): Promise<RowCount> => queue.counted();
 
 async function written(queue: TestQueue, run: () => Promise<unknown>): Promise<number> {
   await take(queue);

@@ -1,14 +1,13 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
 
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { clock, T0, until } from '../support/clock';
+import { clock, DAY, T0, until } from '../support/clock';
 import { steady, TestQueue } from '../support/queue';
 import { server } from '../support/server';
 
 beforeEach(() => clock.set(T0));
 clock.restoreAfterEach();
 
-const DAY = 86_400_000;
 const BROKEN = ['{"type":', '', 'null', '5', '"text"', '[]'];
 
 async function damage(queue: TestQueue, column: 'body' | 'history', id: string, value: string): Promise<void> {

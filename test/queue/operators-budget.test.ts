@@ -2,7 +2,8 @@
 
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type RowCount, rowsWhile } from '../support/rows';
+import { TestQueue } from '../support/queue';
+import { rowsWritten } from '../support/rows';
 import { type Json, server, V1 } from '../support/server';
 
 let queue: string;
@@ -27,7 +28,7 @@ async function add(count: number, options: Json = {}): Promise<string[]> {
 }
 
 async function endAll(how: 'ack' | 'nack'): Promise<void> {
-  const { jobs } = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], count: 100 });
+  const jobs = await server.take(queue, { count: 100 });
   for (const { id } of jobs as Json[]) {
     const error = { code: 'DEAD_LETTER', message: 'no use' };
     await server.ok(200, 'POST', `${V1}/workers/${how}`, { job_id: id, ...(how === 'nack' && { error }) });
@@ -35,16 +36,10 @@ async function endAll(how: 'ack' | 'nack'): Promise<void> {
 }
 
 /** Rows written in a queue, without its alarms. */
-async function written(act: () => Promise<unknown>, name = queue): Promise<number> {
-  const count: RowCount = await rowsWhile(env.QUEUES.getByName(name), act);
-  return count.written - count.alarms;
-}
+const written = (act: () => Promise<unknown>, name = queue) => new TestQueue(name).rowsWritten(act);
 
 /** Rows written in the directory. */
-async function inDirectory(act: () => Promise<unknown>): Promise<number> {
-  const count = await rowsWhile(env.DIRECTORY.getByName('directory'), act);
-  return count.written - count.alarms;
-}
+const inDirectory = (act: () => Promise<unknown>) => rowsWritten(env.DIRECTORY.getByName('directory'), act);
 
 describe('changing a job that waits', () => {
   it('writes its row', async () => {

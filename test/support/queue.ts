@@ -10,7 +10,7 @@ import type { QueueState } from '../../src/queue/state';
 import type { QueueApi } from '../../src/rpc/queue';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
 import { clock, until } from './clock';
-import { countRows, type RowCount, rowsWhile, startCounting } from './rows';
+import { countRows, type RowCount, rowsWritten, startCounting } from './rows';
 
 let made = 0;
 
@@ -201,10 +201,9 @@ export class TestQueue {
     return this.inside(({ storage }) => countRows(storage));
   }
 
-  /** The rows that the object writes while `act` runs, alarms left out. */
-  async rowsWritten(act: () => Promise<unknown>): Promise<number> {
-    const { written, alarms } = await rowsWhile(this.stub, act);
-    return written - alarms;
+  /** See {@link rowsWritten}. */
+  rowsWritten(act: () => Promise<unknown>): Promise<number> {
+    return rowsWritten(this.stub, act);
   }
 
   /** Rows of a query inside the object. */
@@ -212,9 +211,6 @@ export class TestQueue {
     return this.inside(({ sql }) => sql.exec<T>(query, ...bindings).toArray());
   }
 }
-
-/** The queue of this name. */
-export const queueNamed = (name: string) => new TestQueue(name);
 
 /** The error of an outcome that must be one. */
 export function refusal(outcome: Outcome<unknown>): ErrorData {

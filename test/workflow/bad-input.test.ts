@@ -110,7 +110,7 @@ describe('a workflow that cannot be', () => {
     const picky = freshQueue();
     await begin({ type: 'chain', steps: [step(picky)] });
     const before = (await server.ok(200, 'GET', WORKFLOWS)).total;
-    await server.ok(200, 'PUT', `/ojs/v1/queues/${picky}/config`, { allowed_job_types: ['other.*'] });
+    await server.configure(picky, { allowed_job_types: ['other.*'] });
     const { status, body } = await server.call('POST', WORKFLOWS, { type: 'chain', steps: [good(), step(picky)] });
     expect({ status, error: body.error }).toMatchObject({
       status: 400,

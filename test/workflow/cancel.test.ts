@@ -107,7 +107,7 @@ describe('a job that is redriven', () => {
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue)] });
     const first = await fetchOne(queue);
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: first.id, error: { code: 'broken' } });
+    await server.nack(first.id, { error: { code: 'broken' } });
     await workflowIn(id, 'failed');
     await server.ok(200, 'POST', `/ojs/v1/admin/jobs/${first.id}/retry`);
     expect(await work(queue)).toMatchObject({ id: first.id, workflow_id: id });

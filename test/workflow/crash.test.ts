@@ -1,11 +1,12 @@
 /** A workflow loses nothing and starts nothing twice, whatever dies between any two steps. */
 
-import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { QueueState } from '../../src/queue/state';
 import { clock, until } from '../support/clock';
 import { failOnce } from '../support/faults';
+import { TestQueue } from '../support/queue';
 import { type Json, server } from '../support/server';
 
 import {
@@ -32,7 +33,6 @@ interface QueueInside {
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
-const queueStub = (name: string) => env.QUEUES.getByName(name);
 
 function inWorkflow<T>(id: string, look: (inside: WorkflowInside, sql: SqlStorage) => T): Promise<T> {
   return runInDurableObject(workflowStub(id), (instance, state) =>
@@ -41,9 +41,7 @@ function inWorkflow<T>(id: string, look: (inside: WorkflowInside, sql: SqlStorag
 }
 
 function inQueue<T>(name: string, look: (inside: QueueInside, sql: SqlStorage) => T): Promise<T> {
-  return runInDurableObject(queueStub(name), (instance, state) =>
-    look(instance as unknown as QueueInside, state.storage.sql),
-  );
+  return new TestQueue(name).inside(({ instance, sql }) => look(instance as unknown as QueueInside, sql));
 }
 
 const rows = (name: string, table: string) =>
@@ -60,14 +58,14 @@ const evict = (stub: DurableObjectStub) => evictDurableObject(stub).catch(() => 
 
 const deaths: [string, (id: string, queue: string) => Promise<void>][] = [
   ['the workflow is evicted', (id) => evict(workflowStub(id))],
-  ['the queue is evicted', (_, queue) => evict(queueStub(queue))],
+  ['the queue is evicted', (_, queue) => evict(new TestQueue(queue).stub)],
   ['all objects are aborted', () => abortAllDurableObjects()],
 ];
 
 /** The alarms that stand by. */
 async function alarms(id: string, queue: string): Promise<void> {
-  await runDurableObjectAlarm(queueStub(queue));
-  await runDurableObjectAlarm(workflowStub(id));
+  await new TestQueue(queue).alarm();
+  await clock.ring(workflowStub(id));
 }
 
 describe.each(deaths)('when %s between every two steps', (_, die) => {
@@ -130,7 +128,7 @@ describe('the way from a workflow to a queue', () => {
     const second = await fetchOne(queue);
     expect((await workflow(id)).steps[1]).toMatchObject({ state: 'pending', job_id: null });
     await evictDurableObject(workflowStub(id));
-    await runDurableObjectAlarm(workflowStub(id));
+    await clock.ring(workflowStub(id));
     await until(async () => (await workflow(id)).steps[1]?.job_id === second.id, 'the id of the job');
     expect(await fetchJobs(queue)).toEqual([]);
     await ack(second);
@@ -144,7 +142,7 @@ describe('the way from a workflow to a queue', () => {
     const [only] = (await fetchJobs(queue)) as [Json];
     // As if the first answer had been lost and the start were sent again after the end.
     const start = { workflow: id, steps: [{ step: 1, job: { type: 'test.step', priority: 0, body: '{}' } }] };
-    const again = () => queueStub(queue).startSteps({ ...start, cancelled: false, first: false });
+    const again = () => new TestQueue(queue).stub.startSteps({ ...start, cancelled: false, first: false });
     expect(await again()).toEqual({ ok: true, value: [only.id] });
     await inQueue(queue, ({ engine }) => {
       engine.workflows.start = () => undefined;
@@ -165,7 +163,7 @@ describe('the way from a workflow to a queue', () => {
     await until(async () => (await workflow(id)).steps_completed === 1, 'the first step');
     expect(await fetchJobs(other)).toEqual([]);
     await evictDurableObject(workflowStub(id));
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    expect(await clock.ring(workflowStub(id))).toBe(true);
     await work(other);
     await workflowIn(id, 'completed');
   });
@@ -187,7 +185,7 @@ describe('the way from a workflow to a queue', () => {
     await inQueue(other, ({ engine }) => {
       engine.q.draining = false;
     });
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    expect(await clock.ring(workflowStub(id))).toBe(true);
     await work(other);
     await work(other);
     await workflowIn(id, 'completed');
@@ -202,7 +200,7 @@ describe('the way from a workflow to a queue', () => {
     expect(await rows(queue, 'workflow_outbox')).toBe(1);
     expect(await fetchJobs(queue)).toEqual([]);
     clock.set(Date.UTC(2040, 0, 2));
-    await runDurableObjectAlarm(queueStub(queue));
+    await new TestQueue(queue).alarm();
     await work(queue);
     await workflowIn(id, 'completed');
     await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
@@ -219,8 +217,8 @@ describe('the way from a queue to a workflow', () => {
     });
     await ack(first, 'kept');
     expect(await workflow(id)).toMatchObject({ steps_completed: 0 });
-    await evictDurableObject(queueStub(queue));
-    expect(await runDurableObjectAlarm(queueStub(queue))).toBe(true);
+    await new TestQueue(queue).evict();
+    expect(await new TestQueue(queue).alarm()).toBe(true);
     expect(await work(queue)).toMatchObject({ parent_results: ['kept'] });
     await workflowIn(id, 'completed');
   });
@@ -242,8 +240,8 @@ describe('the way from a queue to a workflow', () => {
     await ack(first);
     await until(async () => (await workflow(id)).steps[1]?.job_id, 'the second step');
     expect(await rows(queue, 'workflow_outbox')).toBe(1);
-    await evictDurableObject(queueStub(queue));
-    await runDurableObjectAlarm(queueStub(queue));
+    await new TestQueue(queue).evict();
+    await new TestQueue(queue).alarm();
     await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
     expect(await fetchJobs(queue)).toHaveLength(1);
     expect(await server.counts(queue)).toMatchObject({ completed: 1, active: 1, depth: 1 });
@@ -297,7 +295,7 @@ describe('a cancel', () => {
     expect(await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled' });
     expect(await server.counts(queue)).toMatchObject({ available: 2 });
     await evictDurableObject(workflowStub(id));
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    expect(await clock.ring(workflowStub(id))).toBe(true);
     await until(async () => (await server.counts(queue)).cancelled === 2, 'the jobs to be cancelled');
     expect(await fetchJobs(queue)).toEqual([]);
   });
@@ -352,16 +350,16 @@ describe('a workflow that has ended', () => {
       async () => (await server.ok(200, 'GET', `${WORKFLOWS}?state=completed`)).total === 1,
       'the end on the list',
     );
-    await runDurableObjectAlarm(workflowStub(id));
+    await clock.ring(workflowStub(id));
     expect((await workflow(id)).state).toBe('completed');
     clock.set(Date.UTC(2040, 1, 15));
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    expect(await clock.ring(workflowStub(id))).toBe(true);
     expect(await server.ok(200, 'GET', WORKFLOWS)).toMatchObject({ total: 0 });
     const left = await inWorkflow(id, (_, sql) =>
       sql.exec("SELECT name FROM sqlite_master WHERE name = 'parts'").toArray(),
     );
     expect(left).toEqual([]);
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(false);
+    expect(await clock.ring(workflowStub(id))).toBe(false);
   });
 
   it('comes onto the list although the directory could not be reached', async () => {
@@ -375,7 +373,7 @@ describe('a workflow that has ended', () => {
     await workflowIn(id, 'completed');
     expect(await server.ok(200, 'GET', `${WORKFLOWS}?state=running`)).toMatchObject({ total: 1 });
     await evictDurableObject(workflowStub(id));
-    await runDurableObjectAlarm(workflowStub(id));
+    await clock.ring(workflowStub(id));
     await until(
       async () => (await server.ok(200, 'GET', `${WORKFLOWS}?state=completed`)).total === 1,
       'the end on the list',

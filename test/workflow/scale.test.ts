@@ -5,6 +5,7 @@ import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import type { QueueApi } from '../../src/rpc/queue';
 import { until } from '../support/clock';
+import { TestQueue } from '../support/queue';
 import { countRows, startCounting } from '../support/rows';
 import { type Json, server } from '../support/server';
 import { begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './workflows';
@@ -20,7 +21,7 @@ async function drain(queue: string): Promise<number> {
   for (;;) {
     const jobs = await fetchJobs(queue);
     if (jobs.length === 0) return done;
-    await runInDurableObject(env.QUEUES.getByName(queue), (instance) =>
+    await new TestQueue(queue).inside(({ instance }) =>
       Promise.all(
         jobs.map((one) =>
           (instance as unknown as QueueApi).ack({
@@ -62,19 +63,18 @@ describe('a group of 1000 jobs', () => {
 
   it('costs few rows beside those of its jobs', async () => {
     const queue = freshQueue();
-    const queueStub = env.QUEUES.getByName(queue);
+    const object = new TestQueue(queue);
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
-    await inStorage(queueStub, startCounting);
+    await object.startCounting();
     const id = await begin({ type: 'group', jobs: thousand(queue) });
     const workflowStub = env.WORKFLOWS.getByName(id);
     await inStorage(workflowStub, startCounting);
     await drain(queue);
     await workflowIn(id, 'completed');
-    const left = () =>
-      inStorage(queueStub, ({ sql }) => sql.exec('SELECT 1 FROM workflow_outbox LIMIT 1').toArray().length);
-    await until(async () => (await left()) === 0, 'an empty outbox');
-    const [inQueue, inWorkflow] = [await inStorage(queueStub, countRows), await inStorage(workflowStub, countRows)];
+    const left = () => object.rows('SELECT 1 FROM workflow_outbox LIMIT 1');
+    await until(async () => (await left()).length === 0, 'an empty outbox');
+    const [inQueue, inWorkflow] = [await object.counted(), await inStorage(workflowStub, countRows)];
     // Insert and delete of each job, its share of leases, archive and alarms; and of outbox and starts.
     expect((inQueue.written - inQueue.alarms) / 1000).toBeLessThan(2.4);
     expect((inWorkflow.written - inWorkflow.alarms) / 1000).toBeLessThan(0.1);
@@ -84,18 +84,18 @@ describe('a group of 1000 jobs', () => {
 describe('a step of a chain, one by one', () => {
   it('costs three rows in its queue and two in its workflow, besides those of any job and alarms', async () => {
     const queue = freshQueue();
-    const queueStub = env.QUEUES.getByName(queue);
+    const object = new TestQueue(queue);
     const id = await begin({ type: 'chain', steps: thousand(queue).slice(0, 6) });
     const workflowStub = env.WORKFLOWS.getByName(id);
     await work(queue, 0);
     await until(async () => (await workflow(id)).steps[1]?.job_id, 'the second step');
-    await inStorage(queueStub, startCounting);
+    await object.startCounting();
     await inStorage(workflowStub, startCounting);
     for (let n = 1; n <= 4; n++) {
       await work(queue, n);
       await until(async () => (await workflow(id)).steps[n + 1]?.job_id, 'the next step');
     }
-    const [inQueue, inWorkflow] = [await inStorage(queueStub, countRows), await inStorage(workflowStub, countRows)];
+    const [inQueue, inWorkflow] = [await object.counted(), await inStorage(workflowStub, countRows)];
     // A job alone: insert, lease, delete, archive row with its index entry. Its workflow: start, its end in the outbox, and
     // the removal of both.
     expect((inQueue.written - inQueue.alarms) / 4).toBeLessThanOrEqual(5 + 4);

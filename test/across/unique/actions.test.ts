@@ -13,7 +13,7 @@ describe.each(SCOPES)('a job that is unique %s', (_, keys, other) => {
     expect(await post(other, { keys })).toMatchObject(refusedFor(id));
     await server.takeOne(first);
     expect(await post(other, { keys })).toMatchObject(refusedFor(id, 'active'));
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { code: 'x', message: 'y' } });
+    await server.nack(id, { error: { code: 'x', message: 'y' } });
     expect(await post(other, { keys })).toMatchObject(refusedFor(id, 'retryable'));
     expect(await server.counts(first)).toMatchObject({ available: 0, retryable: 1 });
   });
@@ -25,10 +25,7 @@ describe.each(SCOPES)('a job that is unique %s', (_, keys, other) => {
     await server.ok(200, 'DELETE', `${JOBS}/${second}`);
     const third = await enqueued(first, { keys });
     await server.takeOne(first);
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', {
-      job_id: third,
-      error: { code: 'x', message: 'y', retryable: false },
-    });
+    await server.nack(third, { error: { code: 'x', message: 'y', retryable: false } });
     await enqueued(other, { keys });
   });
 

@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
@@ -8,6 +8,8 @@ import { unwrap } from '../../../src/job/errors';
 import type { NewJob } from '../../../src/job/record';
 import type { Reservation, UniqueLockApi, Wanted } from '../../../src/rpc/locks';
 import { queueObject } from '../../../src/rpc/stubs';
+import { clock } from '../../support/clock';
+import { TestQueue } from '../../support/queue';
 import { server } from '../../support/server';
 import { enqueued, post, refusedFor } from './jobs';
 
@@ -131,7 +133,7 @@ describe('a lock object that is evicted', () => {
   it('after an enqueue, like its queue, has forgotten nothing', async () => {
     const id = await enqueued('a', unique);
     await evictLock();
-    await evictDurableObject(env.QUEUES.getByName('a'));
+    await new TestQueue('a').evict();
     expect(await post('b', unique)).toMatchObject(refusedFor(id));
     expect(await post('a', unique)).toMatchObject(refusedFor(id));
     await server.complete('a');
@@ -167,7 +169,7 @@ it('a ticket that nobody remembers any more is refused', async () => {
 
 describe('a queue that is named and has no such job any more', () => {
   it('is no longer named after the next enqueue', async () => {
-    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 0 } });
+    await server.configure('a', { retention: { completed: 0 } });
     await enqueued('a', unique);
     await server.complete('a');
     expect(await namedQueues()).toEqual(['a']);
@@ -176,13 +178,13 @@ describe('a queue that is named and has no such job any more', () => {
   });
 
   it('is no longer named after the daily round', async () => {
-    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 0 } });
+    await server.configure('a', { retention: { completed: 0 } });
     await enqueued('a', unique);
     const { fingerprint } = (await newJob()).unique;
-    await runDurableObjectAlarm(stubOf(fingerprint));
+    await clock.ring(stubOf(fingerprint));
     expect(await namedQueues()).toEqual(['a']);
     await server.complete('a');
-    await runDurableObjectAlarm(stubOf(fingerprint));
+    await clock.ring(stubOf(fingerprint));
     expect(await namedQueues()).toEqual([]);
     expect(await runInDurableObject(stubOf(fingerprint), (_, { storage }) => storage.getAlarm())).toBeNull();
   });

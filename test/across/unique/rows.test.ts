@@ -1,27 +1,26 @@
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { expect, it } from 'vitest';
 import { shardOf } from '../../../src/across/shards';
 import { parseJob, withFingerprint } from '../../../src/job/envelope/parse';
-import { rowsWhile } from '../../support/rows';
+import { TestQueue } from '../../support/queue';
+import { rowsWritten } from '../../support/rows';
 import { type Json, server } from '../../support/server';
 import { enqueued } from './jobs';
 
 server.emptyBeforeEach();
 
 const QUEUE = 'a';
-const stub = () => env.QUEUES.getByName(QUEUE);
+const queue = new TestQueue(QUEUE);
 
 const unique = { keys: ['type', 'queue'] };
 
 /** Rows of one job's life: enqueue, claim, complete, and what removes it. */
 async function life(make: () => Promise<unknown>): Promise<number> {
-  const { written, alarms } = await rowsWhile(stub(), async () => {
+  return queue.rowsWritten(async () => {
     await make();
     await server.complete(QUEUE);
-    await runDurableObjectAlarm(stub());
+    await queue.alarm();
   });
-  return written - alarms;
 }
 
 /** The name of the lock object that a unique policy leads to. */
@@ -31,7 +30,7 @@ async function lockOf(policy: Json): Promise<string> {
 }
 
 it('a unique job costs two rows more than any other', async () => {
-  await server.ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
+  await server.configure(QUEUE, { retention: { completed: 'PT0S' } });
   await life(() => server.enqueue(QUEUE, { type: 'sync.user' }));
   const ordinary = await life(() => server.enqueue(QUEUE, { type: 'sync.user' }));
   const singular = await life(() => enqueued(QUEUE, unique));
@@ -40,32 +39,28 @@ it('a unique job costs two rows more than any other', async () => {
 });
 
 it('a fingerprint goes when its job goes', async () => {
-  const rows = () =>
-    runInDurableObject(
-      stub(),
-      (_, { storage }) => storage.sql.exec<{ n: number }>('SELECT count(*) AS n FROM unique_keys').one().n,
-    );
+  const rows = async () => (await queue.rows<{ n: number }>('SELECT count(*) AS n FROM unique_keys'))[0]?.n;
   for (let n = 0; n < 5; n++) {
     await enqueued(QUEUE, unique);
     await server.complete(QUEUE);
   }
   // Of those that completed only the newest can ever stand in the way; one more is tidied up by the next enqueue.
   expect(await rows()).toBeLessThanOrEqual(2);
-  await server.ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
-  await runDurableObjectAlarm(stub());
+  await server.configure(QUEUE, { retention: { completed: 'PT0S' } });
+  await queue.alarm();
   expect(await rows()).toBe(0);
 });
 
 it('a job that is unique over all queues costs three rows at its lock too', async () => {
-  await server.ok(200, 'PUT', `/ojs/v1/queues/${QUEUE}/config`, { retention: { completed: 'PT0S' } });
+  await server.configure(QUEUE, { retention: { completed: 'PT0S' } });
   const everywhere = { key: 'report:7' };
   const lock = env.UNIQUE_LOCKS.getByName(await lockOf(everywhere));
   await life(() => enqueued(QUEUE, { key: 'report:6' }));
   const ordinary = await life(() => server.enqueue(QUEUE, { type: 'sync.user' }));
   let inQueue = 0;
-  const { written, alarms } = await rowsWhile(lock, async () => {
+  const atLock = await rowsWritten(lock, async () => {
     inQueue = await life(() => enqueued(QUEUE, everywhere));
   });
   expect(inQueue - ordinary).toBe(2);
-  expect(written - alarms).toBe(3);
+  expect(atLock).toBe(3);
 });

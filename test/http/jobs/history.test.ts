@@ -21,14 +21,11 @@ async function failedOnce(): Promise<string> {
   at(1000);
   await fetch();
   at(2000);
-  await server.ok(200, 'POST', `${V1}/workers/nack`, {
-    job_id: id,
-    error: { code: 'io', type: 'IoError', message: 'broken' },
-  });
+  await server.nack(id, { error: { code: 'io', type: 'IoError', message: 'broken' } });
   at(6000);
   await fetch();
   at(8000);
-  await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id });
+  await server.ack(id);
   return id as string;
 }
 
@@ -55,8 +52,8 @@ describe('GET /jobs/:id/retries', () => {
     at(0);
     const options = { queue: `history-${++made}`, retry: { max_attempts: 1 } };
     const { id } = await server.ok(201, 'POST', `${V1}/jobs`, { type: 'a.b', args: [], options });
-    await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [options.queue] });
-    await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error: 'broken' });
+    await server.take(options.queue);
+    await server.nack(id, { error: 'broken' });
     const { retries } = await server.ok(200, 'GET', `${V1}/jobs/${id}/retries`);
     expect(retries).toMatchObject([{ attempt: 1, state: 'discarded', next_retry_at: null }]);
   });
@@ -92,7 +89,7 @@ describe('GET /jobs/:id/history', () => {
     at(0);
     const queue = `history-${++made}`;
     const { id } = await server.ok(201, 'POST', `${V1}/jobs`, { type: 'a.b', args: [], options: { queue } });
-    await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], worker_id: 'w7' });
+    await server.take(queue, { worker_id: 'w7' });
     const running = await server.ok(200, 'GET', `${V1}/jobs/${id}/history`);
     expect((running.events as Json[]).at(-1)).toMatchObject({
       event_type: 'job.attempt_started',

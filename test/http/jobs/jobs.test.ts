@@ -3,8 +3,7 @@ import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
 
-const fetchOne = async (queue: string, change: Json = {}) =>
-  (await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue], ...change })).jobs as Json[];
+const fetchOne = async (queue: string, change: Json = {}) => await server.take(queue, { ...change });
 
 describe('POST /jobs', () => {
   it('answers the envelope, its flat members and where the job is', async () => {
@@ -37,7 +36,7 @@ describe('POST /jobs', () => {
         body: { error: { code: 'duplicate', details: { existing_job_id: id, existing_job_state: 'available' } } },
       });
     }
-    expect((await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job).toMatchObject({ id, queue: 'one' });
+    expect(await server.job(id)).toMatchObject({ id, queue: 'one' });
   });
 });
 
@@ -71,10 +70,10 @@ describe('a job under way', () => {
     const id = await server.enqueue('ack');
     const [job] = await fetchOne('ack', { worker_id: 'w1' });
     expect(job).toMatchObject({ id, state: 'active', attempt: 1, worker_id: 'w1' });
-    const answer = await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, result: { ok: true } });
+    const answer = await server.ack(id, { result: { ok: true } });
     expect(answer).toMatchObject({ acknowledged: true, id, job_id: id, state: 'completed' });
     expect(answer.completed_at).toBe(answer.job?.completed_at);
-    expect((await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job).toMatchObject({ result: { ok: true } });
+    expect(await server.job(id)).toMatchObject({ result: { ok: true } });
     expect(await server.call('POST', `${V1}/workers/ack`, { job_id: id })).toMatchObject({ status: 409 });
   });
 
@@ -96,7 +95,7 @@ describe('a job under way', () => {
     for (const [error, stored] of errors) {
       const id = await server.enqueue('nack');
       await fetchOne('nack');
-      const answer = await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error });
+      const answer = await server.nack(id, { error });
       expect(answer).toMatchObject({ id, job_id: id, state: 'retryable', attempt: 1, max_attempts: 3 });
       expect(answer.next_attempt_at).toBe(answer.job?.next_attempt_at);
       expect(answer.retry_delay_ms).toBe(answer.job?.retry_delay_ms);
@@ -160,7 +159,7 @@ describe('POST /workers/fetch', () => {
     await server.enqueue('second', { args: ['s1'] });
     await server.enqueue('first', { args: ['f1'] });
     await server.enqueue('first', { args: ['f2'] });
-    const { jobs } = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: ['first', 'second'], count: 2 });
+    const jobs = await server.take(['first', 'second'], { count: 2 });
     expect(jobs?.map(({ args }) => args)).toEqual([['f1'], ['f2']]);
     const rest = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: ['first', 'second'], count: 1000 });
     expect(rest.jobs?.map(({ args }) => args)).toEqual([['s1']]);
@@ -216,10 +215,7 @@ describe('dead letters', () => {
     const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
     const id = await server.enqueue(queue, { type, options: { retry } });
     await fetchOne(queue);
-    await server.ok(200, 'POST', `${V1}/workers/nack`, {
-      job_id: id,
-      error: { code: 'E', type: 'Broken', message: 'm' },
-    });
+    await server.nack(id, { error: { code: 'E', type: 'Broken', message: 'm' } });
     return id;
   };
 
@@ -265,7 +261,7 @@ describe('events', () => {
   it('tell what happened, oldest first, from a cursor on', async () => {
     const id = await server.enqueue('feed');
     await fetchOne('feed');
-    await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id });
+    await server.ack(id);
     const all = await server.ok(200, 'GET', `${V1}/events?queues=feed&types=job.enqueued,job.completed`);
     const events = all.events ?? [];
     expect(events.map(({ type }) => type)).toEqual(['job.enqueued', 'job.completed']);
@@ -318,10 +314,10 @@ describe('queues', () => {
       default_timeout: 60,
       dead_letter: { retention: { max_age: 'P2D', max_count: 5 } },
     };
-    expect(await server.ok(200, 'PUT', `${V1}/queues/tuned/config`, config)).toEqual({ name: 'tuned', config: shown });
+    expect(await server.configure('tuned', config)).toEqual({ name: 'tuned', config: shown });
     const id = await server.enqueue('tuned');
-    expect((await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job).toMatchObject({ max_attempts: 7 });
-    await server.ok(200, 'PUT', `${V1}/queues/tuned/config`, { default_retry: null, concurrency: null });
+    expect(await server.job(id)).toMatchObject({ max_attempts: 7 });
+    await server.configure('tuned', { default_retry: null, concurrency: null });
     const { config: left } = await server.ok(200, 'GET', `${V1}/queues/tuned/config`);
     expect(left).toEqual({
       visibility_timeout: 30,

@@ -2,15 +2,12 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TocsinClient } from '../../../src/client';
-import { clock, T0 } from '../../support/clock';
+import { clock, DAY, HOUR, T0 } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
 clock.restoreAfterEach();
-
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 
 let queue: TestQueue;
 beforeEach(() => {
@@ -19,7 +16,7 @@ beforeEach(() => {
 });
 
 const status = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).status;
-const job = async (id: string) => (await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job as Json;
+const job = async (id: string) => await server.job(id);
 const add = (options: Json = {}) => server.enqueue(queue.name, { options });
 const patch = async (id: string, body: Json) => (await server.ok(200, 'PATCH', `${V1}/jobs/${id}`, body)).job as Json;
 
@@ -111,7 +108,7 @@ describe('a change of retention', () => {
     const [sooner, later] = [await add({ retention: { completed: 'P9D' } }), await add()];
     await patch(sooner, { retention: { completed: '1h' } });
     await patch(later, { retention: { completed: 'P9D' } });
-    for (const id of await fetchAll()) await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id });
+    for (const id of await fetchAll()) await server.ack(id);
     await queue.passTo(T0 + 8 * DAY);
     expect([await status(sooner), await status(later)]).toEqual([404, 200]);
     await queue.passTo(T0 + 9 * DAY);

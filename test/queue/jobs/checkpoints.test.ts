@@ -1,9 +1,7 @@
-import { runDurableObjectAlarm } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../support/clock';
 import { Gate, runsOf } from '../../support/handlers';
-import { queueNamed } from '../../support/queue';
+import { TestQueue } from '../../support/queue';
 import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
@@ -11,7 +9,7 @@ server.emptyBeforeEach();
 const save = (id: string, body: Json) => server.ok(200, 'PUT', `${V1}/jobs/${id}/checkpoint`, body);
 const read = (id: string) => server.ok(200, 'GET', `${V1}/jobs/${id}/checkpoint`);
 const stored = (queue: string) =>
-  queueNamed(queue).inside(({ sql }) => sql.exec<{ n: number }>('SELECT count(*) AS n FROM checkpoints').one().n);
+  new TestQueue(queue).inside(({ sql }) => sql.exec<{ n: number }>('SELECT count(*) AS n FROM checkpoints').one().n);
 
 describe('a checkpoint', () => {
   it('is numbered, read back and replaced', async () => {
@@ -40,7 +38,7 @@ describe('a checkpoint', () => {
     await server.takeOne('c');
     const retryable = await server.enqueue('c');
     await server.takeOne('c');
-    await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: retryable, error: 'again' });
+    await server.nack(retryable, { error: 'again' });
     for (const id of [scheduled, pending, active, retryable])
       expect(await save(id, { state: 1 })).toMatchObject({ sequence: 1 });
     await server.ack(active);
@@ -69,7 +67,7 @@ describe('a checkpoint', () => {
       checkpoint: { state: { step: 2 }, sequence: 1 },
     });
     expect(await server.job(id)).not.toHaveProperty('checkpoint');
-    await queueNamed('c').evict();
+    await new TestQueue('c').evict();
     await server.failNow(id);
     expect(await server.takeOne('c')).toMatchObject({ attempt: 3, checkpoint: { state: { step: 2 } } });
   });
@@ -122,7 +120,7 @@ describe('a checkpoint', () => {
   });
 
   it('goes with its job', async () => {
-    await server.ok(200, 'PUT', `${V1}/queues/short/config`, { retention: { completed: '1s', cancelled: '1s' } });
+    await server.configure('short', { retention: { completed: '1s', cancelled: '1s' } });
     const completed = await server.enqueue('short');
     await server.takeOne('short');
     await save(completed, { state: 1 });
@@ -133,14 +131,14 @@ describe('a checkpoint', () => {
     expect(await read(completed)).toMatchObject({ state: 1 });
     expect(await stored('short')).toBe(2);
     await until(async () => {
-      await runDurableObjectAlarm(env.QUEUES.getByName('short'));
+      await new TestQueue('short').alarm();
       return (await stored('short')) === 0;
     }, 'the checkpoints to be removed');
     expect(await server.refusal('GET', `/ojs/v1/jobs/${completed}/checkpoint`)).toMatchObject({ status: 404 });
   });
 
   it('goes at once where ended jobs are not kept', async () => {
-    await server.ok(200, 'PUT', `${V1}/queues/none/config`, { retention: { completed: 0 } });
+    await server.configure('none', { retention: { completed: 0 } });
     const id = await server.enqueue('none');
     await server.takeOne('none');
     await save(id, { state: 1 });
@@ -173,8 +171,8 @@ describe('a checkpoint', () => {
   it('costs one row', async () => {
     const id = await server.enqueue('c');
     await save(id, { state: 1 });
-    expect(await queueNamed('c').rowsWritten(() => save(id, { state: 2 }))).toBe(1);
-    expect(await queueNamed('c').rowsWritten(() => read(id))).toBe(0);
+    expect(await new TestQueue('c').rowsWritten(() => save(id, { state: 2 }))).toBe(1);
+    expect(await new TestQueue('c').rowsWritten(() => read(id))).toBe(0);
   });
 });
 

@@ -14,8 +14,7 @@ beforeEach(() => {
 const patch = (id: string, body: unknown) => server.call('PATCH', `/ojs/v1/jobs/${id}`, body);
 const patched = async (id: string, body: unknown) =>
   (await server.ok(200, 'PATCH', `/ojs/v1/jobs/${id}`, body)).job as Json;
-const fetchIds = async (count = 10) =>
-  ((await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs ?? []).map(({ id }) => id);
+const fetchIds = async (count = 10) => (await server.take(queue, { count })).map(({ id }) => id);
 const counts = async () =>
   (await server.ok(200, 'GET', `/ojs/v1/queues/${queue}/stats`)).stats as Record<string, number>;
 
@@ -43,7 +42,7 @@ describe('a change of time', () => {
   it('moves the next attempt of a job that waits for its retry', async () => {
     const id = await server.enqueue(queue, { options: { retry: { max_attempts: 3, initial_interval: 'PT1H' } } });
     await fetchIds();
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no' } });
+    await server.nack(id, { error: { message: 'no' } });
     const later = await patched(id, { scheduled_at: '+PT2H' });
     expect(later.state).toBe('retryable');
     expect(Date.parse(later.next_attempt_at as string) - Date.now()).toBeGreaterThan(7_100_000);
@@ -125,7 +124,7 @@ describe('a change of policy', () => {
     const id = await server.enqueue(queue, { options: { max_attempts: 1 } });
     await patched(id, { max_attempts: 2 });
     await fetchIds();
-    const answer = await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no' } });
+    const answer = await server.nack(id, { error: { message: 'no' } });
     expect(answer.state).toBe('retryable');
   });
 });
@@ -137,12 +136,12 @@ describe('a job that cannot be changed', () => {
     const refused = await patch(running, { priority: 5 });
     expect(refused.status).toBe(409);
     expect(refused.body.error).toMatchObject({ code: 'conflict', details: { current_state: 'active' } });
-    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: running });
+    await server.ack(running);
     expect((await patch(running, { priority: 5 })).body.error?.details).toMatchObject({ current_state: 'completed' });
     const cancelled = await server.enqueue(queue);
     await server.ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
     expect((await patch(cancelled, { scheduled_at: null })).status).toBe(409);
-    expect((await server.ok(200, 'GET', `/ojs/v1/jobs/${cancelled}`)).job).toMatchObject({
+    expect(await server.job(cancelled)).toMatchObject({
       state: 'cancelled',
       priority: 0,
     });

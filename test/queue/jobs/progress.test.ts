@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../support/clock';
-import { queueNamed } from '../../support/queue';
+import { TestQueue } from '../../support/queue';
 import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
@@ -103,7 +103,7 @@ describe('progress', () => {
     await server.takeOne('lease', { visibility_timeout_ms: 10_000 });
     clock.advance(8_000);
     await report(id, { progress: 0.1 });
-    await queueNamed('lease').evict();
+    await new TestQueue('lease').evict();
     clock.advance(8_000);
     expect(await server.job(id)).toMatchObject({ state: 'active', attempt: 1 });
     clock.advance(3_000);
@@ -132,13 +132,13 @@ describe('progress', () => {
   it('costs one row for each report, and nothing where nobody reports', async () => {
     const silent = await server.enqueue('rows');
     await server.takeOne('rows');
-    const plain = await queueNamed('rows').rowsWritten(() => server.ack(silent));
+    const plain = await new TestQueue('rows').rowsWritten(() => server.ack(silent));
     const id = await server.enqueue('rows');
     await server.takeOne('rows');
     await report(id, { progress: 0.1 });
-    expect(await queueNamed('rows').rowsWritten(() => report(id, { progress: 0.2 }))).toBe(1);
+    expect(await new TestQueue('rows').rowsWritten(() => report(id, { progress: 0.2 }))).toBe(1);
     // One row more: the report is deleted, what it said moves into the archive.
-    expect(await queueNamed('rows').rowsWritten(() => server.ack(id))).toBe(plain + 1);
+    expect(await new TestQueue('rows').rowsWritten(() => server.ack(id))).toBe(plain + 1);
   });
 });
 

@@ -26,8 +26,7 @@ const pair = (matching: Json, other: Json) => async () => ({
   others: [await server.enqueue(queue, other)],
 });
 
-const run = async (count: number) =>
-  (await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs as Json[];
+const run = async (count: number) => await server.take(queue, { count });
 
 /** A job that failed once and waits for its retry. */
 async function failedOnce(change: Json = {}): Promise<string> {
@@ -35,7 +34,7 @@ async function failedOnce(change: Json = {}): Promise<string> {
   const { options, ...rest } = change;
   const id = await server.enqueue(queue, { ...rest, options: { retry, ...(options as Json) } });
   await run(1);
-  await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { type: 'SmtpError', message: 'no' } });
+  await server.nack(id, { error: { type: 'SmtpError', message: 'no' } });
   return id;
 }
 
@@ -261,7 +260,7 @@ describe('times', () => {
     const id = await server.enqueue(queue);
     await run(1);
     const error = { code: 'DEAD_LETTER', message: 'no' };
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error });
+    await server.nack(id, { error });
     const list = async (path: string) => ((await server.ok(200, 'GET', `/ojs/v1/${path}`)).total as number) ?? 0;
     expect(await list('dead-letter?until=+PT1M')).toBe(1);
     expect(await list('dead-letter?since=+PT1M')).toBe(0);

@@ -18,9 +18,8 @@ const list = async (query: string) => {
 };
 const count = async (query: string) =>
   (await server.ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
-const fetchJobs = async (n: number) =>
-  (await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: n })).jobs as Json[];
-const ack = (id: unknown) => server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
+const fetchJobs = async (n: number) => await server.take(queue, { count: n });
+const ack = (id: unknown) => server.ack(id);
 
 /** The same job waiting and completed. */
 async function waitingAndCompleted(change: Json): Promise<[string, string]> {
@@ -99,7 +98,7 @@ describe('a filter', () => {
     const dead = await server.enqueue(queue, { options: { retry } });
     await fetchJobs(1);
     const error = { code: 'boom', type: 'BoomError', message: 'no' };
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: dead, error });
+    await server.nack(dead, { error });
     const gone = await server.enqueue(queue);
     await server.ok(200, 'DELETE', `/ojs/v1/jobs/${gone}`);
     const running = await server.enqueue(queue);

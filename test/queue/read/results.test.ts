@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { queueNamed } from '../../support/queue';
+import { TestQueue } from '../../support/queue';
 import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
@@ -55,7 +55,7 @@ describe('GET /jobs/:id/result', () => {
     const id = await server.enqueue('r', { options: { retry: { max_attempts: 1 } } });
     await server.takeOne('r');
     const waiting = Promise.all([result(id, '?wait=true&timeout=30'), result(id, '?wait=1')]);
-    await queueNamed('r').waiting('ends', 2);
+    await new TestQueue('r').waiting('ends', 2);
     await end(id);
     for (const answer of await waiting) {
       expect(answer).toMatchObject({ status: 200, body: { state, result: state === 'completed' ? 42 : null } });
@@ -66,7 +66,7 @@ describe('GET /jobs/:id/result', () => {
     const id = await server.enqueue('r');
     await server.takeOne('r');
     const waiting = result(id, '?wait=true');
-    await queueNamed('r').waiting('ends', 1);
+    await new TestQueue('r').waiting('ends', 1);
     await server.failNow(id);
     await server.takeOne('r');
     await server.ack(id, { result: 'second' });
@@ -85,7 +85,7 @@ describe('GET /jobs/:id/result', () => {
   it('answers 408 when the time is up, and writes nothing while it waits', async () => {
     const id = await server.enqueue('r');
     await server.takeOne('r');
-    const rows = await queueNamed('r').rowsWritten(async () => {
+    const rows = await new TestQueue('r').rowsWritten(async () => {
       expect(await result(id, '?wait=true&timeout=0.05')).toMatchObject({
         status: 408,
         body: { error: { code: 'timeout', retryable: true, details: { current_state: 'active' } } },
@@ -95,11 +95,11 @@ describe('GET /jobs/:id/result', () => {
   });
 
   it('answers 410 when it saw the job, and nothing was kept of its end', async () => {
-    await server.ok(200, 'PUT', `${V1}/queues/gone/config`, { retention: { completed: 0 } });
+    await server.configure('gone', { retention: { completed: 0 } });
     const id = await server.enqueue('gone');
     await server.takeOne('gone');
     const waiting = result(id, '?wait=true');
-    await queueNamed('gone').waiting('ends', 1);
+    await new TestQueue('gone').waiting('ends', 1);
     await server.ack(id, { result: 1 });
     expect(await waiting).toMatchObject({ status: 410, body: { error: { code: 'result_pruned', retryable: false } } });
     expect(await server.refusal('GET', `/ojs/v1/jobs/${id}/result`)).toMatchObject({ status: 404, code: 'not_found' });
@@ -133,7 +133,7 @@ describe('GET /jobs/:id/result', () => {
     await server.enqueue('r', { id });
     await server.takeOne('r');
     const waiting = result(id, '?wait=true');
-    await queueNamed('r').waiting('ends', 1);
+    await new TestQueue('r').waiting('ends', 1);
     await server.ack(id, { result: 'mine' });
     expect((await waiting).body).toMatchObject({ job_id: id, result: 'mine' });
   });

@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
 import { freshName, TestQueue } from '../../support/queue';
-import { countRows, startCounting } from '../../support/rows';
 import { type Json, server } from '../../support/server';
 
 server.emptyBeforeEach();
@@ -17,8 +16,8 @@ beforeEach(() => {
 const page = (query: string) => server.ok(200, 'GET', `/ojs/v1/admin/jobs?${query}`);
 const list = async (query: string) => ((await page(query)).items as Json[]).map(({ id }) => id as string);
 const finish = async (count: number) => {
-  const { jobs } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count });
-  for (const { id } of jobs as Json[]) await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
+  const jobs = await server.take(queue, { count });
+  for (const { id } of jobs as Json[]) await server.ack(id);
 };
 
 describe('operators see jobs of all queues', () => {
@@ -145,14 +144,14 @@ describe('sorting', () => {
 
   it('reads in bounded steps', async () => {
     const inside = await crowded(queue, 50_000);
-    await inside.inside(({ storage }) => startCounting(storage));
+    await inside.startCounting();
     let before: number | undefined;
     let steps = 0;
     do {
       const request = { filter: {}, sort: 'priority', descending: true, limit: 20 } as const;
       const part = unwrap(await inside.api.sorted({ ...request, ...(before !== undefined && { before }) }));
       expect(part.entries).toHaveLength(20);
-      const { read, written } = await inside.inside(({ storage }) => countRows(storage));
+      const { read, written } = await inside.counted();
       expect(read).toBeLessThan(22_000);
       expect(written).toBe(0);
       before = part.next;

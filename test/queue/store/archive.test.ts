@@ -16,13 +16,11 @@ import {
 } from '../../../src/queue/store/archive';
 import type { ArchivedJob } from '../../../src/queue/store/rows';
 import { migrate } from '../../../src/queue/store/schema';
-import { clock, T0 } from '../../support/clock';
+import { clock, DAY, T0 } from '../../support/clock';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 
 beforeEach(() => clock.set(T0));
 clock.restoreAfterEach();
-
-const DAY = 86_400_000;
 
 async function completeAll(queue: TestQueue, ids: string[], result?: string): Promise<void> {
   await queue.inside(({ instance }) =>

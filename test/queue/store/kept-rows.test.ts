@@ -4,15 +4,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobRetention } from '../../../src/job/retention';
 import { newestEnded, oldestEnded } from '../../../src/queue/store/ended-rows';
 import { STATE } from '../../../src/queue/store/rows';
-import { clock, T0 } from '../../support/clock';
+import { clock, DAY, HOUR, T0 } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
-
-import { countRows, startCounting } from '../../support/rows';
+import { rowsWhile } from '../../support/rows';
 
 clock.restoreAfterEach();
-
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 
 let queue: TestQueue;
 beforeEach(() => {
@@ -21,11 +17,7 @@ beforeEach(() => {
 });
 
 describe('rows', () => {
-  async function counted(run: () => Promise<unknown>): Promise<{ read: number; written: number; alarms: number }> {
-    await queue.inside(({ storage }) => startCounting(storage));
-    await run();
-    return queue.inside(({ storage }) => countRows(storage));
-  }
+  const counted = (run: () => Promise<unknown>) => rowsWhile(queue.stub, run);
 
   /** Completes jobs in batches of 100 until they are pruned; rows written for each, without alarms. */
   async function life(retention?: JobRetention): Promise<number> {
@@ -57,8 +49,7 @@ describe('rows', () => {
     const [plain, own] = [await queue.add(), await queue.add({ body: { retention: { cancelled: 'P9D' } } })];
     await queue.cancel(await queue.add());
     const cost = async (id: string) => {
-      const { written, alarms } = await counted(() => queue.cancel(id));
-      return written - alarms;
+      return queue.rowsWritten(() => queue.cancel(id));
     };
     expect([await cost(plain), await cost(own)]).toEqual([2, 3]);
   });

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import firstSchema from '../../../migrations/0001_queue.sql';
-import { queueNamed } from '../../support/queue';
+import { TestQueue } from '../../support/queue';
 import { server, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
 
 const tables = (queue: string) =>
-  queueNamed(queue).inside(({ sql }) =>
+  new TestQueue(queue).inside(({ sql }) =>
     sql
       .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
       .toArray()
@@ -43,8 +43,8 @@ it('a queue of the first version gains progress and checkpoints at its next use 
   const running = await server.enqueue('old', { args: ['running'] });
   await server.takeOne('old', { worker_id: 'w1' });
   const waiting = await server.enqueue('old', { args: ['waiting'] });
-  await queueNamed('old').inside(({ sql }) => toFirstVersion(sql));
-  await queueNamed('old').evict();
+  await new TestQueue('old').inside(({ sql }) => toFirstVersion(sql));
+  await new TestQueue('old').evict();
 
   await server.ok(200, 'PUT', `${V1}/jobs/${running}/progress`, { progress: 0.5, checkpoint: { at: 1 } });
   expect(await tables('old')).toEqual(expect.arrayContaining(['jobs', 'progress', 'checkpoints']));
@@ -56,6 +56,6 @@ it('a queue of the first version gains progress and checkpoints at its next use 
     progress: 0.5,
   });
   expect(await server.takeOne('old')).toMatchObject({ id: waiting, args: ['waiting'] });
-  await queueNamed('old').evict();
+  await new TestQueue('old').evict();
   expect(await server.job(running)).toMatchObject({ state: 'active', progress: 0.5 });
 });

@@ -15,10 +15,7 @@ const post = (path: string, body: unknown, headers: Record<string, string> = {})
   server.call('POST', `/ojs/v1${path}`, body, headers);
 const items = (body: Body) => body.items as Json[];
 const state = async (id: string) => (await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
-const fetchIds = async (count = 10) =>
-  ((await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count })).jobs as Json[]).map(
-    ({ id }) => id as string,
-  );
+const fetchIds = async (count = 10) => (await server.take(queue, { count })).map(({ id }) => id as string);
 const fill = async (n: number, change: Json = {}) => {
   const jobs = Array.from({ length: n }, () => ({
     type: 'test.echo',
@@ -190,7 +187,7 @@ describe('by ids', () => {
         rolledBack(3, chosen),
       ]);
     }
-    await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [`${queue}-b`], count: 1 });
+    await server.take(`${queue}-b`, { count: 1 });
     const job_ids = [free, running, chosen];
     const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
     expect(answer.status).toBe(422);
@@ -229,7 +226,7 @@ describe('by ids', () => {
   it('deletes what has ended, and gives another life', async () => {
     const [done, cancelled, waiting] = await fill(3);
     await fetchIds(1);
-    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: done });
+    await server.ack(done);
     await server.ok(200, 'DELETE', `/ojs/v1/jobs/${cancelled}`);
     expect(await post('/jobs/bulk/retry', { job_ids: [cancelled, done] })).toMatchObject({
       status: 200,
@@ -364,7 +361,7 @@ describe('operators', () => {
     await fill(2, { type: 'dead.b', options: { retry } });
     await fill(1, { options: { retry: { max_attempts: 1 } } });
     for (const job_id of await fetchIds(6)) {
-      await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id, error: { type: 'Boom', message: 'no' } });
+      await server.nack(job_id, { error: { type: 'Boom', message: 'no' } });
     }
     expect((await post('/dead-letter/retry', { filter: { type: 'dead.a' } })).status).toBe(400);
     const retried = await post('/dead-letter/retry', { filter: { type: 'dead.a', error_type: 'Boom' }, confirm: true });

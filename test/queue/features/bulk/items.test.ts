@@ -23,10 +23,8 @@ const batch = async (n: number, into = queue) => {
 const listed = (ids: string[], status: string) => ids.map((job_id, index) => ({ index, job_id, status }));
 const completeAll = async (ids: string[]) => {
   for (let at = 0; at < ids.length; at += 100) {
-    await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 100 });
-    await Promise.all(
-      ids.slice(at, at + 100).map((job_id) => server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id })),
-    );
+    await server.take(queue, { count: 100 });
+    await Promise.all(ids.slice(at, at + 100).map((job_id) => server.ack(job_id)));
   }
 };
 

@@ -281,11 +281,8 @@ describe('dead letters', () => {
     for (const name of queues) {
       // Before those that live again.
       const id = await server.enqueue(name, { options: { priority: ++made } });
-      await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 1 });
-      await server.ok(200, 'POST', '/ojs/v1/workers/nack', {
-        job_id: id,
-        error: { code: 'DEAD_LETTER', message: 'no' },
-      });
+      await server.take(name, { count: 1 });
+      await server.nack(id, { error: { code: 'DEAD_LETTER', message: 'no' } });
       ids.push(id);
     }
     return ids;
@@ -339,13 +336,10 @@ describe('dead letters', () => {
       clock.advance(1_000);
       for (const job_id of young) {
         const name = job_id === young[0] ? queue : `${queue}-b`;
-        const { jobs = [] } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count: 2 });
+        const jobs = await server.take(name, { count: 2 });
         for (const { id } of jobs) {
           if (id !== job_id) continue;
-          await server.ok(200, 'POST', '/ojs/v1/workers/nack', {
-            job_id,
-            error: { code: 'DEAD_LETTER', message: 'no' },
-          });
+          await server.nack(job_id, { error: { code: 'DEAD_LETTER', message: 'no' } });
         }
       }
       expect(await send('POST', '/dead-letter/retry', body)).toMatchObject({ status: 200, body: { succeeded: 2 } });

@@ -3,7 +3,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { clock, HOUR, iso, MINUTE, SECOND, T0 } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
-import { queueNamed } from '../../../support/queue';
+import { TestQueue } from '../../../support/queue';
 import { server } from '../../../support/server';
 import { create, eventsOf, read, ticksOf } from './entries';
 
@@ -20,13 +20,13 @@ describe('a new entry', () => {
       last_run_at: null,
       run_count: 0,
     });
-    expect(await queueNamed('a').armedAt()).toBe(T0 + MINUTE);
+    expect(await new TestQueue('a').armedAt()).toBe(T0 + MINUTE);
     expect(await server.jobs('a')).toEqual([]);
   });
 
   it('fires when its time comes, and says so in the job, in the entry and in an event', async () => {
     await create('a');
-    await queueNamed('a').jumpTo(T0 + MINUTE);
+    await new TestQueue('a').jumpTo(T0 + MINUTE);
     const [job] = await server.jobs('a');
     expect(job).toMatchObject({
       type: 'test.cron',
@@ -42,12 +42,12 @@ describe('a new entry', () => {
     expect(await eventsOf('a', 'cron.triggered')).toEqual([
       expect.objectContaining({ cron_name: 'a', job_id: job?.id, run_count: 1, scheduled_time: iso(T0 + MINUTE) }),
     ]);
-    expect(await queueNamed('a').armedAt()).toBe(T0 + 2 * MINUTE);
+    expect(await new TestQueue('a').armedAt()).toBe(T0 + 2 * MINUTE);
   });
 
   it('fires every minute for hours', async () => {
     await create('a', { overlap_policy: 'allow' });
-    for (let minute = 1; minute <= 120; minute++) await queueNamed('a').jumpTo(T0 + minute * MINUTE);
+    for (let minute = 1; minute <= 120; minute++) await new TestQueue('a').jumpTo(T0 + minute * MINUTE);
     expect(await ticksOf('a')).toEqual(Array.from({ length: 120 }, (_, index) => T0 + (index + 1) * MINUTE));
   });
 });
@@ -67,24 +67,24 @@ describe('time is a comparison', () => {
 
   it('an alarm that rings twice, early or after a read fires nothing twice', async () => {
     await create('a', { overlap_policy: 'allow' });
-    await queueNamed('a').alarm();
+    await new TestQueue('a').alarm();
     expect(await server.jobs('a')).toEqual([]);
     clock.set(T0 + MINUTE);
     await read('a');
-    await queueNamed('a').alarm();
-    await queueNamed('a').alarm();
+    await new TestQueue('a').alarm();
+    await new TestQueue('a').alarm();
     expect(await ticksOf('a')).toEqual([T0 + MINUTE]);
   });
 
   it('an object that is evicted before and after each fires each time once', async () => {
     await create('a', { overlap_policy: 'allow' });
     for (let minute = 1; minute <= 5; minute++) {
-      await queueNamed('a').evict();
+      await new TestQueue('a').evict();
       clock.set(T0 + minute * MINUTE);
-      await queueNamed('a').alarm();
+      await new TestQueue('a').alarm();
       if (minute % 2 === 0) {
-        await queueNamed('a').evict();
-        await queueNamed('a').alarm();
+        await new TestQueue('a').evict();
+        await new TestQueue('a').alarm();
       }
     }
     expect(await ticksOf('a')).toEqual([1, 2, 3, 4, 5].map((minute) => T0 + minute * MINUTE));
@@ -92,9 +92,9 @@ describe('time is a comparison', () => {
 
   it('an object that is woken by anything at all has its alarm set for the next fire', async () => {
     await create('a');
-    await queueNamed('a').inside(({ sql }) => sql.exec('SELECT 1'));
-    await queueNamed('a').evict();
-    expect(await queueNamed('a').armedAt()).toBe(T0 + MINUTE);
+    await new TestQueue('a').inside(({ sql }) => sql.exec('SELECT 1'));
+    await new TestQueue('a').evict();
+    expect(await new TestQueue('a').armedAt()).toBe(T0 + MINUTE);
   });
 });
 
@@ -103,14 +103,14 @@ describe('what fails', () => {
     vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await create('a', { overlap_policy: 'allow' });
     for (const pattern of [/INSERT INTO jobs/, /INTO cron_runs/]) {
-      await queueNamed('a').inside(({ sql }) => failOnce(sql, pattern));
+      await new TestQueue('a').inside(({ sql }) => failOnce(sql, pattern));
       clock.set(T0 + MINUTE);
-      await queueNamed('a').alarm();
+      await new TestQueue('a').alarm();
       expect(await server.jobs('a')).toEqual([]);
       expect(await read('a')).toMatchObject({ run_count: 0 });
-      await queueNamed('a').evict();
+      await new TestQueue('a').evict();
     }
-    await queueNamed('a').alarm();
+    await new TestQueue('a').alarm();
     expect(await ticksOf('a')).toEqual([T0 + MINUTE]);
     vi.restoreAllMocks();
   });
@@ -119,11 +119,13 @@ describe('what fails', () => {
     const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await create('a');
     await create('b', { options: { queue: 'a' } });
-    await queueNamed('a').inside(({ sql }) => sql.exec("UPDATE crons SET data = '{broken' WHERE name = 'a'").toArray());
+    await new TestQueue('a').inside(({ sql }) =>
+      sql.exec("UPDATE crons SET data = '{broken' WHERE name = 'a'").toArray(),
+    );
     clock.set(T0 + MINUTE);
     expect((await server.takeOne('a')).meta).toMatchObject({ cron_name: 'b' });
-    await queueNamed('a').alarm();
-    expect(await queueNamed('a').armedAt()).toBe(T0 + 2 * MINUTE);
+    await new TestQueue('a').alarm();
+    expect(await new TestQueue('a').armedAt()).toBe(T0 + 2 * MINUTE);
     expect(complaints).toHaveBeenCalledTimes(1);
     vi.restoreAllMocks();
   });
@@ -133,9 +135,9 @@ describe('a paused queue', () => {
   it('takes the jobs of its entries, and gives none out', async () => {
     await create('a');
     await server.ok(200, 'POST', '/ojs/v1/queues/a/pause');
-    await queueNamed('a').jumpTo(T0 + MINUTE);
+    await new TestQueue('a').jumpTo(T0 + MINUTE);
     expect((await server.jobs('a')).filter(({ state }) => state === 'available')).toHaveLength(1);
-    const { jobs } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: ['a'] });
+    const jobs = await server.take('a');
     expect(jobs).toEqual([]);
   });
 });
@@ -151,10 +153,10 @@ describe('many entries at once', () => {
     await server.ok(200, 'PUT', '/ojs/v1/cron-groups/g', { entries });
     clock.set(T0 + HOUR);
     for (let turns = 0; turns < 3; turns++) {
-      await queueNamed('many').alarm();
+      await new TestQueue('many').alarm();
       clock.set(T0 + HOUR + turns * SECOND);
     }
     expect(await server.ok(200, 'GET', '/ojs/v1/queues/many/stats')).toMatchObject({ available: 250 });
-    expect(await queueNamed('many').armedAt()).toBe(T0 + 2 * HOUR);
+    expect(await new TestQueue('many').armedAt()).toBe(T0 + 2 * HOUR);
   });
 });

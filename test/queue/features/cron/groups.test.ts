@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { clock, HOUR, iso, MINUTE, T0 } from '../../../support/clock';
-import { queueNamed } from '../../../support/queue';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 import { CRON, create, read, ticksOf } from './entries';
 
@@ -31,8 +31,8 @@ describe('PUT /cron-groups/:name', () => {
       unchanged: [],
       deleted: [],
     });
-    await queueNamed('mail').jumpTo(T0 + HOUR);
-    await queueNamed('other').jumpTo(T0 + HOUR);
+    await new TestQueue('mail').jumpTo(T0 + HOUR);
+    await new TestQueue('other').jumpTo(T0 + HOUR);
     const answer = await put('g', declared('m-2'), declared('o-1', { expression: '@daily' }), declared('o-2'));
     expect(answer).toMatchObject({ created: ['o-2'], updated: ['o-1'], unchanged: ['m-2'], deleted: ['m-1'] });
     expect((answer.entries as Json[]).map(({ name, group }) => [name, group])).toEqual([
@@ -51,7 +51,7 @@ describe('PUT /cron-groups/:name', () => {
     clock.set(T0 + 59 * MINUTE);
     const answers = await Promise.all([1, 2, 3, 4].map(() => put('g', ...entries)));
     for (const answer of answers) expect(answer).toMatchObject({ unchanged: ['m-1', 'm-2', 'o-1'], deleted: [] });
-    await queueNamed('mail').jumpTo(T0 + HOUR);
+    await new TestQueue('mail').jumpTo(T0 + HOUR);
     await Promise.all([1, 2, 3].map(() => put('g', ...entries)));
     expect(await ticksOf('mail')).toEqual([T0 + HOUR, T0 + HOUR]);
     expect(await read('m-1')).toMatchObject({ updated_at: iso(T0), run_count: 1 });
@@ -62,7 +62,7 @@ describe('PUT /cron-groups/:name', () => {
       [1, 2, 3, 4, 5].map(() => put('g', declared('m-1', { overlap_policy: 'allow' }), declared('o-1'))),
     );
     expect(await names()).toEqual(['m-1', 'o-1']);
-    await queueNamed('mail').jumpTo(T0 + HOUR);
+    await new TestQueue('mail').jumpTo(T0 + HOUR);
     expect(await ticksOf('mail')).toEqual([T0 + HOUR]);
   });
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { clock, DAY, HOUR, iso, MINUTE, T0 } from '../../../support/clock';
-import { queueNamed } from '../../../support/queue';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 import { CRON, create, entry, read, refused, ticksOf } from './entries';
 
@@ -78,7 +78,7 @@ describe('POST /cron', () => {
 
   it('replaces an entry of the same name, which goes on counting', async () => {
     await create('a');
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     const answer = await server.call('POST', CRON, entry('a', { expression: '@hourly', description: 'slower' }));
     expect(answer.status).toBe(200);
     expect(answer.body.cron).toMatchObject({
@@ -293,7 +293,7 @@ describe('PATCH and PUT /cron/:name', () => {
 describe('DELETE /cron/:name', () => {
   it('deletes the entry, and leaves its jobs', async () => {
     await create('a');
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     expect(await server.ok(200, 'DELETE', `${CRON}/a`)).toMatchObject({
       deleted: true,
       name: 'a',
@@ -302,15 +302,15 @@ describe('DELETE /cron/:name', () => {
     expect(await server.call('DELETE', `${CRON}/a`)).toMatchObject({ status: 404 });
     expect(await server.call('GET', `${CRON}/a`)).toMatchObject({ status: 404 });
     expect(await server.ok(200, 'GET', CRON)).toMatchObject({ count: 0 });
-    await queueNamed('a').jumpTo(minute(2));
-    await queueNamed('a').evict();
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(2));
+    await new TestQueue('a').evict();
+    await new TestQueue('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1)]);
   });
 
   it('lets the name be used again, from the beginning', async () => {
     await create('a');
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     await server.ok(200, 'DELETE', `${CRON}/a`);
     expect(await create('a')).toMatchObject({ run_count: 0, created_at: iso(minute(1)) });
   });

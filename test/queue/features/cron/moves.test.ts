@@ -9,7 +9,7 @@ import type { DirectoryApi } from '../../../../src/rpc/directory';
 import type { QueueApi } from '../../../../src/rpc/queue';
 import { clock, iso, MINUTE, SECOND, T0, until } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
-import { queueNamed } from '../../../support/queue';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 import { CRON, create, entry, read, ticksOf } from './entries';
 
@@ -32,8 +32,8 @@ async function definitionFor(target: string): Promise<CronDefinition> {
 
 /** Both queues see the time pass. */
 async function passBoth(time: number): Promise<void> {
-  await queueNamed('from').jumpTo(time);
-  await queueNamed('to').jumpTo(time);
+  await new TestQueue('from').jumpTo(time);
+  await new TestQueue('to').jumpTo(time);
 }
 
 /** Times for which there is a job, in whatever queue. */
@@ -122,13 +122,13 @@ describe('a move that is cut off', () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
     unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
-    await queueNamed('from').evict();
+    await new TestQueue('from').evict();
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });
     clock.set(minute(1));
-    await queueNamed('from').alarm();
+    await new TestQueue('from').alarm();
     await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
     await until(
-      () => queueNamed('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
+      () => new TestQueue('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
       'the old queue to forget it',
     );
     await passBoth(minute(1));
@@ -142,11 +142,11 @@ describe('a move that is cut off', () => {
     const definition = await definitionFor('to');
     const left = unwrap(await queue('from').handOffCron(definition, version));
     unwrap(await queue('to').putCron({ definition, version, run: left?.run as NonNullable<typeof left>['run'] }));
-    await queueNamed('to').jumpTo(minute(1));
+    await new TestQueue('to').jumpTo(minute(1));
     await server.ok(200, 'POST', `${CRON}/m/pause`);
-    await queueNamed('from').alarm();
+    await new TestQueue('from').alarm();
     await until(
-      () => queueNamed('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
+      () => new TestQueue('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
       'the old queue to forget it',
     );
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 1, enabled: false });
@@ -161,7 +161,7 @@ describe('a move that is cut off', () => {
     const late = { definition, version, run: left?.run as NonNullable<typeof left>['run'] };
     await server.ok(200, 'DELETE', `${CRON}/m`);
     expect(await queue('to').putCron(late)).toMatchObject({ ok: false, error: { code: 'conflict' } });
-    await queueNamed('from').alarm();
+    await new TestQueue('from').alarm();
     await passBoth(minute(2));
     expect(await allTicks()).toEqual([]);
     expect(await server.call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
@@ -173,7 +173,7 @@ describe('a move that is cut off', () => {
     const definition = await definitionFor('to');
     unwrap(await queue('from').handOffCron(definition, version));
     await server.ok(200, 'POST', CRON, moved({ description: 'second try' }));
-    await queueNamed('from').alarm();
+    await new TestQueue('from').alarm();
     await passBoth(minute(1));
     expect(await allTicks()).toEqual([minute(1)]);
     expect(await read('m')).toMatchObject({ queue: 'to', description: 'second try' });
@@ -185,12 +185,12 @@ describe('a move that is cut off', () => {
     await server.ok(201, 'POST', '/ojs/v1/jobs', { type: 'x', args: [], options: { queue: 'to' } });
     const { version } = await directory().placeCron('m', 'to');
     unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
-    await queueNamed('to').inside(({ sql }) => failOnce(sql, /INTO crons /));
-    await queueNamed('from').alarm();
+    await new TestQueue('to').inside(({ sql }) => failOnce(sql, /INTO crons /));
+    await new TestQueue('from').alarm();
     await until(() => complaints.mock.calls.length > 0, 'the hand-over to fail');
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });
     clock.set(T0 + 11 * SECOND);
-    await queueNamed('from').alarm();
+    await new TestQueue('from').alarm();
     await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
     vi.restoreAllMocks();
   });
@@ -232,7 +232,7 @@ describe('a name', () => {
 
 it('jobs of a deleted queue owner stay where they are', async () => {
   await start();
-  await queueNamed('from').jumpTo(minute(1));
+  await new TestQueue('from').jumpTo(minute(1));
   await server.ok(200, 'POST', CRON, moved());
   await server.ok(200, 'DELETE', `${CRON}/m`);
   expect((await server.jobs('from')).filter(({ state }) => state === 'available')).toHaveLength(1);

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { clock, DAY, HOUR, iso, MINUTE, SECOND, T0 } from '../../../support/clock';
-import { queueNamed } from '../../../support/queue';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 import { CRON, create, entry, eventsOf, read, refused, ticksOf } from './entries';
 
@@ -14,9 +14,9 @@ const minute = (n: number) => T0 + n * MINUTE;
 describe('a fire while the job before has not ended', () => {
   it('is skipped by default, and says which job was in the way', async () => {
     await create('a');
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     const running = await server.takeOne('a');
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
     expect(await read('a')).toMatchObject({
       overlap_policy: 'skip',
@@ -28,60 +28,57 @@ describe('a fire while the job before has not ended', () => {
       expect.objectContaining({ reason: 'overlap_skip', active_job_id: running.id, scheduled_time: iso(minute(2)) }),
     ]);
     await server.ack(running.id);
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
 
   it('is skipped for a job that only waits: without a worker no jobs pile up', async () => {
     await create('a');
-    for (let n = 1; n <= 5; n++) await queueNamed('a').jumpTo(minute(n));
+    for (let n = 1; n <= 5; n++) await new TestQueue('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1)]);
   });
 
   it.each([
-    [
-      'retried',
-      async (id: unknown) => void (await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: 'x' })),
-    ],
+    ['retried', async (id: unknown) => void (await server.nack(id, { error: 'x' }))],
     [
       'given back',
       async (id: unknown) => void (await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, requeue: true })),
     ],
   ])('is skipped while that job is to be %s', async (_, end) => {
     await create('a', { options: { retry: { initial_interval: 'PT1H', max_interval: 'PT2H' } } });
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     await end((await server.takeOne('a')).id);
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
   });
 
   it('fires all the same under allow', async () => {
     await create('a', { overlap_policy: 'allow' });
-    for (let n = 1; n <= 3; n++) await queueNamed('a').jumpTo(minute(n));
+    for (let n = 1; n <= 3; n++) await new TestQueue('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1), minute(2), minute(3)]);
   });
 
   it('cancels that job under cancel_previous, also one that runs, and leaves one that has ended', async () => {
     await create('a', { overlap_policy: 'cancel_previous' });
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     const first = await server.takeOne('a');
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(2));
     expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
     expect(await server.call('POST', '/ojs/v1/workers/ack', { job_id: first.id })).toMatchObject({ status: 409 });
     await server.complete('a');
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(3));
     expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['cancelled', 'completed', 'available']);
   });
 
   it('waits under enqueue, and fires the moment that job has ended, one after the other', async () => {
     await create('a', { overlap_policy: 'enqueue' });
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     const first = await server.takeOne('a');
-    await queueNamed('a').jumpTo(minute(2));
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1)]);
     expect(await read('a')).toMatchObject({ waiting: 2, run_count: 1 });
-    await queueNamed('a').evict();
+    await new TestQueue('a').evict();
     clock.set(minute(3) + 20 * SECOND);
     await server.ack(first.id);
     expect(await ticksOf('a')).toEqual([minute(1), minute(2)]);
@@ -97,16 +94,16 @@ describe('a fire while the job before has not ended', () => {
 
   it('waits under enqueue for a job that expires, too', async () => {
     await create('a', { overlap_policy: 'enqueue', options: { expires_at: '+PT150S' } });
-    await queueNamed('a').jumpTo(minute(1));
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
-    await queueNamed('a').jumpTo(minute(1) + 150 * SECOND);
+    await new TestQueue('a').jumpTo(minute(1) + 150 * SECOND);
     expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['discarded', 'available']);
   });
 
   it('is not kept for ever: a hundred may wait', async () => {
     await create('a', { expression: '* * * * * *', overlap_policy: 'enqueue' });
-    for (let n = 1; n <= 105; n++) await queueNamed('a').jumpTo(T0 + n * SECOND);
+    for (let n = 1; n <= 105; n++) await new TestQueue('a').jumpTo(T0 + n * SECOND);
     expect(await read('a')).toMatchObject({ waiting: 100, skipped_count: 4 });
     expect((await eventsOf('a', 'cron.skipped')).at(-1)).toMatchObject({ reason: 'waiting_full' });
   });
@@ -117,7 +114,7 @@ describe('fires that nobody was there to see', () => {
 
   it('fire once by default, for the last of them', async () => {
     await create('a', { overlap_policy: 'allow' });
-    await queueNamed('a').jumpTo(late);
+    await new TestQueue('a').jumpTo(late);
     expect(await ticksOf('a')).toEqual([minute(5)]);
     expect(await read('a')).toMatchObject({ missed_policy: 'fire_once', next_run_at: iso(minute(6)) });
     const { skipped } = await server.ok(200, 'GET', `${CRON}/a/history`);
@@ -128,24 +125,24 @@ describe('fires that nobody was there to see', () => {
 
   it('fire once even when the last one is long past', async () => {
     await create('a', { expression: '0 13 * * *' });
-    await queueNamed('a').jumpTo(T0 + 20 * HOUR);
+    await new TestQueue('a').jumpTo(T0 + 20 * HOUR);
     expect(await ticksOf('a')).toEqual([T0 + HOUR]);
   });
 
   it('are dropped under skip, unless the last one is on time', async () => {
     await create('a', { expression: '@hourly', missed_policy: 'skip', overlap_policy: 'allow' });
-    await queueNamed('a').jumpTo(T0 + 3 * HOUR + 5 * MINUTE);
+    await new TestQueue('a').jumpTo(T0 + 3 * HOUR + 5 * MINUTE);
     expect(await server.jobs('a')).toEqual([]);
     expect(await read('a')).toMatchObject({ run_count: 0, next_run_at: iso(T0 + 4 * HOUR) });
-    await queueNamed('a').jumpTo(T0 + 4 * HOUR + 20 * SECOND);
+    await new TestQueue('a').jumpTo(T0 + 4 * HOUR + 20 * SECOND);
     expect(await ticksOf('a')).toEqual([T0 + 4 * HOUR]);
   });
 
   it('all fire under fire_all, oldest first, up to the bound', async () => {
     await create('a', { missed_policy: 'fire_all', overlap_policy: 'allow' });
     await create('b', { missed_fires: { policy: 'fire-all', max_catchup: 2 }, overlap_policy: 'allow' });
-    await queueNamed('a').jumpTo(late);
-    await queueNamed('b').jumpTo(late);
+    await new TestQueue('a').jumpTo(late);
+    await new TestQueue('b').jumpTo(late);
     expect(await ticksOf('a')).toEqual([1, 2, 3, 4, 5].map(minute));
     expect(await ticksOf('b')).toEqual([1, 2].map(minute));
     expect(await read('b')).toMatchObject({ missed_policy: 'fire_all', max_catchup: 2, next_run_at: iso(minute(6)) });
@@ -153,13 +150,13 @@ describe('fires that nobody was there to see', () => {
 
   it('of every second for a day are dealt with at once', async () => {
     await create('a', { expression: '* * * * * *' });
-    await queueNamed('a').jumpTo(T0 + DAY + 300);
+    await new TestQueue('a').jumpTo(T0 + DAY + 300);
     expect(await ticksOf('a')).toEqual([T0 + DAY]);
   });
 
   it('fire one after the other under fire_all with enqueue', async () => {
     await create('a', { missed_policy: 'fire_all', overlap_policy: 'enqueue' });
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(3));
     for (let n = 0; n < 3; n++) await server.complete('a');
     expect(await ticksOf('a')).toEqual([1, 2, 3].map(minute));
   });
@@ -169,7 +166,7 @@ describe('a limit of fires', () => {
   it('ends the entry, which stays to be read', async () => {
     await create('a', { limit: 2, overlap_policy: 'allow' });
     expect((await read('a')).next_fires).toEqual([iso(minute(1)), iso(minute(2))]);
-    for (let n = 1; n <= 4; n++) await queueNamed('a').jumpTo(minute(n));
+    for (let n = 1; n <= 4; n++) await new TestQueue('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1), minute(2)]);
     expect(await read('a')).toMatchObject({
       status: 'completed',
@@ -182,21 +179,21 @@ describe('a limit of fires', () => {
 
   it('counts what waits, and goes on when it is raised', async () => {
     await create('a', { limit: 2, overlap_policy: 'enqueue' });
-    for (let n = 1; n <= 4; n++) await queueNamed('a').jumpTo(minute(n));
+    for (let n = 1; n <= 4; n++) await new TestQueue('a').jumpTo(minute(n));
     await server.complete('a');
     await server.complete('a');
     expect(await ticksOf('a')).toEqual([minute(1), minute(2)]);
     await server.ok(200, 'PATCH', `${CRON}/a`, { limit: 3 });
-    for (let n = 5; n <= 7; n++) await queueNamed('a').jumpTo(minute(n));
+    for (let n = 5; n <= 7; n++) await new TestQueue('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([minute(1), minute(2), minute(5)]);
   });
 
   it('is not used up by fires that were skipped', async () => {
     await create('a', { limit: 2 });
-    await queueNamed('a').jumpTo(minute(1));
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(2));
     await server.complete('a');
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
 });
@@ -204,8 +201,8 @@ describe('a limit of fires', () => {
 describe('dates', () => {
   it('bound the fires, both included', async () => {
     await create('a', { start_at: iso(minute(3)), end_at: iso(minute(5)), overlap_policy: 'allow' });
-    expect(await queueNamed('a').armedAt()).toBe(minute(3));
-    for (let n = 1; n <= 8; n++) await queueNamed('a').jumpTo(minute(n));
+    expect(await new TestQueue('a').armedAt()).toBe(minute(3));
+    for (let n = 1; n <= 8; n++) await new TestQueue('a').jumpTo(minute(n));
     expect(await ticksOf('a')).toEqual([3, 4, 5].map(minute));
     expect(await read('a')).toMatchObject({ status: 'completed', next_run_at: null });
   });
@@ -225,7 +222,7 @@ describe('dates', () => {
       status: 'completed',
       next_run_at: null,
     });
-    expect(await queueNamed('a').armedAt()).toBeNull();
+    expect(await new TestQueue('a').armedAt()).toBeNull();
   });
 
   it('start an interval', async () => {
@@ -242,7 +239,7 @@ describe('dates', () => {
 describe('a pause', () => {
   it('stops fires, and none of them is made up for afterwards', async () => {
     await create('a', { overlap_policy: 'allow', missed_policy: 'fire_all' });
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     expect(await server.ok(200, 'POST', `${CRON}/a/pause`)).toMatchObject({
       enabled: false,
       status: 'paused',
@@ -250,21 +247,21 @@ describe('a pause', () => {
     });
     for (let n = 2; n <= 4; n++) {
       clock.set(minute(n));
-      await queueNamed('a').alarm();
+      await new TestQueue('a').alarm();
     }
     expect(await server.ok(200, 'POST', `${CRON}/a/resume`)).toMatchObject({
       enabled: true,
       status: 'active',
       next_run_at: iso(minute(5)),
     });
-    await queueNamed('a').jumpTo(minute(5));
+    await new TestQueue('a').jumpTo(minute(5));
     expect(await ticksOf('a')).toEqual([minute(1), minute(5)]);
   });
 
   it('drops fires that wait, and keeps the rhythm of an interval', async () => {
     await create('a', { expression: '@every 7m', overlap_policy: 'enqueue' });
-    await queueNamed('a').jumpTo(T0 + 7 * MINUTE);
-    await queueNamed('a').jumpTo(T0 + 14 * MINUTE);
+    await new TestQueue('a').jumpTo(T0 + 7 * MINUTE);
+    await new TestQueue('a').jumpTo(T0 + 14 * MINUTE);
     await server.ok(200, 'PATCH', `${CRON}/a`, { enabled: false });
     await server.complete('a');
     expect(await ticksOf('a')).toEqual([T0 + 7 * MINUTE]);
@@ -278,7 +275,7 @@ describe('a pause', () => {
       next_run_at: null,
       next_fires: [],
     });
-    expect(await queueNamed('a').armedAt()).toBeNull();
+    expect(await new TestQueue('a').armedAt()).toBeNull();
     await server.ok(200, 'POST', `${CRON}/a/pause`);
     await server.ok(200, 'POST', `${CRON}/a/resume`);
     const once = await read('a');
@@ -300,7 +297,7 @@ describe('a trigger', () => {
   it('makes the job that later fires may overlap with', async () => {
     await create('a');
     await server.ok(201, 'POST', `${CRON}/a/trigger`);
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     expect(await server.jobs('a')).toHaveLength(1);
   });
 });
@@ -308,11 +305,11 @@ describe('a trigger', () => {
 describe('the history', () => {
   it('says what became of each job, newest first', async () => {
     await create('a', { overlap_policy: 'allow', options: { retry: { max_attempts: 1 } } });
-    await queueNamed('a').jumpTo(minute(1));
+    await new TestQueue('a').jumpTo(minute(1));
     await server.complete('a');
-    await queueNamed('a').jumpTo(minute(2));
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: (await server.takeOne('a')).id, error: 'x' });
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(2));
+    await server.nack((await server.takeOne('a')).id, { error: 'x' });
+    await new TestQueue('a').jumpTo(minute(3));
     await server.ok(201, 'POST', `${CRON}/a/trigger`);
     const { executions, count } = await server.ok(200, 'GET', `${CRON}/a/history`);
     expect(count).toBe(4);
@@ -327,13 +324,13 @@ describe('the history', () => {
 
   it('is bounded, and outlives the jobs', async () => {
     await create('a', { overlap_policy: 'allow' });
-    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { retention: { completed: 'PT1M' } });
+    await server.configure('a', { retention: { completed: 'PT1M' } });
     for (let n = 1; n <= 60; n++) {
-      await queueNamed('a').jumpTo(minute(n));
+      await new TestQueue('a').jumpTo(minute(n));
       await server.complete('a');
     }
     clock.set(minute(60) + 59 * SECOND);
-    await queueNamed('a').alarm();
+    await new TestQueue('a').alarm();
     const { executions } = await server.ok(200, 'GET', `${CRON}/a/history?limit=100`);
     expect(executions).toHaveLength(50);
     expect((executions as Json[]).at(-1)).toMatchObject({

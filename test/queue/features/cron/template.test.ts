@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { clock, iso, MINUTE, SECOND, T0, until } from '../../../support/clock';
-import { queueNamed } from '../../../support/queue';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 import { CRON, create, entry, eventsOf, read, refused, ticksOf } from './entries';
 
@@ -21,7 +21,7 @@ async function fired(template: Json, change: Json = {}): Promise<Json> {
     ...rest,
   };
   await server.ok(201, 'POST', CRON, { name: 'a', expression: '* * * * *', job_template, ...change });
-  await queueNamed('a').jumpTo(minute(1));
+  await new TestQueue('a').jumpTo(minute(1));
   return (await server.jobs('a'))[0] as Json;
 }
 
@@ -58,8 +58,7 @@ describe('a fired job', () => {
     await fired({
       options: { retry: { max_attempts: 2, initial_interval: 'PT40S', jitter: false, on_exhaustion: 'dead_letter' } },
     });
-    const nack = async () =>
-      server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: (await server.takeOne('a')).id, error: 'x' });
+    const nack = async () => server.nack((await server.takeOne('a')).id, { error: 'x' });
     expect(await nack()).toMatchObject({ state: 'retryable', max_attempts: 2, retry_delay_ms: 40_000 });
     clock.set(minute(1) + 40 * SECOND);
     expect(await nack()).toMatchObject({ state: 'discarded' });
@@ -108,7 +107,7 @@ describe('a unique policy', () => {
 
   it('of the queue keeps a second job away, and says so', async () => {
     await fired({ options: { unique: perQueue } }, { overlap_policy: 'allow' });
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(1)]);
     const [job] = await server.jobs('a');
     expect(await eventsOf('a', 'cron.skipped')).toEqual([
@@ -130,7 +129,7 @@ describe('a unique policy', () => {
 
   it('with replace cancels the job before', async () => {
     await fired({ options: { unique: { ...perQueue, on_conflict: 'replace' } } }, { overlap_policy: 'allow' });
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(2));
     expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['cancelled', 'available']);
   });
 
@@ -139,8 +138,8 @@ describe('a unique policy', () => {
       { options: { unique: { ...perQueue, period: 'PT90S', states: ['completed', 'available'] } } },
       { overlap_policy: 'allow' },
     );
-    await queueNamed('a').jumpTo(minute(2));
-    await queueNamed('a').jumpTo(minute(3));
+    await new TestQueue('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(3));
     expect(await ticksOf('a')).toEqual([minute(1), minute(3)]);
   });
 
@@ -159,9 +158,9 @@ describe('a unique policy that looks across queues', () => {
 
   /** Fires the entry and waits until the other queues have been asked. */
   async function passAndSettle(time: number): Promise<void> {
-    await queueNamed('a').jumpTo(time);
+    await new TestQueue('a').jumpTo(time);
     await until(
-      () => queueNamed('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+      () => new TestQueue('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
       'the other queues to be asked',
     );
   }
@@ -204,16 +203,16 @@ describe('a unique policy that looks across queues', () => {
     // As if it had died when the job was enqueued and the entry had not been told.
     await passAndSettle(minute(1));
     const [job] = await server.jobs('a');
-    await queueNamed('a').inside(({ engine: { q }, sql }) => {
+    await new TestQueue('a').inside(({ engine: { q }, sql }) => {
       const run = JSON.parse(sql.exec<{ data: string }>("SELECT data FROM cron_runs WHERE name = 'a'").one().data);
       Object.assign(run, { runs: 0, fires: 0, history: [], across: [{ id: job?.id, tick: minute(1), at: minute(1) }] });
       q.crons.writeRun('a', run);
     });
-    await queueNamed('a').evict();
+    await new TestQueue('a').evict();
     await read('a');
-    await queueNamed('a').alarm();
+    await new TestQueue('a').alarm();
     await until(
-      () => queueNamed('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+      () => new TestQueue('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
       'the fire to be settled',
     );
     expect(await server.jobs('a')).toHaveLength(1);
@@ -230,7 +229,7 @@ describe('a unique policy that looks across queues', () => {
   it('counts as overlapping while it is being judged', async () => {
     await create('a', { options: { unique } });
     await passAndSettle(minute(1));
-    await queueNamed('a').jumpTo(minute(2));
+    await new TestQueue('a').jumpTo(minute(2));
     expect(await read('a')).toMatchObject({ run_count: 1, skipped_count: 1 });
     await server.complete('a');
     await passAndSettle(minute(3));
@@ -262,7 +261,7 @@ describe('a template', () => {
   });
 
   it('of a type that its queue does not take is refused', async () => {
-    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { allowed_job_types: ['report.*'] });
+    await server.configure('a', { allowed_job_types: ['report.*'] });
     const answer = await refused(entry('a'));
     expect(answer.body.error?.details).toMatchObject({ queue: 'a', allowed: ['report.*'] });
     await create('a', { job_template: { type: 'report.build', options: { queue: 'a' } } });
@@ -281,17 +280,17 @@ describe('a template', () => {
   });
 
   it('whose policy the queue takes no more is skipped with the reason, and the schedule goes on', async () => {
-    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: { backoff_strategy: 'polynomial' } });
+    await server.configure('a', { default_retry: { backoff_strategy: 'polynomial' } });
     await create('a', { options: { retry: { backoff_coefficient: 0.5 } } });
-    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: null });
-    await queueNamed('a').jumpTo(minute(1));
+    await server.configure('a', { default_retry: null });
+    await new TestQueue('a').jumpTo(minute(1));
     expect(await server.jobs('a')).toEqual([]);
     const { skipped } = await server.ok(200, 'GET', `${CRON}/a/history`);
     expect(skipped).toEqual([
       expect.objectContaining({ reason: 'refused', message: expect.stringContaining('backoff_coefficient') }),
     ]);
-    await server.ok(200, 'PUT', '/ojs/v1/queues/a/config', { default_retry: { backoff_strategy: 'polynomial' } });
-    await queueNamed('a').jumpTo(minute(2));
+    await server.configure('a', { default_retry: { backoff_strategy: 'polynomial' } });
+    await new TestQueue('a').jumpTo(minute(2));
     expect(await ticksOf('a')).toEqual([minute(2)]);
   });
 });

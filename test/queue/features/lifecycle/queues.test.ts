@@ -13,10 +13,7 @@ beforeEach(() => {
   queue = freshName('ops');
 });
 
-const fetchIds = async (name = queue, count = 50) =>
-  ((await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [name], count })).jobs as Json[]).map(
-    ({ id }) => id as string,
-  );
+const fetchIds = async (name = queue, count = 50) => (await server.take(name, { count })).map(({ id }) => id as string);
 const ack = (job_id: string) => server.call('POST', '/ojs/v1/workers/ack', { job_id });
 const stats = async (name = queue) =>
   (await server.ok(200, 'GET', `/ojs/v1/queues/${name}/stats`)).stats as Record<string, number>;
@@ -52,7 +49,7 @@ describe('a queue', () => {
   });
 
   it('takes only the types it is meant for', async () => {
-    await server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, { allowed_job_types: ['mail.*', 'sms'] });
+    await server.configure(queue, { allowed_job_types: ['mail.*', 'sms'] });
     await server.enqueue(queue, { type: 'mail.send' });
     await server.enqueue(queue, { type: 'sms' });
     const refused = await server.call('POST', '/ojs/v1/jobs', { type: 'fax.send', args: [], options: { queue } });
@@ -67,7 +64,7 @@ describe('a queue', () => {
     const batch = await server.call('POST', '/ojs/v1/jobs/batch', { jobs });
     expect(batch).toMatchObject({ status: 400, body: { error: { details: { index: 1 } } } });
     expect((await stats()).available).toBe(2);
-    await server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, { allowed_job_types: null });
+    await server.configure(queue, { allowed_job_types: null });
     await server.enqueue(queue, { type: 'fax.send' });
   });
 
@@ -91,7 +88,7 @@ describe('a queue', () => {
     expect((await server.call('POST', '/ojs/v1/jobs/batch', batch)).status).toBe(409);
     expect((await stats(`${queue}-b`)).depth).toBe(0);
     expect(await fetchIds()).toEqual([id, retried]);
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: retried, error: { message: 'again' } });
+    await server.nack(retried, { error: { message: 'again' } });
     expect(await fetchIds()).toEqual([retried]);
     expect(await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`)).toMatchObject({ status: 'active' });
     await server.enqueue(queue);
@@ -196,7 +193,7 @@ describe('deleting a queue', () => {
     });
     expect(await fetchIds(queue, 1)).toEqual([failed]);
     await server.ok(200, 'PUT', `/ojs/v1/jobs/${failed}/checkpoint`, { state: { page: 7 } });
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: failed, error: { message: 'once' } });
+    await server.nack(failed, { error: { message: 'once' } });
     const later = await server.enqueue(queue, { options: { delay_until: '+PT1H' } });
     const pending = await server.enqueue(queue, { options: { pending: true } });
     const chosen = await server.enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0020' });
@@ -204,7 +201,7 @@ describe('deleting a queue', () => {
     expect(done).toMatchObject({ status: 202, body: { jobs_affected: 6, state: 'deleted' } });
     expect(await known()).toEqual([target]);
     expect(await stats(target)).toMatchObject({ available: 3, scheduled: 1, retryable: 1, pending: 1 });
-    const job = (await server.ok(200, 'GET', `/ojs/v1/jobs/${failed}`)).job as Json;
+    const job = await server.job(failed);
     expect(job).toMatchObject({
       id: failed,
       queue: target,
@@ -238,7 +235,7 @@ describe('deleting a queue', () => {
     expect(await fetchIds()).toEqual([]);
     expect(await fetchIds(target)).toEqual([waiting]);
     await inside.evict();
-    await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'again' } });
+    await server.nack(id, { error: { message: 'again' } });
     await until(async () => {
       await inside.alarm();
       return !(await known()).includes(queue);

@@ -3,15 +3,12 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { removalMoment } from '../../../../src/job/retention';
-import { clock, T0 } from '../../../support/clock';
+import { clock, DAY, HOUR, T0 } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
 import { type Json, server, V1 } from '../../../support/server';
 
 server.emptyBeforeEach();
 clock.restoreAfterEach();
-
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 
 let queue: TestQueue;
 beforeEach(() => {
@@ -20,14 +17,14 @@ beforeEach(() => {
 });
 
 const status = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).status;
-const job = async (id: string) => (await server.ok(200, 'GET', `${V1}/jobs/${id}`)).job as Json;
+const job = async (id: string) => await server.job(id);
 const add = (options: Json = {}) => server.enqueue(queue.name, { options });
 
 async function fetchAll(count = 100): Promise<string[]> {
   const body = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue.name], count });
   return (body.jobs ?? []).map(({ id }) => id as string);
 }
-const ack = (id: string, rest: Json = {}) => server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, ...rest });
+const ack = (id: string, rest: Json = {}) => server.ack(id, { ...rest });
 
 /** A job that ends so right away. */
 const ENDINGS: Record<string, (options: Json) => Promise<string>> = {
@@ -49,7 +46,7 @@ const ENDINGS: Record<string, (options: Json) => Promise<string>> = {
 async function failed(options: Json): Promise<string> {
   const id = await add(options);
   await fetchAll();
-  await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error: { code: 'E', message: 'no' } });
+  await server.nack(id, { error: { code: 'E', message: 'no' } });
   return id;
 }
 
@@ -104,7 +101,7 @@ describe.each(DEFAULTS)('a job that ends as %s', (end, days) => {
     const unnamed = await finish({ retention: { [elsewhere]: 'P500D' } });
     const setting =
       end === 'dead_letter' ? { dead_letter: { retention: { max_age: 'PT1H' } } } : { retention: { [end]: 'PT1H' } };
-    await server.ok(200, 'PUT', `${V1}/queues/${queue.name}/config`, setting);
+    await server.configure(queue.name, setting);
     await queue.passTo(T0 + 2 * HOUR);
     expect([await status(own), await status(unnamed)]).toEqual([200, 404]);
     await queue.passTo(T0 + 5 * HOUR);

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import schema from '../../../../migrations/0005_directory_defaults.sql';
 import { clock, T0 } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
-import { rowsWhile } from '../../../support/rows';
+import { rowsWhile, rowsWritten } from '../../../support/rows';
 import { server } from '../../../support/server';
 import { addManyTo, addTo, fetchFrom, stateOf } from './limited';
 
@@ -16,8 +16,6 @@ clock.startAtT0();
 beforeEach(async () => {
   await server.ok(200, 'POST', '/ojs/v1/admin/reset');
 });
-
-type Stub = Parameters<typeof rowsWhile>[0];
 
 describe('many overrides', () => {
   const fill = (count: number) =>
@@ -47,11 +45,6 @@ describe('many overrides', () => {
 });
 
 describe('what an override costs', () => {
-  const written = async (stub: Stub, act: () => Promise<unknown>) => {
-    const { written, alarms } = await rowsWhile(stub, act);
-    return written - alarms;
-  };
-
   it.each([
     ['stops a key for a while', { concurrency: 0, expires_at: '+PT1H' }],
     ['raises a key', { concurrency: 9 }],
@@ -61,34 +54,34 @@ describe('what an override costs', () => {
     await put({ concurrency: 5 });
     for (const body of [override, { concurrency: 5 }, override]) {
       let inQueues = [0, 0];
-      const inDirectory = await written(directory(), async () => {
+      const inDirectory = await rowsWritten(directory(), async () => {
         inQueues = [
-          await written(knows.stub, async () => {
-            inQueues[1] = await written(other.stub, () => put(body));
+          await rowsWritten(knows.stub, async () => {
+            inQueues[1] = await rowsWritten(other.stub, () => put(body));
           }),
           inQueues[1] as number,
         ];
       });
       expect([inDirectory, ...inQueues]).toEqual([2, 1, 1]);
     }
-    expect(await written(directory(), () => put(override))).toBe(0);
-    expect(await written(directory(), () => remove())).toBe(2);
-    expect(await written(directory(), () => remove())).toBe(0);
+    expect(await rowsWritten(directory(), () => put(override))).toBe(0);
+    expect(await rowsWritten(directory(), () => remove())).toBe(2);
+    expect(await rowsWritten(directory(), () => remove())).toBe(0);
   });
 
   it('is one row in a queue where jobs wait for a key that stays stopped', async () => {
     const queue = new TestQueue();
     await put({ concurrency: 0 });
     await addManyTo(queue, 50, { key: KEY, concurrency: 1 });
-    expect(await written(queue.stub, () => put({ concurrency: 0, expires_at: '+PT1H' }))).toBe(1);
+    expect(await rowsWritten(queue.stub, () => put({ concurrency: 0, expires_at: '+PT1H' }))).toBe(1);
   });
 
   it('is nothing for jobs, limited or not, nor a question to the directory', async () => {
     const queue = new TestQueue();
     const limited = { key: KEY, concurrency: 9 };
     const cost = async () => [
-      await written(queue.stub, () => addTo(queue)),
-      await written(queue.stub, () => addTo(queue, limited)),
+      await rowsWritten(queue.stub, () => addTo(queue)),
+      await rowsWritten(queue.stub, () => addTo(queue, limited)),
     ];
     await addTo(queue, limited);
     const before = await cost();

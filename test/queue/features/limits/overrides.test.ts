@@ -1,6 +1,6 @@
 /** What operators put in the place of the limits of a key: in all queues, whichever comes first, the key or the override. */
 
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../../../src/directory/defaults';
 import type { DirectoryObject } from '../../../../src/directory/object';
@@ -222,7 +222,7 @@ describe('the end of an override', () => {
     clock.at(60_000);
     expect(await fetchFrom(queue)).toHaveLength(1);
     await queue.evict();
-    const next = await new TestQueue(queue.name).inside(({ q }) => q.limiters.nextCheck);
+    const next = await queue.inside(({ q }) => q.limiters.nextCheck);
     expect(next).toBeGreaterThan(T0 + 60_000);
   });
 
@@ -245,16 +245,14 @@ describe('the end of an override', () => {
 describe('a queue that could not be told of an override', () => {
   it('hears of it by alarm, and the answer says that it has not yet', async () => {
     const [lost, other] = [await existing(), await existing()];
-    const heal = await runInDurableObject(lost.stub, (_, { storage }) =>
-      failAlways(storage.sql, /INSERT OR REPLACE INTO meta/),
-    );
+    const heal = await lost.inside(({ sql }) => failAlways(sql, /INSERT OR REPLACE INTO meta/));
     expect(await put({ concurrency: 0 })).toMatchObject({ override: { concurrency: 0 }, pending_queues: 1 });
     expect(await untold()).toEqual([lost.name]);
     for (const queue of [lost, other]) await addTo(queue, { key: KEY, concurrency: 2 });
     expect(await fetchFrom(other)).toEqual([]);
     heal();
     await until(async () => {
-      await runDurableObjectAlarm(directory());
+      await clock.ring(directory());
       return (await untold()).length === 0;
     }, 'the queue to be told');
     expect(await fetchFrom(lost)).toEqual([]);
@@ -276,7 +274,7 @@ describe('a queue that could not be told of an override', () => {
     });
     expect(armed).toEqual(expect.any(Number));
     expect(await fetchFrom(queue)).toEqual([]);
-    await runDurableObjectAlarm(directory());
+    await clock.ring(directory());
     expect(await untold()).toEqual([]);
     expect(await fetchFrom(queue)).toEqual([id]);
   });
@@ -293,7 +291,7 @@ describe('a queue that could not be told of an override', () => {
 
   it('keeps its settings and the overrides apart, whichever changes', async () => {
     const queue = await existing();
-    const configure = (config: Json) => server.ok(200, 'PUT', '/ojs/v1/queues/_default/config', config);
+    const configure = (config: Json) => server.configure('_default', config);
     await put({ concurrency: 0 });
     await configure({ max_size: 2 });
     await put({ concurrency: 0 }, 'other');

@@ -1,20 +1,17 @@
 /** Limits of jobs that are pushed: the selection is another, the limits are the same. In real time. */
 
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { clock, until } from '../../../support/clock';
 import { Gate, runsOf } from '../../../support/handlers';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 
 clock.restoreAfterEach();
 
 const many = (count: number, type: string, args: unknown[], options: Json) =>
   server.addAll(Array.from({ length: count }, () => ({ type, args, options })));
-const configure = (queue: string, config: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, config);
 const startedAt = async (id: string) => Date.parse((await server.job(id)).started_at as string);
-const armedAt = (queue: string) =>
-  runInDurableObject(env.QUEUES.getByName(queue), (_, state) => state.storage.getAlarm());
+const armedAt = (queue: string) => new TestQueue(queue).armedAt();
 
 describe('a key that bounds concurrency', () => {
   it('holds for pushed jobs, and others pass by', async () => {
@@ -106,7 +103,7 @@ describe('a key that bounds starts', () => {
 describe('the limits of a queue', () => {
   it('spread the starts of everything that is pushed', async () => {
     const queue = 'push-queue-rated';
-    await configure(queue, { rate_limit: { limit: 2, period: '300ms' } });
+    await server.configure(queue, { rate_limit: { limit: 2, period: '300ms' } });
     const ids = await many(6, 'wide.echo', [], { queue });
     for (const id of ids) await server.jobIn(id, 'completed');
     const starts = (await Promise.all(ids.map(startedAt))).sort((a, b) => a - b);
@@ -117,26 +114,26 @@ describe('the limits of a queue', () => {
 
   it('wake the object when the window opens for jobs that are pushed', async () => {
     const queue = 'push-queue-wake';
-    await configure(queue, { rate_limit: { limit: 1, period: 'hour' } });
+    await server.configure(queue, { rate_limit: { limit: 1, period: 'hour' } });
     const [first] = await many(2, 'wide.echo', [], { queue });
     await server.jobIn(first as string, 'completed');
     const opens = (await startedAt(first as string)) + 3_600_000;
     // Past the end of the lease, which the alarm was set for before.
     clock.advance(60_000);
-    await runDurableObjectAlarm(env.QUEUES.getByName(queue));
+    await new TestQueue(queue).alarm();
     expect(await armedAt(queue)).toBe(opens);
   });
 
   it('bound what runs at once, pushed and fetched together', async () => {
     const gate = new Gate('PLAIN');
     const queue = 'push-queue-bound';
-    await configure(queue, { rate_limit: { concurrency: 2 } });
+    await server.configure(queue, { rate_limit: { concurrency: 2 } });
     const pulled = await server.add('pulled.by-worker', [], { queue });
-    await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue] });
+    await server.take(queue);
     await many(3, 'wide.gate', gate.args, { queue });
     await gate.waiting(1);
     expect(await server.counts(queue)).toMatchObject({ active: 2, available: 2 });
-    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: pulled });
+    await server.ack(pulled);
     await gate.waiting(2);
     await gate.open();
     await until(async () => (await server.counts(queue)).completed === 4, 'all jobs to complete');

@@ -44,7 +44,7 @@ describe.each(REPORTS)('%s', (_, path, body) => {
       async () => {
         const id = await server.enqueue('q', { options: { retry: { max_attempts: 1 } } });
         await server.takeOne('q');
-        await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error: 'x' });
+        await server.nack(id, { error: 'x' });
         return id;
       },
     ],
@@ -175,7 +175,7 @@ describe('a nack', () => {
     await server.takeOne('q');
     const before = Date.now();
     const error = { code: 'E', message: 'm', retry_at: '2001-01-01T00:00:00Z' };
-    await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error });
+    await server.nack(id, { error });
     const again = await server.job(id);
     expect(again).toMatchObject({ state: 'available', attempt: 1 });
     expect(Date.parse(again.enqueued_at as string)).toBeGreaterThanOrEqual(before);
@@ -186,7 +186,7 @@ describe('a nack', () => {
     const id = await server.enqueue('q');
     await server.takeOne('q');
     const error = { code: 'E', message: 'm', retry_at: '2099-01-01T00:00:00Z' };
-    const answer = await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error });
+    const answer = await server.nack(id, { error });
     expect(answer).toMatchObject({ state: 'retryable', next_attempt_at: '2099-01-01T00:00:00.000Z' });
     expect(await server.take('q')).toEqual([]);
   });

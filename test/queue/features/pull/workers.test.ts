@@ -2,7 +2,7 @@ import { evictDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { clock, until } from '../../../support/clock';
-import { queueNamed } from '../../../support/queue';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server, V1 } from '../../../support/server';
 
 server.emptyBeforeEach();
@@ -124,7 +124,7 @@ describe('a directive', () => {
     await server.enqueue('q');
     await server.heartbeat('w1');
     await direct('quiet');
-    await queueNamed('q').evict();
+    await new TestQueue('q').evict();
     await evictDirectory();
     expect(await server.take('q', { worker_id: 'w1' })).toEqual([]);
     expect(await server.take('q')).toHaveLength(1);
@@ -135,7 +135,7 @@ describe('a directive', () => {
     await server.takeOne('q', { worker_id: 'w1' });
     await server.heartbeat('w1');
     const waiting = server.take('q', { worker_id: 'w1', wait_ms: 20_000 });
-    await queueNamed('q').waiting('work', 1);
+    await new TestQueue('q').waiting('work', 1);
     await direct('quiet');
     expect(await waiting).toEqual([]);
     const id = await server.enqueue('q');
@@ -148,7 +148,7 @@ describe('a directive', () => {
     await server.heartbeat('w1');
     await direct('quiet');
     expect(await server.heartbeat('w1', { active_jobs: [id] })).toMatchObject({ state: 'quiet', jobs_extended: [id] });
-    await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, worker_id: 'w1' });
+    await server.ack(id, { worker_id: 'w1' });
   });
 
   it('concerns the process it was given to, not the next one of the same name', async () => {
@@ -297,7 +297,7 @@ describe('a heartbeat', () => {
     await server.takeOne('q1', { worker_id: 'w1', visibility_timeout_ms: 10_000 });
     await server.takeOne('q2', { worker_id: 'w2', visibility_timeout_ms: 10_000 });
     await server.takeOne('q3', { worker_id: 'w1' });
-    await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: ended });
+    await server.ack(ended);
     const unknown = '019461a8-1a2b-7c3d-8e4f-5a6b7c8d9e51';
     clock.advance(8_000);
     const answer = await server.heartbeat('w1', { active_job_ids: [own, foreign, ended, unknown, 'x'] });

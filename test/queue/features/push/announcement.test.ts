@@ -1,8 +1,7 @@
-import { evictDurableObject } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../../support/clock';
 import { handler, runsOf } from '../../../support/handlers';
+import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 
 const announce = (types: Json[], status = 200) =>
@@ -27,7 +26,7 @@ describe('the settings that a handler announces', () => {
   });
 
   it('give way to those of the job and outrank those of the queue', async () => {
-    await server.ok(200, 'PUT', '/ojs/v1/queues/layers-order/config', {
+    await server.configure('layers-order', {
       default_retry: { max_attempts: 2, initial_interval: 'PT3S', on_exhaustion: 'dead_letter' },
     });
     const options = { queue: 'layers-order', retry: { initial_interval: 'PT5S' } };
@@ -51,7 +50,7 @@ describe('the settings that a handler announces', () => {
     const first = await server.add('fickle.kept', [], { queue: 'kept' });
     await server.jobIn(first, 'completed');
     await announce(types, 0);
-    await evictDurableObject(env.QUEUES.getByName('kept'));
+    await new TestQueue('kept').evict();
     const second = await server.add('fickle.kept', [], { queue: 'kept' });
     expect(await server.jobIn(second, 'completed')).toMatchObject({
       max_attempts: 7,

@@ -6,8 +6,6 @@ const AT_ONCE = { initial_interval: 0, jitter: false };
 /** A retry of these would not come within the test. */
 const LATER = { initial_interval: 'PT1H', max_interval: null, jitter: false };
 
-const configure = (queue: string, config: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, config);
-
 /** Enqueues into a paused queue and resumes it, so that the first selection sees all jobs. */
 async function together(queue: string, jobs: { type: string; args: unknown[]; options?: Json }[]): Promise<string[]> {
   await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
@@ -18,7 +16,7 @@ async function together(queue: string, jobs: { type: string; args: unknown[]; op
 
 describe('jobs that share a call', () => {
   it('are carried by one call', async () => {
-    await configure('shared', { concurrency: 100 });
+    await server.configure('shared', { concurrency: 100 });
     const ids = await together('shared', Array(20).fill({ type: 'raw.order', args: [{}] }));
     for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1, result: 20 });
   });
@@ -47,7 +45,7 @@ describe('jobs that share a call', () => {
   });
 
   it('end by the limit that the queue sets, as the handler is told', async () => {
-    await configure('limited', { default_timeout: 1 });
+    await server.configure('limited', { default_timeout: 1 });
     const orders = [{ value: 1 }, { do: 'hang' }, { value: 3 }];
     const ids = await together(
       'limited',
@@ -74,7 +72,7 @@ describe('jobs that share a call', () => {
 
 describe('a job that takes its call down', () => {
   it('leaves everyone else completed, and ends alone after its attempts', async () => {
-    await configure('poison', { concurrency: 100 });
+    await server.configure('poison', { concurrency: 100 });
     const good = { type: 'raw.order', args: [{}], options: { retry: AT_ONCE } };
     const poison = { type: 'raw.order', args: [{ do: 'throw' }], options: { retry: AT_ONCE } };
     const jobs = [...Array(30).fill(good), poison, ...Array(30).fill(good)];

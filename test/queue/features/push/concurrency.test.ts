@@ -1,13 +1,10 @@
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { clock, until } from '../../../support/clock';
 import { Gate, runsOf } from '../../../support/handlers';
+import { TestQueue } from '../../../support/queue';
 import { rowsWhile } from '../../../support/rows';
-import { type Json, server } from '../../../support/server';
+import { server } from '../../../support/server';
 
-const configure = (queue: string, config: Json) => server.ok(200, 'PUT', `/ojs/v1/queues/${queue}/config`, config);
-const stub = (queue: string) => env.QUEUES.getByName(queue);
 const many = (count: number, type: string, queue: string, args: unknown[]) =>
   server.addAll(Array.from({ length: count }, () => ({ type, args, options: { queue } })));
 
@@ -18,18 +15,18 @@ clock.restoreAfterEach();
 /** Nothing is armed soon: the object can wait for what runs. */
 const untilQuiet = (queue: string) =>
   until(async () => {
-    const at = await runInDurableObject(stub(queue), (_, state) => state.storage.getAlarm());
+    const at = await new TestQueue(queue).armedAt();
     return at !== null && at > Date.now() + 5_000;
   }, 'the alarm to wait for the end of a lease');
 
 describe('the concurrency of a queue', () => {
   it('bounds what runs at once, and a larger one starts more at once', async () => {
     const gate = new Gate('PLAIN');
-    await configure('bounded', { concurrency: 3 });
+    await server.configure('bounded', { concurrency: 3 });
     const ids = await many(9, 'wide.gate', 'bounded', gate.args);
     await gate.waiting(3);
     expect(await server.counts('bounded')).toMatchObject({ active: 3, available: 6 });
-    await configure('bounded', { concurrency: 5 });
+    await server.configure('bounded', { concurrency: 5 });
     await gate.waiting(5);
     expect(await server.counts('bounded')).toMatchObject({ active: 5, available: 4 });
     await gate.open();
@@ -51,7 +48,7 @@ describe('the concurrency of a queue', () => {
 
   it('lets the object sleep while all slots are taken', async () => {
     const gate = new Gate('PLAIN');
-    await configure('saturated', { concurrency: 1 });
+    await server.configure('saturated', { concurrency: 1 });
     const ids = await many(3, 'wide.gate', 'saturated', gate.args);
     await gate.waiting(1);
     await untilQuiet('saturated');
@@ -97,7 +94,7 @@ describe('a crowd of one type', () => {
     const urgent = await server.add('work.do', [{}], { queue, priority: 5 });
     await server.jobIn(behind, 'completed');
     await server.jobIn(urgent, 'completed');
-    const { read } = await rowsWhile(stub(queue), async () => {
+    const { read } = await rowsWhile(new TestQueue(queue).stub, async () => {
       for (let n = 0; n < 5; n++) await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
     });
     expect(read / 5).toBeLessThan(150);
@@ -127,7 +124,7 @@ describe('a crowd of one type', () => {
 describe('a slot', () => {
   it('that a cancelled job leaves is taken by the next one', async () => {
     const [first, second] = [new Gate('PLAIN'), new Gate('PLAIN')];
-    await configure('cancelled-slot', { concurrency: 1 });
+    await server.configure('cancelled-slot', { concurrency: 1 });
     const running = await server.add('wide.gate', first.args, { queue: 'cancelled-slot' });
     const waiting = await server.add('wide.gate', second.args, { queue: 'cancelled-slot' });
     await first.waiting(1);
@@ -144,7 +141,7 @@ describe('a paused queue', () => {
   it('pushes nothing, and starts at once when it is resumed', async () => {
     await server.ok(200, 'POST', '/ojs/v1/queues/paused-push/pause');
     const id = await server.add('plain.order', [{}], { queue: 'paused-push' });
-    await runDurableObjectAlarm(stub('paused-push'));
+    await new TestQueue('paused-push').alarm();
     expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 0 });
     expect(await runsOf('PLAIN', id)).toEqual([]);
     stopAlarms();
@@ -163,13 +160,13 @@ describe('an event', () => {
   it('makes 30 calls to handlers, and the alarm continues in events of its own', async () => {
     const gate = new Gate('PLAIN');
     stopAlarms();
-    await configure('many-calls', { concurrency: 200 });
+    await server.configure('many-calls', { concurrency: 200 });
     const ids = await many(100, 'wide.gate', 'many-calls', gate.args);
     // One of the 30 calls asked the Worker what it takes.
     for (const running of [29, 59, 89, 100]) {
       await gate.waiting(running);
       expect(await server.counts('many-calls')).toMatchObject({ active: running, available: 100 - running });
-      await runDurableObjectAlarm(stub('many-calls'));
+      await new TestQueue('many-calls').alarm();
     }
     await gate.open();
     for (const id of ids) await server.jobIn(id, 'completed');
@@ -177,7 +174,7 @@ describe('an event', () => {
 
   it('counts the calls that follow from its answers', async () => {
     stopAlarms();
-    await configure('chained-calls', { concurrency: 5 });
+    await server.configure('chained-calls', { concurrency: 5 });
     await many(100, 'wide.order', 'chained-calls', [{}]);
     for (const completed of [29, 59, 89, 100]) {
       await until(
@@ -185,12 +182,12 @@ describe('an event', () => {
         `${completed} jobs to be completed`,
       );
       expect(await server.counts('chained-calls')).toMatchObject({ active: 0, available: 100 - completed });
-      await runDurableObjectAlarm(stub('chained-calls'));
+      await new TestQueue('chained-calls').alarm();
     }
   });
 
   it('continues by itself while alarms fire', async () => {
-    await configure('self-driven', { concurrency: 50 });
+    await server.configure('self-driven', { concurrency: 50 });
     await many(200, 'wide.order', 'self-driven', [{}]);
     await until(async () => (await server.counts('self-driven')).completed === 200, 'all jobs to be completed');
   });
@@ -199,18 +196,16 @@ describe('an event', () => {
 describe('workers that pull beside pushes', () => {
   it('neither take what is pushed nor lose what they hold', async () => {
     const gate = new Gate('PLAIN');
-    await configure('both', { concurrency: 1 });
+    await server.configure('both', { concurrency: 1 });
     const pushed = await server.add('wide.gate', gate.args, { queue: 'both' });
     await gate.waiting(1);
     const pulled = await server.add('wide.gate', gate.args, { queue: 'both' });
-    const fetched = (
-      await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: ['both'], count: 9, worker_id: 'w' })
-    ).jobs;
+    const fetched = await server.take('both', { count: 9, worker_id: 'w' });
     expect(fetched).toMatchObject([{ id: pulled, worker_id: 'w', attempt: 1 }]);
     await gate.open();
     await server.jobIn(pushed, 'completed');
     expect(await server.job(pulled)).toMatchObject({ state: 'active', worker_id: 'w', attempt: 1 });
-    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: pulled, worker_id: 'w' });
+    await server.ack(pulled, { worker_id: 'w' });
     expect(await runsOf('PLAIN', pulled)).toEqual([]);
   });
 
@@ -218,10 +213,10 @@ describe('workers that pull beside pushes', () => {
     const ids = await many(40, 'wide.order', 'shared-backlog', [{}]);
     const held: string[] = [];
     for (let n = 0; n < 5; n++) {
-      const { jobs } = await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: ['shared-backlog'], count: 5 });
+      const jobs = await server.take('shared-backlog', { count: 5 });
       for (const { id } of jobs as { id: string }[]) held.push(id);
     }
-    for (const id of held) await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id, attempt: 1 });
+    for (const id of held) await server.ack(id, { attempt: 1 });
     for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
     for (const id of ids) expect(await runsOf('PLAIN', id)).toHaveLength(held.includes(id) ? 0 : 1);
   });

@@ -1,11 +1,9 @@
-import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { clock, until } from '../../../support/clock';
 import { handler } from '../../../support/handlers';
+import { TestQueue } from '../../../support/queue';
 import { server } from '../../../support/server';
 
-const stub = (queue: string) => env.QUEUES.getByName(queue);
 const calls = async () => (await handler<{ calls: number }>('DOWN', '/calls')).calls;
 
 beforeEach(async () => {
@@ -27,7 +25,7 @@ async function stopTarget(queue: string, count: number): Promise<string[]> {
 /** Lets the minute of the stop pass and fires the alarm. */
 async function afterTheStop(queue: string): Promise<void> {
   clock.advance(61_000);
-  await runDurableObjectAlarm(stub(queue));
+  await new TestQueue(queue).alarm();
 }
 
 describe('a target whose Worker is not running', () => {
@@ -51,7 +49,7 @@ describe('a target whose Worker is not running', () => {
     await server.add('down.order', [], { queue: 'down-quiet' });
     // Others of the same queue are pushed, so the pump has looked at the queue.
     await server.jobIn(await server.add('plain.order', [{}], { queue: 'down-quiet' }), 'completed');
-    await runDurableObjectAlarm(stub('down-quiet'));
+    await new TestQueue('down-quiet').alarm();
     expect(await calls()).toBe(before);
   });
 
@@ -60,7 +58,7 @@ describe('a target whose Worker is not running', () => {
     const before = await calls();
     await afterTheStop('down-trial');
     await until(async () => (await calls()) === before + 1, 'the trial');
-    await runDurableObjectAlarm(stub('down-trial'));
+    await new TestQueue('down-trial').alarm();
     await server.jobIn(await server.add('plain.order', [{}], { queue: 'down-trial' }), 'completed');
     expect(await calls()).toBe(before + 1);
     expect(await server.job(id as string)).toMatchObject({ state: 'available', attempt: 0 });
@@ -80,7 +78,7 @@ describe('a target whose Worker is not running', () => {
   it('stays stopped when its object is evicted, and is resumed as if it had not been', async () => {
     const [id] = await stopTarget('down-evicted', 1);
     const before = await calls();
-    await evictDurableObject(stub('down-evicted'));
+    await new TestQueue('down-evicted').evict();
     await server.jobIn(await server.add('plain.order', [{}], { queue: 'down-evicted' }), 'completed');
     expect(await calls()).toBe(before);
     await handler('DOWN', '/up');

@@ -1,8 +1,8 @@
-import { abortAllDurableObjects, runDurableObjectAlarm } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
+import { abortAllDurableObjects } from 'cloudflare:test';
 import { describe, expect, it } from 'vitest';
 import { clock, until } from '../../../support/clock';
 import { Gate, runsOf } from '../../../support/handlers';
+import { TestQueue } from '../../../support/queue';
 import { server } from '../../../support/server';
 
 const LATER = { initial_interval: 'PT1H', max_interval: null, jitter: false };
@@ -114,7 +114,7 @@ describe('an object that dies during a delivery', () => {
     await abortAllDurableObjects();
     expect(await server.job(id)).toMatchObject({ state: 'active', attempt: 1 });
     clock.advance(41_000);
-    await runDurableObjectAlarm(env.QUEUES.getByName('died'));
+    await new TestQueue('died').alarm();
     await gate.waiting(2);
     await gate.open();
     expect(await server.jobIn(id, 'completed')).toMatchObject({
@@ -126,7 +126,7 @@ describe('an object that dies during a delivery', () => {
 
   it('does not hold up the jobs that wait, although all its slots were taken', async () => {
     const gate = new Gate('PLAIN');
-    await server.ok(200, 'PUT', '/ojs/v1/queues/slots/config', { concurrency: 2 });
+    await server.configure('slots', { concurrency: 2 });
     for (let n = 0; n < 2; n++) await server.add('wide.gate', gate.args, { queue: 'slots' });
     await gate.waiting(2);
     await abortAllDurableObjects();

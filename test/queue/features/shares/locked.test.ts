@@ -9,8 +9,6 @@ import type { BulkAction } from '../../../../src/rpc/operations';
 import { clock, T0, until } from '../../../support/clock';
 import { type JobChange, newJob, refusal, steady, TestQueue } from '../../../support/queue';
 
-import { countRows, startCounting } from '../../../support/rows';
-
 beforeEach(() => clock.set(T0));
 clock.restoreAfterEach();
 
@@ -404,10 +402,10 @@ it('whatever happens in between, all jobs are cancelled or none, and none that a
 
 it('the rows that it costs are bounded by its jobs', async () => {
   const operation = await new Operation('cancel').add(...Array<JobChange>(100).fill({ priority: 1 }));
-  await operation[0].inside(({ storage }) => startCounting(storage));
+  await operation[0].startCounting();
   await operation.prepareAll();
   await operation.commit();
-  const { read, written } = await operation[0].inside(({ storage }) => countRows(storage));
+  const { read, written } = await operation[0].counted();
   expect(written).toBeLessThanOrEqual(100 * 5 + 8);
   expect(read).toBeLessThanOrEqual(100 * 25);
 });

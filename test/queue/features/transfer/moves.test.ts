@@ -14,8 +14,7 @@ clock.restoreAfterEach();
 
 const DEAD = { max_attempts: 1, on_exhaustion: 'dead_letter' };
 
-const fetchJobs = async (queue: string) =>
-  (await server.ok(200, 'POST', '/ojs/v1/workers/fetch', { queues: [queue], count: 50 })).jobs as Json[];
+const fetchJobs = async (queue: string) => await server.take(queue, { count: 50 });
 const fetchIds = async (queue: string) => (await fetchJobs(queue)).map(({ id }) => id as string);
 
 /** A job that has failed for good in `queue`. */
@@ -24,13 +23,13 @@ async function dead(queue: string, change: Json = {}): Promise<string> {
   const id = await server.enqueue(queue, { ...rest, options: { retry: DEAD, ...(options as Json | undefined) } });
   expect(await fetchIds(queue)).toContain(id);
   await server.ok(200, 'PUT', `/ojs/v1/jobs/${id}/checkpoint`, { state: { page: 7 } });
-  await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
+  await server.nack(id, { error: { message: 'no relay' } });
   return id;
 }
 
 const retry = (id: string, override?: Json, prefix = '') =>
   server.call('POST', `/ojs/v1${prefix}/dead-letter/${id}/retry`, override && { override });
-const job = async (id: string) => (await server.ok(200, 'GET', `/ojs/v1/jobs/${id}`)).job as Json;
+const job = async (id: string) => await server.job(id);
 const counts = (name: string) => new TestQueue(name).counts();
 const knownQueues = async () =>
   ((await server.ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
@@ -76,7 +75,7 @@ describe('a dead letter retried into another queue', () => {
     });
     expect((await server.call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(404);
     expect(await fetchJobs(to)).toMatchObject([{ id, attempt: 1 }]);
-    await server.ok(200, 'POST', '/ojs/v1/workers/ack', { job_id: id });
+    await server.ack(id);
     expect(await job(id)).toMatchObject({ state: 'completed', queue: to });
   });
 
@@ -91,7 +90,7 @@ describe('a dead letter retried into another queue', () => {
       expect((await retry(id, { queue: there })).status).toBe(200);
       expect(await counts(here)).toEqual({});
       expect(await fetchIds(there)).toEqual([id]);
-      await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, error: { message: 'no relay' } });
+      await server.nack(id, { error: { message: 'no relay' } });
       expect(await job(id)).toMatchObject({ state: 'discarded', queue: there });
     }
     expect((await job(id)).errors).toHaveLength(4);
@@ -145,16 +144,11 @@ describe('a queue that is not willing', () => {
 
   it.each<[string, (to: string) => Promise<unknown>, number, string]>([
     ['draining', (to) => server.ok(200, 'POST', `/ojs/v1/queues/${to}/drain`), 409, 'conflict'],
-    [
-      'of other types',
-      (to) => server.ok(200, 'PUT', `/ojs/v1/queues/${to}/config`, { allowed_job_types: ['x.*'] }),
-      400,
-      'invalid_request',
-    ],
+    ['of other types', (to) => server.configure(to, { allowed_job_types: ['x.*'] }), 400, 'invalid_request'],
     [
       'full',
       async (to) => {
-        await server.ok(200, 'PUT', `/ojs/v1/queues/${to}/config`, { max_size: 1 });
+        await server.configure(to, { max_size: 1 });
         await server.enqueue(to);
       },
       429,
@@ -217,7 +211,7 @@ describe('a queue that is not willing', () => {
   it('is not created for a type that the settings of all queues do not allow', async () => {
     const { from, to } = names();
     const id = await dead(from);
-    await server.ok(200, 'PUT', '/ojs/v1/queues/_default/config', { allowed_job_types: ['x.*'] });
+    await server.configure('_default', { allowed_job_types: ['x.*'] });
     expect((await retry(id, { queue: to })).status).toBe(400);
     await untouched(id, from);
     expect(await knownQueues()).toEqual([from]);
@@ -389,7 +383,7 @@ describe('a move that is cut off', () => {
     const source = new TestQueue(from);
     await source.inside(({ engine }) => breakPeer(engine, () => Promise.reject(new Error('out of reach'))));
     await retry(id, { queue: to });
-    await server.ok(200, 'PUT', `/ojs/v1/queues/${from}/config`, { dead_letter: { retention: { max_age: 'PT0S' } } });
+    await server.configure(from, { dead_letter: { retention: { max_age: 'PT0S' } } });
     for (let n = 0; n < 3; n++) await source.alarm();
     expect(await source.armedAt()).toBe(T0 + 1_000);
     expect(await counts(from)).toEqual({ discarded: 1 });
