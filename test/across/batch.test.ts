@@ -3,15 +3,14 @@
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { v7 as uuidv7 } from 'uuid';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { enqueueAcross } from '../../src/across/batch';
 import { knownQueues } from '../../src/across/queues';
 import { unwrap } from '../../src/job/errors';
 import { clock, T0, until } from '../support/clock';
 import { type JobChange, newJob, refusal, TestQueue } from '../support/queue';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 /** A batch over a coordinator and other queues, driven by hand. */
 class Batch {

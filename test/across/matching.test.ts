@@ -24,8 +24,7 @@ const act = (action: string, filter: Json, key?: string, by = server) =>
     { filter, atomicity: 'atomic' },
     key === undefined ? {} : { 'Idempotency-Key': key },
   );
-const state = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).body.job?.state ?? 'none';
-const states = (ids: string[]) => Promise.all(ids.map(state));
+const states = (ids: string[]) => Promise.all(ids.map((id) => server.state(id)));
 const batch = async (n: number, into = queue) => {
   const jobs = Array(n).fill({ type: 'test.echo', args: [], options: { queue: into } });
   return ((await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs })).jobs as Json[]).map(({ id }) => id as string);
@@ -154,7 +153,7 @@ describe('more than a thousand matches', () => {
       body: { error: { code: 'unsupported', details: { max_matches: 1000 } } },
     });
     expect(refused.body.error?.hint).toContain('job_ids');
-    expect(await state(ids[0] as string)).toBe('available');
+    expect(await server.state(ids[0] as string)).toBe('available');
     await server.ok(200, 'DELETE', `${V1}/jobs/${extra}`);
     // The refusal has not spent the key.
     const other = await act('cancel', { ...filter, state: 'available' }, 'k');

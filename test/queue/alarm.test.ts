@@ -4,12 +4,11 @@
  */
 
 import { abortAllDurableObjects } from 'cloudflare:test';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { clock, DAY, T0, until } from '../support/clock';
 import { steady, TestQueue } from '../support/queue';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 /** Every alarm set from now on, with the object's time at that moment. */
 async function spyAlarms(queue: TestQueue): Promise<{ set: { at: number; now: number }[] }> {

@@ -1,13 +1,12 @@
 /** Invariant "cost": rows written per job, and rows read per claim, as SQLite's cursors count them. */
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { clock, DAY, T0 } from '../support/clock';
 import { type JobChange, steady, TestQueue } from '../support/queue';
 
 import type { RowCount } from '../support/rows';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);
 

@@ -1,13 +1,12 @@
 /** Invariants "accepted is durable" and "counted before run": whatever dies, what was answered is there. */
 
 import { abortAllDurableObjects } from 'cloudflare:test';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { clock, T0 } from '../support/clock';
 import { failOnce, failureOf } from '../support/faults';
 import { steady, TestQueue } from '../support/queue';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 const deaths: [string, (queue: TestQueue) => Promise<void>][] = [
   ['evicted', (queue) => queue.evict()],

@@ -1,12 +1,11 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
 
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { clock, DAY, T0, until } from '../support/clock';
 import { steady, TestQueue } from '../support/queue';
 import { server } from '../support/server';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 const BROKEN = ['{"type":', '', 'null', '5', '"text"', '[]'];
 

@@ -128,6 +128,11 @@ export class TestServer {
     return (await this.ok(200, 'GET', `${V1}/jobs/${id}`)).job as Json;
   }
 
+  /** The state of a job; `none` when there is no such job. */
+  async state(id: string): Promise<unknown> {
+    return (await this.call('GET', `${V1}/jobs/${id}`)).body.job?.state ?? 'none';
+  }
+
   /** Up to 200 jobs of a queue, oldest first. */
   async jobs(queue: string): Promise<Json[]> {
     return [...((await this.ok(200, 'GET', `${V1}/jobs?queue=${queue}&limit=200`)).jobs ?? [])].reverse();
@@ -149,6 +154,11 @@ export class TestServer {
   /** Claims jobs as a worker. */
   async take(queues: string | string[], change: Json = {}): Promise<Json[]> {
     return (await this.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queues].flat(), ...change })).jobs ?? [];
+  }
+
+  /** Claims jobs as a worker; their ids. */
+  async takeIds(queues: string | string[], change: Json = {}): Promise<string[]> {
+    return (await this.take(queues, change)).map(({ id }) => id as string);
   }
 
   /** Claims the one job that must be there. */
@@ -191,6 +201,11 @@ export class TestServer {
   /** Counts of a queue by state. */
   async counts(queue: string): Promise<Record<string, number>> {
     return (await this.ok(200, 'GET', `${V1}/queues/${queue}/stats`)).stats as Record<string, number>;
+  }
+
+  /** The names of the first queues. */
+  async queues(): Promise<unknown[]> {
+    return ((await this.ok(200, 'GET', `${V1}/queues`)).queues as Json[]).map(({ name }) => name);
   }
 
   /** Changes the settings of a queue; what they are then. */

@@ -62,12 +62,10 @@ async function namedQueues(policy: Json = unique): Promise<string[]> {
   );
 }
 
-const known = async () => ((await server.ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
-
 /** How many jobs that have not ended there are. */
 async function open(): Promise<number> {
   let sum = 0;
-  for (const queue of await known()) {
+  for (const queue of await server.queues()) {
     const { available, scheduled, pending, active, retryable } = await new TestQueue(queue as string).counts();
     sum += [available, scheduled, pending, active, retryable].reduce<number>((all, n) => all + (n ?? 0), 0);
   }
@@ -86,7 +84,7 @@ interface Way {
 const deletion: Way = {
   make: (policy) => enqueued(at.from, policy),
   begin: () => server.call('DELETE', `/ojs/v1/queues/${at.from}`, { strategy: 'move', target_queue: at.to }),
-  isOver: async () => !(await known()).includes(at.from),
+  isOver: async () => !(await server.queues()).includes(at.from),
 };
 
 const redrive: Way = {

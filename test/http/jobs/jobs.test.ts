@@ -3,8 +3,6 @@ import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
 
-const fetchOne = async (queue: string, change: Json = {}) => await server.take(queue, { ...change });
-
 describe('POST /jobs', () => {
   it('answers the envelope, its flat members and where the job is', async () => {
     const { status, body, headers } = await server.call('POST', `${V1}/jobs`, {
@@ -68,7 +66,7 @@ describe('POST /jobs/batch', () => {
 describe('a job under way', () => {
   it('is fetched, acknowledged and read back with its result', async () => {
     const id = await server.enqueue('ack');
-    const [job] = await fetchOne('ack', { worker_id: 'w1' });
+    const [job] = await server.take('ack', { worker_id: 'w1' });
     expect(job).toMatchObject({ id, state: 'active', attempt: 1, worker_id: 'w1' });
     const answer = await server.ack(id, { result: { ok: true } });
     expect(answer).toMatchObject({ acknowledged: true, id, job_id: id, state: 'completed' });
@@ -79,7 +77,7 @@ describe('a job under way', () => {
 
   it('is acknowledged by its path without any body', async () => {
     const id = await server.enqueue('bare-ack');
-    await fetchOne('bare-ack');
+    await server.take('bare-ack');
     expect(await server.ok(200, 'POST', `${V1}/jobs/${id}/ack`)).toMatchObject({ state: 'completed', job_id: id });
   });
 
@@ -94,7 +92,7 @@ describe('a job under way', () => {
     ];
     for (const [error, stored] of errors) {
       const id = await server.enqueue('nack');
-      await fetchOne('nack');
+      await server.take('nack');
       const answer = await server.nack(id, { error });
       expect(answer).toMatchObject({ id, job_id: id, state: 'retryable', attempt: 1, max_attempts: 3 });
       expect(answer.next_attempt_at).toBe(answer.job?.next_attempt_at);
@@ -105,7 +103,7 @@ describe('a job under way', () => {
 
   it('is given back without an error when it is requeued', async () => {
     const id = await server.enqueue('requeue');
-    await fetchOne('requeue');
+    await server.take('requeue');
     const answer = await server.ok(200, 'POST', `${V1}/jobs/${id}/nack`, { error: 'stop', requeue: true });
     expect(answer).toMatchObject({ state: 'available', attempt: 1 });
     expect(answer.job).not.toHaveProperty('errors');
@@ -113,7 +111,7 @@ describe('a job under way', () => {
 
   it('is refused a report for another attempt or from another worker', async () => {
     const id = await server.enqueue('fenced');
-    await fetchOne('fenced', { worker_id: 'w1' });
+    await server.take('fenced', { worker_id: 'w1' });
     for (const name of [{ attempt: 2 }, { worker_id: 'w2' }]) {
       expect(await server.call('POST', `${V1}/workers/ack`, { job_id: id, ...name })).toMatchObject({
         status: 409,
@@ -124,7 +122,7 @@ describe('a job under way', () => {
 
   it('keeps its lease with a heartbeat that names it, counts it, or names nothing', async () => {
     const id = await server.enqueue('beat');
-    await fetchOne('beat', { worker_id: 'w1' });
+    await server.take('beat', { worker_id: 'w1' });
     for (const held of [{ active_jobs: [id] }, { active_jobs: 1 }, { active_job_ids: [id] }, {}]) {
       expect(await server.ok(200, 'POST', `${V1}/workers/heartbeat`, { worker_id: 'w1', ...held })).toMatchObject({
         acknowledged: true,
@@ -148,7 +146,7 @@ describe('a job under way', () => {
 
   it('waits in pending until it is activated', async () => {
     const id = await server.enqueue('pending', { options: { pending: true } });
-    expect(await fetchOne('pending')).toEqual([]);
+    expect(await server.take('pending')).toEqual([]);
     expect(await server.ok(200, 'POST', `${V1}/jobs/${id}/activate`)).toMatchObject({ job: { state: 'available' } });
     expect(await server.call('POST', `${V1}/jobs/${id}/activate`)).toMatchObject({ status: 409 });
   });
@@ -166,7 +164,7 @@ describe('POST /workers/fetch', () => {
   });
 
   it('answers an empty list for a queue that does not exist, and creates none', async () => {
-    expect(await fetchOne('never-used')).toEqual([]);
+    expect(await server.take('never-used')).toEqual([]);
     expect(await server.ok(200, 'GET', `${V1}/queues`)).toMatchObject({ queues: [] });
   });
 });
@@ -214,7 +212,7 @@ describe('dead letters', () => {
   const dead = async (queue: string, type = 'test.dead'): Promise<string> => {
     const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
     const id = await server.enqueue(queue, { type, options: { retry } });
-    await fetchOne(queue);
+    await server.take(queue);
     await server.nack(id, { error: { code: 'E', type: 'Broken', message: 'm' } });
     return id;
   };
@@ -260,7 +258,7 @@ describe('dead letters', () => {
 describe('events', () => {
   it('tell what happened, oldest first, from a cursor on', async () => {
     const id = await server.enqueue('feed');
-    await fetchOne('feed');
+    await server.take('feed');
     await server.ack(id);
     const all = await server.ok(200, 'GET', `${V1}/events?queues=feed&types=job.enqueued,job.completed`);
     const events = all.events ?? [];
@@ -291,13 +289,13 @@ describe('queues', () => {
       queue: { name: 'held', paused: true, status: 'paused' },
       paused_at: expect.any(String),
     });
-    expect(await fetchOne('held')).toEqual([]);
+    expect(await server.take('held')).toEqual([]);
     expect(await server.ok(200, 'GET', `${V1}/queues`)).toMatchObject({ queues: [{ name: 'held', paused: true }] });
     expect(await server.ok(200, 'POST', `${V1}/queues/held/resume`, {})).toMatchObject({
       paused: false,
       resumed_at: expect.any(String),
     });
-    expect(await fetchOne('held')).toHaveLength(1);
+    expect(await server.take('held')).toHaveLength(1);
   });
 
   it('keep settings in the units of the contract', async () => {

@@ -16,7 +16,6 @@ beforeEach(() => {
 });
 
 const status = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).status;
-const job = async (id: string) => await server.job(id);
 const add = (options: Json = {}) => server.enqueue(queue.name, { options });
 const patch = async (id: string, body: Json) => (await server.ok(200, 'PATCH', `${V1}/jobs/${id}`, body)).job as Json;
 
@@ -39,9 +38,9 @@ describe('a retention', () => {
     expect((await server.ok(201, 'POST', `${V1}/jobs/bulk`, { jobs: [body] })).items?.[0]).toBeDefined();
     const ids = await fetchAll();
     expect(ids).toHaveLength(5);
-    for (const id of ids) expect((await job(id)).retention).toEqual(retention);
+    for (const id of ids) expect((await server.job(id)).retention).toEqual(retention);
     for (const nothing of [null, {}, { completed: null }]) {
-      expect(await job(await add({ retention: nothing }))).not.toHaveProperty('retention');
+      expect(await server.job(await add({ retention: nothing }))).not.toHaveProperty('retention');
     }
   });
 
@@ -53,7 +52,7 @@ describe('a retention', () => {
     const steps = [{ type: 'test.echo', args: [], options: { queue: queue.name, retention } }];
     await server.ok(201, 'POST', `${V1}/workflows`, { type: 'chain', steps });
     await expect.poll(() => queue.counts()).toEqual({ available: 2 });
-    for (const id of await fetchAll()) expect(await job(id)).toMatchObject({ retention });
+    for (const id of await fetchAll()) expect(await server.job(id)).toMatchObject({ retention });
   });
 
   it.each<[string, unknown, string]>([
@@ -73,11 +72,11 @@ describe('a retention', () => {
       expect(answer.body.error?.details?.field).toBe(path);
     };
     const id = await add({ priority: 1, retention: { completed: 'P3D' } });
-    const before = await job(id);
+    const before = await server.job(id);
     await refusedAt({ type: 'test.echo', args: [], queue: queue.name, retention }, field);
     await refusedAt({ type: 'test.echo', args: [], options: { queue: queue.name, retention } }, `options.${field}`);
     await refusedAt({ retention }, field, 'PATCH', `${V1}/jobs/${id}`);
-    expect(await job(id)).toEqual(before);
+    expect(await server.job(id)).toEqual(before);
     expect(await queue.counts()).toEqual({ available: 1 });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { clock } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { type Json, server } from '../../support/server';
-import { ack, addManyTo, addTo, countsOf, fetchFrom, stateOf } from '../features/limits/limited';
+import { ack, addManyTo, addTo, countsOf, fetchFrom } from '../features/limits/limited';
 
 clock.startAtT0();
 
@@ -174,9 +174,9 @@ describe('drop_oldest', () => {
     expect(await fetchFrom(queue, 1)).toEqual([running]);
     const [third, fourth] = await addManyTo(queue, 2);
     expect(await server.job(oldest as string)).toMatchObject({ state: 'discarded', discard_reason: 'queue_full' });
-    expect(await stateOf(second as string)).toBe('discarded');
+    expect(await server.state(second as string)).toBe('discarded');
     expect(await fetchFrom(queue)).toEqual([third, fourth]);
-    expect(await stateOf(running as string)).toBe('active');
+    expect(await server.state(running as string)).toBe('active');
     const told = await server.events({ queue: queue.name, types: 'job.discarded' });
     expect(told.map(({ subject }) => subject)).toEqual([oldest, second]);
     expect(told[0]).toMatchObject({ data: { reason: 'queue_full' } });
@@ -197,9 +197,9 @@ describe('drop_oldest', () => {
     for (const [index, id] of order.entries()) {
       clock.at(100 + index);
       await addTo(queue, undefined, { delay_until: '+PT2H' });
-      expect(await stateOf(id)).toBe('discarded');
+      expect(await server.state(id)).toBe('discarded');
     }
-    expect(await stateOf(pending)).toBe('pending');
+    expect(await server.state(pending)).toBe('pending');
   });
 
   it('refuses when there is nothing to discard, or the request alone is too large', async () => {

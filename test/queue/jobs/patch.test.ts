@@ -14,7 +14,7 @@ beforeEach(() => {
 const patch = (id: string, body: unknown) => server.call('PATCH', `/ojs/v1/jobs/${id}`, body);
 const patched = async (id: string, body: unknown) =>
   (await server.ok(200, 'PATCH', `/ojs/v1/jobs/${id}`, body)).job as Json;
-const fetchIds = async (count = 10) => (await server.take(queue, { count })).map(({ id }) => id);
+const fetchIds = (count = 10) => server.takeIds(queue, { count });
 const counts = async () =>
   (await server.ok(200, 'GET', `/ojs/v1/queues/${queue}/stats`)).stats as Record<string, number>;
 

@@ -1,12 +1,11 @@
 /** Invariants "legal moves only" and "fenced": every state × operation, and every report that comes too late. */
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JobState } from '../../../src/job/states';
 import { clock, T0 } from '../../support/clock';
 import { refusal, steady, TestQueue } from '../../support/queue';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 /** Brings a new job into a state. Jobs carry no chance: three attempts, 60 s apart. */
 const reach: Record<string, (queue: TestQueue) => Promise<string>> = {

@@ -26,7 +26,7 @@ const pair = (matching: Json, other: Json) => async () => ({
   others: [await server.enqueue(queue, other)],
 });
 
-const run = async (count: number) => await server.take(queue, { count });
+const run = (count: number) => server.take(queue, { count });
 
 /** A job that failed once and waits for its retry. */
 async function failedOnce(change: Json = {}): Promise<string> {

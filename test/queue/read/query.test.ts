@@ -18,14 +18,13 @@ const list = async (query: string) => {
 };
 const count = async (query: string) =>
   (await server.ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
-const fetchJobs = async (n: number) => await server.take(queue, { count: n });
-const ack = (id: unknown) => server.ack(id);
+const fetchJobs = (count: number) => server.take(queue, { count });
 
 /** The same job waiting and completed. */
 async function waitingAndCompleted(change: Json): Promise<[string, string]> {
   const completed = await server.enqueue(queue, change);
   await fetchJobs(1);
-  await ack(completed);
+  await server.ack(completed);
   return [await server.enqueue(queue, change), completed];
 }
 
@@ -170,7 +169,7 @@ it('pages show each job once, newest first, while jobs run, fail, move and end',
             await fetchJobs(2);
             break;
           case 'ack':
-            for (const job of await fetchJobs(2)) await ack(job.id);
+            for (const job of await fetchJobs(2)) await server.ack(job.id);
             break;
           case 'cancel':
             await server.call('DELETE', `/ojs/v1/jobs/${target}`);

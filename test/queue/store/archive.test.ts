@@ -3,7 +3,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
 import { LANE_BIT } from '../../../src/job/ids';
 import {
@@ -19,8 +19,7 @@ import { migrate } from '../../../src/queue/store/schema';
 import { clock, DAY, T0 } from '../../support/clock';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 async function completeAll(queue: TestQueue, ids: string[], result?: string): Promise<void> {
   await queue.inside(({ instance }) =>

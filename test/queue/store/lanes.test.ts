@@ -3,15 +3,14 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { LANE_BIT, sequenceOf } from '../../../src/job/ids';
 import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/lanes';
 import { migrate } from '../../../src/queue/store/schema';
 import { clock, T0 } from '../../support/clock';
 import { steady, TestQueue } from '../../support/queue';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 describe('jobs are handed out', () => {
   it('first in, first out, whether one by one or in batches', async () => {

@@ -14,8 +14,7 @@ beforeEach(() => {
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   server.call('POST', `/ojs/v1${path}`, body, headers);
 const items = (body: Body) => body.items as Json[];
-const state = async (id: string) => (await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
-const fetchIds = async (count = 10) => (await server.take(queue, { count })).map(({ id }) => id as string);
+const fetchIds = (count = 10) => server.takeIds(queue, { count });
 const fill = async (n: number, change: Json = {}) => {
   const jobs = Array.from({ length: n }, () => ({
     type: 'test.echo',
@@ -160,7 +159,7 @@ describe('by ids', () => {
       expect(answer.status, JSON.stringify(answer.body)).toBe(422);
       expect(answer.body.cancelled ?? 0).toBe(0);
     }
-    expect(await state(ids[0] as string)).toBe('available');
+    expect(await server.state(ids[0] as string)).toBe('available');
     const job_ids = [ids[0], ids[2], ids[0]];
     const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
     expect(answer).toMatchObject({ status: 200, body: { cancelled: 2, skipped: 1 } });
@@ -192,7 +191,7 @@ describe('by ids', () => {
     const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
     expect(answer.status).toBe(422);
     expect(items(answer.body)[1]).toEqual({ index: 1, job_id: running, status: 'skipped', reason: 'active' });
-    expect(await Promise.all(job_ids.map(state))).toEqual(['available', 'active', 'available']);
+    expect(await Promise.all(job_ids.map((id) => server.state(id)))).toEqual(['available', 'active', 'available']);
     // In one queue, one transaction can have them.
     expect((await post('/jobs/bulk/cancel', { job_ids: [running], atomicity: 'atomic' })).status).toBe(200);
     const both = await post('/jobs/bulk/cancel', { job_ids: [free, chosen, free], atomicity: 'atomic' });
@@ -220,7 +219,7 @@ describe('by ids', () => {
       }
     }
     expect(cancelled.size).toBeGreaterThan(0);
-    for (const id of ids) expect(await state(id)).toBe(cancelled.has(id) ? 'cancelled' : 'available');
+    for (const id of ids) expect(await server.state(id)).toBe(cancelled.has(id) ? 'cancelled' : 'available');
   });
 
   it('deletes what has ended, and gives another life', async () => {
@@ -232,11 +231,11 @@ describe('by ids', () => {
       status: 200,
       body: { retried: 1, skipped: 1 },
     });
-    expect(await state(cancelled as string)).toBe('available');
+    expect(await server.state(cancelled as string)).toBe('available');
     const answer = await post('/jobs/bulk/delete', { job_ids: [done, waiting] });
     expect(answer.body).toMatchObject({ deleted: 1, skipped: 1, failed: 0 });
-    expect(await state(done as string)).toBe('none');
-    expect(await state(waiting as string)).toBe('available');
+    expect(await server.state(done as string)).toBe('none');
+    expect(await server.state(waiting as string)).toBe('available');
   });
 });
 
@@ -306,7 +305,7 @@ describe('by filter', () => {
     const answer = await post('/jobs/bulk/cancel', body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(400);
     expect(answer.body.error?.details?.field).toBe(field);
-    expect(await state(id)).toBe('available');
+    expect(await server.state(id)).toBe('available');
   });
 
   it('refuses a condition in the wrong place for operators too, and in the query, and ignores what is none', async () => {
@@ -320,7 +319,7 @@ describe('by filter', () => {
       const answer = await post(path, body);
       expect([answer.status, answer.body.error?.details?.field]).toEqual([400, field]);
     }
-    expect(await Promise.all(ids.map(state))).toEqual(['available', 'available']);
+    expect(await Promise.all(ids.map((id) => server.state(id)))).toEqual(['available', 'available']);
     const harmless = { filter: { queue }, queue: null, reason: 'spring is over', note: { queue: 'x' } };
     expect((await post('/jobs/bulk/cancel', harmless)).body).toMatchObject({ cancelled: 2 });
   });

@@ -16,7 +16,6 @@ beforeEach(() => {
 
 const post = (path: string, body: unknown, key = 'k', by = server) =>
   by.call('POST', `/ojs/v1${path}`, body, { 'Idempotency-Key': key });
-const state = async (id: string) => (await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state ?? 'none';
 const answerOf = ({ status, body }: Answer) => ({ status, body });
 const replayed = ({ headers }: Answer) => headers.get('Idempotency-Replayed') === 'true';
 
@@ -43,7 +42,7 @@ describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', 
     const again = await post('/jobs/bulk/cancel', { atomicity, job_ids: ids });
     expect(answerOf(again)).toEqual(answerOf(first));
     expect(replayed(again)).toBe(true);
-    for (const id of ids) expect(await state(id)).toBe('available');
+    for (const id of ids) expect(await server.state(id)).toBe('available');
     const other = await post('/jobs/bulk/cancel', body, 'another');
     expect(other.body).toMatchObject({ cancelled: 4 });
   });
@@ -81,7 +80,7 @@ describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', 
         body: { error: { code: 'conflict', details: { idempotency_key: 'k' } } },
       });
     }
-    expect(await state(stranger)).toBe('available');
+    expect(await server.state(stranger)).toBe('available');
   });
 
   it('an answer that was lost is given when the request is sent again', async () => {
@@ -100,12 +99,12 @@ describe('by ids', () => {
     const body = { job_ids: ids };
     expect((await post('/jobs/bulk/cancel', body, 'k', losing('bulk', nth))).status).toBe(500);
     const done: string[] = [];
-    for (const id of ids) if ((await state(id)) === 'cancelled') done.push(id);
+    for (const id of ids) if ((await server.state(id)) === 'cancelled') done.push(id);
     // What was done already must not be done again, even where it would be possible.
     if (done.length > 0) await retryAll(done);
     const again = await post('/jobs/bulk/cancel', body);
     expect(again).toMatchObject({ status: 200, body: { cancelled: 4, skipped: 0, failed: 0 } });
-    for (const id of ids) expect(await state(id)).toBe(done.includes(id) ? 'available' : 'cancelled');
+    for (const id of ids) expect(await server.state(id)).toBe(done.includes(id) ? 'available' : 'cancelled');
   });
 
   it('a job that came after the first request is not part of it', async () => {
@@ -116,7 +115,7 @@ describe('by ids', () => {
     await server.enqueue(`${queue}-new`, { id });
     await server.enqueue(`${queue}-other`);
     expect(answerOf(await post('/jobs/bulk/cancel', body))).toEqual(answerOf(first));
-    expect(await state(id)).toBe('available');
+    expect(await server.state(id)).toBe('available');
   });
 
   it('all or none: what was refused may be tried again under its key', async () => {
@@ -141,7 +140,7 @@ describe('by ids', () => {
       ['decideBulk', 1],
     ] as const) {
       expect((await post('/jobs/bulk/cancel', body, 'k', losing(method, nth))).status).toBe(500);
-      expect(await Promise.all(ids.map(state))).toEqual(Array(4).fill('available'));
+      expect(await Promise.all(ids.map((id) => server.state(id)))).toEqual(Array(4).fill('available'));
     }
     // The one that died last has left its jobs locked; whoever is asked long enough gives it up.
     clock.advance(11_000);
@@ -162,7 +161,7 @@ describe('by filter', () => {
     const again = await post('/jobs/bulk/cancel', body);
     expect(answerOf(again)).toEqual(answerOf(first));
     expect(replayed(again)).toBe(true);
-    for (const id of [...ids, later]) expect(await state(id)).toBe('available');
+    for (const id of [...ids, later]) expect(await server.state(id)).toBe('available');
   });
 
   it('tells how far it is when it goes on', async () => {
@@ -188,8 +187,8 @@ describe('by filter', () => {
     );
     const again = await post('/jobs/bulk/cancel', body);
     expect(again).toMatchObject({ status: 200, body: { cancelled: 4, completed: true } });
-    for (const id of ids) expect(await state(id)).toBe('cancelled');
-    for (const id of later) expect(await state(id)).toBe('available');
+    for (const id of ids) expect(await server.state(id)).toBe('cancelled');
+    for (const id of later) expect(await server.state(id)).toBe('available');
   });
 
   it('ages count from the first request', async () => {
@@ -198,7 +197,7 @@ describe('by filter', () => {
     expect((await post('/jobs/bulk/cancel', body, 'k', losing('operate'))).status).toBe(500);
     clock.advance(2 * 3_600_000);
     expect((await post('/jobs/bulk/cancel', body)).body).toMatchObject({ cancelled: 0 });
-    expect(await state(id)).toBe('available');
+    expect(await server.state(id)).toBe('available');
     expect((await post('/jobs/bulk/cancel', body, 'another')).body).toMatchObject({ cancelled: 1 });
   });
 
@@ -208,7 +207,7 @@ describe('by filter', () => {
     const first = await post('/admin/jobs/bulk/cancel', body);
     await retryAll([id]);
     expect(answerOf(await post('/admin/jobs/bulk/cancel', body))).toEqual(answerOf(first));
-    expect(await state(id)).toBe('available');
+    expect(await server.state(id)).toBe('available');
   });
 });
 
@@ -309,7 +308,7 @@ describe('dead letters', () => {
     const again = await send(method, path, body);
     expect(answerOf(again)).toEqual(answerOf(first));
     expect(replayed(again)).toBe(true);
-    for (const id of later) expect(await state(id)).toBe('discarded');
+    for (const id of later) expect(await server.state(id)).toBe('discarded');
     expect((await send(method, path, { ...(body as Json), idempotency_key: 'k' })).body).toEqual(first.body);
   });
 
@@ -343,8 +342,8 @@ describe('dead letters', () => {
         }
       }
       expect(await send('POST', '/dead-letter/retry', body)).toMatchObject({ status: 200, body: { succeeded: 2 } });
-      for (const id of ids) expect(await state(id)).not.toBe('discarded');
-      for (const id of young) expect(await state(id)).toBe('discarded');
+      for (const id of ids) expect(await server.state(id)).not.toBe('discarded');
+      for (const id of young) expect(await server.state(id)).toBe('discarded');
     },
   );
 });

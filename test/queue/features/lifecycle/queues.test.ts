@@ -13,11 +13,10 @@ beforeEach(() => {
   queue = freshName('ops');
 });
 
-const fetchIds = async (name = queue, count = 50) => (await server.take(name, { count })).map(({ id }) => id as string);
+const fetchIds = (name = queue, count = 50) => server.takeIds(name, { count });
 const ack = (job_id: string) => server.call('POST', '/ojs/v1/workers/ack', { job_id });
 const stats = async (name = queue) =>
   (await server.ok(200, 'GET', `/ojs/v1/queues/${name}/stats`)).stats as Record<string, number>;
-const known = async () => ((await server.ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
 const status = async () => (await server.ok(200, 'GET', `/ojs/v1/queues/${queue}`)).status;
 
 describe('a queue', () => {
@@ -30,7 +29,7 @@ describe('a queue', () => {
       created_at: expect.any(String),
     });
     expect((await server.call('POST', '/ojs/v1/queues', body)).status).toBe(409);
-    expect(await known()).toEqual([queue]);
+    expect(await server.queues()).toEqual([queue]);
   });
 
   it.each<[Json, number, string]>([
@@ -163,7 +162,7 @@ describe('deleting a queue', () => {
       status: 202,
       body: { queue, strategy: 'reject', jobs_affected: 0, state: 'deleted' },
     });
-    expect(await known()).toEqual([]);
+    expect(await server.queues()).toEqual([]);
     expect((await server.call('GET', `/ojs/v1/jobs/${id}`)).status).toBe(404);
     expect((await server.call('GET', `/ojs/v1/queues/${queue}`)).status).toBe(404);
     expect((await remove()).status).toBe(404);
@@ -180,7 +179,7 @@ describe('deleting a queue', () => {
       body: { jobs_affected: 4, state: 'deleted' },
     });
     expect((await ack(running)).status).toBe(404);
-    expect(await known()).toEqual([]);
+    expect(await server.queues()).toEqual([]);
     expect(await new TestQueue(queue).armedAt()).toBeNull();
   });
 
@@ -199,7 +198,7 @@ describe('deleting a queue', () => {
     const chosen = await server.enqueue(queue, { id: '01962222-bbbb-7ccc-8ddd-eeeeeeee0020' });
     const done = await remove({ strategy: 'move', target_queue: target });
     expect(done).toMatchObject({ status: 202, body: { jobs_affected: 6, state: 'deleted' } });
-    expect(await known()).toEqual([target]);
+    expect(await server.queues()).toEqual([target]);
     expect(await stats(target)).toMatchObject({ available: 3, scheduled: 1, retryable: 1, pending: 1 });
     const job = await server.job(failed);
     expect(job).toMatchObject({
@@ -238,7 +237,7 @@ describe('deleting a queue', () => {
     await server.nack(id, { error: { message: 'again' } });
     await until(async () => {
       await inside.alarm();
-      return !(await known()).includes(queue);
+      return !(await server.queues()).includes(queue);
     }, 'the queue to be gone');
     expect(await fetchIds(target)).toEqual([id]);
   });
@@ -253,8 +252,8 @@ describe('deleting a queue', () => {
       await remove({ strategy: 'move', target_queue: target });
       await until(async () => {
         await inside.alarm();
-        if ((await known()).includes(queue)) await remove({ strategy: 'move', target_queue: target });
-        return !(await known()).includes(queue);
+        if ((await server.queues()).includes(queue)) await remove({ strategy: 'move', target_queue: target });
+        return !(await server.queues()).includes(queue);
       }, 'the queue to be gone');
       expect(await new TestQueue(target).claimAll()).toEqual(ids);
     },

@@ -17,21 +17,19 @@ beforeEach(() => {
 });
 
 const status = async (id: string) => (await server.call('GET', `${V1}/jobs/${id}`)).status;
-const job = async (id: string) => await server.job(id);
 const add = (options: Json = {}) => server.enqueue(queue.name, { options });
 
 async function fetchAll(count = 100): Promise<string[]> {
   const body = await server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queue.name], count });
   return (body.jobs ?? []).map(({ id }) => id as string);
 }
-const ack = (id: string, rest: Json = {}) => server.ack(id, { ...rest });
 
 /** A job that ends so right away. */
 const ENDINGS: Record<string, (options: Json) => Promise<string>> = {
   completed: async (options) => {
     const id = await add(options);
     await fetchAll();
-    await ack(id, { result: { n: 1 } });
+    await server.ack(id, { result: { n: 1 } });
     return id;
   },
   cancelled: async (options) => {
@@ -120,11 +118,11 @@ describe('a completed job of its own retention', () => {
       if (retention) own.push(id);
     }
     const fetched = await fetchAll();
-    await Promise.all(fetched.map((id) => ack(id, { attempt: 1, result: { of: id } })));
+    await Promise.all(fetched.map((id) => server.ack(id, { attempt: 1, result: { of: id } })));
     await queue.evict();
     for (const id of own) {
-      expect(await job(id)).toMatchObject({ state: 'completed', result: { of: id } });
-      expect((await ack(id, { attempt: 1, result: 'again' })).job).toMatchObject({ result: { of: id } });
+      expect(await server.job(id)).toMatchObject({ state: 'completed', result: { of: id } });
+      expect((await server.ack(id, { attempt: 1, result: 'again' })).job).toMatchObject({ result: { of: id } });
     }
     const list = async (query: string) =>
       ((await server.ok(200, 'GET', `${V1}/jobs?queue=${queue.name}&${query}`)).jobs ?? []).map(({ id }) => id);
@@ -156,7 +154,7 @@ describe('a completed job of its own retention', () => {
     };
     await server.ok(201, 'POST', `${V1}/jobs`, body);
     await fetchAll();
-    await ack(id, { result: 'x'.repeat(70_000) });
+    await server.ack(id, { result: 'x'.repeat(70_000) });
     expect((await server.call('POST', `${V1}/jobs`, body)).status).toBe(409);
     await queue.passTo(T0 + 90 * 60_000);
     for (const table of ['archive', 'results', 'aliases', 'unique_keys']) {
@@ -204,13 +202,13 @@ describe('the retention of a job', () => {
     const id = await ENDINGS.cancelled?.({ retention: { cancelled: '1h', completed: '2h' } });
     await queue.redrive(id as string);
     await queue.passTo(T0 + 3 * HOUR);
-    expect(await job(id as string)).toMatchObject({ state: 'available', retention: { cancelled: '1h' } });
+    expect(await server.job(id as string)).toMatchObject({ state: 'available', retention: { cancelled: '1h' } });
     await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
     await queue.passTo(T0 + 4 * HOUR - 1);
     expect(await status(id as string)).toBe(200);
     await queue.redrive(id as string);
     await fetchAll();
-    await ack(id as string);
+    await server.ack(id as string);
     await queue.passTo(T0 + 6 * HOUR - 1);
     expect(await status(id as string)).toBe(200);
     await queue.passTo(T0 + 6 * HOUR);

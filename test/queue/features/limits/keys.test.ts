@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { clock, T0 } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
 import { type Answer, type Json, server } from '../../../support/server';
-import { ack, addManyTo, addTo, armedAt, countsOf, fetchFrom, stateOf } from './limited';
+import { ack, addManyTo, addTo, armedAt, countsOf, fetchFrom } from './limited';
 
 clock.startAtT0();
 
@@ -60,7 +60,7 @@ describe('concurrency', () => {
     await end(queue, first as string);
     expect(await fetchFrom(queue, 1)).toHaveLength(1);
     expect(await fetchFrom(queue, 1)).toEqual([]);
-    expect(await stateOf(second as string)).toBe('active');
+    expect(await server.state(second as string)).toBe('active');
   });
 
   it('a job that is given back goes behind those that waited longer', async () => {
@@ -117,7 +117,7 @@ describe('concurrency', () => {
     expect(await countsOf(queue)).toMatchObject({ active: 1, available: 1, depth: 2 });
     clock.at(10_000);
     expect(await server.job(waiting)).toMatchObject({ state: 'discarded', discard_reason: 'expired' });
-    expect(await stateOf(first as string)).toBe('active');
+    expect(await server.state(first as string)).toBe('active');
   });
 
   it('pending, scheduled and redriven jobs count as well when their time has come', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { clock } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
 import { server } from '../../../support/server';
-import { ack, addManyTo, addTo, armedAt, fetchFrom, stateOf } from './limited';
+import { ack, addManyTo, addTo, armedAt, fetchFrom } from './limited';
 
 clock.startAtT0();
 
@@ -33,8 +33,8 @@ describe('on_limit drop', () => {
     const waits = await addTo(queue, { key: 'k', concurrency: 1 });
     const dropped = await addTo(queue, { key: 'k', concurrency: 1, on_limit: 'drop' });
     expect(await fetchFrom(queue)).toEqual([first]);
-    expect(await stateOf(waits)).toBe('available');
-    expect(await stateOf(dropped)).toBe('discarded');
+    expect(await server.state(waits)).toBe('available');
+    expect(await server.state(dropped)).toBe('discarded');
   });
 });
 
@@ -79,7 +79,7 @@ describe('on_limit reschedule', () => {
     const queue = new TestQueue();
     const [first, second] = await addManyTo(queue, 2, { key: 'k', concurrency: 1, on_limit: 'reschedule' });
     expect(await fetchFrom(queue)).toEqual([first]);
-    expect(await stateOf(second as string)).toBe('available');
+    expect(await server.state(second as string)).toBe('available');
     await ack(first as string);
     expect(await fetchFrom(queue)).toEqual([second]);
   });

@@ -8,7 +8,7 @@ import { clock, T0 } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
 import { rowsWhile, rowsWritten } from '../../../support/rows';
 import { server } from '../../../support/server';
-import { addManyTo, addTo, fetchFrom, stateOf } from './limited';
+import { addManyTo, addTo, fetchFrom } from './limited';
 
 import { directory, existing, KEY, path, put, remove } from './overriding';
 
@@ -114,7 +114,7 @@ describe('an override of a queue alone, from an earlier version', () => {
     expect(await remove()).toBe(204);
     expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 1 });
     expect((await stored(queue))[0]?.data).not.toContain('override');
-    expect(await stateOf(other)).toBe('available');
+    expect(await server.state(other)).toBe('available');
   });
 
   it('gives way to one for all queues, and does not come back after it', async () => {

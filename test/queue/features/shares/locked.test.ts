@@ -2,15 +2,14 @@
 
 import fc from 'fast-check';
 import { v7 as uuidv7 } from 'uuid';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
 import type { JobState } from '../../../../src/job/states';
 import type { BulkAction } from '../../../../src/rpc/operations';
 import { clock, T0, until } from '../../../support/clock';
 import { type JobChange, newJob, refusal, steady, TestQueue } from '../../../support/queue';
 
-beforeEach(() => clock.set(T0));
-clock.restoreAfterEach();
+clock.startAtT0();
 
 /** An operation over a coordinator and another queue, driven by hand. */
 class Operation {

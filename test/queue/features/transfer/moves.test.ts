@@ -14,8 +14,8 @@ clock.restoreAfterEach();
 
 const DEAD = { max_attempts: 1, on_exhaustion: 'dead_letter' };
 
-const fetchJobs = async (queue: string) => await server.take(queue, { count: 50 });
-const fetchIds = async (queue: string) => (await fetchJobs(queue)).map(({ id }) => id as string);
+const fetchJobs = (queue: string) => server.take(queue, { count: 50 });
+const fetchIds = (queue: string) => server.takeIds(queue, { count: 50 });
 
 /** A job that has failed for good in `queue`. */
 async function dead(queue: string, change: Json = {}): Promise<string> {
@@ -29,10 +29,7 @@ async function dead(queue: string, change: Json = {}): Promise<string> {
 
 const retry = (id: string, override?: Json, prefix = '') =>
   server.call('POST', `/ojs/v1${prefix}/dead-letter/${id}/retry`, override && { override });
-const job = async (id: string) => await server.job(id);
 const counts = (name: string) => new TestQueue(name).counts();
-const knownQueues = async () =>
-  ((await server.ok(200, 'GET', '/ojs/v1/queues')).queues as Json[]).map(({ name }) => name);
 const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.moves.size);
 
 const names = () => {
@@ -57,7 +54,7 @@ describe('a dead letter retried into another queue', () => {
       status: 200,
       body: { job: { id, queue: to, state: 'available', attempt: 0, priority: 4, errors: [{ message: 'no relay' }] } },
     });
-    expect(await job(id)).toMatchObject({
+    expect(await server.job(id)).toMatchObject({
       id,
       queue: to,
       state: 'available',
@@ -66,7 +63,7 @@ describe('a dead letter retried into another queue', () => {
       meta: { relay: 'backup', tries: 1 },
       max_attempts: 7,
     });
-    expect((await job(id)).error).toBeUndefined();
+    expect((await server.job(id)).error).toBeUndefined();
     expect(await counts(from)).toEqual({});
     expect(await counts(to)).toEqual({ available: 1 });
     expect(await server.ok(200, 'GET', `/ojs/v1/jobs/${id}/checkpoint`)).toMatchObject({
@@ -76,7 +73,7 @@ describe('a dead letter retried into another queue', () => {
     expect((await server.call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(404);
     expect(await fetchJobs(to)).toMatchObject([{ id, attempt: 1 }]);
     await server.ack(id);
-    expect(await job(id)).toMatchObject({ state: 'completed', queue: to });
+    expect(await server.job(id)).toMatchObject({ state: 'completed', queue: to });
   });
 
   it('may die there again and come back', async () => {
@@ -91,9 +88,9 @@ describe('a dead letter retried into another queue', () => {
       expect(await counts(here)).toEqual({});
       expect(await fetchIds(there)).toEqual([id]);
       await server.nack(id, { error: { message: 'no relay' } });
-      expect(await job(id)).toMatchObject({ state: 'discarded', queue: there });
+      expect(await server.job(id)).toMatchObject({ state: 'discarded', queue: there });
     }
-    expect((await job(id)).errors).toHaveLength(4);
+    expect((await server.job(id)).errors).toHaveLength(4);
     await server.ok(200, 'DELETE', `/ojs/v1/dead-letter/${id}`);
     expect(await new TestQueue(to).rows('SELECT * FROM aliases')).toEqual([]);
   });
@@ -137,7 +134,7 @@ describe('a dead letter retried into another queue', () => {
 describe('a queue that is not willing', () => {
   /** What must be as it was. */
   async function untouched(id: string, from: string): Promise<void> {
-    expect(await job(id)).toMatchObject({ state: 'discarded', queue: from, error: { message: 'no relay' } });
+    expect(await server.job(id)).toMatchObject({ state: 'discarded', queue: from, error: { message: 'no relay' } });
     expect((await server.call('GET', `/ojs/v1/dead-letter/${id}`)).status).toBe(200);
     expect(await openMoves(from)).toBe(0);
   }
@@ -194,7 +191,7 @@ describe('a queue that is not willing', () => {
     const id = await dead(from);
     expect(await retry(id, override)).toMatchObject({ status, body: { error: { details: { field } } } });
     await untouched(id, from);
-    expect(await knownQueues()).toEqual([from]);
+    expect(await server.queues()).toEqual([from]);
   });
 
   it.each([{ max_attempts: -1 }, { backoff_coefficient: 0.1 }])(
@@ -204,7 +201,7 @@ describe('a queue that is not willing', () => {
       const id = await dead(from);
       expect((await retry(id, { queue: to, retry: policy })).status).toBe(422);
       await untouched(id, from);
-      expect(await knownQueues()).toEqual([from]);
+      expect(await server.queues()).toEqual([from]);
     },
   );
 
@@ -214,7 +211,7 @@ describe('a queue that is not willing', () => {
     await server.configure('_default', { allowed_job_types: ['x.*'] });
     expect((await retry(id, { queue: to })).status).toBe(400);
     await untouched(id, from);
-    expect(await knownQueues()).toEqual([from]);
+    expect(await server.queues()).toEqual([from]);
   });
 
   it('that refuses only when it is asked for good leaves the dead letter as it was', async () => {
@@ -273,7 +270,7 @@ describe('a move that is cut off', () => {
     await carriedThrough(from);
     expect(await counts(from)).toEqual({});
     expect(await counts(to)).toEqual({ available: 1 });
-    expect(await job(id)).toMatchObject({ queue: to, state: 'available', attempt: 0 });
+    expect(await server.job(id)).toMatchObject({ queue: to, state: 'available', attempt: 0 });
     expect(await new TestQueue(to).claimAll()).toEqual([id]);
     expect(await new TestQueue(from).claimAll()).toEqual([]);
     expect(await new TestQueue(from).rows("SELECT key FROM meta WHERE key LIKE 'move:%'")).toEqual([]);
@@ -284,7 +281,7 @@ describe('a move that is cut off', () => {
     const id = await dead(from);
     await new TestQueue(from).inside(({ sql }) => failOnce(sql, /INSERT OR REPLACE INTO meta/));
     expect((await retry(id, { queue: to })).status).toBe(500);
-    expect(await job(id)).toMatchObject({ queue: from, state: 'discarded' });
+    expect(await server.job(id)).toMatchObject({ queue: from, state: 'discarded' });
     expect(await openMoves(from)).toBe(0);
     expect((await retry(id, { queue: to })).status).toBe(200);
     await arrivedOnce(id, from, to);
@@ -308,7 +305,7 @@ describe('a move that is cut off', () => {
       const heal = await new TestQueue(to).inside(({ sql }) => failAlways(sql, statement));
       expect((await retry(id, { queue: to })).status).toBe(503);
       expect(await counts(to)).toEqual({});
-      expect(await job(id)).toMatchObject({ queue: from, state: 'discarded' });
+      expect(await server.job(id)).toMatchObject({ queue: from, state: 'discarded' });
       heal();
       await arrivedOnce(id, from, to);
     },
@@ -344,7 +341,7 @@ describe('a move that is cut off', () => {
     const id = await dead(from);
     await new TestQueue(from).inside(loseAnswer);
     await retry(id, { queue: to });
-    expect(await job(id)).toMatchObject({ queue: from, state: 'discarded' });
+    expect(await server.job(id)).toMatchObject({ queue: from, state: 'discarded' });
     for (const [method, path, body] of [
       ['POST', `/ojs/v1/dead-letter/${id}/retry`],
       ['POST', `/ojs/v1/admin/jobs/${id}/retry`],
@@ -371,7 +368,7 @@ describe('a move that is cut off', () => {
     await new TestQueue(from).evict();
     expect((await retry(id, { queue: to })).body.job).toMatchObject({ id, queue: to, state: 'completed' });
     expect(await openMoves(from)).toBe(0);
-    expect(await job(id)).toMatchObject({ queue: to, state: 'completed' });
+    expect(await server.job(id)).toMatchObject({ queue: to, state: 'completed' });
     expect(await counts(from)).toEqual({});
   });
 
@@ -404,7 +401,7 @@ describe('a move that is cut off', () => {
     await source.evict();
     await until(async () => {
       await source.alarm();
-      return !(await knownQueues()).includes(from);
+      return !(await server.queues()).includes(from);
     }, 'the queue to be gone');
     expect(await new TestQueue(to).claimAll()).toEqual([id]);
   });
