@@ -18,12 +18,14 @@ const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRI
 const FIRST: SchemaVersion = {
   object: 'letter box',
   version: 1,
+  first: ['letters'],
   tables: 'CREATE TABLE letters (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT',
   steps: {},
 };
 const SECOND: SchemaVersion = {
   object: 'letter box',
   version: 2,
+  first: ['letters'],
   tables: `${META} CREATE TABLE letters (id INTEGER PRIMARY KEY, text TEXT NOT NULL, size INTEGER NOT NULL) STRICT`,
   steps: {
     2: `${META}
@@ -34,6 +36,7 @@ const SECOND: SchemaVersion = {
 const THIRD: SchemaVersion = {
   object: 'letter box',
   version: 3,
+  first: ['letters'],
   tables: `${META} CREATE TABLE parcels (id INTEGER PRIMARY KEY, text TEXT NOT NULL, size INTEGER NOT NULL) STRICT`,
   steps: { ...SECOND.steps, 3: 'ALTER TABLE letters RENAME TO parcels' },
 };
@@ -63,6 +66,15 @@ describe('a schema', () => {
     await inEmpty((storage) => {
       expect(new Schema(storage, THIRD).exist()).toBe(false);
       expect(tablesOf(storage.sql)).toEqual([]);
+    });
+  });
+
+  it('is not there because the platform keeps a table of its own', async () => {
+    await inEmpty((storage) => {
+      storage.sql.exec('CREATE TABLE __platform (name TEXT)').toArray();
+      expect(new Schema(storage, FIRST).exist()).toBe(false);
+      new Schema(storage, FIRST).create();
+      write(storage);
     });
   });
 
