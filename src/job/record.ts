@@ -7,7 +7,7 @@ import type { LimitPolicy } from './limits/policy';
 import type { JobRetention } from './retention';
 import type { JobState } from './states';
 
-/** A retry policy as a user wrote it; its fields are those of the reference (`docs/retries.md`). */
+/** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
 
 /** The part of a job that its producer wrote. Stored once, as JSON. */
