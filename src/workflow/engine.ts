@@ -1,8 +1,9 @@
 /**
- * One workflow at work. Whatever is decided is written first and done afterwards: which jobs to start follows from the log,
- * and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next look
- * finds again, and doing it again changes nothing: a queue takes each job of a workflow once (`src/queue/features/workflow/steps.ts`), an
- * ending that is told twice has no second consequence, and cancelling what has ended is no error.
+ * One workflow at work. It writes each decision first and carries it out afterwards. Which jobs to start follows from the
+ * log, and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next
+ * alarm finds again, and repeating it changes nothing: a queue takes each job of a workflow once
+ * (`src/queue/features/workflow/steps.ts`), a repeated ending has no second consequence, and cancelling an ended job is not
+ * an error.
  */
 
 import type { AlarmClock } from '../durable/alarm-clock';
