@@ -1,4 +1,4 @@
-/** Conditions on jobs, wherever they are stored. */
+/** What can be asked of jobs, wherever they lie. */
 import type { JobState } from './states';
 
 /** Bounds, both inclusive. */
@@ -11,14 +11,14 @@ export interface Range {
 export interface FieldCondition {
   /** JSON path below the stored body, e.g. `.args[0]."user_id"`. */
   path: string;
-  /** JSON texts of the scalars that match; one of them must be there. */
+  /** JSON texts of the scalars that fit; one of them must be there. */
   values: string[];
 }
 
 /** Conditions that must all hold; absent members do not matter. Times in epoch ms. */
 export interface JobFilter {
   ids?: string[];
-  /** At least one must match; `*` stands for any characters. */
+  /** At least one must fit; `*` stands for any characters. */
   types?: string[];
   states?: JobState[];
   /** The job must have them all. */
@@ -48,7 +48,7 @@ export function madeUntil(filter: JobFilter, time: number): JobFilter {
 /** How many `?` a filter may need beside those of the statement around it; SQLite takes 100. */
 export const MAX_BINDINGS = 80;
 
-/** Does the filter have more than states, so that only reading the jobs can tell which ones match? */
+/** Does the filter say more than which states, so that only reading the jobs can tell which ones fit? */
 export function looksInside(filter: JobFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);
 }
