@@ -18,7 +18,7 @@ import type { Ending, EndingsReceipt, NewStep, StepStart, WorkflowView } from '.
 import { WorkflowRecord } from './state';
 import type { LogEntry, LoggedEnding, WorkflowStore } from './store';
 
-/** Work that was decided and not done is looked at again after so long, ms: in case this object dies on the way. */
+/** Standby alarm for work that was decided and not done, ms: in case this object dies on the way. */
 const STANDBY_MS = 1_000;
 
 /** Pauses between tries when a queue cannot be reached, ms: doubled each time. */
@@ -31,10 +31,10 @@ export const RETENTION_MS = 30 * 86_400_000;
 const MAX_STARTS = 500;
 const MAX_START_CHARS = 8 * 1024 * 1024;
 
-/** Bytes of a stored job with the results it is given. A row holds 2 MB, and the history of errors is in it too. */
+/** Bytes of a stored job with its parents' results. A row holds 2 MB, with the history of errors in it. */
 const MAX_STORED_BODY = 1.5 * 1024 * 1024;
 
-/** What a workflow needs of the object around it. */
+/** What a workflow needs from the object around it. */
 export interface WorkflowHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly clock: AlarmClock;
@@ -77,7 +77,7 @@ export class WorkflowEngine {
     this.write((now) => [{ kind: 'cancelled', at: now, steps: record.countOpen() }]);
   }
 
-  /** Notes the ends of jobs. Those that are known already are passed over. */
+  /** Records the ends of jobs. Known ones are skipped. */
   stepsEnded(queue: string, endings: readonly Ending[]): EndingsReceipt {
     const { record } = this;
     const before = record.run.hasEnded;
@@ -95,7 +95,7 @@ export class WorkflowEngine {
     };
   }
 
-  /** Does what is decided and not done. Never rejects: what fails is tried again, by the alarm. */
+  /** Carries out what was decided. Never rejects: the alarm repeats what fails. */
   work(): Promise<void> {
     this.again = true;
     this.working ??= this.run();
@@ -117,14 +117,14 @@ export class WorkflowEngine {
     return false;
   }
 
-  /** Arms the alarm for what is to be done next. */
+  /** Arms the alarm for the next pending work. */
   arm(): void {
     const now = this.host.now();
     const next = this.nextDue(now);
     if (next !== undefined) this.host.clock.arm(next, now);
   }
 
-  /** Nothing more is done. Waits for what is on its way. */
+  /** Starts no more work. Waits for calls under way. */
   async close(): Promise<void> {
     this.closed = true;
     await this.working;
@@ -138,7 +138,7 @@ export class WorkflowEngine {
     return record;
   }
 
-  /** Writes what happened and applies it. When the transaction fails, nothing has happened. */
+  /** Writes entries and applies them. When the transaction fails, nothing has happened. */
   private write(entries: (now: number) => LogEntry[]): void {
     const { clock, storage } = this.host;
     const armed = clock.armedAt;
@@ -218,7 +218,7 @@ export class WorkflowEngine {
       }
     };
     for (const task of tasks) await perform(task);
-    // Only now are all jobs known that are to be cancelled.
+    // Only now are all jobs known that must be cancelled.
     for (const [queue, jobs] of this.record.uncancelled()) await perform(() => this.callOff(queue, jobs));
     return well;
   }
@@ -244,7 +244,7 @@ export class WorkflowEngine {
     let batch: StepStart['steps'] = [];
     let chars = 0;
     for (const step of steps) {
-      // It may have ended meanwhile, or a lost answer may have come by another way.
+      // The job may have ended meanwhile, or a lost answer may have arrived by another way.
       if (!this.record.isUnstarted(step)) continue;
       const job = this.build({ step, job: bodies(step) });
       if (!job) continue;
@@ -275,7 +275,7 @@ export class WorkflowEngine {
     ]);
   }
 
-  /** A job ready for its queue; undefined when it cannot be made, which ends it. */
+  /** A job ready for its queue. Undefined when it cannot be made, which ends it. */
   private build({ step, job }: NewStep): NewJob | undefined {
     // Relative times count from the start of the step, not from that of the workflow.
     const parsed: Outcome<ReturnType<typeof parseJob>> = outcomeOf(() =>
