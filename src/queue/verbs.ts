@@ -11,7 +11,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
-import type { BulkAnswer, BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
+import type { BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
 import type { EnqueueReceipt, QueueApi } from '../rpc/queue';
 import type { Operation } from './birth';
 import { bulkMatching, judgeMatching } from './features/bulk/matching';
@@ -30,6 +30,7 @@ import { bulk, judge } from './jobs/act';
 import { activate } from './jobs/activate';
 import { cancel } from './jobs/cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './jobs/checkpoint';
+import { conflictsHere } from './jobs/conflicts';
 import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
@@ -40,7 +41,6 @@ import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
 import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
 import { ack, nack } from './jobs/report';
-import { rivalsHere } from './jobs/rivals';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
@@ -148,7 +148,7 @@ export const VERBS: Verbs = {
   ),
   checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
   recall: read(
-    (q, now, idempotency) => recallAnswer<EnqueueReceipt>(q, idempotency, now) ?? null,
+    (q, now, idempotency) => recallAnswer<unknown>(q, idempotency, now) ?? null,
     () => null,
   ),
   get: readJob(viewJob),
@@ -233,10 +233,6 @@ export const VERBS: Verbs = {
     (q, now, request) => bulkMatching(q, request, now),
     () => ({ items: [], applied: true }),
   ),
-  recallBulk: read(
-    (q, now, idempotency) => recallAnswer<BulkAnswer>(q, idempotency, now) ?? null,
-    () => null,
-  ),
   async operate(life, request, waitMs) {
     const { engine } = life;
     const known = engine && viewTask(engine.q, request.id);
@@ -300,9 +296,8 @@ export const VERBS: Verbs = {
     },
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
   ),
-  decideBulk: write((q, now, batch, others, answer) => batches.decideBatch<BulkAnswer>(q, batch, others, now, answer)),
-  uniqueRivals: look(
-    (q, now, questions) => questions.map((question) => rivalsHere(q, question, now)),
+  uniqueConflicts: look(
+    (q, now, questions) => questions.map((question) => conflictsHere(q, question, now)),
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
   ),
   knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.sql, fingerprints), none),

@@ -22,7 +22,7 @@ import { type ParsedJob, parseJob } from '../envelope/parse';
 import { invalidRequest, payloadTooLarge } from '../errors';
 import type { JobBody, NewJob } from '../record';
 import { formatInstant, parseInstant } from '../time';
-import { fingerprintOf } from '../unique';
+import { fingerprintOf } from '../unique/fingerprint';
 import { parseExpression } from './expression';
 import { MISSED_POLICIES, type MissedPolicy } from './missed';
 import { nextFire, type Schedule } from './schedule';

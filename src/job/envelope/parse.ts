@@ -3,14 +3,15 @@
  * the top level (`options` wins, `null` counts as absent, except for `type` and `args`). Members that the server
  * manages are ignored; unknown ones are stored and echoed.
  */
-import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { invalidPolicy, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
 import { formatInstant, parseInstant } from '../time';
-import { fingerprintOf, readUnique, type UniqueRequest } from '../unique';
+import { fingerprintOf } from '../unique/fingerprint';
+import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
   isObject,
   type Reader,
@@ -321,10 +322,4 @@ function readRetry(members: Members): { retry: RetryInput | undefined; maxAttemp
 function unknownMembers(input: Record<string, unknown>): Record<string, unknown> | undefined {
   const unknown = Object.keys(input).filter((name) => !KNOWN.has(name));
   return unknown.length === 0 ? undefined : Object.fromEntries(unknown.map((name) => [name, input[name]]));
-}
-
-/** Adds the entry's place in its batch to an error. */
-export function atIndex(error: unknown, index: number): unknown {
-  if (!(error instanceof ApiError)) return error;
-  return new ApiError({ ...error.data, details: { ...error.data.details, index } });
 }

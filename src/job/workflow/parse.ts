@@ -7,8 +7,8 @@
 import type { NewStep } from '../../rpc/workflow';
 import { optional, type Reader, readList, readName, readObject } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';
-import { atIndex, parseJob } from '../envelope/parse';
-import { invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { parseJob } from '../envelope/parse';
+import { atIndex, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import type { NewJob } from '../record';
 import { CALLBACKS, type NodeKind, type Plan, type PlanNode } from './plan';

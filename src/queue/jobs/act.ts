@@ -1,6 +1,7 @@
 /** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
 import { ApiError } from '../../job/errors';
 import { type JobState, MOVES, mayMove } from '../../job/states';
+import { LOCKED } from '../../job/undecided';
 import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
 import { type Found, find } from '../read/find';
 import { deleteArchived } from '../store/archive';
@@ -9,7 +10,7 @@ import { idOf, type JobRow, rowByKey, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { cancel } from './cancel';
 import { recallAnswer, rememberAnswer } from './idempotency';
-import { LOCKED, refuseLocked } from './lock';
+import { refuseLocked } from './lock';
 import { refuseMoving } from './moving';
 import { redrive } from './redrive';
 

@@ -13,12 +13,13 @@
 import { unavailable } from '../../../job/errors';
 import { decodeId, isUuidV7 } from '../../../job/ids';
 import type { NewJob } from '../../../job/record';
+import { isEarlierEntry } from '../../../job/unique/conflicts';
 import type { RememberedAnswer } from '../../../rpc/operations';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from '../../../rpc/queue';
 import { checkRoom, isBounded, shedSurplus } from '../../jobs/backpressure';
+import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
-import { cancelKey, existingJob } from '../../jobs/rivals';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
 import { type JobRow, recordOf, rowByKey, STATE } from '../../store/rows';
@@ -62,13 +63,13 @@ export function prepareBatch(
     keys[index] = row.key;
     const fate: Fate = { key: row.key, dueAt: dueAtOf(job, now), pending: job.pending === true };
     if (replaces.length > 0) {
-      fate.replaces = replaces.map((rival) => ('index' in rival ? (keys[rival.index] as number) : rival.key));
+      fate.replaces = replaces.map((job) => (isEarlierEntry(job) ? (keys[job.index] as number) : job.key));
     }
     if (job.superseded) fate.superseded = true;
     held.jobs.push(fate);
     const record = recordOf(realRow(row, fate), undefined, { queue: q.name, route: q.route, now });
     receipt[index] = { record, layers: q.layersFor(job.type) };
-    for (const rival of replaces) if ('index' in rival) showCancelled(receipt[rival.index], now);
+    for (const replaced of replaces) if (isEarlierEntry(replaced)) showCancelled(receipt[replaced.index], now);
     if (job.superseded) showCancelled(receipt[index], now);
   });
   if (keys.length > 0) plan.tidy();
@@ -110,7 +111,7 @@ function realRow(row: JobRow, fate: { dueAt: number; pending: boolean }): JobRow
  * The coordinator's decision for a batch, with its own jobs made real in the same transaction.
  * @throws {ApiError} 503 when the batch was decided against in the meantime
  */
-export function decideBatch<T = EnqueueReceipt>(
+export function decideBatch<T>(
   q: QueueState,
   batch: string,
   others: readonly string[],

@@ -1,15 +1,16 @@
 /** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
 
-import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
-import { refuseLockedItems } from '../queue/jobs/lock';
+import { refuseLockedItems } from '../job/undecided';
 import type { BulkAction, BulkAnswer, BulkItem } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
-import { actOnGroups, untilUnlocked } from './act-on-all';
-import { groupByHome } from './job-groups';
-import { type Keyed, onceFor, recall, refusedOrEarlier } from './keyed';
+import { actOnGroups } from './act-on-all';
+import { earlierIfRefused, type Keyed, onceFor, recall } from './keyed';
+import { groupByHome } from './locate';
+import { knownQueues } from './queues';
+import { untilDecided } from './retry';
 
 /** Ids handled in one transaction, where they need not be all or nothing. */
 const STEP = 500;
@@ -78,7 +79,7 @@ export async function actOnAll(
   ids: readonly string[],
   keyed?: Keyed,
 ): Promise<BulkAnswer> {
-  const answer = await untilUnlocked(() => actOnAllOnce(env, action, ids, keyed));
+  const answer = await untilDecided(() => actOnAllOnce(env, action, ids, keyed));
   return { ...answer, items: inOrder(ids, new Map(answer.items.map((item) => [item.job_id, item]))) };
 }
 
@@ -88,13 +89,13 @@ async function actOnAllOnce(
   ids: readonly string[],
   keyed: Keyed | undefined,
 ): Promise<BulkAnswer> {
-  const earlier = keyed && (await recall(env, keyed));
+  const earlier = await recall(env, keyed);
   if (earlier) return earlier;
-  const found = await judgeAll(env, action, ids, keyed?.operation.queues);
+  const found = await checkAll(env, action, ids, keyed?.operation.queues);
   const items = inOrder(ids, new Map(found.map(({ item }) => [item.job_id, item])));
   refuseLockedItems(items);
   if (items.some(({ status, reason }) => status !== 'done' && reason !== 'repeated')) {
-    return refusedOrEarlier(env, { items, applied: false }, keyed);
+    return earlierIfRefused(env, { items, applied: false }, keyed);
   }
   const groups = new Map<string, string[]>();
   for (const { queue, item } of found) groups.set(queue, [...(groups.get(queue) ?? []), item.job_id]);
@@ -102,7 +103,7 @@ async function actOnAllOnce(
 }
 
 /** Where each job is, and what would become of it. Jobs that no queue has are left out. */
-async function judgeAll(
+async function checkAll(
   env: Env,
   action: BulkAction,
   ids: readonly string[],

@@ -25,19 +25,22 @@ export async function coordinatorOf(env: Env, { idempotency, operation }: Keyed,
 }
 
 /** What was answered before, if anything. */
-export async function recall(env: Env, { operation }: Keyed): Promise<BulkAnswer | null> {
-  const { coordinator } = operation;
-  if (coordinator === undefined) return null;
-  return unwrap(await queueObject(env, coordinator).recallBulk(onceFor(operation, 'all')));
+export async function recall(env: Env, keyed: Keyed | undefined): Promise<BulkAnswer | null> {
+  const coordinator = keyed?.operation.coordinator;
+  if (keyed === undefined || coordinator === undefined) return null;
+  return unwrap(await queueObject(env, coordinator).recall<BulkAnswer>(onceFor(keyed.operation, 'all')));
 }
 
-/** What is in the way may be that the same request, sent a moment before, has done it all. */
-export async function refusedOrEarlier(env: Env, refused: BulkAnswer, keyed: Keyed | undefined): Promise<BulkAnswer> {
-  if (!keyed) return refused;
+/**
+ * The answer to a request. If it was refused, what is in the way may be that the same request, sent a moment before, has
+ * done it all: then that one's answer counts. Otherwise the operation is forgotten, and the key free.
+ */
+export async function earlierIfRefused(env: Env, answer: BulkAnswer, keyed: Keyed | undefined): Promise<BulkAnswer> {
+  if (answer.applied || !keyed) return answer;
   const { idempotency, operation } = keyed;
   const current = unwrap(await directoryObject(env).beginOperation(idempotency, operation.id));
   const earlier = await recall(env, { idempotency, operation: current });
   if (earlier) return earlier;
   await directoryObject(env).forgetOperation(idempotency.key, operation.id);
-  return refused;
+  return answer;
 }

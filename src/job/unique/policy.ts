@@ -1,6 +1,6 @@
 /**
- * Unique jobs, the pure part: reads a policy, and says what its fingerprint is made of. Two jobs with the same
- * fingerprint are the same job; whether the older one stands in the way is judged by the policy of the newer one.
+ * Reads the policy of a unique job, and says what its fingerprint is made of. Two jobs with the same fingerprint are the
+ * same job. Whether the older one stands in the way is up to the policy of the newer one (`conflicts.ts`).
  *
  * | member | value | default |
  * |---|---|---|
@@ -11,10 +11,10 @@
  * | `states` (or `unique_while`) | states in which an existing job counts | the five in which it has not ended |
  * | `on_conflict` | `reject`, `ignore` (`ignore_new`), `replace` (`cancel_existing`), `replace_except_schedule` | `reject` |
  */
-import { type Reader, readDuration, readList, readName, readObject } from './envelope/fields';
-import { invalidRequest } from './errors';
-import type { JobBody, NewJob, UniquePolicy } from './record';
-import { JOB_STATES, type JobState, TERMINAL_STATES } from './states';
+import { type Reader, readDuration, readList, readName, readObject } from '../envelope/fields';
+import { invalidRequest } from '../errors';
+import type { JobBody, UniquePolicy } from '../record';
+import { JOB_STATES, type JobState, TERMINAL_STATES } from '../states';
 
 type Dimension = 'type' | 'queue' | 'args' | 'meta';
 const DIMENSIONS: readonly Dimension[] = ['type', 'queue', 'args', 'meta'];
@@ -92,9 +92,9 @@ function readSome<T>(item: Reader<T>): Reader<T[]> {
  */
 export function readUnique(value: unknown, field: string, job: Identity): UniqueRequest {
   const policy = readObject(value, field);
-  const stranger = Object.keys(policy).find((name) => !MEMBERS.includes(name as Member));
-  if (stranger !== undefined) {
-    const path = `${field}.${stranger}`;
+  const unknown = Object.keys(policy).find((name) => !MEMBERS.includes(name as Member));
+  if (unknown !== undefined) {
+    const path = `${field}.${unknown}`;
     throw invalidRequest(path, `${path} is not part of a unique policy, which has ${MEMBERS.join(', ')}.`);
   }
   const given = (name: Member) => (policy[name] ?? null) !== null;
@@ -190,67 +190,4 @@ function selectFromMeta(meta: Record<string, unknown>, names: readonly string[] 
     throw invalidRequest(path, `${path}: meta has no member ${JSON.stringify(name)}.`);
   }
   return pick(meta, names);
-}
-
-/**
- * JSON in which equal values are equal text: members sorted by UTF-16 code units as RFC 8785 has it, all text in Unicode
- * normalisation form C. The value must be JSON, nested no deeper than a request may be.
- */
-export function canonicalJson(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.normalize('NFC'));
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  const members = Object.entries(value).map(
-    ([name, member]) => [name.normalize('NFC'), name, canonicalJson(member)] as const,
-  );
-  // Two names that normalise to the same one are told apart by how they were written.
-  members.sort(([a, rawA], [b, rawB]) => compare(a, b) || compare(rawA, rawB));
-  return `{${members.map(([name, , member]) => `${JSON.stringify(name)}:${member}`).join(',')}}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** SHA-256 of the canonical JSON, 64 hexadecimal digits. */
-export async function fingerprintOf(dimensions: Record<string, unknown>): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonicalJson(dimensions)));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
-/**
- * Does an existing job stand in the way?
- * @param existing its state, and its creation in epoch ms
- * @param now epoch ms
- */
-export function blocks(
-  policy: Pick<UniquePolicy, 'states' | 'period_ms'>,
-  existing: { state: JobState; createdAt: number },
-  now: number,
-): boolean {
-  if (!policy.states.includes(existing.state)) return false;
-  return policy.period_ms === undefined || now < existing.createdAt + policy.period_ms;
-}
-
-/** May a job that is not decided yet stand in the way, once it is? */
-export function mayBlock(policy: Pick<UniquePolicy, 'states'>): boolean {
-  return policy.states.some((state) => OPEN_STATES.includes(state));
-}
-
-/** The state of a job at its creation. */
-export function initialState(job: Pick<NewJob, 'pending' | 'scheduledAt'>, now: number): JobState {
-  if (job.pending) return 'pending';
-  return job.scheduledAt !== undefined && job.scheduledAt > now ? 'scheduled' : 'available';
-}
-
-/**
- * A new job with the schedule of the one it replaces.
- * @param existing JSON of the {@link JobBody} of the replaced job
- */
-export function keepSchedule(job: NewJob, existing: string): NewJob {
-  const { scheduled_at } = JSON.parse(existing) as JobBody;
-  const { scheduledAt: _, ...rest } = job;
-  const { scheduled_at: __, ...body } = JSON.parse(job.body) as JobBody;
-  if (scheduled_at === undefined) return { ...rest, body: JSON.stringify(body) };
-  return { ...rest, scheduledAt: scheduled_at, body: JSON.stringify({ ...body, scheduled_at }) };
 }

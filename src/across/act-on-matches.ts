@@ -1,17 +1,16 @@
 /** Operations on all jobs that match a filter, done to all of them or to none, in however many queues they are. */
 
-import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, unwrap } from '../job/errors';
-import { madeUntil } from '../job/filter';
-import { tooMany } from '../queue/features/bulk/matching';
-import { refuseLockedItems } from '../queue/jobs/lock';
+import { madeUntil, type Selection, tooManyMatches } from '../job/filter';
+import { refuseLockedItems } from '../job/undecided';
 import { type BulkAction, type BulkAnswer, MAX_ITEMS } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
-import { actOnGroups, untilUnlocked } from './act-on-all';
-import type { Selection } from './filter';
-import { coordinatorOf, type Keyed, onceFor, recall, refusedOrEarlier } from './keyed';
+import { actOnGroups } from './act-on-all';
+import { coordinatorOf, earlierIfRefused, type Keyed, onceFor, recall } from './keyed';
+import { knownQueues } from './queues';
+import { untilDecided } from './retry';
 
 /**
  * Acts on all jobs that match or on none.
@@ -30,10 +29,10 @@ export async function actOnMatches(
   const until = keyed?.operation.replayed ? keyed.operation.started_at : undefined;
   const within = { ...selection, filter: until === undefined ? filter : madeUntil(filter, until) };
   try {
-    return await untilUnlocked(() => actOnce(env, action, within, keyed));
+    return await untilDecided(() => actOnce(env, action, within, keyed));
   } catch (error) {
     if (!keyed || !(error instanceof ApiError) || error.data.status !== 422) throw error;
-    const earlier = await refusedOrEarlier(env, { items: [], applied: false }, keyed);
+    const earlier = await earlierIfRefused(env, { items: [], applied: false }, keyed);
     if (earlier.applied) return earlier;
     throw error;
   }
@@ -45,15 +44,15 @@ async function actOnce(
   { filter, queues }: Selection,
   keyed: Keyed | undefined,
 ): Promise<BulkAnswer> {
-  const earlier = keyed && (await recall(env, keyed));
+  const earlier = await recall(env, keyed);
   if (earlier) return earlier;
   const names = [...new Set(queues ?? keyed?.operation.queues ?? (await knownQueues(env)))];
   const groups = names.length > 1 ? await matchesByQueue(env, action, { filter, queues: names }) : undefined;
   const items = [...(groups?.values() ?? [])].flat();
-  if (items.length > MAX_ITEMS) throw tooMany();
+  if (items.length > MAX_ITEMS) throw tooManyMatches(MAX_ITEMS);
   refuseLockedItems(items);
   if (items.some(({ status }) => status !== 'done')) {
-    return refusedOrEarlier(env, { items, applied: false }, keyed);
+    return earlierIfRefused(env, { items, applied: false }, keyed);
   }
   if (groups && groups.size > 1) {
     const ids = [...groups].map(([queue, own]): [string, string[]] => [queue, own.map(({ job_id }) => job_id)]);
@@ -68,8 +67,7 @@ async function actOnce(
   }
   const once = keyed && onceFor(keyed.operation, 'all');
   const request = { action, filter, ...(once && { once }) };
-  const answer = unwrap(await queueObject(env, queue).bulkMatching(request));
-  return answer.applied ? answer : refusedOrEarlier(env, answer, keyed);
+  return earlierIfRefused(env, unwrap(await queueObject(env, queue).bulkMatching(request)), keyed);
 }
 
 /** What would become of the jobs that match, by queue; those in which none does are left out. */
