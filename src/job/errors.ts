@@ -1,7 +1,7 @@
 /**
  * Everything that can be wrong with a request, as data: status, code, field, what was expected.
- * Thrown as {@link ApiError} inside one object, carried as {@link ErrorData} between objects (custom properties of
- * thrown errors do not cross an RPC boundary), and turned into JSON in exactly one place, `src/http/errors.ts`.
+ * Thrown as {@link ApiError} inside one object, carried as {@link ErrorData} between objects, and turned into JSON in
+ * exactly one place, `src/http/errors.ts`.
  */
 
 /** Codes of the HTTP contract. `QUEUE_FULL` is upper case there too. */
@@ -51,6 +51,12 @@ export class ApiError extends Error {
   constructor(readonly data: ErrorData) {
     super(data.message);
   }
+}
+
+/** What an {@link ApiError} says, one that another object threw too; undefined for every other error. */
+export function apiErrorData(thrown: unknown): ErrorData | undefined {
+  // The class does not cross an RPC boundary; the name and the data do.
+  return thrown instanceof Error && thrown.name === 'ApiError' ? (thrown as ApiError).data : undefined;
 }
 
 /** Unwraps an {@link Outcome}. @throws {ApiError} when it holds an error. */

@@ -22,7 +22,6 @@ import { Pump } from './features/push/pump';
 import { SharesFeature } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { WorkflowNotifier } from './features/workflow/notify';
-import { migrate } from './store/schema';
 import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
@@ -49,10 +48,9 @@ export class QueueEngine {
   readonly moves: Moves;
   readonly removal: QueueRemoval;
 
-  /** Opens a queue whose name and route are stored. Brings its schema up to date. */
+  /** Opens a queue whose tables, name and route are stored. */
   constructor(private readonly host: EngineHost) {
     const { storage, config, clock } = host;
-    migrate(storage);
     const { q, committer } = this.openState(storage, clock, config);
     this.q = q;
     this.committer = committer;

@@ -8,7 +8,9 @@ import { enqueueEntries } from '../across/enqueue';
 import { Reservations } from '../across/reservation';
 import { type Config, type Env, readConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
-import { type Outcome, outcomeOf } from '../job/errors';
+import { readMeta } from '../durable/meta';
+import { QUEUE, Schema } from '../durable/schema';
+import { type ApiError, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import type { EnqueuedJob, QueueApi, QueueSettings } from '../rpc/queue';
 import { directoryObject, queueObject, workflowObject } from '../rpc/stubs';
@@ -16,16 +18,17 @@ import type { ClaimRequest } from '../rpc/workers';
 import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
 import { QueueEngine } from './engine';
 import { SilencedWorkers } from './features/pull/silenced';
-import { isInitialised, readMeta } from './store/schema';
 import type { QueueState } from './store/state';
 
 /** How often a fetch looks whether a queue that does not exist has come into being, ms. */
 const LOOK_EVERY_MS = 250;
 
 export class QueueLife {
-  /** Undefined while the queue does not exist. */
-  engine: QueueEngine | undefined;
   readonly name: string;
+  private opened: QueueEngine | undefined;
+  private readonly schema: Schema;
+  /** This code must leave the stored queue as it is. */
+  private readonly refusal: ApiError | undefined;
   private clock!: AlarmClock;
   /** The queue is coming into being. */
   private birth: Promise<unknown> | undefined;
@@ -38,17 +41,26 @@ export class QueueLife {
     private readonly ctx: DurableObjectState,
     private readonly env: Env,
   ) {
-    const exists = isInitialised(ctx.storage.sql);
+    this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
+    this.refusal = this.schema.refusal;
+    const exists = !this.refusal && this.schema.exist();
     this.name = exists ? (readMeta(ctx.storage.sql).get('name') as string) : (ctx.id.name ?? '');
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
       if (!exists) return;
-      this.engine = this.open();
-      this.engine.armNext();
+      this.opened = this.open();
+      this.opened.armNext();
     });
   }
 
-  alarm(): void {
+  /** Undefined while the queue does not exist. @throws {ApiError} when this code must leave the queue as it is */
+  get engine(): QueueEngine | undefined {
+    if (this.refusal) throw this.refusal;
+    return this.opened;
+  }
+
+  async alarm(): Promise<void> {
+    if (this.refusal) return this.schema.standBy(Date.now());
     if (this.engine) this.engine.alarm();
     else this.clock.fired(Date.now());
   }
@@ -56,8 +68,8 @@ export class QueueLife {
   /** Empties the object: rows, alarm, memory. */
   async reset(): Promise<void> {
     this.silenced.forget();
-    this.engine?.close();
-    this.engine = undefined;
+    this.opened?.close();
+    this.opened = undefined;
     this.birth = undefined;
     await this.clock.clear();
     await this.ctx.storage.deleteAll();
@@ -159,11 +171,11 @@ export class QueueLife {
       variables: this.usableConfig().retryVariables,
       directory: directoryObject(this.env),
       open: () => {
-        this.engine = this.open();
-        return this.engine;
+        this.opened = this.open();
+        return this.opened;
       },
       abandon: () => {
-        this.engine = undefined;
+        this.opened = undefined;
       },
     };
   }

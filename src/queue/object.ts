@@ -32,6 +32,6 @@ export class QueueObject extends (Answering as unknown as new (
   }
 
   override async alarm(): Promise<void> {
-    this.life.alarm();
+    await this.life.alarm();
   }
 }

@@ -133,7 +133,7 @@ export interface QueueSettings {
 export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
-   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up
+   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
    */
   enqueue(jobs: NewJob[], ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<EnqueueReceipt>>;
   /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */

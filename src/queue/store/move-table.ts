@@ -2,8 +2,9 @@
  * Dead letters on their way to another queue: one fact of `meta` for each, from the decision until the job is gone. All of
  * them are in memory; there are rarely any.
  */
+
+import { writeMeta } from '../../durable/meta';
 import type { Override } from '../../rpc/operations';
-import { writeMeta } from './schema';
 
 const PREFIX = 'move:';
 

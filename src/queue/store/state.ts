@@ -7,6 +7,7 @@
 
 import { EventLog } from '../../durable/event-log';
 import type { Memory } from '../../durable/group-commit';
+import { readMeta, writeMeta } from '../../durable/meta';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import type { End } from '../../job/retention';
@@ -24,7 +25,6 @@ import { Limiters } from './limits/limiters';
 import { LockTable } from './locks';
 import { MoveTable } from './move-table';
 import { ProgressTable } from './progress';
-import { readMeta, writeMeta } from './schema';
 import { WorkflowOutbox } from './workflow-outbox';
 
 /** How long after a job became available the wake for its push stands by, ms. */

@@ -7,13 +7,14 @@
  * target first, under a name for the step that the target remembers, and then deleted here: cut off in between, the same
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
+
+import { writeMeta } from '../../../durable/meta';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { stats } from '../../read/stats';
 import { move, remove } from '../../store/jobs';
 import { idOf, type JobRow, rowByKey, STATE } from '../../store/rows';
-import { writeMeta } from '../../store/schema';
 import type { QueueState } from '../../store/state';
 
 /** A deletion that has begun. */

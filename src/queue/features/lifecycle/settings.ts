@@ -1,11 +1,12 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
+
+import { writeMeta } from '../../../durable/meta';
 import { conflict } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import { changed, type QueueConfig, type QueueDefaults, type SettingsChange } from '../../../job/settings';
 import type { QueueStatus } from '../../../rpc/queue';
 import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
-import { writeMeta } from '../../store/schema';
 import type { QueueState } from '../../store/state';
 
 /** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */

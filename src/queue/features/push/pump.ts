@@ -23,6 +23,7 @@ import {
 } from '../../../dispatch/deliver';
 import type { StoppedTarget } from '../../../dispatch/health';
 import { earliest } from '../../../durable/alarm-clock';
+import { readMeta, writeMeta } from '../../../durable/meta';
 import { renderJob } from '../../../job/envelope/render';
 import type { AnnouncedType } from '../../../job/record';
 import type { Feature, Host } from '../../feature';
@@ -31,7 +32,6 @@ import { deliveryOf } from '../../jobs/settle';
 import { viewForRunner } from '../../read/find';
 import { pushedTimeoutMs } from '../../store/leases';
 import { queueOpensAt } from '../../store/limits/queue-limit';
-import { readMeta, writeMeta } from '../../store/schema';
 import { CallBudget } from './budget';
 import { PushSelector } from './select';
 import { type Delivered, settleDeliveries } from './settle';

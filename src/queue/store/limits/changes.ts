@@ -1,6 +1,7 @@
 /** What operators say for keys has changed, or has ended. */
+
+import { writeMeta } from '../../../durable/meta';
 import { differing, holds, type LimitOverrides } from '../../../job/limits/overrides';
-import { writeMeta } from '../schema';
 import type { QueueState } from '../state';
 
 /** The overrides are others than `before`: the keys that this concerns are seen to with the running operation. */
