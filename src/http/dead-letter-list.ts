@@ -5,8 +5,8 @@ import { formatDuration } from '../job/duration';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import type { QueueConfig } from '../job/settings';
+import { DEFAULTS } from '../job/settings';
 import { formatInstant } from '../job/time';
-import { DEFAULTS } from '../queue/state';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type Paging } from './pagination';
 

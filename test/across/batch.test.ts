@@ -204,11 +204,11 @@ describe('a batch', () => {
     unwrap(await stuck.api.prepareBatch('a-batch', '', [newJob()]));
     unwrap(await stuck.api.prepareBatch('b-batch', stuck.name, [newJob()]));
     await stuck.inside(({ engine }) => {
-      const { host } = engine as unknown as { host: { peer(queue: string): unknown } };
-      const { peer } = host;
-      host.peer = (queue) => {
-        if (queue === '') throw new Error('that queue cannot be reached');
-        return peer(queue);
+      const { others } = (engine as unknown as { host: { others: { queue(name: string): unknown } } }).host;
+      const { queue } = others;
+      others.queue = (name) => {
+        if (name === '') throw new Error('that queue cannot be reached');
+        return queue(name);
       };
     });
     clock.set(T0 + 10_000);

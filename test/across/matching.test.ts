@@ -114,7 +114,7 @@ describe.each<[string, () => string[]]>([
 
   it('an answer that was lost is given when the request is sent again', async () => {
     await tenants(queues());
-    const method = queues()[0] === queues()[1] ? 'bulkMatching' : 'decideBulk';
+    const method = queues()[0] === queues()[1] ? 'bulkMatching' : 'decideBatch';
     expect((await act('cancel', filter(), 'k', losing(method, 1, 'after'))).status).toBe(500);
     expect(await act('cancel', filter(), 'k')).toMatchObject({ status: 200, body: { cancelled: 3 } });
   });

@@ -4,6 +4,7 @@ import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../src/directory/defaults';
+import { DIRECTORY, Schema } from '../../src/durable/schema';
 import { clock, until } from '../support/clock';
 import { failAlways } from '../support/faults';
 import { freshName, TestQueue } from '../support/queue';
@@ -201,12 +202,14 @@ describe('a queue that could not be told', () => {
   it('hears of it when the directory died before it told anybody, and even when its alarm was lost', async () => {
     const queue = await existing();
     const armed = await runInDurableObject(directory(), async (_, { storage }) => {
-      const noted = new DefaultsStore(storage, () => Promise.reject(new Error('it died')));
+      const noted = new DefaultsStore(storage, new Schema(storage, DIRECTORY), () =>
+        Promise.reject(new Error('it died')),
+      );
       noted.change({ concurrency: 6 }, [queue, 'gone'], Date.now());
       const first = await storage.getAlarm();
       await storage.deleteAlarm();
       // What a directory does when it wakes.
-      new DefaultsStore(storage, () => Promise.resolve()).watch(Date.now() + 3_600_000);
+      new DefaultsStore(storage, new Schema(storage, DIRECTORY), () => Promise.resolve()).watch(Date.now() + 3_600_000);
       return [first, await storage.getAlarm()];
     });
     expect(armed).toEqual([expect.any(Number), expect.any(Number)]);

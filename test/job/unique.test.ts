@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import { ApiError } from '../../src/job/errors';
-import { blocks, canonicalJson, fingerprintOf, readUnique } from '../../src/job/unique';
+import { blocks } from '../../src/job/unique/conflicts';
+import { canonicalJson, fingerprintOf } from '../../src/job/unique/fingerprint';
+import { readUnique } from '../../src/job/unique/policy';
 
 const NOW = Date.UTC(2026, 6, 1);
 const job = { type: 'a.b', queue: 'q', args: [7, { id: 1, name: 'x' }, { id: 2 }], meta: { tenant: 't', trace: 'u' } };

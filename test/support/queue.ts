@@ -6,7 +6,7 @@ import { type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
 import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/record';
 import type { QueueEngine } from '../../src/queue/engine';
 import type { QueueObject } from '../../src/queue/object';
-import type { QueueState } from '../../src/queue/state';
+import type { QueueState } from '../../src/queue/store/state';
 import type { QueueApi } from '../../src/rpc/queue';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
 import { clock, until } from './clock';
@@ -173,7 +173,7 @@ export class TestQueue {
   inside<T>(look: (inside: Inside) => T | Promise<T>): Promise<T> {
     return runInDurableObject(this.stub, (instance, state) => {
       const object = instance as unknown as QueueObject;
-      const { engine } = object as unknown as { engine: QueueEngine };
+      const engine = object.life.engine as QueueEngine;
       return look({ instance: object, engine, q: engine?.q, storage: state.storage, sql: state.storage.sql });
     });
   }
@@ -183,7 +183,7 @@ export class TestQueue {
     await until(
       () =>
         this.inside(({ engine, q }) => {
-          const { waiters } = engine as unknown as { waiters: { waiting: Set<unknown> } };
+          const { waiters } = engine.pull as unknown as { waiters: { waiting: Set<unknown> } };
           const { events } = q as unknown as { events: { listeners: Set<unknown> } };
           return (what === 'ends' ? events.listeners : waiters.waiting).size === count;
         }),

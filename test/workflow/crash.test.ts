@@ -3,7 +3,7 @@
 import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { QueueState } from '../../src/queue/state';
+import type { QueueState } from '../../src/queue/store/state';
 import { clock, until } from '../support/clock';
 import { failOnce } from '../support/faults';
 import { TestQueue } from '../support/queue';

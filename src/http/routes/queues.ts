@@ -2,8 +2,9 @@
 import { Hono } from 'hono';
 import { inParallel } from '../../durable/parallel';
 import { notFound, unwrap } from '../../job/errors';
+import { withBuiltIns } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import { modeOf, withBuiltIns } from '../../queue/features/lifecycle/settings';
+import { modeOf } from '../../queue/features/lifecycle/settings';
 import type { QueueStats } from '../../rpc/queue';
 import { directoryObject, queueObject } from '../../rpc/stubs';
 import { readBody, readOptionalBody } from '../body';

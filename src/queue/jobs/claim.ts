@@ -3,13 +3,15 @@
  * even a job that kills its runner, or this object, runs out of attempts.
  */
 import type { JobBody, JobView } from '../../job/record';
+import { DEFAULTS } from '../../job/settings';
 import type { ClaimRequest } from '../../rpc/workers';
 import { viewForRunner } from '../read/find';
-import { DEFAULTS, type QueueState } from '../state';
+import { lease } from '../store/jobs';
 import { selectReady } from '../store/lanes';
 import type { Active } from '../store/leases';
 import { startsLeft } from '../store/limits/queue-limit';
-import { idOf, type JobRow, readableBody } from '../store/rows';
+import { type JobRow, readableBody } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { expire } from './expire';
 import { LimitJudge, noteStarts } from './limit-judge';
 import { quarantine } from './settle';
@@ -64,21 +66,8 @@ export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number):
     });
   }
   if (readable.length === 0) return [];
-  q.leases.grant(
-    readable.map(({ entry }) => entry),
-    { head: q.head(), nextSequence: q.nextSequence },
-  );
-  q.wake(q.leases.earliest);
-  return readable.map(({ row, body }) => {
-    const active = q.leases.active.get(row.key) as Active;
-    if (!active.indexed && q.lineLength !== null) q.lineLength--;
-    q.events.add('job.started', idOf(q.route, row), now, {
-      job_type: row.type,
-      attempt: active.attempt,
-      ...(active.workerId !== undefined && { worker_id: active.workerId }),
-    });
-    return { row, body, active };
-  });
+  const leased = lease(q, readable, now);
+  return readable.map(({ row, body }, index) => ({ row, body, active: leased[index] as Active }));
 }
 
 /** Judges a row for any consumer: already running or expired rows are passed over, the latter discarded later. */

@@ -3,7 +3,7 @@ import { outcomeOf } from '../../job/errors';
 import type { NewJob } from '../../job/record';
 import type { EachReceipt, IdempotencyKey } from '../../rpc/operations';
 import type { EnqueuedJob } from '../../rpc/queue';
-import type { QueueState } from '../state';
+import type { QueueState } from '../store/state';
 import { enqueue } from './enqueue';
 import { recallAnswer, rememberAnswer } from './idempotency';
 

@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../../job/errors';
 import type { IdempotencyKey } from '../../rpc/operations';
-import type { QueueState } from '../state';
+import type { QueueState } from '../store/state';
 
 /** An answer is remembered so long, ms. */
 export const REMEMBER_ANSWER_MS = 24 * 3_600_000;

@@ -79,6 +79,12 @@ export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorag
   }
 }
 
+/** Reads the row with this key. */
+export function rowByKey(sql: SqlStorage, key: number): JobRow | undefined {
+  const [row] = readRows(sql, `SELECT ${ROW_COLUMNS} FROM jobs WHERE key = ?`, key);
+  return row;
+}
+
 /** Does the row stand in the line of immediate jobs (or run, having stood there)? */
 export function isInLine(row: Pick<JobRow, 'state' | 'due_at' | 'waits_since'>): boolean {
   return row.state === STATE.waiting && row.due_at === null && row.waits_since === null;

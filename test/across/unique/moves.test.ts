@@ -130,9 +130,9 @@ type Peer = (queue: string) => { adopt: Adopt; adoptMoved: Adopt };
 
 /** Stands between the queue and what its targets answer, until the queue is evicted. */
 function betweenPeers({ engine }: Inside, answer: (real: () => Promise<unknown>) => Promise<unknown>): void {
-  const duties = engine.operations as unknown as { host: { peer: Peer } };
-  const { peer } = duties.host;
-  vi.spyOn(duties.host, 'peer').mockImplementation((queue) => ({
+  const { others } = (engine.moves as unknown as { host: { others: { queue: Peer } } }).host;
+  const { queue: peer } = others;
+  vi.spyOn(others, 'queue').mockImplementation((queue) => ({
     adopt: (...args) => answer(() => peer(queue).adopt(...args)),
     adoptMoved: (...args) => answer(() => peer(queue).adoptMoved(...args)),
   }));
@@ -185,8 +185,8 @@ describe.each(WAYS)('a job %s', (_, way) => {
   it('that is unique in its queue asks no lock object', async () => {
     const id = await way.make({ keys: ['type', 'queue'] });
     const reservations = await source().inside(({ engine }) => {
-      const { host } = engine.operations as unknown as { host: { reservations: () => unknown } };
-      return vi.spyOn(host, 'reservations');
+      const { others } = (engine.moves as unknown as { host: { others: { reservations: () => unknown } } }).host;
+      return vi.spyOn(others, 'reservations');
     });
     await way.begin(id);
     expect(await server.job(id)).toMatchObject({ queue: at.to });
@@ -246,8 +246,8 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
   it('that dies before it is its turn at the lock object has not begun', async () => {
     const id = await way.make(unique);
     await source().inside(({ engine }) => {
-      const { host } = engine.operations as unknown as { host: { reservations: () => unknown } };
-      vi.spyOn(host, 'reservations').mockImplementation(() => {
+      const { others } = (engine.moves as unknown as { host: { others: { reservations: () => unknown } } }).host;
+      vi.spyOn(others, 'reservations').mockImplementation(() => {
         throw new Error('died');
       });
     });
@@ -372,9 +372,11 @@ describe('a queue with many unique jobs', () => {
     }
     const calls: { shards: string[]; fingerprints: number }[] = [];
     await source().inside(({ engine }) => {
-      const { host } = engine.operations as unknown as { host: { reservations: (queue: string) => Reserving } };
-      const { reservations } = host;
-      vi.spyOn(host, 'reservations').mockImplementation((queue) => {
+      const { others } = (
+        engine.moves as unknown as { host: { others: { reservations: (queue: string) => Reserving } } }
+      ).host;
+      const { reservations } = others;
+      vi.spyOn(others, 'reservations').mockImplementation((queue) => {
         const made = reservations(queue);
         const { reserve } = made;
         made.reserve = (wanted) => {
@@ -421,7 +423,7 @@ describe('a queue with many unique jobs', () => {
 
 type Reserving = { reserve: (wanted: { fingerprint: string; queue: string }[]) => Promise<unknown> };
 const isRemoving = (engine: Inside['engine']) =>
-  (engine.operations as unknown as { removing?: unknown }).removing !== undefined;
+  (engine.removal as unknown as { running?: unknown }).running !== undefined;
 
 describe('a job that is set aside because its queue is deleted', () => {
   /** The move stands still between here and there. @returns lets it go on */

@@ -4,6 +4,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { QUEUE, Schema } from '../../../src/durable/schema';
 import { unwrap } from '../../../src/job/errors';
 import { LANE_BIT } from '../../../src/job/ids';
 import {
@@ -15,7 +16,6 @@ import {
   SPAN,
 } from '../../../src/queue/store/archive';
 import type { ArchivedJob } from '../../../src/queue/store/rows';
-import { migrate } from '../../../src/queue/store/schema';
 import { clock, DAY, T0 } from '../../support/clock';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 
@@ -115,7 +115,7 @@ describe('the archive', () => {
   it('finds, lists and counts any set of completed jobs, in chunks within the span, whatever order they ended in', async () => {
     await runInDurableObject(env.QUEUES.getByName('archive'), (_, { storage }) => {
       const { sql } = storage;
-      migrate(storage);
+      new Schema(storage, QUEUE).create();
       const sequence = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 5000 }));
       const batches = fc.array(fc.array(fc.tuple(sequence, fc.boolean()), { maxLength: 12 }), { maxLength: 12 });
       fc.assert(

@@ -4,9 +4,9 @@ import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { QUEUE, Schema } from '../../../src/durable/schema';
 import { LANE_BIT, sequenceOf } from '../../../src/job/ids';
 import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/lanes';
-import { migrate } from '../../../src/queue/store/schema';
 import { clock, T0 } from '../../support/clock';
 import { steady, TestQueue } from '../../support/queue';
 
@@ -103,7 +103,7 @@ describe('selectReady', () => {
   it('takes what a sorted list would give, in any history of enqueues, claims, releases and lost cursors', async () => {
     await runInDurableObject(env.QUEUES.getByName('lanes'), (_, { storage }) => {
       const { sql } = storage;
-      migrate(storage);
+      new Schema(storage, QUEUE).create();
       const play = (history: Action[]) => {
         sql.exec('DELETE FROM jobs');
         const lanes = { sql, priorities: new Set<number>() };

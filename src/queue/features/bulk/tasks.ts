@@ -14,9 +14,9 @@ import {
 } from '../../../rpc/operations';
 import { ACTS_ON, actOnKey } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
-import type { QueueState } from '../../state';
 import { deleteArchived, pruneArchive } from '../../store/archive';
 import { type ArchivedJob, idOfArchived } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 
 /** Jobs changed and jobs looked at in one step. */
 const STEP = 500;

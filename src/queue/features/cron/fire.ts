@@ -19,8 +19,8 @@ import type { EnqueuedJob } from '../../../rpc/queue';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { find } from '../../read/find';
-import type { QueueState } from '../../state';
 import { stateOf } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { noteJob, noteRefusal, noteSkip } from './notes';
 
 /** Entries fired in one transaction; the others follow in the next one, a moment later. */

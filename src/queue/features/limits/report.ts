@@ -1,9 +1,9 @@
 /** What operators and producers see of a key. */
 
 import type { LimitStanding, RateLimitView } from '../../../rpc/limits';
-import type { QueueState } from '../../state';
-import { FORGET_AFTER_MS, runningOf } from '../../store/limits/admit';
 import type { Limiter } from '../../store/limits/limiter';
+import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
+import type { QueueState } from '../../store/state';
 
 /** Keys named in one answer. */
 const MAX_KEYS = 10_000;

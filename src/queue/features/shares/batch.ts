@@ -13,16 +13,17 @@
 import { unavailable } from '../../../job/errors';
 import { decodeId, isUuidV7 } from '../../../job/ids';
 import type { NewJob } from '../../../job/record';
+import { isEarlierEntry } from '../../../job/unique/conflicts';
 import type { RememberedAnswer } from '../../../rpc/operations';
 import { type EnqueuedJob, type EnqueueReceipt, MAX_TICKET_AGE_MS } from '../../../rpc/queue';
 import { checkRoom, isBounded, shedSurplus } from '../../jobs/backpressure';
-import { announce, arrivalOf, dueAtOf, planJobs, writeRow } from '../../jobs/enqueue';
+import { cancelKey, existingJob } from '../../jobs/conflicts';
+import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
-import { cancelKey, existingJob } from '../../jobs/rivals';
-import type { QueueState } from '../../state';
-import { learn, nowWaits, place, policyOf } from '../../store/limits/admit';
-import { type JobRow, recordOf, STATE } from '../../store/rows';
-import { forgetRow, remember } from '../../store/unique-keys';
+import { insert, move, remove } from '../../store/jobs';
+import { learn, policyOf } from '../../store/limits/place';
+import { type JobRow, recordOf, rowByKey, STATE } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { abortBulk, commitBulk } from './bulk';
 import {
   CHECK_AFTER_MS,
@@ -58,18 +59,17 @@ export function prepareBatch(
       return;
     }
     const { job, replaces } = placement;
-    const row = writeRow(q, job, { line: false, state: STATE.held, due_at: null, waits_since: null }, now);
+    const row = insert(q, 'prepare', rowOf(job, now), { at: dueAtOf(job, now), limit: job.limit }, now);
     keys[index] = row.key;
-    if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
     const fate: Fate = { key: row.key, dueAt: dueAtOf(job, now), pending: job.pending === true };
     if (replaces.length > 0) {
-      fate.replaces = replaces.map((rival) => ('index' in rival ? (keys[rival.index] as number) : rival.key));
+      fate.replaces = replaces.map((job) => (isEarlierEntry(job) ? (keys[job.index] as number) : job.key));
     }
     if (job.superseded) fate.superseded = true;
     held.jobs.push(fate);
     const record = recordOf(realRow(row, fate), undefined, { queue: q.name, route: q.route, now });
     receipt[index] = { record, layers: q.layersFor(job.type) };
-    for (const rival of replaces) if ('index' in rival) showCancelled(receipt[rival.index], now);
+    for (const replaced of replaces) if (isEarlierEntry(replaced)) showCancelled(receipt[replaced.index], now);
     if (job.superseded) showCancelled(receipt[index], now);
   });
   if (keys.length > 0) plan.tidy();
@@ -111,7 +111,7 @@ function realRow(row: JobRow, fate: { dueAt: number; pending: boolean }): JobRow
  * The coordinator's decision for a batch, with its own jobs made real in the same transaction.
  * @throws {ApiError} 503 when the batch was decided against in the meantime
  */
-export function decideBatch<T = EnqueueReceipt>(
+export function decideBatch<T>(
   q: QueueState,
   batch: string,
   others: readonly string[],
@@ -135,27 +135,12 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
   const held = readBatch<Held>(q, batch, 'participant');
   if (!held) return;
   for (const fate of held.jobs) {
-    const row = q.sql.exec<JobRow>(`SELECT * FROM jobs WHERE key = ? AND state = ${STATE.held}`, fate.key).toArray()[0];
-    if (!row) continue;
-    const policy = row.limit_key === null ? undefined : policyOf(q, row);
-    if (policy) learn(q, policy, now);
-    const real = realRow(row, fate);
-    if (!fate.pending) Object.assign(real, place(q, real, fate.dueAt, now, policy));
-    q.sql
-      .exec(
-        'UPDATE jobs SET state = ?, due_at = ?, waits_since = ? WHERE key = ?',
-        real.state,
-        real.due_at,
-        real.waits_since,
-        real.key,
-      )
-      .toArray();
-    if (!fate.pending) nowWaits(q, real, now);
-    if (real.expires_at !== null) {
-      q.nextExpiry = Math.min(q.nextExpiry, real.expires_at);
-      q.wake(real.expires_at);
-    }
-    announce(q, recordOf(real, undefined, { queue: q.name, route: q.route, now }), now);
+    const row = rowByKey(q.sql, fate.key);
+    if (row?.state !== STATE.held) continue;
+    const limit = row.limit_key === null ? undefined : policyOf(q, row);
+    if (limit) learn(q, limit, now);
+    if (fate.pending) move(q, row, 'commit', { state: STATE.pending }, now);
+    else move(q, row, 'commit', { state: STATE.waiting, availableAt: fate.dueAt, limit }, now);
     for (const key of [...(fate.replaces ?? []), ...(fate.superseded ? [fate.key] : [])]) cancelKey(q, key, now);
   }
   if (held.act) commitBulk(q, held.act, now);
@@ -168,18 +153,8 @@ export function abortBatch(q: QueueState, batch: string, now: number): void {
   const held = readBatch<Held>(q, batch, 'participant');
   if (!held) return;
   for (const { key } of held.jobs) {
-    const row = q.sql
-      .exec<{ alias: string | null; body: string }>(
-        `SELECT alias, body FROM jobs WHERE key = ? AND state = ${STATE.held}`,
-        key,
-      )
-      .toArray()[0];
-    if (!row) continue;
-    q.recordSequence(key);
-    q.depth.gone(row);
-    q.sql.exec('DELETE FROM jobs WHERE key = ?', key).toArray();
-    if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
-    forgetRow(q.sql, { key, body: row.body });
+    const row = rowByKey(q.sql, key);
+    if (row?.state === STATE.held) remove(q, row, 'abort', now);
   }
   if (held.act) abortBulk(q, held.act, now);
   forgetBatch(q, batch, 'participant');

@@ -11,8 +11,8 @@ import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
 import { actOnRow, judge } from '../../jobs/act';
 import { lockRow, refuseLocked, unlockRow } from '../../jobs/lock';
 import { find } from '../../read/find';
-import type { QueueState } from '../../state';
 import { deleteArchived } from '../../store/archive';
+import type { QueueState } from '../../store/state';
 import { CHECK_AFTER_MS, type Held, type HeldAction, writeBatch } from './table';
 
 /**
@@ -39,7 +39,7 @@ export function prepareBulk(
   const act: HeldAction = { action, locked: [], archived: [] };
   for (const id of ids) {
     const found = find(q, id);
-    if (found?.row) act.locked.push(lockRow(q, found.row));
+    if (found?.row) act.locked.push(lockRow(q, found.row, now));
     else if (found) act.archived.push(found.archived.k);
   }
   const open = act.locked.filter(({ ended_at }) => ended_at === null).length;

@@ -3,8 +3,8 @@
  * who decides, as coordinator the decision and who must still be told.
  */
 import type { BulkAction } from '../../../rpc/operations';
-import type { QueueState } from '../../state';
 import type { LockedPlace } from '../../store/locks';
+import type { QueueState } from '../../store/state';
 
 /** A batch that nobody has finished is looked into after this long, ms. */
 export const CHECK_AFTER_MS = 10_000;

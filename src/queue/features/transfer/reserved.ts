@@ -11,9 +11,8 @@
  */
 
 import type { Reservations } from '../../../across/reservation';
-import { ApiError } from '../../../job/errors';
 import type { MovedJob } from '../../../rpc/operations';
-import type { QueueState } from '../../state';
+import type { QueueState } from '../../store/state';
 import { globalFingerprintIn, knownFingerprints } from '../../store/unique-keys';
 
 /**
@@ -32,23 +31,15 @@ export async function moveReserved<T>(
   const fingerprints = [...new Set(jobs.flatMap((job) => globalFingerprintIn(job) ?? []))];
   if (fingerprints.length === 0) return move();
   const reserved = reservations(target);
-  // Until something is on its way it is certain that nothing came of it.
-  let settled = true;
   try {
     await reserved.reserve(fingerprints.map((fingerprint) => ({ fingerprint, queue: target })));
-    settled = false;
-    const moved = await move(reserved.ticket);
-    settled = true;
+    const moved = await reserved.use(() => move(reserved.ticket));
     const left = new Set(knownFingerprints(q.sql, fingerprints));
     reserved.foundVacant(
       fingerprints.flatMap((fingerprint) => (left.has(fingerprint) ? [] : [{ fingerprint, queue: q.name }])),
     );
     return moved;
-  } catch (error) {
-    // A refusal is an answer; anything else may have hidden one.
-    settled ||= error instanceof ApiError;
-    throw error;
   } finally {
-    await reserved.release(settled);
+    await reserved.release();
   }
 }

@@ -86,7 +86,7 @@ describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', 
   it('an answer that was lost is given when the request is sent again', async () => {
     const ids = await spread();
     const body = { job_ids: ids, atomicity };
-    const method = atomicity === 'atomic' ? 'decideBulk' : 'bulk';
+    const method = atomicity === 'atomic' ? 'decideBatch' : 'bulk';
     expect((await post('/jobs/bulk/cancel', body, 'k', losing(method, 1, 'after'))).status).toBe(500);
     const again = await post('/jobs/bulk/cancel', body);
     expect(again).toMatchObject({ status: 200, body: { cancelled: 4, skipped: 0 } });
@@ -137,7 +137,7 @@ describe('by ids', () => {
     for (const [method, nth] of [
       ['judge', 2],
       ['prepareBulk', 2],
-      ['decideBulk', 1],
+      ['decideBatch', 1],
     ] as const) {
       expect((await post('/jobs/bulk/cancel', body, 'k', losing(method, nth))).status).toBe(500);
       expect(await Promise.all(ids.map((id) => server.state(id)))).toEqual(Array(4).fill('available'));

@@ -1,9 +1,7 @@
 /** What overrides of limits cost, how many there may be, and what earlier versions have left of them. */
 
-import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
+import { runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
-import schema from '../../../../migrations/0005_directory_defaults.sql';
 import { clock, T0 } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
 import { rowsWhile, rowsWritten } from '../../../support/rows';
@@ -126,28 +124,5 @@ describe('an override of a queue alone, from an earlier version', () => {
     clock.at(60_000);
     await queue.evict();
     expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 1 });
-  });
-});
-
-describe('a directory from before there were overrides', () => {
-  it('keeps its settings and takes overrides', async () => {
-    const old = env.DIRECTORY.getByName('old-directory');
-    await runInDurableObject(old, (_, { storage }) => {
-      storage.sql.exec(schema).toArray();
-      storage.sql
-        .exec(`INSERT INTO queue_defaults (id, version, config, untold) VALUES (1, 4, '{"concurrency":3}', '[]')`)
-        .toArray();
-    });
-    await evictDurableObject(old);
-    expect(await old.limitOverrides()).toEqual({});
-    expect(await old.overrideLimit(KEY, { concurrency: 0 })).toEqual({
-      ok: true,
-      value: { existed: false, untold: 0 },
-    });
-    expect(await (old as unknown as { queueDefaults(): Promise<unknown> }).queueDefaults()).toEqual({
-      version: 5,
-      config: { concurrency: 3 },
-    });
-    expect(await old.limitOverrides()).toEqual({ [KEY]: { concurrency: 0 } });
   });
 });

@@ -4,6 +4,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../../../src/directory/defaults';
 import type { DirectoryObject } from '../../../../src/directory/object';
+import { DIRECTORY, Schema } from '../../../../src/durable/schema';
 import { clock, T0, until } from '../../../support/clock';
 import { failAlways } from '../../../support/faults';
 import { TestQueue } from '../../../support/queue';
@@ -265,11 +266,13 @@ describe('a queue that could not be told of an override', () => {
     const queue = new TestQueue();
     const id = await addTo(queue, { key: KEY, concurrency: 1 });
     const armed = await runInDurableObject(directory(), async (_, { storage }) => {
-      const noted = new DefaultsStore(storage, () => Promise.reject(new Error('it died')));
+      const noted = new DefaultsStore(storage, new Schema(storage, DIRECTORY), () =>
+        Promise.reject(new Error('it died')),
+      );
       noted.override(KEY, null, [queue.name], Date.now());
       await storage.deleteAlarm();
       // What a directory does when it wakes.
-      new DefaultsStore(storage, () => Promise.resolve()).watch(Date.now() + 1_000);
+      new DefaultsStore(storage, new Schema(storage, DIRECTORY), () => Promise.resolve()).watch(Date.now() + 1_000);
       return storage.getAlarm();
     });
     expect(armed).toEqual(expect.any(Number));

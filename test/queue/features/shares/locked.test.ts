@@ -44,7 +44,7 @@ class Operation {
   }
 
   decide() {
-    return this[0].api.decideBulk(this.id, [this[1].name]);
+    return this[0].api.decideBatch(this.id, [this[1].name]);
   }
 
   async commit(): Promise<void> {

@@ -412,9 +412,9 @@ type Peer = (queue: string) => { adoptMoved: (...args: unknown[]) => Promise<unk
 
 /** Puts something else in the place of what the next target answers. */
 function breakPeer(engine: Engine, answer: (real: () => Promise<unknown>) => Promise<unknown>): void {
-  const duties = engine.operations.moves as unknown as { host: { peer: Peer } };
-  const { peer } = duties.host;
-  vi.spyOn(duties.host, 'peer').mockImplementation((queue) => ({
+  const { others } = (engine.moves as unknown as { host: { others: { queue: Peer } } }).host;
+  const { queue: peer } = others;
+  vi.spyOn(others, 'queue').mockImplementation((queue) => ({
     adoptMoved: (...args) => answer(() => peer(queue).adoptMoved(...args)),
   }));
 }

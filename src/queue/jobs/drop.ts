@@ -1,0 +1,9 @@
+/** Discarding a job for which there is no room, before it ran. */
+import { move } from '../store/jobs';
+import { historyOf, type JobRow, STATE } from '../store/rows';
+import type { QueueState } from '../store/state';
+
+/** Discards a job that has no run to fail. */
+export function drop(q: QueueState, row: JobRow, reason: 'queue_full' | 'rate_limited', now: number): void {
+  move(q, row, 'drop', { state: STATE.discarded, history: { ...historyOf(row), discarded_at: now, reason } }, now);
+}
