@@ -1,6 +1,5 @@
 /**
- * The library of a producer, an operator, and a worker that pulls: all that the server can do, by service binding or by URL.
- *
+ * The library for producers, operators and workers that pull: all that the server can do, by service binding or by URL.
  * @module tocsin/client
  */
 export type {

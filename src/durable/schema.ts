@@ -3,7 +3,7 @@
  *
  * `migrations/<object>.sql` is the whole schema as it is now: a new database is made from it. A stored one of an earlier
  * version goes through `<object>_<version>.sql`, step by step, in one transaction. The version stands in the table `meta`; a
- * database with tables and without `meta` has version 1. An object that is only read stays empty.
+ * database with tables of version 1 and without `meta` has that version. An object that is only read stays empty.
  *
  * A database of a later version (the deployment was rolled back) is left as it is. Every call that needs it is refused, the
  * alarm stands by, and the object goes on when the later version is deployed again.
@@ -24,21 +24,30 @@ export interface SchemaVersion {
   readonly object: string;
   /** From 1 on. */
   readonly version: number;
+  /** Tables of version 1: any of them shows a database that tells no version. The platform's own tables do not count. */
+  readonly first: readonly string[];
   /** Makes the tables of this version in an empty database; with the table `meta`, from version 2 on. */
   readonly tables: string;
   /** By version: brings a database of the version before to it. */
   readonly steps: Readonly<Record<number, string>>;
 }
 
-export const QUEUE: SchemaVersion = { object: 'queue', version: 8, tables: queue, steps: { 8: queue8 } };
+export const QUEUE: SchemaVersion = { object: 'queue', version: 8, first: [], tables: queue, steps: { 8: queue8 } };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
   version: 3,
+  first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
   tables: directory,
   steps: { 2: directory2, 3: directory3 },
 };
-export const WORKFLOW: SchemaVersion = { object: 'workflow', version: 1, tables: workflow, steps: {} };
-export const LOCKS: SchemaVersion = { object: 'lock object', version: 1, tables: locks, steps: {} };
+export const WORKFLOW: SchemaVersion = {
+  object: 'workflow',
+  version: 1,
+  first: ['parts'],
+  tables: workflow,
+  steps: {},
+};
+export const LOCKS: SchemaVersion = { object: 'lock object', version: 1, first: ['holders'], tables: locks, steps: {} };
 
 /** An alarm that rings while the database is refused rings again after this, ms. */
 const STANDBY_MS = 60_000;
@@ -102,11 +111,10 @@ export class Schema {
   /** The version that is stored; 0: there are no tables. */
   private stored(): number {
     const { sql } = this.storage;
-    const names = sql
-      .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB '_cf_*'")
-      .toArray();
-    if (names.some(({ name }) => name === 'meta')) return (readMeta(sql).get('schema') as number | undefined) ?? 0;
-    return names.length > 0 ? 1 : 0;
+    const tables = sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
+    const names = new Set(tables.map(({ name }) => name));
+    if (names.has('meta')) return (readMeta(sql).get('schema') as number | undefined) ?? 0;
+    return this.current.first.some((table) => names.has(table)) ? 1 : 0;
   }
 
   private upgrade(stored: number): void {

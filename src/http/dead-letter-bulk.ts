@@ -1,9 +1,9 @@
 /** Operations on all dead letters that match a filter. */
 import { type ApiError, invalidRequest, unsupported } from '../job/errors';
-import type { JobFilter, Range } from '../job/filter';
+import type { JobFilter, Range, Selection } from '../job/filter';
 import { type JsonObject, readBody, readOptionalBody } from './body';
 import type { AppContext } from './context';
-import { filterFromBody, readAge, type Selection } from './filter';
+import { filterFromBody, readAge } from './filter';
 import { bulkSummary, continuation, operateOn, statusOf, unconfirmed } from './operation-answers';
 import { queueParam, textParam, withPlus } from './query';
 import { json } from './respond';

@@ -6,19 +6,13 @@ import { parseDuration } from '../job/duration';
 import { readInteger, readName, readObject, readQueueName, readString } from '../job/envelope/fields';
 import { readTime } from '../job/envelope/parse';
 import { ApiError, invalidRequest } from '../job/errors';
-import { type FieldCondition, type JobFilter, MAX_BINDINGS, type Range } from '../job/filter';
+import { type FieldCondition, type JobFilter, MAX_BINDINGS, type Range, type Selection } from '../job/filter';
 import { JOB_STATES, type JobState } from '../job/states';
 import { parseTimestamp } from '../job/time';
 import { conditionOnRow } from '../queue/read/filter';
 import type { AppContext } from './context';
 import { isFieldName, readFieldPath } from './field-path';
 import { listParam, oneOf, queueParam, withPlus } from './query';
-
-/** A filter, and the queues it names. */
-export interface Selection {
-  filter: JobFilter;
-  queues?: string[];
-}
 
 const MAX_IDS = 1000;
 const MAX_TYPES = 20;

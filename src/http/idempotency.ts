@@ -1,13 +1,13 @@
 /** `Idempotency-Key`: the same request sent again gets the first answer, for 24 hours. */
 import { v7 as uuidv7 } from 'uuid';
+import type { Keyed } from '../across/keyed';
 import { readName } from '../job/envelope/fields';
 import { invalidRequest, unwrap } from '../job/errors';
-import { fingerprintOf } from '../job/unique';
+import { fingerprintOf } from '../job/unique/fingerprint';
 import type { IdempotencyKey } from '../rpc/operations';
 import { directoryObject } from '../rpc/stubs';
 import type { JsonObject } from './body';
 import type { AppContext } from './context';
-import type { Keyed } from './keyed';
 
 const HEADER = 'Idempotency-Key';
 const MAX_LENGTH = 256;

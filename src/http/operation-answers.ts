@@ -1,10 +1,12 @@
 /** How the outcome of an operation on many jobs is told. */
+
+import { actOnMatches } from '../across/act-on-matches';
 import { invalidRequest } from '../job/errors';
+import type { Selection } from '../job/filter';
 import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../rpc/operations';
-import { actOnMatches } from './act-on-matches';
 import type { JsonObject } from './body';
 import type { AppContext } from './context';
-import { filterFromBody, type Selection } from './filter';
+import { filterFromBody } from './filter';
 import { beginKeyed, REPLAYED } from './idempotency';
 import { type OperateOptions, type OperationSummary, operate, patience } from './operations';
 import { refuseStrayConditions } from './stray';

@@ -75,6 +75,26 @@ export function outcomeOf<T>(fn: () => T): Outcome<T> {
   }
 }
 
+/**
+ * As {@link outcomeOf}, of something that takes time.
+ * @param index place of an entry in its batch, added to the error
+ */
+export async function eventualOutcomeOf<T>(fn: () => Promise<T>, index?: number): Promise<Outcome<T>> {
+  try {
+    return { ok: true, value: await fn() };
+  } catch (error) {
+    return outcomeOf(() => {
+      throw index === undefined ? error : atIndex(error, index);
+    });
+  }
+}
+
+/** Adds an entry's place in its batch to an error. Anything but an {@link ApiError} stays as it is. */
+export function atIndex(error: unknown, index: number): unknown {
+  if (!(error instanceof ApiError)) return error;
+  return new ApiError({ ...error.data, details: { ...error.data.details, index } });
+}
+
 /** 400: the body is empty, not JSON, not an object, or nested too deeply. */
 export function invalidPayload(message: string, details?: Record<string, unknown>): ApiError {
   return new ApiError({

@@ -24,11 +24,11 @@ import type { QueueState } from './store/state';
 const LOOK_EVERY_MS = 250;
 
 export class QueueLife {
+  readonly name: string;
   private opened: QueueEngine | undefined;
+  private readonly schema: Schema;
   /** This code must leave the stored queue as it is. */
   private readonly refusal: ApiError | undefined;
-  private readonly schema: Schema;
-  readonly name: string;
   private clock!: AlarmClock;
   /** The queue is coming into being. */
   private birth: Promise<unknown> | undefined;
@@ -68,7 +68,7 @@ export class QueueLife {
   /** Empties the object: rows, alarm, memory. */
   async reset(): Promise<void> {
     this.silenced.forget();
-    this.engine?.close();
+    this.opened?.close();
     this.opened = undefined;
     this.birth = undefined;
     await this.clock.clear();

@@ -12,7 +12,7 @@ import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
-import type { BulkAnswer, BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
+import type { BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
 import type { EnqueueReceipt, QueueApi } from '../rpc/queue';
 import type { Operation } from './birth';
 import { bulkMatching, judgeMatching } from './features/bulk/matching';
@@ -22,8 +22,9 @@ import * as crons from './features/cron/manage';
 import { beginRemoval } from './features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from './features/lifecycle/settings';
 import { limitKeys, rateLimits, removeOwnOverride } from './features/limits/report';
+import { prepareBulk } from './features/shares/action';
 import * as batches from './features/shares/batch';
-import { prepareBulk } from './features/shares/bulk';
+import { prepareBatch } from './features/shares/enqueue';
 import { adopt } from './features/transfer/adopt';
 import { adoptMoved, beginMove, considerMove, planMove } from './features/transfer/moves';
 import { cancelSteps, startSteps } from './features/workflow/steps';
@@ -31,6 +32,7 @@ import { bulk, judge } from './jobs/act';
 import { activate } from './jobs/activate';
 import { cancel } from './jobs/cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './jobs/checkpoint';
+import { conflictsHere } from './jobs/conflicts';
 import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
@@ -40,7 +42,7 @@ import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
 import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
 import { ack, nack } from './jobs/report';
-import { rivalsHere } from './jobs/rivals';
+import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
@@ -139,7 +141,7 @@ export const VERBS: Verbs = {
   // ---- producers ---------------------------------------------------------------------------------------------------
 
   enqueue: write((q, now, jobs, ticket, idempotency) => {
-    if (ticket !== undefined) batches.refuseGivenUp(q, ticket, now);
+    if (ticket !== undefined) refuseGivenUp(q, ticket, now);
     return answerOnce(q, idempotency, now, () => enqueue(q, jobs, now));
   }),
   enqueueEach: write(
@@ -148,7 +150,7 @@ export const VERBS: Verbs = {
   ),
   checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
   recall: read(
-    (q, now, idempotency) => recallAnswer<EnqueueReceipt>(q, idempotency, now) ?? null,
+    (q, now, idempotency) => recallAnswer<unknown>(q, idempotency, now) ?? null,
     () => null,
   ),
   get: readJob(viewJob),
@@ -233,10 +235,6 @@ export const VERBS: Verbs = {
     (q, now, request) => bulkMatching(q, request, now),
     () => ({ items: [], applied: true }),
   ),
-  recallBulk: read(
-    (q, now, idempotency) => recallAnswer<BulkAnswer>(q, idempotency, now) ?? null,
-    () => null,
-  ),
   async operate(life, request, waitMs) {
     const { engine } = life;
     const known = engine && viewTask(engine.q, request.id);
@@ -275,10 +273,10 @@ export const VERBS: Verbs = {
 
   // ---- several queues: all or nothing ------------------------------------------------------------------------------
 
-  prepareBatch: write((q, now, batch, coordinator, jobs) => batches.prepareBatch(q, batch, coordinator, jobs, now)),
+  prepareBatch: write((q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, jobs, now)),
   async prepareBatchIfExists(life, batch, coordinator, jobs) {
     await life.born();
-    const prepare: Operation<EnqueueReceipt> = (q, now) => batches.prepareBatch(q, batch, coordinator, jobs, now);
+    const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, jobs, now);
     const prepared = await life.writeIfExists(prepare);
     if (prepared) return prepared;
     const tried = await life.consider(prepare);
@@ -294,15 +292,11 @@ export const VERBS: Verbs = {
   batchDecision: write((q, now, batch) => batches.decisionOf(q, batch, now)),
   confirmBatch: writeIfExists((q, now, batch, queues) => batches.confirmBatch(q, batch, queues, now), nothing),
   prepareBulk: writeIfExists(
-    (q, now, batch, coordinator, request) => {
-      batches.refuseGivenUp(q, batch, now);
-      return prepareBulk(q, batch, coordinator, request, now);
-    },
+    (q, now, batch, coordinator, request) => prepareBulk(q, batch, coordinator, request, now),
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
   ),
-  decideBulk: write((q, now, batch, others, answer) => batches.decideBatch<BulkAnswer>(q, batch, others, now, answer)),
-  uniqueRivals: look(
-    (q, now, questions) => questions.map((question) => rivalsHere(q, question, now)),
+  uniqueConflicts: look(
+    (q, now, questions) => questions.map((question) => conflictsHere(q, question, now)),
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
   ),
   knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.sql, fingerprints), none),

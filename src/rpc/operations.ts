@@ -234,14 +234,6 @@ export interface OperationsApi {
     coordinator: string,
     request: { action: BulkAction; ids: string[] },
   ): Promise<Outcome<BulkAnswer>>;
-  /** As `decideBatch`. */
-  decideBulk(
-    batch: string,
-    others: string[],
-    answer?: RememberedAnswer<BulkAnswer>,
-  ): Promise<Outcome<BulkAnswer | null>>;
-  /** What {@link bulk}, {@link bulkMatching} or {@link decideBulk} answered under this key; null: nothing. */
-  recallBulk(idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>>;
   /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
   operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
   /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
@@ -274,7 +266,7 @@ export interface OperationsApi {
   /** Accepts each job on its own; what cannot be accepted says why. */
   enqueueEach(jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */
-  recall(idempotency: IdempotencyKey): Promise<Outcome<EnqueueReceipt | null>>;
+  recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
 }
 
 /** One outcome for each job. */

@@ -40,16 +40,16 @@ export interface QueuePressure {
   bound: number;
 }
 
-/** Asks about a fingerprint on behalf of a newcomer to another queue. */
+/** Asks about a fingerprint on behalf of a new job in another queue. */
 export type UniqueQuestion = Pick<UniquePolicy, 'fingerprint' | 'states' | 'period_ms'>;
 
 /** What one queue knows of a fingerprint. */
-export interface UniqueRivals {
+export interface UniqueConflicts {
   /** Is there any job with it, in whatever state? */
   known: boolean;
-  /** A batch that is not decided yet has one that may stand in the way. */
+  /** A batch that is not decided yet has one that may be in conflict. */
   undecided: boolean;
-  /** Those in the way, newest first. */
+  /** Those in conflict, newest first. */
   blocking: JobView[];
 }
 
@@ -133,7 +133,7 @@ export interface QueueSettings {
 export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
-   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up
+   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
    */
   enqueue(jobs: NewJob[], ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<EnqueueReceipt>>;
   /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
@@ -142,8 +142,8 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   startSteps(start: StepStart): Promise<Outcome<(string | null)[]>>;
   /** Cancels those of these jobs that have not ended. */
   cancelSteps(ids: string[]): Promise<Outcome<void>>;
-  /** Who has these fingerprints here, and stands in the way by these criteria? One answer for each question. */
-  uniqueRivals(questions: UniqueQuestion[]): Promise<UniqueRivals[]>;
+  /** Which jobs here have these fingerprints, and are in conflict by these criteria? One answer for each question. */
+  uniqueConflicts(questions: UniqueQuestion[]): Promise<UniqueConflicts[]>;
   /** Which of these fingerprints have a job here? */
   knownFingerprints(fingerprints: string[]): Promise<string[]>;
   /** Holds this queue's share of a batch over several queues, see `jobs/batch.ts`. */
@@ -154,7 +154,11 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
    * Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. With an answer to
    * remember: an earlier answer under the same key, when there is one; the batch is then given up.
    */
-  decideBatch(batch: string, others: string[], answer?: RememberedAnswer): Promise<Outcome<EnqueueReceipt | null>>;
+  decideBatch<T = EnqueueReceipt>(
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer<T>,
+  ): Promise<Outcome<T | null>>;
   commitBatch(batch: string): Promise<Outcome<void>>;
   abortBatch(batch: string): Promise<Outcome<void>>;
   /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */

@@ -1,8 +1,9 @@
 /**
- * One workflow at work. Whatever is decided is written first and done afterwards: which jobs to start follows from the log,
- * and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next look
- * finds again, and doing it again changes nothing: a queue takes each job of a workflow once (`src/queue/workflow/steps.ts`), an
- * ending that is told twice has no second consequence, and cancelling what has ended is no error.
+ * One workflow at work. It writes each decision first and carries it out afterwards. Which jobs to start follows from the
+ * log, and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next
+ * alarm finds again, and repeating it changes nothing: a queue takes each job of a workflow once
+ * (`src/queue/features/workflow/steps.ts`), a repeated ending has no second consequence, and cancelling an ended job is not
+ * an error.
  */
 
 import type { AlarmClock } from '../durable/alarm-clock';
@@ -26,10 +27,10 @@ export const RETENTION_MS = 30 * 86_400_000;
 const MAX_STARTS = 500;
 const MAX_START_CHARS = 8 * 1024 * 1024;
 
-/** Bytes of a stored job with the results it is given. A row holds 2 MB, and the history of errors is in it too. */
+/** Bytes of a stored job with its parents' results. A row holds 2 MB, with the history of errors in it. */
 const MAX_STORED_BODY = 1.5 * 1024 * 1024;
 
-/** What a workflow needs of the object around it. */
+/** What a workflow needs from the object around it. */
 export interface WorkflowHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly clock: AlarmClock;
@@ -108,7 +109,7 @@ export class WorkflowEngine {
     this.write((now) => [{ kind: 'cancelled', at: now, steps: record.countOpen() }]);
   }
 
-  /** Notes the ends of jobs. Those that are known already are passed over. */
+  /** Records the ends of jobs. Known ones are skipped. */
   stepsEnded(queue: string, endings: readonly Ending[]): EndingsReceipt {
     const { record } = this;
     const before = record.run.hasEnded;
@@ -147,7 +148,7 @@ export class WorkflowEngine {
     if (next !== undefined) this.host.clock.arm(Math.max(next, now + STANDBY_MS), now);
   }
 
-  /** Nothing more is done. Waits for what is on its way. */
+  /** Starts no more work. Waits for calls under way. */
   async close(): Promise<void> {
     this.stop();
     await this.courier.idle();
@@ -166,7 +167,7 @@ export class WorkflowEngine {
     return record;
   }
 
-  /** Writes what happened and applies it. When the transaction fails, nothing has happened. */
+  /** Writes entries and applies them. When the transaction fails, nothing has happened. */
   private write(entries: (now: number) => LogEntry[]): void {
     const { clock, storage } = this.host;
     const armed = clock.armedAt;
@@ -232,7 +233,7 @@ export class WorkflowEngine {
     let batch: StepStart['steps'] = [];
     let chars = 0;
     for (const step of steps) {
-      // It may have ended meanwhile, or a lost answer may have come by another way.
+      // The job may have ended meanwhile, or a lost answer may have arrived by another way.
       if (!this.record.isUnstarted(step)) continue;
       const job = this.build({ step, job: bodies(step) });
       if (!job) continue;
@@ -263,7 +264,7 @@ export class WorkflowEngine {
     ]);
   }
 
-  /** A job ready for its queue; undefined when it cannot be made, which ends it. */
+  /** A job ready for its queue. Undefined when it cannot be made, which ends it. */
   private build({ step, job }: NewStep): NewJob | undefined {
     // Relative times count from the start of the step, not from that of the workflow.
     const parsed: Outcome<ReturnType<typeof parseJob>> = outcomeOf(() =>

@@ -6,9 +6,9 @@ import { writeMeta } from '../../src/durable/meta';
 import { Schema, type SchemaVersion } from '../../src/durable/schema';
 import { ApiError } from '../../src/job/errors';
 import { failOnce } from '../support/faults';
-import { api, enqueue, type Json, job, okApi } from '../support/http';
 import { rowsWhile } from '../support/rows';
-import { contents, load, type Namespace, object, QUEUE_7, tablesOf } from './stored';
+import { type Json, server } from '../support/server';
+import { contents, load, type Namespace, object, QUEUE_7, succeed, tablesOf } from './stored';
 
 const V1 = '/ojs/v1';
 const { at: T0, ids } = QUEUE_7;
@@ -18,12 +18,14 @@ const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRI
 const FIRST: SchemaVersion = {
   object: 'letter box',
   version: 1,
+  first: ['letters'],
   tables: 'CREATE TABLE letters (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT',
   steps: {},
 };
 const SECOND: SchemaVersion = {
   object: 'letter box',
   version: 2,
+  first: ['letters'],
   tables: `${META} CREATE TABLE letters (id INTEGER PRIMARY KEY, text TEXT NOT NULL, size INTEGER NOT NULL) STRICT`,
   steps: {
     2: `${META}
@@ -34,6 +36,7 @@ const SECOND: SchemaVersion = {
 const THIRD: SchemaVersion = {
   object: 'letter box',
   version: 3,
+  first: ['letters'],
   tables: `${META} CREATE TABLE parcels (id INTEGER PRIMARY KEY, text TEXT NOT NULL, size INTEGER NOT NULL) STRICT`,
   steps: { ...SECOND.steps, 3: 'ALTER TABLE letters RENAME TO parcels' },
 };
@@ -63,6 +66,15 @@ describe('a schema', () => {
     await inEmpty((storage) => {
       expect(new Schema(storage, THIRD).exist()).toBe(false);
       expect(tablesOf(storage.sql)).toEqual([]);
+    });
+  });
+
+  it('is not there because the platform keeps a table of its own', async () => {
+    await inEmpty((storage) => {
+      storage.sql.exec('CREATE TABLE __platform (name TEXT)').toArray();
+      expect(new Schema(storage, FIRST).exist()).toBe(false);
+      new Schema(storage, FIRST).create();
+      write(storage);
     });
   });
 
@@ -172,7 +184,7 @@ describe('an object whose database is of a later version', () => {
     ['GET', '/cron/tick', undefined],
   ])('a queue answers %s %s by saying so', async (method, path, body) => {
     await setVersion('QUEUES', 'old', 99);
-    const answer = await api(method, V1 + path, body);
+    const answer = await server.call(method, V1 + path, body);
     expect(answer, JSON.stringify(answer.body)).toMatchObject(refused);
     expect((answer.body.error as Json).details).toMatchObject({ name: 'old', stored_version: 99 });
   });
@@ -181,18 +193,18 @@ describe('an object whose database is of a later version', () => {
     await setVersion('QUEUES', 'old', 99);
     const before = await contents('QUEUES', 'old');
     const { written } = await rowsWhile(env.QUEUES.getByName('old'), async () => {
-      await api('POST', `${V1}/jobs`, add('old'));
-      await api('POST', `${V1}/jobs/batch`, { jobs: [add('peer'), add('old')] });
+      await server.call('POST', `${V1}/jobs`, add('old'));
+      await server.call('POST', `${V1}/jobs/batch`, { jobs: [add('peer'), add('old')] });
     });
     expect(written).toBe(0);
     expect(await contents('QUEUES', 'old')).toEqual(before);
-    expect(await job(await enqueue('test.job', [], { queue: 'peer' }))).toMatchObject({ state: 'available' });
+    expect(await server.job(await server.add('test.job', [], { queue: 'peer' }))).toMatchObject({ state: 'available' });
 
     await runDurableObjectAlarm(object('QUEUES', 'old'));
     expect(await contents('QUEUES', 'old')).toEqual({ ...before, alarm: T0 + 60_000 });
 
     await setVersion('QUEUES', 'old', 7);
-    expect(await job(ids.available as string)).toMatchObject({ state: 'available' });
+    expect(await server.job(ids.available as string)).toMatchObject({ state: 'available' });
     expect((await contents('QUEUES', 'old')).alarm).toBeLessThan(T0 + 60_000);
   });
 
@@ -225,19 +237,19 @@ describe('an object whose database is of a later version', () => {
     await setVersion(namespace, name, 99);
     const before = await contents(namespace, name);
     for (const [method, path, body] of requests) {
-      expect(await api(method, V1 + path, body), `${method} ${path}`).toMatchObject(refused);
+      expect(await server.call(method, V1 + path, body), `${method} ${path}`).toMatchObject(refused);
     }
     expect(await contents(namespace, name)).toEqual(before);
     await runDurableObjectAlarm(object(namespace, name));
     expect(await contents(namespace, name)).toEqual({ ...before, alarm: T0 + 60_000 });
-    expect((await okApi('POST', `${V1}/workers/fetch`, { queues: ['peer'] })).jobs).toEqual(expect.any(Array));
+    expect((await succeed('POST', `${V1}/workers/fetch`, { queues: ['peer'] })).jobs).toEqual(expect.any(Array));
     // As far as the tests go, the later code is this code: its version is put back.
     await runInDurableObject(object(namespace, name), (__, { storage }) =>
       storage.sql.exec('DROP TABLE meta').toArray(),
     );
     await evictDurableObject(object(namespace, name));
     for (const [method, path, body] of requests) {
-      expect((await api(method, V1 + path, body)).status, `${method} ${path}`).toBeLessThan(500);
+      expect((await server.call(method, V1 + path, body)).status, `${method} ${path}`).toBeLessThan(500);
     }
   });
 });

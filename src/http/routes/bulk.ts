@@ -1,10 +1,10 @@
 /** Routes that act on many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
 import { Hono } from 'hono';
+import { actOnAll, actOnEach } from '../../across/act-on-ids';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
-import { actOnAll, actOnEach } from '../act-on-ids';
 import { readAtomicity } from '../atomicity';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../body';
 import { enqueueBulk } from '../bulk-enqueue';

@@ -1,19 +1,16 @@
 /** Producers' routes: enqueue one job or a batch, read, list, cancel, activate. */
 import { Hono } from 'hono';
 import { refuseTakenIds } from '../../across/batch';
-import { enqueueEntries } from '../../across/enqueue';
+import { enqueueEntries, recallJobs } from '../../across/enqueue';
 import { withJob } from '../../across/locate';
 import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
-import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten, renderJob } from '../../job/envelope/render';
-import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
+import { atIndex, invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import type { JobView } from '../../job/record';
-import type { IdempotencyKey } from '../../rpc/operations';
-import type { EnqueuedJob } from '../../rpc/queue';
-import { queueObject } from '../../rpc/stubs';
 import { MAX_BATCH_BYTES, readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
 import { renderEnqueued, usableVariables } from '../enqueued';
@@ -34,7 +31,7 @@ export function jobRoutes(): Hono<AppEnv> {
     const body = await readBody(c);
     const idempotency = await readIdempotency(c, body);
     const parsed = await withFingerprint(parseJob(body, { now: Date.now() }));
-    const earlier = await recallAnswer(c, [parsed], idempotency);
+    const earlier = await recallJobs(c.env, [parsed], idempotency);
     if (!earlier && parsed.job.id !== undefined) await refuseTakenIds(c.env, [parsed], false);
     const [view] = earlier ?? unwrap(await enqueueEntries(c.env, [parsed], false, idempotency));
     if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
@@ -50,7 +47,7 @@ export function jobRoutes(): Hono<AppEnv> {
     const body = await readBody(c, MAX_BATCH_BYTES);
     const idempotency = await readIdempotency(c, body);
     const parsed = await Promise.all(parseBatch(body).map(withFingerprint));
-    const earlier = await recallAnswer(c, parsed, idempotency);
+    const earlier = await recallJobs(c.env, parsed, idempotency);
     if (!earlier) await refuseTakenIds(c.env, parsed, true);
     const views = earlier ?? unwrap(await enqueueEntries(c.env, parsed, true, idempotency));
     const jobs = views.map((view, index) => ({
@@ -106,16 +103,6 @@ async function cancel(c: AppContext, id: string): Promise<Response> {
 function answerJob(c: AppContext, view: JobView): Response {
   const envelope = renderJob(view, readConfig(c.env).retryVariables);
   return json(c, { job: envelope, ...flatten(envelope) });
-}
-
-/** What was answered under this key before, by the queue of the first job. @throws {ApiError} 409 to another request */
-async function recallAnswer(
-  c: AppContext,
-  [first]: readonly ParsedJob[],
-  idempotency: IdempotencyKey | undefined,
-): Promise<EnqueuedJob[] | undefined> {
-  if (!idempotency || !first) return undefined;
-  return unwrap(await queueObject(c.env, first.queue).recall(idempotency))?.jobs;
 }
 
 /** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */

@@ -1,6 +1,6 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
 import { Hono } from 'hono';
-import { withJob } from '../../across/locate';
+import { groupByHome, withJob } from '../../across/locate';
 import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
 import { inParallel } from '../../durable/parallel';
@@ -13,7 +13,6 @@ import { TERMINAL_STATES } from '../../job/states';
 import { queueObject } from '../../rpc/stubs';
 import { readBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { groupByHome } from '../job-groups';
 import { textParam } from '../query';
 import { json } from '../respond';
 

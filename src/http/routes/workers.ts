@@ -1,6 +1,6 @@
 /** Routes of workers that pull: fetch, ack, nack, heartbeat, health. */
 import { Hono } from 'hono';
-import { withJob } from '../../across/locate';
+import { groupByHome, withJob } from '../../across/locate';
 import { knownQueues } from '../../across/queues';
 import { readConfig } from '../../config';
 import { inParallel } from '../../durable/parallel';
@@ -14,7 +14,6 @@ import { directoryObject, queueObject } from '../../rpc/stubs';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../body';
 import type { AppContext, AppEnv } from '../context';
-import { groupByHome } from '../job-groups';
 import { encodeCursor, type PagingStyle, pagination, readAfter, readPaging } from '../pagination';
 import { DELIVERY_HEADER, forQueue, type Heartbeat, readAck, readHeartbeat, readNack, readWorkerId } from '../reports';
 import { json } from '../respond';

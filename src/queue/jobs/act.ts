@@ -3,6 +3,7 @@
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { ApiError } from '../../job/errors';
 import { type JobState, MOVES, mayMove } from '../../job/states';
+import { LOCKED } from '../../job/undecided';
 import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
 import { type Found, find } from '../read/find';
 import { deleteArchived } from '../store/archive';
@@ -11,7 +12,7 @@ import { moveOf } from '../store/moves';
 import { idOf, type JobRow, rowByKey, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { cancel } from './cancel';
-import { LOCKED, refuseLocked } from './lock';
+import { refuseLocked } from './lock';
 import { refuseMoving } from './moving';
 import { redrive } from './redrive';
 

@@ -1,10 +1,10 @@
 /** Accepting jobs: all of them or none. One written row for each immediate job, two for a delayed or prioritised one. */
-import { ApiError, duplicate, invalidRequest } from '../../job/errors';
+import { atIndex, duplicate, invalidRequest } from '../../job/errors';
 import { decodeId, isUuidV7, sequenceOf } from '../../job/ids';
 import type { NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
-import type { QueueConfig } from '../../job/settings';
+import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/queue';
 import { standingOf } from '../features/limits/report';
 import { find, viewOf } from '../read/find';
@@ -12,9 +12,9 @@ import { bytesOf } from '../store/depth';
 import { insert, insertRun, type NewRow } from '../store/jobs';
 import { type JobRow, recordOf } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { type Arrival, checkRoom, isBounded, makeRoom, pressureOf } from './backpressure';
+import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
+import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { checkType, refuseNewcomers } from './intake';
-import { cancelKey, existingJob, type Placement, UniquePlanner } from './rivals';
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
@@ -34,39 +34,6 @@ export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): 
   });
 }
 
-/** What holds in a queue before it says anything itself. */
-export interface NewQueueLayers {
-  settings: QueueConfig;
-  variables: Record<string, string | undefined>;
-}
-
-/**
- * Would a queue take these jobs that does not exist yet? As {@link checkJobs}, as far as it can be told.
- * @throws {ApiError} 400 or 422, with `details.index` when there are several jobs
- */
-export function checkForNewQueue(
-  name: string,
-  jobs: readonly Pick<NewJob, 'type' | 'retry'>[],
-  { settings, variables }: NewQueueLayers,
-): void {
-  const { default_retry } = settings;
-  forEachNumbered(jobs, ({ type }) => checkType({ name, settings }, type));
-  checkPolicies(jobs, () => ({ variables, ...(default_retry && { queue: default_retry }) }));
-}
-
-/**
- * Would a queue take all these jobs that does not exist yet? As {@link enqueue}, as far as it can be told.
- * @throws {ApiError} as {@link checkForNewQueue}; 409 for duplicates among them, 429 when they are too many
- */
-export function refuseForNewQueue(name: string, jobs: readonly NewJob[], layers: NewQueueLayers, now: number): void {
-  checkForNewQueue(name, jobs, layers);
-  const plan = planned(new UniquePlanner(undefined, now), jobs);
-  const { settings } = layers;
-  if (isBounded({ settings })) checkRoom({ name, settings, depth: EMPTY }, arrivalOf(plan));
-}
-
-const EMPTY = { jobs: () => 0, bytes: () => 0 };
-
 /**
  * Checks the jobs' own retry policies over the layers below them.
  * @throws {ApiError} 422, with `details.index` when there are several jobs
@@ -85,8 +52,7 @@ function forEachNumbered<T>(jobs: readonly T[], check: (job: T) => void): void {
     try {
       check(job);
     } catch (error) {
-      if (!(error instanceof ApiError) || jobs.length === 1) throw error;
-      throw new ApiError({ ...error.data, details: { ...error.data.details, index } });
+      throw jobs.length === 1 ? error : atIndex(error, index);
     }
   });
 }
@@ -104,7 +70,7 @@ function checkId(q: QueueState, id: string, now: number): void {
 
 /** What becomes of each job, and what may be tidied up when that is done. */
 export interface Plan {
-  placements: Placement[];
+  placements: Placement<StoredJob>[];
   tidy(): void;
 }
 
@@ -114,13 +80,10 @@ export interface Plan {
  */
 export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): Plan {
   checkJobs(q, jobs, now);
-  return planned(new UniquePlanner(q, now), jobs);
-}
-
-function planned(planner: UniquePlanner, jobs: readonly NewJob[]): Plan {
-  const placements: Placement[] = [];
-  forEachNumbered(jobs, (job) => placements.push(planner.place(job)));
-  return { placements, tidy: () => planner.tidy() };
+  const conflicts = new QueueConflicts(q, now);
+  const placements: Placement<StoredJob>[] = [];
+  forEachNumbered(jobs, (job) => placements.push(conflicts.place(job)));
+  return { placements, tidy: () => conflicts.tidy() };
 }
 
 /** Carries out a plan. */
@@ -141,16 +104,16 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
       index--;
       continue;
     }
-    const placement = plan.placements[index] as Placement;
+    const placement = plan.placements[index] as Placement<StoredJob>;
     if ('existing' in placement) {
       jobs[index] = { ...existingJob(q, placement.existing, jobs, now), deduplicated: true };
       continue;
     }
     const { job, replaces } = placement;
-    for (const rival of replaces) {
-      const key = 'index' in rival ? keys[rival.index] : rival.key;
+    for (const replaced of replaces) {
+      const key = isEarlierEntry(replaced) ? keys[replaced.index] : replaced.key;
       const cancelled = key === undefined ? undefined : cancelKey(q, key, now);
-      if (cancelled && 'index' in rival) jobs[rival.index] = cancelled;
+      if (cancelled && isEarlierEntry(replaced)) jobs[replaced.index] = cancelled;
     }
     arrived(insertOne(q, job, now), index);
     const superseded = job.superseded ? cancelKey(q, keys[index] as number, now) : undefined;
@@ -195,11 +158,11 @@ const SHORTEST_RUN = 4;
 const MAX_RUN_CHARS = 512 * 1024;
 
 /** Consecutive new jobs from `from` on that differ in nothing but their bodies: immediate ones of one type. */
-function plainRun(placements: readonly Placement[], from: number, now: number): NewJob[] {
+function plainRun(placements: readonly Placement<StoredJob>[], from: number, now: number): NewJob[] {
   const run: NewJob[] = [];
   let chars = 0;
   for (let index = from; index < placements.length; index++) {
-    const placement = placements[index] as Placement;
+    const placement = placements[index] as Placement<StoredJob>;
     if ('existing' in placement || placement.replaces.length > 0) break;
     const { job } = placement;
     const special = job.id ?? job.expiresAt ?? job.unique ?? job.superseded;

@@ -2,32 +2,15 @@
  * Locking jobs for an operation over several queues: from its preparation to the decision nobody is given the job, and
  * nobody changes it. Readers see it as it was.
  */
-import { ApiError, unavailable } from '../../job/errors';
+import { lockedError } from '../../job/undecided';
 import { find } from '../read/find';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
 import { isInLine, type JobRow, rowByKey, STATE } from '../store/rows';
 import type { QueueState } from '../store/state';
 
-/** `details.reason` of {@link lockedError}. */
-export const LOCKED = 'locked';
-
 /** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */
 const LOOK_AGAIN_MS = 1_000;
-
-/** 503: the job is locked, for a moment as a rule. */
-export function lockedError(id: string): ApiError {
-  const { data } = unavailable(
-    `Job ${id} is part of an operation over several queues that is being decided; try again.`,
-  );
-  return new ApiError({ ...data, details: { reason: LOCKED, job_id: id } });
-}
-
-/** What is to happen to all or none waits for locks. @throws {ApiError} 503 when one of these items was found locked */
-export function refuseLockedItems(items: readonly { job_id: string; reason?: string }[]): void {
-  const locked = items.find(({ reason }) => reason === LOCKED);
-  if (locked) throw lockedError(locked.job_id);
-}
 
 /** @throws {ApiError} 503 when the job with this id is locked. Reads nothing while no job is. */
 export function refuseLocked(q: QueueState, id: string): void {

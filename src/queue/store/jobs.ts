@@ -85,6 +85,9 @@ const COLUMNS = [
   'waits_since',
 ] as const;
 
+/** Columns that say where a row stands. */
+const PLACE = ['state', 'due_at', 'waits_since', 'priority'] as const;
+
 /** Moves after which as many jobs are open as before, though their rows say otherwise for a while. */
 const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside', 'commit']);
 
@@ -204,9 +207,8 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
   const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
   check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
-  const staysPut =
-    !active && (['state', 'due_at', 'waits_since', 'priority'] as const).every((c) => row[c] === after[c]);
-  if (!staysPut || availableAt !== undefined) leaves(q, row, active);
+  const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
+  if (!staysPut) leaves(q, row, active);
   if (availableAt !== undefined) Object.assign(after, place(q, after, availableAt, now, limit));
   const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(row, end, now);
@@ -215,7 +217,7 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
     if (isOpen(row)) q.depth.gone(row);
     if (isOpen(after)) q.depth.added(after);
   }
-  if (!staysPut || availableAt !== undefined || row.expires_at !== after.expires_at) enters(q, after, now, staysPut);
+  if (!staysPut || row.expires_at !== after.expires_at) enters(q, after, now, staysPut);
   if (end) {
     q.wake(keepUntil ?? now + q.retentionMs(end));
     noteFailure(q, after, end === 'cancelled', history ?? historyOf(after), now);

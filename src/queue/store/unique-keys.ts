@@ -3,7 +3,7 @@
  * with the job: two rows over the life of a unique job, none for any other.
  */
 import type { JobBody } from '../../job/record';
-import { scopeOf } from '../../job/unique';
+import { scopeOf } from '../../job/unique/policy';
 import { type JobRow, readableBody } from './rows';
 
 /** Which of these fingerprints have a job here? */

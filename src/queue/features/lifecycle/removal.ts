@@ -3,7 +3,7 @@ import { derived, type Kind } from '../../../durable/courier';
 import { withPatience } from '../../../durable/patience';
 import { unwrap } from '../../../job/errors';
 import type { Host } from '../../feature';
-import { moveReserved } from '../transfer/reserved';
+import { moveReserved } from '../../jobs/move-reserved';
 import { canGoOn, discardNext, dropMoved, type Moving, packed, readyToEmpty, setAside } from './remove';
 
 export class QueueRemoval {

@@ -4,9 +4,9 @@ import { notFound, type Outcome, unavailable, unwrap } from '../../../job/errors
 import type { JobView } from '../../../job/record';
 import type { Adoption } from '../../../rpc/operations';
 import type { Host } from '../../feature';
+import { moveReserved } from '../../jobs/move-reserved';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import { endMove, packedMove } from './moves';
-import { moveReserved } from './reserved';
 
 export class Moves {
   /** Delivered with what the target answered; undefined when the job was gone. */

@@ -12,7 +12,6 @@ import { conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/err
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
-import { checkForNewQueue, type NewQueueLayers } from '../../jobs/enqueue';
 import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
@@ -106,15 +105,6 @@ export function considerMove(q: QueueState, job: MovedJob): void {
   if (taken) throw duplicate(job.id, viewOf(q, taken, job.enqueued_at).record.state);
   if (q.hasAlias(job.id)) throw duplicate(job.id, 'being enqueued');
   if (isBounded(q)) checkRoom(q, arrivalOf(job));
-}
-
-/**
- * Would a queue take the job that does not exist yet? @throws {ApiError} as {@link considerMove}
- * @param lower what holds in it
- */
-export function considerMoveIntoNew(name: string, lower: NewQueueLayers, job: MovedJob): void {
-  const { retry } = bodyOf(job);
-  checkForNewQueue(name, [{ type: job.type, ...(retry && { retry }) }], lower);
 }
 
 /**
