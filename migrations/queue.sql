@@ -143,16 +143,6 @@ CREATE TABLE cron_runs (
   data TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Batches over several queues that are not finished: as participant the jobs held back (state 5) and the queue that
--- decides, as coordinator the decision and the queues that must still be told.
-CREATE TABLE batches (
-  batch TEXT NOT NULL,
-  role TEXT NOT NULL,
-  data TEXT NOT NULL,
-  check_at INTEGER NOT NULL,
-  PRIMARY KEY (batch, role)
-) STRICT, WITHOUT ROWID;
-
 -- Operations on all jobs that match a filter: what to do, how far it is done, and what came of it (JSON). done_at is NULL
 -- while there is something left to do.
 CREATE TABLE tasks (

@@ -22,3 +22,11 @@ UPDATE crons SET status = 2, data = '' WHERE status = 1;
 ALTER TABLE idempotency RENAME TO inbox;
 DROP INDEX idempotency_expiry;
 CREATE INDEX inbox_expiry ON inbox (expires_at);
+
+-- Of batches over several queues: shares and decisions are letters, and what was given up is an answer.
+INSERT INTO outbox SELECT 'share', batch, 0, data, check_at FROM batches WHERE role = 'participant';
+INSERT INTO outbox SELECT 'decision', batch, 0, data ->> '$.untold', 0 FROM batches
+  WHERE role = 'coordinator' AND data ->> '$.committed' = 1 AND json_array_length(data, '$.untold') > 0;
+INSERT INTO inbox SELECT 'ticket ' || batch, 0, '', check_at, '"aborted"' FROM batches
+  WHERE role = 'coordinator' AND data ->> '$.committed' = 0;
+DROP TABLE batches;

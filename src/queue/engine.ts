@@ -20,7 +20,7 @@ import { LeaseRescue } from './features/lifecycle/rescue';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
-import { SharesFeature } from './features/shares/feature';
+import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { endingLetters } from './features/workflow/endings';
 import { QueueState } from './store/state';
@@ -47,6 +47,7 @@ export class QueueEngine {
   readonly pull: Pulling;
   readonly bulk: BulkOperations;
   readonly moves: Moves;
+  readonly batches: Batches;
   readonly removal: QueueRemoval;
   readonly courier: Courier;
 
@@ -74,9 +75,18 @@ export class QueueEngine {
     this.pull = new Pulling(around);
     this.bulk = new BulkOperations(around);
     this.moves = new Moves(around);
+    this.batches = new Batches(around);
     this.removal = new QueueRemoval(around);
     this.courier = new Courier(
-      [endingLetters(around), this.moves.letters, movedCrons(around), acrossFires(around), this.removal.steps],
+      [
+        this.batches.decisions,
+        this.batches.shares,
+        endingLetters(around),
+        this.moves.letters,
+        movedCrons(around),
+        acrossFires(around),
+        this.removal.steps,
+      ],
       around,
     );
     this.features = [
@@ -88,7 +98,6 @@ export class QueueEngine {
       this.push,
       this.pull,
       this.bulk,
-      new SharesFeature(around),
       this.courier,
     ];
   }

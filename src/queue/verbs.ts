@@ -282,7 +282,11 @@ export const VERBS: Verbs = {
     const tried = await life.consider(prepare);
     return tried.ok ? { ok: true, value: null } : tried;
   },
-  decideBatch: write((q, now, batch, others, answer) => batches.decideBatch(q, batch, others, now, answer)),
+  async decideBatch(life, batch, others, answer) {
+    const decided = await life.write((q, now) => batches.decideBatch(q, batch, others, now, answer));
+    if (decided.ok && decided.value === null) await life.engine?.batches.told(batch);
+    return decided;
+  },
   commitBatch: writeIfExists((q, now, batch) => batches.commitBatch(q, batch, now), nothing),
   abortBatch: writeIfExists((q, now, batch) => batches.abortBatch(q, batch, now), nothing),
   giveUpBatch: writeIfExists(
@@ -290,7 +294,6 @@ export const VERBS: Verbs = {
     () => 'aborted',
   ),
   batchDecision: write((q, now, batch) => batches.decisionOf(q, batch, now)),
-  confirmBatch: writeIfExists((q, now, batch, queues) => batches.confirmBatch(q, batch, queues, now), nothing),
   prepareBulk: writeIfExists(
     (q, now, batch, coordinator, request) => prepareBulk(q, batch, coordinator, request, now),
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),

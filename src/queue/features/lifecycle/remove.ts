@@ -14,6 +14,7 @@ import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { stats } from '../../read/stats';
+import { SHARE } from '../../store/batches';
 import { move, remove } from '../../store/jobs';
 import { idOf, type JobRow, rowByKey, STATE } from '../../store/rows';
 import type { QueueState } from '../../store/state';
@@ -80,19 +81,7 @@ function openJobs(q: QueueState, now: number): number {
   const { counts } = stats(q, now);
   const ended: readonly string[] = TERMINAL_STATES;
   const open = JOB_STATES.filter((state) => !ended.includes(state)).reduce((sum, state) => sum + counts[state], 0);
-  return open + heldJobs(q);
-}
-
-function heldJobs(q: QueueState): number {
-  return q.sql.exec<{ n: number }>("SELECT count(*) AS n FROM batches WHERE role = 'participant'").one().n;
-}
-
-/** Does another queue still have to hear from this one, or this one from another? */
-export function hasPromises(q: QueueState): boolean {
-  const rows = q.sql.exec<{ role: string; data: string }>('SELECT role, data FROM batches').toArray();
-  return rows.some(
-    ({ role, data }) => role === 'participant' || (JSON.parse(data) as { untold: unknown[] }).untold.length > 0,
-  );
+  return open + q.outbox.count(SHARE);
 }
 
 /** Is there a step to be made now? What a deletion waits for ends with a commit of this queue. */
@@ -102,12 +91,12 @@ export function canGoOn(q: QueueState): boolean {
 
 // A batch that is being decided may have promised to replace a job that waits.
 function canSetAside(q: QueueState): boolean {
-  return heldJobs(q) === 0 && nextToMove(q).length > 0;
+  return !q.outbox.has(SHARE) && nextToMove(q).length > 0;
 }
 
 /** Can the object be emptied now? Nothing must be left that another object has to hear. */
 export function readyToEmpty(q: QueueState): boolean {
-  if (hasPromises(q) || !q.outbox.isEmpty) return false;
+  if (!q.outbox.isEmpty) return false;
   return (
     q.removal?.strategy !== 'move' || (q.leases.active.size === 0 && nextToMove(q).length === 0 && !q.removal.moving)
   );
@@ -152,7 +141,7 @@ export function setAside(q: QueueState, now: number): Moving | undefined {
   const removal = q.removal as Removal;
   if (removal.moving) return removal.moving;
   // A batch that is being decided may have promised to replace one of them.
-  if (heldJobs(q) > 0) return undefined;
+  if (q.outbox.has(SHARE)) return undefined;
   const rows = nextToMove(q);
   if (rows.length === 0) return undefined;
   removal.steps = (removal.steps ?? 0) + 1;
