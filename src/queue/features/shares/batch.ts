@@ -9,7 +9,7 @@
  * {@link CHECK_AFTER_MS}, and an undecided batch is then given up; the coordinator tells the others of its decision until each
  * has heard.
  */
-import type { RememberedAnswer } from '../../../rpc/operations';
+import type { RememberedAnswer } from '../../../rpc/receipts';
 import { isBounded, shedSurplus } from '../../jobs/backpressure';
 import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
 import { refuseGivenUp, tookTooLong } from '../../jobs/ticket';
