@@ -16,7 +16,7 @@ import { type Note, tell } from './job-events';
 import { endOf, keptUntil } from './keep';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
-import { bodyOf, historyOf, stateOf } from './rows';
+import { historyOf, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 
