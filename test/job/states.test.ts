@@ -60,11 +60,11 @@ describe('the table of moves', () => {
   });
 
   it('lets nothing follow the end of a job but a second life, its way elsewhere, and its removal', () => {
-    const after = (state: Position) => (Object.keys(MOVES) as Move[]).filter((move) => mayMove(move, state)).sort();
-    expect(after('completed')).toEqual(['remove']);
-    expect(after('cancelled')).toEqual(['lock', 'redrive', 'remove']);
-    expect(after('discarded')).toEqual(['depart', 'lock', 'redrive', 'remove']);
-    expect(after('gone')).toEqual([]);
+    const movesFrom = (state: Position) => (Object.keys(MOVES) as Move[]).filter((move) => mayMove(move, state)).sort();
+    expect(movesFrom('completed')).toEqual(['remove']);
+    expect(movesFrom('cancelled')).toEqual(['lock', 'redrive', 'remove']);
+    expect(movesFrom('discarded')).toEqual(['depart', 'lock', 'redrive', 'remove']);
+    expect(movesFrom('gone')).toEqual([]);
   });
 
   it('names the states of a refusal in the order of a life', () => {
