@@ -10,8 +10,8 @@ import { refuseLockedItems } from '../queue/jobs/lock';
 import { type BulkAction, type BulkAnswer, MAX_ITEMS } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
 import { actOnGroups, untilUnlocked } from './act-on-all';
-import type { Selection } from './filter';
 import { coordinatorOf, type Keyed, onceFor, recall, refusedOrEarlier } from './keyed';
+import type { Selection } from './request/filter';
 
 /**
  * Acts on all jobs that match or on none.

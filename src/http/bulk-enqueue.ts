@@ -14,11 +14,11 @@ import { ApiError, duplicate, type ErrorData, invalidRequest, type Outcome } fro
 import type { IdempotencyKey } from '../rpc/operations';
 import type { EnqueuedJob } from '../rpc/queue';
 import { queueObject } from '../rpc/stubs';
-import { readAtomicity } from './atomicity';
-import { type JsonObject, MAX_BATCH_BYTES, readBody } from './body';
 import type { AppContext } from './context';
-import { renderEnqueued, usableVariables } from './enqueued';
-import { REPLAYED, readIdempotency } from './idempotency';
+import { renderEnqueued, usableVariables } from './jobs/enqueued';
+import { readAtomicity } from './request/atomicity';
+import { type JsonObject, MAX_BATCH_BYTES, readBody } from './request/body';
+import { REPLAYED, readIdempotency } from './request/idempotency';
 import { json } from './respond';
 
 const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };

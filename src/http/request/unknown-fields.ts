@@ -1,0 +1,33 @@
+/** Conditions in the wrong place: overlooked, they would turn an operation on some jobs into one on more, or on all. */
+import { invalidRequest } from '../../job/errors';
+import type { AppContext } from '../context';
+import type { JsonObject } from './body';
+import { isCondition } from './filter';
+
+/**
+ * Refuses members and query parameters that are not known, where no filter may mean everything.
+ * @param members members of the body that are known
+ * @param query parameters that are known
+ * @throws {ApiError} 400 naming the first one
+ */
+export function refuseStray(c: AppContext, body: JsonObject, members: readonly string[], query: string[] = []): void {
+  const known = [...members, 'idempotency_key'];
+  const member = Object.keys(body).find((name) => !known.includes(name));
+  if (member !== undefined) {
+    throw invalidRequest(member, `${member}: is not known here; conditions go into ${members.join(' or ')}.`);
+  }
+  const parameter = Object.keys(c.req.query()).find((name) => ![...query, 'wait', 'access_token'].includes(name));
+  if (parameter !== undefined) throw invalidRequest(parameter, `${parameter}: is not a parameter of this operation.`);
+}
+
+/**
+ * Refuses conditions that stand beside the filter, or in the query. What is no condition is ignored, as everywhere.
+ * @throws {ApiError} 400 naming the first one
+ */
+export function refuseStrayConditions(c: AppContext, body: JsonObject): void {
+  const stray =
+    Object.keys(body).find((name) => isCondition(name) && body[name] !== null) ??
+    Object.keys(c.req.query()).find(isCondition);
+  if (stray === undefined) return;
+  throw invalidRequest(stray, `${stray}: a condition goes into filter; where it stands it would be overlooked.`);
+}
