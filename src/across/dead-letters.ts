@@ -5,9 +5,8 @@ import { badCursor, decodeCursor, encodeCursor, type Paging } from '../http/requ
 import { formatDuration } from '../job/duration';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
-import type { QueueConfig } from '../job/settings';
+import { DEFAULTS, type QueueConfig } from '../job/settings';
 import { formatInstant } from '../job/time';
-import { DEFAULTS } from '../queue/state';
 import { directoryObject, queueObject } from '../rpc/stubs';
 
 /** Most dead letters a queue keeps, so no offset needs to reach further. */

@@ -7,8 +7,8 @@ import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { badCursor, type Paging } from '../http/request/pagination';
 import { ApiError, invalidRequest, unwrap } from '../job/errors';
+import { inOrder } from '../job/order';
 import type { JobView } from '../job/record';
-import { bySortKey } from '../queue/read/sorted';
 import type { SortedEntry, SortKey } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
 import type { ListFilter } from './job-list';
@@ -48,7 +48,7 @@ export async function listSorted<T>(
   if (depth > MAX_DEPTH) {
     throw invalidRequest('page', `page: a sorted list is given up to its ${MAX_DEPTH}th job; narrow it with a filter.`);
   }
-  const compare = bySortKey(descending);
+  const compare = inOrder(descending);
   let first: Placed[] = [];
   let total = 0;
   let looked = 0;

@@ -48,6 +48,16 @@ export function madeUntil(filter: JobFilter, time: number): JobFilter {
 /** How many `?` a filter may need beside those of the statement around it; SQLite takes 100. */
 export const MAX_BINDINGS = 80;
 
+/** How many `?` the filter needs in one statement. Each bound on attempts needs one more, for the jobs that run. */
+export function bindingsOf(filter: JobFilter): number {
+  const { types = [], tags = [], fields = [], priority, attempt, created, enqueued, scheduled, ended, aged } = filter;
+  const bounds = [priority, attempt, attempt, created, enqueued, scheduled, ended, aged];
+  const ends = bounds.flatMap((range) => [range?.min, range?.max]);
+  const given = [...ends, filter.error_type, filter.dead].filter((value) => value !== undefined);
+  const ofFields = fields.reduce((sum, { values }) => sum + 1 + values.length, 0);
+  return types.length + tags.length + ofFields + given.length;
+}
+
 /** Does the filter say more than which states, so that only reading the jobs can tell which ones fit? */
 export function looksInside(filter: JobFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);

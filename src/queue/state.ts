@@ -12,7 +12,7 @@ import type { End } from '../job/retention';
 import type { RetryPolicy } from '../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../job/retry/resolve';
 import type { QueueConfig } from '../job/settings';
-import { over, type QueueDefaults } from '../job/settings';
+import { DEFAULTS, over, type QueueDefaults } from '../job/settings';
 import { CronTable } from './features/cron/table';
 import type { Removal } from './features/lifecycle/remove';
 import { MoveTable } from './features/transfer/move-table';
@@ -27,19 +27,8 @@ import { LockTable } from './store/locks';
 import { ProgressTable } from './store/progress';
 import { readMeta, writeMeta } from './store/schema';
 
-const DAY = 86_400_000;
-
 /** How long after a job became available the wake for its push stands by, ms. */
 const STANDBY_MS = 1_000;
-
-/** Defaults of a queue, in ms where they are times. */
-export const DEFAULTS = {
-  concurrency: 10,
-  visibilityMs: 30 * 60_000,
-  timeoutMs: 30 * 60_000,
-  retention: { completed: 7 * DAY, discarded: 30 * DAY, cancelled: 7 * DAY },
-  deadLetter: { maxAge: 180 * DAY, maxCount: 10_000 },
-} as const;
 
 export class QueueState {
   readonly leases: LeaseTable;

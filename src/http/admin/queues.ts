@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import { inParallel } from '../../durable/parallel';
 import { notFound, unwrap } from '../../job/errors';
+import { modeOf } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import { modeOf } from '../../queue/features/lifecycle/settings';
 import type { QueueStats } from '../../rpc/queue';
 import { directoryObject, queueObject } from '../../rpc/stubs';
 import { continuation, locationOf, unconfirmed } from '../bulk/answers';

@@ -3,7 +3,7 @@
  * settings of a queue; below `/admin` they are the same.
  */
 import { Hono } from 'hono';
-import { withBuiltIns } from '../../queue/features/lifecycle/settings';
+import { withBuiltIns } from '../../job/settings';
 import { directoryObject } from '../../rpc/stubs';
 import type { AppContext, AppEnv } from '../context';
 import { readBody } from '../request/body';

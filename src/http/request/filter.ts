@@ -6,10 +6,9 @@ import { parseDuration } from '../../job/duration';
 import { readInteger, readName, readObject, readQueueName, readString } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
 import { ApiError, invalidRequest } from '../../job/errors';
-import { type FieldCondition, type JobFilter, MAX_BINDINGS, type Range } from '../../job/filter';
+import { bindingsOf, type FieldCondition, type JobFilter, MAX_BINDINGS, type Range } from '../../job/filter';
 import { JOB_STATES, type JobState } from '../../job/states';
 import { parseTimestamp } from '../../job/time';
-import { conditionOnRow } from '../../queue/read/filter';
 import type { AppContext } from '../context';
 import { isFieldName, readFieldPath } from './field-path';
 import { listParam, oneOf, queueParam, withPlus } from './query';
@@ -289,7 +288,7 @@ function atMost<T>(list: T[], max: number, field: string): T[] {
 
 /** SQLite takes so many values in one statement. @throws {ApiError} 400 */
 function affordable(filter: JobFilter): JobFilter {
-  const values = conditionOnRow(filter, 0, []).bindings.length;
+  const values = bindingsOf(filter);
   if (values <= MAX_BINDINGS) return filter;
   throw new ApiError(
     invalidRequest('filter', `The filter names ${values} values, at most ${MAX_BINDINGS} are accepted.`).data,

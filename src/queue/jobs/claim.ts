@@ -3,9 +3,10 @@
  * even a job that kills its runner, or this object, runs out of attempts.
  */
 import type { JobBody, JobView } from '../../job/record';
+import { DEFAULTS } from '../../job/settings';
 import type { ClaimRequest } from '../../rpc/workers';
 import { viewForRunner } from '../read/find';
-import { DEFAULTS, type QueueState } from '../state';
+import type { QueueState } from '../state';
 import { selectReady } from '../store/lanes';
 import type { Active } from '../store/leases';
 import { startsLeft } from '../store/limits/queue-limit';

@@ -2,9 +2,10 @@
 
 import type { JobHistory } from '../../job/record';
 import type { End } from '../../job/retention';
+import { DEFAULTS } from '../../job/settings';
 import { noteFailure } from '../features/workflow/outbox';
 import { rowByKey } from '../read/find';
-import { DEFAULTS, type QueueState } from '../state';
+import type { QueueState } from '../state';
 import { oldestEnded } from '../store/ended-rows';
 import { historyOf, idOf, type JobRow, STATE } from '../store/rows';
 import { forgetRow } from '../store/unique-keys';

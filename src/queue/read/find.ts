@@ -2,9 +2,9 @@
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
+import type { CheckpointContent } from '../../rpc/workers';
 import type { QueueState } from '../state';
 import { farResult, findArchived } from '../store/archive';
-import type { CheckpointContent } from '../store/checkpoints';
 import { type ArchivedJob, type JobRow, ROW_COLUMNS, readRows, recordOf, recordOfArchived } from '../store/rows';
 
 /** Where a job lies. */

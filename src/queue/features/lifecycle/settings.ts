@@ -1,21 +1,19 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
 import { conflict } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
-import type { QueueConfig } from '../../../job/settings';
-import { changed, over, type QueueDefaults, type SettingsChange } from '../../../job/settings';
+import {
+  changed,
+  modeOf,
+  type QueueConfig,
+  type QueueDefaults,
+  type QueueMode,
+  type SettingsChange,
+} from '../../../job/settings';
 import type { QueueStatus } from '../../../rpc/queue';
-import { DEFAULTS, type QueueState } from '../../state';
+import type { QueueState } from '../../state';
 import { overridesChanged } from '../../store/limits/overrides';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
 import { writeMeta } from '../../store/schema';
-
-/** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
-export type QueueMode = 'active' | 'paused' | 'draining';
-
-/** The mode a queue is in. */
-export function modeOf({ paused, draining }: { paused: boolean; draining?: boolean }): QueueMode {
-  return paused ? 'paused' : draining ? 'draining' : 'active';
-}
 
 /** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
 export function setMode(q: QueueState, mode: QueueMode, now: number): QueueStatus {
@@ -66,16 +64,4 @@ function settle(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undef
   // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.
   q.workArrived = true;
   q.wake(0);
-}
-
-/** The settings with what is built in where nothing is said. Limits that nobody set, and retry policies, stay absent. */
-export function withBuiltIns(config: QueueConfig): QueueConfig {
-  const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;
-  const builtIn: QueueConfig = {
-    concurrency,
-    visibility_timeout_ms: visibilityMs,
-    retention: { ...retention },
-    dead_letter: { max_age: deadLetter.maxAge, max_count: deadLetter.maxCount },
-  };
-  return over(config, builtIn);
 }

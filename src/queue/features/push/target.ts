@@ -3,7 +3,8 @@ import type { Payload, TargetConfig } from '../../../dispatch/config';
 import type { Announcement } from '../../../dispatch/deliver';
 import { TargetHealth } from '../../../dispatch/health';
 import type { AnnouncedType, JobBody } from '../../../job/record';
-import { DEFAULTS, type QueueState } from '../../state';
+import { DEFAULTS } from '../../../job/settings';
+import type { QueueState } from '../../state';
 import { DeferredEntries } from './deferred';
 
 /** An announcement that could not be had is asked for again after this, ms. */
