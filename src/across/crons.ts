@@ -10,9 +10,13 @@ import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
 import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { byQueue } from './queues';
 
 /** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
 const FORGET_AFTER_MS = 120_000;
+
+/** How often a change is tried that others get in the way of. */
+const CHANGE_TRIES = 3;
 
 /** 404 for a name that no entry has. */
 export function noCron(name: string): ApiError {
@@ -85,6 +89,28 @@ export async function saveCron(
   return saved;
 }
 
+/**
+ * Changes an entry, again and again while other changes get in the way.
+ * @param change makes the definition out of what the entry is now
+ * @throws {ApiError} 404; 409 when others got in the way each time
+ */
+export async function changeCron(
+  env: Env,
+  name: string,
+  change: (before: CronDefinition) => Promise<CronDefinition>,
+): Promise<CronView> {
+  for (let tries = 1; ; tries++) {
+    const before = await readCron(env, name);
+    const definition = await change(before.definition);
+    try {
+      return await saveCron(env, definition, before, true);
+    } catch (error) {
+      const overtaken = error instanceof ApiError && error.data.code === 'conflict';
+      if (!overtaken || tries === CHANGE_TRIES) throw error;
+    }
+  }
+}
+
 /** Lets every queue that may have the entry hand it over. */
 async function leave(
   env: Env,
@@ -131,11 +157,9 @@ export async function listCrons(env: Env): Promise<Located[]> {
 
 /** These entries in full, in the order given; those that are gone by now are left out. */
 export async function readCrons(env: Env, located: readonly Located[]): Promise<CronView[]> {
-  const byQueue = new Map<string, string[]>();
-  for (const { name, queue } of located) byQueue.set(queue, [...(byQueue.get(queue) ?? []), name]);
   const found = new Map<string, CronView>();
-  await inParallel([...byQueue], async ([queue, names]) => {
-    for (let wanted = names; wanted.length > 0; ) {
+  await inParallel([...byQueue(located, ({ queue }) => queue)], async ([queue, group]) => {
+    for (let wanted = group.map(({ name }) => name); wanted.length > 0; ) {
       const { crons, omitted } = await queueObject(env, queue).cronsNamed(wanted);
       for (const view of crons) found.set(view.definition.name, view);
       wanted = omitted;

@@ -1,33 +1,28 @@
 /** The dead letters of many queues as one list, newest first, and what can be counted about them. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { badCursor, decodeCursor, encodeCursor, type Paging } from '../http/request/pagination';
-import { formatDuration } from '../job/duration';
+import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { DEFAULTS, type QueueConfig } from '../job/settings';
-import { formatInstant } from '../job/time';
+import type { DeadLetterRequest } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
+import { knownQueues, queuesOf } from './queues';
 
 /** Most dead letters a queue keeps, so no offset needs to reach further. */
 const MAX_REACH = 10_000;
 /** Dead letters read at once while counting. */
 const COUNT_CHUNK = 200;
 
-export interface DeadLetterFilter {
-  queues: readonly string[];
-  type?: string;
-  error_type?: string;
-  /** Epoch ms. */
-  since?: number;
-  until?: number;
+/** Which dead letters. */
+export interface DeadLetterFilter extends Omit<DeadLetterRequest, 'limit'> {
+  /** Absent: all queues. */
+  queues?: readonly string[];
 }
 
-export interface DeadLetterPage {
+export interface DeadLetterPage extends PagePlace {
   jobs: JobView[];
-  total: number;
-  hasMore: boolean;
-  nextCursor: string | null;
 }
 
 /** Where the next page begins: at the newest jobs discarded before `until`, of which the first `seen` were shown. */
@@ -58,8 +53,29 @@ export async function listDeadLetters(env: Env, filter: DeadLetterFilter, paging
   };
 }
 
+/** How long (ms), and how many, dead letters are kept. */
+export interface DeadLetterRetention {
+  max_age: number;
+  max_count: number;
+}
+
+/** What can be counted about dead letters. */
+export interface DeadLetterStats {
+  total: number;
+  byQueue: Map<string, number>;
+  byType: Map<string, number>;
+  byErrorType: Map<string, number>;
+  /** When the first and the last of them were discarded, epoch ms. */
+  oldest?: number;
+  newest?: number;
+  /** What holds in all queues, and in those that say otherwise. */
+  retention: DeadLetterRetention;
+  retentionByQueue: Map<string, DeadLetterRetention>;
+}
+
 /** Counts by queue, type and error type. Reads every dead letter, in chunks. */
-export async function deadLetterStats(env: Env, queues: readonly string[]): Promise<Record<string, unknown>> {
+export async function deadLetterStats(env: Env): Promise<DeadLetterStats> {
+  const queues = await knownQueues(env);
   const byQueue = new Map<string, number>();
   const byType = new Map<string, number>();
   const byErrorType = new Map<string, number>();
@@ -83,38 +99,28 @@ export async function deadLetterStats(env: Env, queues: readonly string[]): Prom
       paging = { ...paging, cursor: page.nextCursor };
     }
   });
-  return {
-    total,
-    by_queue: Object.fromEntries(byQueue),
-    by_type: Object.fromEntries(byType),
-    by_error_type: Object.fromEntries(byErrorType),
-    oldest_at: oldest === undefined ? null : formatInstant(oldest),
-    newest_at: newest === undefined ? null : formatInstant(newest),
-    retention: await retentions(env, queues),
-  };
+  return { total, byQueue, byType, byErrorType, ...defined({ oldest, newest }), ...(await retentions(env, queues)) };
 }
 
-/** How long, and how many, dead letters are kept: in all queues, and in those that keep them otherwise. */
-async function retentions(env: Env, queues: readonly string[]): Promise<Record<string, unknown>> {
-  const defaults = renderRetention((await directoryObject(env).queueDefaults())?.config ?? {});
-  const own = await inParallel(queues, async (queue) => {
-    const { effective } = unwrap(await queueObject(env, queue).settings());
-    return [queue, renderRetention(effective)] as const;
+async function retentions(env: Env, queues: readonly string[]) {
+  const retention = retentionOf((await directoryObject(env).queueDefaults())?.config ?? {});
+  const retentionByQueue = new Map<string, DeadLetterRetention>();
+  await inParallel(queues, async (queue) => {
+    const own = retentionOf(unwrap(await queueObject(env, queue).settings()).effective);
+    if (own.max_age !== retention.max_age || own.max_count !== retention.max_count) retentionByQueue.set(queue, own);
   });
-  const differs = own.filter(([, retention]) => JSON.stringify(retention) !== JSON.stringify(defaults));
-  return { ...defaults, by_queue: Object.fromEntries(differs) };
+  return { retention, retentionByQueue };
 }
 
-function renderRetention(config: QueueConfig): Record<string, unknown> {
+function retentionOf({ dead_letter = {} }: QueueConfig): DeadLetterRetention {
   const { maxAge, maxCount } = DEFAULTS.deadLetter;
-  const { max_age = maxAge, max_count = maxCount } = config.dead_letter ?? {};
-  return { max_age: formatDuration(max_age), max_count };
+  return { max_age: dead_letter.max_age ?? maxAge, max_count: dead_letter.max_count ?? maxCount };
 }
 
 /** The `limit` newest over all queues, and how many match in all. */
 async function newestOf(env: Env, filter: DeadLetterFilter, limit: number) {
-  const { queues, ...conditions } = filter;
-  const answers = await inParallel(queues, async (queue) =>
+  const { queues: _, ...conditions } = filter;
+  const answers = await inParallel(await queuesOf(env, filter), async (queue) =>
     unwrap(await queueObject(env, queue).deadLetters({ ...conditions, limit })),
   );
   const jobs = answers.flatMap((answer) => answer.jobs);

@@ -6,12 +6,13 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { badCursor, decodeCursor, encodeCursor, type Paging } from '../http/request/pagination';
 import { isObject } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
-import type { JobFilter } from '../job/filter';
+import type { Selection } from '../job/filter';
 import type { JobView } from '../job/record';
 import { queueObject } from '../rpc/stubs';
+import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
+import { queuesOf } from './queues';
 
 /** Most jobs asked from a queue at once. */
 const CHUNK = 50;
@@ -20,18 +21,10 @@ const PAGE_CHARACTERS = 8_388_608;
 /** Calls to queues for one page; a filter that fits hardly any job then gives a short page that says there is more. */
 const MAX_CALLS = 100;
 
-export interface ListFilter {
-  queues: readonly string[];
-  filter: JobFilter;
-}
-
-export interface JobPage {
+export interface JobPage extends PagePlace {
   jobs: JobView[];
-  total: number;
   /** The total is a lower bound. */
   atLeast: boolean;
-  hasMore: boolean;
-  nextCursor: string;
 }
 
 /** One queue being read. */
@@ -53,9 +46,10 @@ interface Start {
 }
 
 /** Reads one page. @throws {ApiError} 400 for a cursor of another list */
-export async function listJobs(env: Env, { queues, filter }: ListFilter, paging: Paging): Promise<JobPage> {
+export async function listJobs(env: Env, selection: Selection, paging: Paging): Promise<JobPage> {
+  const { filter } = selection;
   const start = readCursor(paging.cursor);
-  const sources: Source[] = queues.map((queue) => {
+  const sources: Source[] = (await queuesOf(env, selection)).map((queue) => {
     const taken = start.after.get(queue);
     return { queue, buffer: [], hasMore: true, ...(taken !== undefined && { taken, read: taken }) };
   });
@@ -117,8 +111,9 @@ export async function listJobs(env: Env, { queues, filter }: ListFilter, paging:
 }
 
 /** How many jobs match. Reads every job where the filter looks inside. */
-export async function countJobs(env: Env, { queues, filter }: ListFilter): Promise<number> {
-  const counts = await inParallel(queues, async (queue) => {
+export async function countJobs(env: Env, selection: Selection): Promise<number> {
+  const { filter } = selection;
+  const counts = await inParallel(await queuesOf(env, selection), async (queue) => {
     let total = 0;
     let before: number | undefined;
     do {

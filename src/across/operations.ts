@@ -2,18 +2,14 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import type { AppContext } from '../http/context';
-import { integerParam } from '../http/request/query';
+import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
-import type { JobFilter } from '../job/filter';
+import type { Selection } from '../job/filter';
 import { isUuidV7 } from '../job/ids';
 import type { KeyedOperation } from '../rpc/directory';
 import { type BulkAction, type BulkItem, MAX_ERRORS, MAX_ITEMS, type OperationView } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
-import { knownQueues } from './queues';
-
-/** An operation that takes longer goes on after the answer; seconds. */
-const MAX_WAIT_S = 20;
+import { knownQueues, queuesOf } from './queues';
 
 /** What came of an operation in all its queues, the items queue by queue. */
 export type OperationSummary = Omit<OperationView, 'started_at'>;
@@ -26,29 +22,23 @@ export interface OperateOptions {
   items?: boolean;
 }
 
-/** How long the answer may wait for the end of an operation, ms. */
-export function patience(c: AppContext): number {
-  return (integerParam(c, 'wait', 0, MAX_WAIT_S) ?? MAX_WAIT_S) * 1000;
-}
-
 /**
  * Begins an operation in every queue, and waits a while for its end. It goes on by itself.
- * @param queues absent: all queues
+ * @param waitMs how long to wait for the end
  */
 export async function operate(
   env: Env,
   action: BulkAction,
-  filter: JobFilter,
-  queues: readonly string[] | undefined,
+  selection: Selection,
   waitMs: number,
   { keyed, items = false }: OperateOptions = {},
 ): Promise<OperationSummary> {
   const id = keyed?.id ?? uuidv7();
   const deadline = Date.now() + waitMs;
-  const names = [...new Set(queues ?? keyed?.queues ?? (await knownQueues(env)))];
+  const names = await queuesOf(env, defined({ queues: selection.queues ?? keyed?.queues }));
   // A queue that the earlier request did not reach begins now, with the jobs of then.
   const createdUntil = keyed?.replayed ? { createdUntil: keyed.started_at } : {};
-  const request = { id, action, filter, items, ...createdUntil };
+  const request = { id, action, filter: selection.filter, items, ...createdUntil };
   const begun = await inParallel(names, async (queue) => ({
     queue,
     view: unwrap(await queueObject(env, queue).operate(request, 0)),

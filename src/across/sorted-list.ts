@@ -5,13 +5,14 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { badCursor, type Paging } from '../http/request/pagination';
 import { ApiError, invalidRequest, unwrap } from '../job/errors';
+import type { Selection } from '../job/filter';
 import { inOrder } from '../job/order';
 import type { JobView } from '../job/record';
 import type { SortedEntry, SortKey } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
-import type { ListFilter } from './job-list';
+import { badCursor, type Paging } from './paging';
+import { byQueue, queuesOf } from './queues';
 
 /** Jobs looked at for one page, in all queues. */
 const MAX_LOOKED = 100_000;
@@ -38,11 +39,12 @@ interface Placed extends SortedEntry {
  */
 export async function listSorted<T>(
   env: Env,
-  { queues, filter }: ListFilter,
+  selection: Selection,
   { sort, descending }: SortOrder,
   paging: Paging,
   render: (view: JobView) => T,
 ): Promise<{ items: T[]; total: number }> {
+  const { filter } = selection;
   if (paging.cursor !== undefined) throw badCursor();
   const depth = paging.offset + paging.limit;
   if (depth > MAX_DEPTH) {
@@ -53,7 +55,7 @@ export async function listSorted<T>(
   let total = 0;
   let looked = 0;
   await inParallel(
-    queues,
+    await queuesOf(env, selection),
     async (queue) => {
       let before: number | undefined;
       do {
@@ -73,11 +75,9 @@ export async function listSorted<T>(
 
 /** The jobs of these entries, in order. One that has gone meanwhile is left out. */
 async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: JobView) => T): Promise<T[]> {
-  const idsOf = new Map<string, string[]>();
-  for (const { queue, id } of entries) idsOf.set(queue, [...(idsOf.get(queue) ?? []), id]);
   const found = new Map<string, T>();
-  for (const [queue, ids] of idsOf) {
-    for (let left = ids; left.length > 0; ) {
+  for (const [queue, group] of byQueue(entries, (entry) => entry.queue)) {
+    for (let left = group.map(({ id }) => id); left.length > 0; ) {
       const { jobs, omitted } = await queueObject(env, queue).getMany(left);
       for (const view of jobs) found.set(view.record.id, render(view));
       left = omitted;

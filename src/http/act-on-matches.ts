@@ -4,14 +4,13 @@ import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, unwrap } from '../job/errors';
-import { madeUntil } from '../job/filter';
+import { madeUntil, type Selection } from '../job/filter';
 import { tooMany } from '../queue/features/bulk/matching';
 import { refuseLockedItems } from '../queue/jobs/lock';
 import { type BulkAction, type BulkAnswer, MAX_ITEMS } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
 import { actOnGroups, untilUnlocked } from './act-on-all';
 import { coordinatorOf, type Keyed, onceFor, recall, refusedOrEarlier } from './keyed';
-import type { Selection } from './request/filter';
 
 /**
  * Acts on all jobs that match or on none.

@@ -15,7 +15,7 @@ import type { IdempotencyKey } from '../rpc/operations';
 import type { EnqueuedJob } from '../rpc/queue';
 import { queueObject } from '../rpc/stubs';
 import type { AppContext } from './context';
-import { renderEnqueued, usableVariables } from './jobs/enqueued';
+import { renderEnqueued, usableVariables } from './jobs/render';
 import { readAtomicity } from './request/atomicity';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from './request/body';
 import { REPLAYED, readIdempotency } from './request/idempotency';

@@ -40,6 +40,12 @@ export interface JobFilter {
   fields?: FieldCondition[];
 }
 
+/** A filter, and the queues it names; absent: all queues. */
+export interface Selection {
+  filter: JobFilter;
+  queues?: string[];
+}
+
 /** The filter without the jobs that were created after `time` (epoch ms). */
 export function madeUntil(filter: JobFilter, time: number): JobFilter {
   return { ...filter, created: { ...filter.created, max: Math.min(filter.created?.max ?? time, time) } };

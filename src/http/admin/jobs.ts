@@ -1,72 +1,86 @@
-/** Operators' routes over jobs and dead letters, below `/ojs/v1/admin`: lists, changes, and operations by filter. */
-import { Hono } from 'hono';
-import { deadLetterStats } from '../../across/dead-letters';
+/** Operators' routes over jobs: lists, single jobs with what explains them, and operations by filter. */
 import { listJobs } from '../../across/job-list';
-import { withJob } from '../../across/locate';
-import { knownQueues } from '../../across/queues';
 import { listSorted } from '../../across/sorted-list';
-import { readConfig } from '../../config';
-import { type Envelope, renderJob } from '../../job/envelope/render';
-import { unwrap } from '../../job/errors';
+import type { Envelope } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
-import { allOrNoneByFilter, allOrNoneSummary, bulkSummary, operateByFilter, unconfirmed } from '../bulk/answers';
-import type { AppContext, AppEnv } from '../context';
-import { deadLetters } from '../dead-letter/bulk';
-import { deadLetterPage, retryDeadLetter } from '../dead-letter/routes';
+import { allOrNoneByFilter, operateByFilter } from '../bulk/operate';
+import { allOrNoneSummary, answerSummary } from '../bulk/render';
+import type { AppContext } from '../context';
 import { patchJob } from '../jobs/patch';
+import { envelopeOf } from '../jobs/render';
 import { readAtomicity } from '../request/atomicity';
 import { readBody } from '../request/body';
-import { filterFromQuery } from '../request/filter';
+import { filterFromQuery } from '../request/filter/from-query';
 import { REPLAYED } from '../request/idempotency';
 import { pagination, readPaging } from '../request/pagination';
+import { callJob } from '../request/path';
 import { oneOf, textParam } from '../request/query';
+import { requireConfirmation } from '../request/unknown-fields';
 import { json } from '../respond';
+import { get, patch, post, type Route } from '../route';
 
-/** Routes below `/ojs/v1/admin`. They stand before those of single jobs. */
-export function adminBulkRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
-  routes.get('/jobs', listForOperators);
-  for (const action of ['retry', 'cancel', 'delete'] as const) {
-    routes.post(`/jobs/bulk/${action}`, (c) => byFilter(c, action));
-  }
-  routes.patch('/jobs/:id', async (c) => {
-    const view = await patchJob(c, c.req.param('id'));
-    return json(c, { job: renderJob(view, readConfig(c.env).retryVariables) });
+const TIMES = [
+  'created_at',
+  'enqueued_at',
+  'started_at',
+  'scheduled_at',
+  'completed_at',
+  'cancelled_at',
+  'discarded_at',
+] as const;
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminJobRoutes: readonly Route[] = [
+  get('/jobs', list),
+  post('/jobs/bulk/retry', (c) => byFilter(c, 'retry'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => byFilter(c, 'cancel'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  get('/jobs/:id', show),
+  patch('/jobs/:id', async (c) => answer(c, await patchJob(c))),
+  post('/jobs/:id/retry', async (c) => {
+    return answer(c, await callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false })));
+  }),
+  post('/jobs/:id/cancel', async (c) => answer(c, await callJob(c, (queue, id) => queue.cancel(id)))),
+];
+
+function answer(c: AppContext, view: JobView): Response {
+  return json(c, { job: envelopeOf(c, view) });
+}
+
+/** The bare envelope with what explains it: policy, complete history, why it ended. */
+async function show(c: AppContext): Promise<Response> {
+  const view = await callJob(c, (queue, id) => queue.get(id));
+  const envelope = envelopeOf(c, view);
+  const { reason, dead_letter } = view.record.history;
+  return json(c, {
+    ...envelope,
+    retry_policy: envelope.retry_effective,
+    errors: envelope.errors ?? [],
+    metadata: Object.fromEntries(TIMES.flatMap((name) => (envelope[name] ? [[name, envelope[name]]] : []))),
+    ...(reason !== undefined && { discard_reason: reason }),
+    ...(dead_letter !== undefined && { dead_letter }),
   });
-  routes.get('/dead-letter', (c) => deadLetterPage(c, 'page'));
-  routes.get('/dead-letter/stats', async (c) => json(c, await deadLetterStats(c.env, await knownQueues(c.env))));
-  routes.post('/dead-letter/retry', (c) => deadLetters(c, 'retry'));
-  routes.delete('/dead-letter', (c) => deadLetters(c, 'delete'));
-  routes.post('/dead-letter/:id/retry', (c) => retryDeadLetter(c, c.req.param('id')));
-  routes.delete('/dead-letter/:id', async (c) => {
-    const id = c.req.param('id');
-    unwrap(await withJob(c.env, id, (queue) => queue.deleteDeadLetter(id)));
-    return c.body(null, 204);
-  });
-  return routes;
 }
 
 /** A page of jobs without what they carry. */
-async function listForOperators(c: AppContext): Promise<Response> {
+async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c, 'page');
   const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], SORT_KEYS, 'sort')?.[0] as SortKey;
   const descending = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0] === 'desc';
-  const { filter, queues } = filterFromQuery(c, Date.now());
-  const wanted = { queues: [...new Set(queues ?? (await knownQueues(c.env)))], filter };
-  const { retryVariables } = readConfig(c.env);
-  const render = (view: JobView) => summaryOf(renderJob(view, retryVariables));
+  const selection = filterFromQuery(c, Date.now());
+  const render = (view: JobView) => summaryOf(envelopeOf(c, view));
   if (sort !== 'created_at' || !descending) {
-    const { items, total } = await listSorted(c.env, wanted, { sort, descending }, paging, render);
+    const { items, total } = await listSorted(c.env, selection, { sort, descending }, paging, render);
     const hasMore = total > paging.offset + paging.limit;
-    return json(c, { items, total, pagination: pagination(paging, total, hasMore, null) });
+    return json(c, { items, total, pagination: pagination(paging, { total, hasMore, nextCursor: null }) });
   }
-  const page = await listJobs(c.env, wanted, paging);
+  const page = await listJobs(c.env, selection, paging);
   return json(c, {
     items: page.jobs.map(render),
     total: page.total,
     ...(page.atLeast && { total_is_exact: false }),
-    pagination: pagination(paging, page.total, page.hasMore, page.nextCursor),
+    pagination: pagination(paging, page),
   });
 }
 
@@ -78,12 +92,12 @@ function summaryOf(envelope: Envelope): Envelope {
 
 async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
   const body = await readBody(c);
-  if (body.confirm !== true) throw unconfirmed();
+  requireConfirmation(body.confirm);
   if (readAtomicity(body) === 'atomic') {
     const answer = await allOrNoneByFilter(c, action, body);
     const headers = answer.replayed ? REPLAYED : {};
     return json(c, allOrNoneSummary(action, answer), answer.applied ? 200 : 422, headers);
   }
   const { summary, headers } = await operateByFilter(c, action, body);
-  return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, headers);
+  return answerSummary(c, summary, headers);
 }

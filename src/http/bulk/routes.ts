@@ -1,48 +1,45 @@
-/** Routes that act on many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
-import { Hono } from 'hono';
-import { findOperation, type OperationSummary, patience } from '../../across/operations';
+/** Requests about many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
+import { findOperation } from '../../across/operations';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { actOnAll, actOnEach } from '../act-on-ids';
 import { enqueueBulk } from '../bulk-enqueue';
-import type { AppContext, AppEnv } from '../context';
+import type { AppContext } from '../context';
 import { readAtomicity } from '../request/atomicity';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
-import { refuseStrayConditions } from '../request/unknown-fields';
+import { pathParam } from '../request/path';
+import { refuseConditionsOutsideFilter } from '../request/unknown-fields';
 import { json } from '../respond';
-import { allOrNoneByFilter, continuation, DONE, operateByFilter, renderItems, statusOf } from './answers';
+import { get, post, type Route } from '../route';
+import { allOrNoneByFilter, operateByFilter, readWaitMs } from './operate';
+import { continuation, DONE, renderItems, statusOf } from './render';
 
 type Action = Exclude<BulkAction, 'purge'>;
 
 const MAX_IDS = 1000;
 
-/** Routes below `/ojs/v1`. They stand before the routes of single jobs, where `bulk` would be an id. */
-export function bulkRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
-  routes.post('/jobs/bulk', (c) => enqueueBulk(c));
-  for (const action of ['cancel', 'retry', 'delete'] as const) {
-    routes.post(`/jobs/bulk/${action}`, async (c) => {
-      const body = await readBody(c, MAX_BATCH_BYTES);
-      if (body.job_ids !== undefined && body.filter !== undefined) {
-        throw invalidRequest('filter', 'Name the jobs by job_ids or by filter, not both.');
-      }
-      const atomic = readAtomicity(body) === 'atomic';
-      if (body.job_ids !== undefined) return byIds(c, action, body, atomic);
-      if (!atomic) return byFilter(c, action, body);
-      const answer = await allOrNoneByFilter(c, action, body);
-      return answerItems(c, action, answer, answer.replayed);
-    });
+/** Routes below `/ojs/v1`. */
+export const bulkRoutes: readonly Route[] = [
+  post('/jobs/bulk', enqueueBulk, { takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => act(c, 'cancel'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/retry', (c) => act(c, 'retry'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => act(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  get('/jobs/bulk/:id', progress),
+];
+
+async function act(c: AppContext, action: Action): Promise<Response> {
+  const body = await readBody(c, MAX_BATCH_BYTES);
+  if (body.job_ids !== undefined && body.filter !== undefined) {
+    throw invalidRequest('filter', 'Name the jobs by job_ids or by filter, not both.');
   }
-  routes.get('/jobs/bulk/:id', async (c) => {
-    const id = c.req.param('id');
-    const summary = await findOperation(c.env, id, c.req.query('wait') === undefined ? 0 : patience(c));
-    if (!summary) throw notFound('operation', id, 'Operations are remembered for a day after their end.');
-    return json(c, progressOf(summary));
-  });
-  return routes;
+  const atomic = readAtomicity(body) === 'atomic';
+  if (body.job_ids !== undefined) return byIds(c, action, body, atomic);
+  if (!atomic) return byFilter(c, action, body);
+  const answer = await allOrNoneByFilter(c, action, body);
+  return answerItems(c, action, answer, answer.replayed);
 }
 
 function readIds(value: unknown): string[] {
@@ -55,7 +52,7 @@ function readIds(value: unknown): string[] {
 }
 
 async function byIds(c: AppContext, action: Action, body: JsonObject, atomic: boolean): Promise<Response> {
-  refuseStrayConditions(c, body);
+  refuseConditionsOutsideFilter(c, body);
   const ids = readIds(body.job_ids);
   const keyed = await beginKeyed(c, body);
   const answer = await (atomic ? actOnAll : actOnEach)(c.env, action, ids, keyed);
@@ -83,8 +80,11 @@ async function byFilter(c: AppContext, action: Action, body: JsonObject): Promis
   return json(c, answer, statusOf(summary), headers);
 }
 
-function progressOf(summary: OperationSummary): Record<string, unknown> {
+async function progress(c: AppContext): Promise<Response> {
+  const id = pathParam(c, 'id');
+  const summary = await findOperation(c.env, id, c.req.query('wait') === undefined ? 0 : readWaitMs(c));
+  if (!summary) throw notFound('operation', id, 'Operations are remembered for a day after their end.');
   const { action, matched, succeeded, failed, skipped, errors, items } = summary;
   const counts = { action, matched, succeeded, skipped, failed, errors };
-  return { ...continuation(summary), ...counts, ...(items && { items: renderItems(action, items) }) };
+  return json(c, { ...continuation(summary), ...counts, ...(items && { items: renderItems(action, items) }) });
 }

@@ -1,28 +1,39 @@
 /** Operations on all dead letters that match a filter. */
-import { type ApiError, invalidRequest, unsupported } from '../../job/errors';
-import type { JobFilter, Range } from '../../job/filter';
-import { bulkSummary, continuation, operateOn, statusOf, unconfirmed } from '../bulk/answers';
+import { invalidRequest, unsupported } from '../../job/errors';
+import type { JobFilter, Range, Selection } from '../../job/filter';
+import { operateOn } from '../bulk/operate';
+import { answerSummary, continuation, statusOf } from '../bulk/render';
 import type { AppContext } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
-import { filterFromBody, readAge, type Selection } from '../request/filter';
+import { readAge } from '../request/filter/conditions';
+import { filterFromBody } from '../request/filter/from-body';
 import { queueParam, textParam, withPlus } from '../request/query';
-import { refuseStray } from '../request/unknown-fields';
+import { refuseUnknown, requireConfirmation } from '../request/unknown-fields';
 import { json } from '../respond';
 
-/** Retries or deletes the dead letters that a filter names; their times are those of the discard. */
-export async function deadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
+/** Retries the dead letters that a filter names; its times are those of the discard. */
+export function retryDeadLetters(c: AppContext): Promise<Response> {
+  return act(c, 'retry');
+}
+
+/** Deletes the dead letters that a filter names. */
+export function deleteDeadLetters(c: AppContext): Promise<Response> {
+  return act(c, 'delete');
+}
+
+async function act(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
   const body = await readBody(c);
-  if (body.confirm !== true) throw unconfirmed();
-  if (body.override !== undefined && body.override !== null) throw noOverride(body.override);
-  refuseStray(c, body, ['filter', 'confirm']);
+  requireConfirmation(body.confirm);
+  if (body.override !== undefined && body.override !== null) refuseOverride(body.override);
+  refuseUnknown(c, body, ['filter', 'confirm']);
   const { summary, headers } = await operateOn(c, action, body, (now, until) => readDeadLetterFilter(body, now, until));
-  return json(c, bulkSummary(action, summary), summary.done ? 200 : 202, headers);
+  return answerSummary(c, summary, headers);
 }
 
 /** Removes dead letters that are old enough. */
 export async function purgeDeadLetters(c: AppContext): Promise<Response> {
   const body = (await readOptionalBody(c)) ?? {};
-  refuseStray(c, body, ['older_than'], ['older_than', 'queue']);
+  refuseUnknown(c, body, ['older_than'], ['older_than', 'queue']);
   const parameter = textParam(c, 'older_than');
   const olderThan = parameter === undefined ? body.older_than : withPlus(parameter);
   if (olderThan === undefined || olderThan === null) {
@@ -39,10 +50,10 @@ export async function purgeDeadLetters(c: AppContext): Promise<Response> {
 }
 
 /** What is changed about a job is changed about one at a time. */
-function noOverride(override: unknown): ApiError {
+function refuseOverride(override: unknown): never {
   const [member] = typeof override === 'object' && override !== null ? Object.keys(override) : [];
   const field = member === undefined ? 'override' : `override.${member}`;
-  return unsupported(
+  throw unsupported(
     `${field} is not offered for many dead letters at once: use POST /ojs/v1/dead-letter/:id/retry for each.`,
     { field },
   );

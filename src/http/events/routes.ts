@@ -1,16 +1,15 @@
 /** The live feed: what happened lately in the queues, from the memory of their objects. */
-import { Hono } from 'hono';
-import { knownQueues } from '../../across/queues';
+import { recentEvents } from '../../across/events';
 import type { QueueEvent } from '../../durable/event-log';
-import { inParallel } from '../../durable/parallel';
+import { defined } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { formatInstant } from '../../job/time';
-import { directoryObject, queueObject } from '../../rpc/stubs';
-import type { AppContext, AppEnv } from '../context';
+import type { AppContext } from '../context';
 import { pagination, readPaging } from '../request/pagination';
 import { listParam, oneOf, queueParam, textParam, timeParam } from '../request/query';
 import { json } from '../respond';
+import { get, type Route } from '../route';
 
 /** Events a queue keeps; asking for as many gives them all. */
 const KEPT = 1000;
@@ -28,29 +27,21 @@ const EVENT_TYPES = [
   );
 
 /** Routes below `/ojs/v1`. */
-export function eventRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
-  routes.get('/events', listEvents);
-  return routes;
-}
+export const eventRoutes: readonly Route[] = [get('/events', list)];
 
 /** Oldest first from a cursor on; with `page` or `per_page` newest first, as the dashboard shows them. */
-async function listEvents(c: AppContext): Promise<Response> {
+async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const types = oneOf(listParam(c, 'types', 'type'), EVENT_TYPES, 'types');
   const after = readAfter(textParam(c, 'after') ?? paging.cursor);
   const since = timeParam(c, 'since', Date.now());
-  const only = queueParam(c, 'queues', 'queue');
-  const queues = only ?? (await knownQueues(c.env));
+  const queues = queueParam(c, 'queues', 'queue');
   const byPage = paging.page !== undefined;
   // Only paging by number and filtering by time need the whole memory; a follower needs one page more than it shows.
   const limit = byPage || since !== undefined ? KEPT : Math.min(paging.offset + paging.limit + 1, KEPT);
-  const request = { limit, ...(types && { types }), ...(after && { after }) };
-  const answers = await inParallel(queues, (queue) => queueObject(c.env, queue).events(request));
-  // Workers belong to no queue.
-  if (only === undefined) answers.push(await directoryObject(c.env).workerEvents(request));
-  const events = answers.flat().filter(({ time }) => since === undefined || time >= since);
-  events.sort((a, b) => (a.id < b.id ? -1 : 1) * (byPage ? -1 : 1));
+  const recent = await recentEvents(c.env, defined({ limit, types, after }), queues);
+  const events = recent.filter(({ time }) => since === undefined || time >= since);
+  if (byPage) events.reverse();
   const page = events.slice(paging.offset, paging.offset + paging.limit);
   const shown = page.map(renderEvent);
   const cursor = page.at(-1)?.id ?? after ?? null;
@@ -60,7 +51,7 @@ async function listEvents(c: AppContext): Promise<Response> {
     items: shown,
     cursor,
     has_more: hasMore,
-    pagination: pagination(paging, events.length, hasMore, cursor),
+    pagination: pagination(paging, { total: events.length, hasMore, nextCursor: cursor }),
   });
 }
 

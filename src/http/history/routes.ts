@@ -1,36 +1,28 @@
-/** Routes about what happened to a job: its failed attempts, and its whole story. */
-import { Hono } from 'hono';
-import { withJob } from '../../across/locate';
-import { readConfig } from '../../config';
-import { renderJob } from '../../job/envelope/render';
-import { unsupported, unwrap } from '../../job/errors';
+/** What happened to a job: its failed attempts, and its whole story. */
+import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
+import { unsupported } from '../../job/errors';
 import { failedAttempts, historyOfJob } from '../../job/history';
-import type { JobView } from '../../job/record';
 import { formatInstant } from '../../job/time';
-import type { AppContext, AppEnv } from '../context';
-import { badCursor, decodeCursor, encodeCursor, pagination, readPaging } from '../request/pagination';
+import type { AppContext } from '../context';
+import { envelopeOf } from '../jobs/render';
+import { pagination, readPaging } from '../request/pagination';
+import { callJob } from '../request/path';
 import { json } from '../respond';
+import { del, get, type Route } from '../route';
 
 /** Routes below `/ojs/v1`. */
-export function historyRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
-  routes.get('/jobs/:id/retries', async (c) => retries(c, await read(c, c.req.param('id'))));
-  for (const path of ['/jobs/:id/history', '/events/:id/history'] as const) {
-    routes.get(path, async (c) => history(c, await read(c, c.req.param('id'))));
-    routes.delete(path, () => {
-      throw unsupported("A job's history is its own record and goes with it: delete the job.", { field: 'history' });
-    });
-  }
-  return routes;
-}
+export const historyRoutes: readonly Route[] = [
+  get('/jobs/:id/retries', retries),
+  ...['/jobs/:id/history', '/events/:id/history'].flatMap((path) => [get(path, history), del(path, refuseToForget)]),
+];
 
-async function read(c: AppContext, id: string): Promise<JobView> {
-  return unwrap(await withJob(c.env, id, (queue) => queue.get(id)));
+function refuseToForget(): never {
+  throw unsupported("A job's history is its own record and goes with it: delete the job.", { field: 'history' });
 }
 
 /** The attempts that failed, and the policy that decides what follows. */
-function retries(c: AppContext, view: JobView): Response {
-  const envelope = renderJob(view, readConfig(c.env).retryVariables);
+async function retries(c: AppContext): Promise<Response> {
+  const view = await callJob(c, (queue, id) => queue.get(id));
   return json(c, {
     job_id: view.record.id,
     retries: failedAttempts(view.record).map(({ attempt, state, error, started_at, failed_at, next_retry_at }) => ({
@@ -41,12 +33,13 @@ function retries(c: AppContext, view: JobView): Response {
       failed_at: formatInstant(failed_at),
       next_retry_at: next_retry_at === undefined ? null : formatInstant(next_retry_at),
     })),
-    policy: envelope.retry_effective,
+    policy: envelopeOf(c, view).retry_effective,
   });
 }
 
 /** A page of what happened, oldest first. */
-function history(c: AppContext, { record }: JobView): Response {
+async function history(c: AppContext): Promise<Response> {
+  const { record } = await callJob(c, (queue, id) => queue.get(id));
   const paging = readPaging(c);
   const events = historyOfJob(record).map(({ event_type, at, actor, data }, index) => ({
     id: `evt_${record.id}-${index}`,
@@ -59,12 +52,13 @@ function history(c: AppContext, { record }: JobView): Response {
   const start = paging.offset + (paging.cursor === undefined ? 0 : readPosition(paging.cursor));
   const page = events.slice(start, start + paging.limit);
   const hasMore = events.length > start + page.length;
-  const next = encodeCursor({ position: start + page.length });
+  const nextCursor = hasMore ? encodeCursor({ position: start + page.length }) : null;
+  const total = events.length;
   return json(c, {
     events: page,
-    total: events.length,
-    next_cursor: hasMore ? next : null,
-    pagination: pagination(paging, events.length, hasMore, next),
+    total,
+    next_cursor: nextCursor,
+    pagination: pagination(paging, { total, hasMore, nextCursor }),
   });
 }
 

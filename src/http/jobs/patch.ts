@@ -1,8 +1,7 @@
 /** Changes of a waiting job as clients write them: only what is named changes, `null` goes back to the default. */
 
-import { withJob } from '../../across/locate';
 import { type Reader, readInteger, readList, readMilliseconds, readName, readObject } from '../../job/envelope/fields';
-import { invalidPolicy, invalidRequest, unwrap } from '../../job/errors';
+import { invalidPolicy, invalidRequest } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { readRetentionChange } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
@@ -10,6 +9,7 @@ import { parseInstant } from '../../job/time';
 import type { PatchRequest } from '../../rpc/operations';
 import type { AppContext } from '../context';
 import { type JsonObject, readBody } from '../request/body';
+import { callJob } from '../request/path';
 
 const MAX_ATTEMPTS = 2_147_483_647;
 
@@ -53,18 +53,16 @@ const FIXED = new Set([
 ]);
 
 /** Reads a change. @throws {ApiError} 400 naming the member, 422 for a retry policy that is none */
-export function readPatch(body: JsonObject, id: string, now: number): PatchRequest {
+function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id'> {
   const members = changeable(now);
   const { options, ...top } = body;
-  const request: Record<string, unknown> = { id };
+  const request: Record<string, unknown> = {};
   const named = new Map<string, string>();
-  const given: [name: string, value: unknown, path: string][] = [
-    ...Object.entries(top).map(([name, value]): [string, unknown, string] => [name, value, name]),
-    ...Object.entries(readObject(options ?? {}, 'options')).map(([name, value]): [string, unknown, string] => [
-      name,
-      value,
-      `options.${name}`,
-    ]),
+  const given = [
+    ...Object.entries(top).map(([name, value]) => [name, value, name] as const),
+    ...Object.entries(readObject(options ?? {}, 'options')).map(
+      ([name, value]) => [name, value, `options.${name}`] as const,
+    ),
   ];
   for (const [name, value, path] of given) {
     const member = Object.hasOwn(members, name) ? members[name] : undefined;
@@ -78,7 +76,7 @@ export function readPatch(body: JsonObject, id: string, now: number): PatchReque
   if (typeof request.max_attempts === 'number' && typeof policy?.max_attempts === 'number') {
     throw invalidPolicy(named.get('max_attempts') ?? 'max_attempts', 'cannot stand beside retry.max_attempts');
   }
-  return request as unknown as PatchRequest;
+  return request;
 }
 
 function unchangeable(name: string, path: string) {
@@ -86,8 +84,8 @@ function unchangeable(name: string, path: string) {
   return invalidRequest(path, `${path} ${why}; send ${Object.keys(changeable(0)).join(', ')}.`);
 }
 
-/** Changes the job that a request names. @throws {ApiError} 400, 404, 409, 422 */
-export async function patchJob(c: AppContext, id: string): Promise<JobView> {
-  const request = readPatch(await readBody(c), id, Date.now());
-  return unwrap(await withJob(c.env, id, (queue) => queue.patch(request)));
+/** Changes the job that the path names. @throws {ApiError} 400, 404, 409, 422 */
+export async function patchJob(c: AppContext): Promise<JobView> {
+  const change = readPatch(await readBody(c), Date.now());
+  return callJob(c, (queue, id) => queue.patch({ ...change, id }));
 }

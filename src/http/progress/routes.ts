@@ -1,37 +1,31 @@
 /** Progress of a running job: reported by its worker, read by whoever waits. */
-import { Hono } from 'hono';
-import { withJob } from '../../across/locate';
-import { optional, type Reader, readObject } from '../../job/envelope/fields';
+import { defined, optional, type Reader, readObject } from '../../job/envelope/fields';
 import { MAX_META_BYTES, utf8Bytes } from '../../job/envelope/names';
-import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
+import { invalidRequest, payloadTooLarge } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { checkpointContent } from '../checkpoints/routes';
-import type { AppContext, AppEnv } from '../context';
+import type { AppContext } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { callJob } from '../request/path';
 import { json } from '../respond';
+import { get, post, put, type Route } from '../route';
 import { DELIVERY_HEADER, readAttempt, readJobId } from '../workers/reports';
 
 /** Longest `message`, in characters. */
 const MAX_MESSAGE = 8192;
 
 /** Routes below `/ojs/v1`. */
-export function progressRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
-  routes.put('/jobs/:id/progress', (c) => report(c, c.req.param('id')));
-  routes.post('/jobs/:id/progress', (c) => report(c, c.req.param('id')));
-  routes.post('/workers/progress', (c) => report(c, undefined));
-  routes.get('/jobs/:id/progress', async (c) => {
-    const id = c.req.param('id');
-    return answer(c, unwrap(await withJob(c.env, id, (queue) => queue.progress(id))));
-  });
-  return routes;
-}
+export const progressRoutes: readonly Route[] = [
+  put('/jobs/:id/progress', report),
+  post('/jobs/:id/progress', report),
+  post('/workers/progress', report),
+  get('/jobs/:id/progress', async (c) => answer(c, await callJob(c, (queue, id) => queue.progress(id)))),
+];
 
-async function report(c: AppContext, pathId: string | undefined): Promise<Response> {
-  const request = readProgress(await readBody(c, MAX_BATCH_BYTES), pathId, c.req.header(DELIVERY_HEADER));
-  const done = await withJob(c.env, request.job_id, (queue) => queue.reportProgress(request));
-  return answer(c, unwrap(done));
+async function report(c: AppContext): Promise<Response> {
+  const request = readProgress(await readBody(c, MAX_BATCH_BYTES), c.req.param('id'), c.req.header(DELIVERY_HEADER));
+  return answer(c, await callJob(c, (queue) => queue.reportProgress(request), request.job_id));
 }
 
 const readNumber: Reader<number> = (value, field) => {
@@ -62,8 +56,7 @@ function readProgress(body: JsonObject, pathId: string | undefined, delivery: st
     job_id: readJobId(body, pathId),
     ...readAttempt(body, delivery),
     progress: Math.min(Math.max(progress, 0), 1),
-    ...(message !== undefined && { message }),
-    ...(data !== undefined && { data }),
+    ...defined({ message, data }),
     ...((checkpoint ?? null) !== null && { checkpoint: checkpointContent({ state: checkpoint }, 'checkpoint') }),
   };
 }

@@ -1,86 +1,77 @@
-/** Routes that manage whole queues: create, drain, purge, delete, and how their jobs spread over priorities. */
-import { Hono } from 'hono';
-import { type OperationSummary, operate, patience } from '../../across/operations';
-import { optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
+/** What changes a whole queue: create, drain, purge, delete. */
+import { type OperationSummary, operate } from '../../across/operations';
+import { defined, optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
 import { ApiError, invalidRequest, unwrap } from '../../job/errors';
 import type { JobFilter } from '../../job/filter';
 import { JOB_STATES, type JobState } from '../../job/states';
 import { formatInstant } from '../../job/time';
 import type { RemovalStrategy } from '../../rpc/operations';
 import { queueObject } from '../../rpc/stubs';
-import { continuation, locationOf, statusOf, unconfirmed } from '../bulk/answers';
-import type { AppContext, AppEnv } from '../context';
+import { readWaitMs } from '../bulk/operate';
+import { continuation, locationOf, statusOf } from '../bulk/render';
+import type { AppContext } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
-import { readAge } from '../request/filter';
+import { readAge } from '../request/filter/conditions';
 import { queueNameIn } from '../request/path';
 import { oneOf } from '../request/query';
+import { requireConfirmation } from '../request/unknown-fields';
 import { json } from '../respond';
+import { del, post, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
+import { createdAt } from './render';
 
 const STRATEGIES: readonly RemovalStrategy[] = ['reject', 'discard', 'move'];
 
 /** Routes below `/ojs/v1`. */
-export function queueOperationRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
+export const queueManagementRoutes: readonly Route[] = [
+  post('/queues', create),
+  post('/queues/:name/drain', drain),
+  post('/queues/:name/purge', purge, { scope: 'admin:purge' }),
+  del('/queues/:name', remove, { scope: 'admin:purge' }),
+];
 
-  routes.post('/queues', async (c) => {
-    const { name, config, ...flat } = await readBody(c);
-    if (name === undefined) throw invalidRequest('name', 'name is required.');
-    const queue = readQueueName(name, 'name');
-    const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
-    const object = queueObject(c.env, queue);
-    if (unwrap(await object.stats()).exists) throw existsAlready(queue);
-    const settings = unwrap(await object.configure(change));
-    const { created_at } = unwrap(await object.stats());
-    return json(
-      c,
-      {
-        name: queue,
-        state: 'active',
-        config: renderQueueConfig(settings),
-        ...(created_at !== undefined && { created_at: formatInstant(created_at) }),
-      },
-      201,
-      { Location: `/ojs/v1/queues/${queue}` },
-    );
-  });
+async function create(c: AppContext): Promise<Response> {
+  const { name, config, ...flat } = await readBody(c);
+  if (name === undefined) throw invalidRequest('name', 'name is required.');
+  const queue = readQueueName(name, 'name');
+  const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
+  const object = queueObject(c.env, queue);
+  if (unwrap(await object.stats()).exists) throw existsAlready(queue);
+  const settings = renderQueueConfig(unwrap(await object.configure(change)));
+  const created = createdAt(unwrap(await object.stats()));
+  const answer = { name: queue, state: 'active', config: settings, ...created };
+  return json(c, answer, 201, { Location: `/ojs/v1/queues/${queue}` });
+}
 
-  routes.post('/queues/:name/drain', async (c) => {
-    const name = queueNameIn(c.req.param('name'));
-    await readOptionalBody(c);
-    const status = unwrap(await queueObject(c.env, name).drain());
-    const rendered = { name, paused: false, status: 'draining' };
-    return json(c, { queue: rendered, ...rendered, drained_at: formatInstant(status.changed_at) });
-  });
+async function drain(c: AppContext): Promise<Response> {
+  const name = queueNameIn(c);
+  await readOptionalBody(c);
+  const status = unwrap(await queueObject(c.env, name).drain());
+  const rendered = { name, paused: false, status: 'draining' };
+  return json(c, { queue: rendered, ...rendered, drained_at: formatInstant(status.changed_at) });
+}
 
-  routes.post('/queues/:name/purge', async (c) => {
-    const body = await readBody(c);
-    const { confirm = true } = body;
-    if (confirm !== true) throw unconfirmed();
-    const { summary } = await purge(c, queueNameIn(c.req.param('name')), body);
-    return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), locationOf(summary));
-  });
+async function purge(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  const { confirm = true } = body;
+  requireConfirmation(confirm);
+  const { summary } = await purgeJobs(c, body);
+  return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), locationOf(summary));
+}
 
-  routes.delete('/queues/:name', async (c) => {
-    const queue = queueNameIn(c.req.param('name'));
-    const body = (await readOptionalBody(c)) ?? {};
-    const given = optional(body, 'strategy', readName(20)) ?? c.req.query('strategy') ?? 'reject';
-    const strategy = oneOf([given], STRATEGIES, 'strategy')?.[0] ?? 'reject';
-    const target = optional(body, 'target_queue', readQueueName) ?? c.req.query('target_queue');
-    if (strategy === 'move' && target === undefined) {
-      throw invalidRequest('target_queue', 'target_queue is required to move jobs.');
-    }
-    const request = { strategy, ...(target !== undefined && { target_queue: readQueueName(target, 'target_queue') }) };
-    const removal = unwrap(await queueObject(c.env, queue).remove(request, patience(c)));
-    return json(c, { queue, ...removal }, 202);
-  });
-
-  routes.get('/queues/:name/priority-stats', async (c) => {
-    const queue = queueNameIn(c.req.param('name'));
-    return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
-  });
-
-  return routes;
+async function remove(c: AppContext): Promise<Response> {
+  const queue = queueNameIn(c);
+  const body = (await readOptionalBody(c)) ?? {};
+  const given = optional(body, 'strategy', readName(20)) ?? c.req.query('strategy') ?? 'reject';
+  const strategy = oneOf([given], STRATEGIES, 'strategy')?.[0] ?? 'reject';
+  const target = optional(body, 'target_queue', readQueueName) ?? c.req.query('target_queue');
+  if (strategy === 'move' && target === undefined) {
+    throw invalidRequest('target_queue', 'target_queue is required to move jobs.');
+  }
+  const target_queue = target === undefined ? undefined : readQueueName(target, 'target_queue');
+  const request = defined({ strategy, target_queue });
+  const removal = unwrap(await queueObject(c.env, queue).remove(request, readWaitMs(c)));
+  return json(c, { queue, ...removal }, 202);
 }
 
 /** The states and age of the jobs to purge. @throws {ApiError} 400 */
@@ -93,18 +84,18 @@ function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: 
   if (states.includes('active')) {
     throw invalidRequest('states', 'states: jobs that run cannot be purged; cancel them first.');
   }
-  const old = older_than === undefined || older_than === null ? undefined : readAge(older_than, 'older_than', now);
-  return { states, filter: { states, ...(old !== undefined && { aged: { max: old } }) } };
+  const max = optional({ older_than }, 'older_than', (value, field) => readAge(value, field, now));
+  return { states, filter: { states, ...(max !== undefined && { aged: { max } }) } };
 }
 
-/** Removes jobs of one queue for good. */
-export async function purge(
+/** Removes jobs of the queue that the path names for good. */
+export async function purgeJobs(
   c: AppContext,
-  queue: string,
   body: JsonObject,
 ): Promise<{ summary: OperationSummary; states: JobState[] }> {
+  const queue = queueNameIn(c);
   const { filter, states } = readPurge(body, Date.now());
-  return { summary: await operate(c.env, 'purge', filter, [queue], patience(c)), states };
+  return { summary: await operate(c.env, 'purge', { filter, queues: [queue] }, readWaitMs(c)), states };
 }
 
 function existsAlready(queue: string): ApiError {

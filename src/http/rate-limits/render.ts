@@ -1,18 +1,11 @@
 /** How a key that limits jobs is shown: one key, with the sums over all queues, and the queues one by one. */
+import type { LimitKey } from '../../across/limits';
 import { formatDuration } from '../../job/duration';
 import type { LimitOverride } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../rpc/limits';
 
-/**
- * @param views what the queues say of it; none when no job has counted under it lately
- * @param override what is said for it in all queues
- */
-export function renderRateLimit(
-  key: string,
-  views: readonly RateLimitView[],
-  override: LimitOverride | undefined,
-): Record<string, unknown> {
+export function renderRateLimit({ key, views, override }: LimitKey): Record<string, unknown> {
   const limits = views[0] ?? override ?? {};
   const shown = override ?? views.find((view) => view.override)?.override;
   const waiting = sum(views, ({ waiting }) => waiting);

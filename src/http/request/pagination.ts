@@ -1,21 +1,10 @@
 /** Pages of lists: `limit` with `cursor` or `offset`, or `page` with `per_page`. */
-
-import { isObject } from '../../job/envelope/fields';
-import { invalidRequest } from '../../job/errors';
+import { encodeCursor, type PagePlace, type Paging, readAfter } from '../../across/paging';
 import type { AppContext } from '../context';
 import { integerParam, textParam } from './query';
 
 /** Further in, a list is read with its cursor. */
 const MAX_OFFSET = 100_000;
-
-/** Which part of a list was asked for. */
-export interface Paging {
-  limit: number;
-  offset: number;
-  /** As given by a former page; decoded by whoever made it. */
-  cursor?: string;
-  page?: number;
-}
 
 /** How a list is read when nothing is said: 50 at a time, or as operators' lists, pages of 20. */
 export type PagingStyle = 'limit' | 'page';
@@ -37,7 +26,7 @@ export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging 
 }
 
 /** The `pagination` member of a list, with the keys of both styles. */
-export function pagination(paging: Paging, total: number, hasMore: boolean, nextCursor: string | null) {
+export function pagination(paging: Paging, { total, hasMore, nextCursor }: PagePlace) {
   return {
     total,
     limit: paging.limit,
@@ -55,45 +44,12 @@ export function pagination(paging: Paging, total: number, hasMore: boolean, next
  * @throws {ApiError} 400 for a cursor of another list
  */
 export function pageByName<T>(sorted: readonly T[], nameOf: (item: T) => string, paging: Paging) {
-  const after = paging.cursor === undefined ? undefined : readAfter(paging.cursor);
+  const after = readAfter(paging);
   const passed = after === undefined ? 0 : sorted.filter((item) => nameOf(item) <= after).length;
   const start = passed + paging.offset;
   const items = sorted.slice(start, start + paging.limit);
   const last = items.at(-1);
   const hasMore = sorted.length > start + items.length;
-  const next = last === undefined ? null : encodeCursor({ after: nameOf(last) });
-  return { items, pagination: pagination(paging, sorted.length, hasMore, next) };
-}
-
-/** The name or id after which a list goes on. @throws {ApiError} 400 for a cursor of another list */
-export function readAfter(cursor: string): string {
-  const { after } = decodeCursor(cursor);
-  if (typeof after !== 'string') throw badCursor();
-  return after;
-}
-
-/** Packs a position into an opaque text. */
-export function encodeCursor(position: Record<string, unknown>): string {
-  const bytes = new TextEncoder().encode(JSON.stringify(position));
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/=+$/, '');
-}
-
-/** Unpacks {@link encodeCursor}. @throws {ApiError} 400 when the text was not made by it */
-export function decodeCursor(cursor: string): Record<string, unknown> {
-  try {
-    const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
-    const position: unknown = JSON.parse(new TextDecoder().decode(Uint8Array.from(binary, (c) => c.charCodeAt(0))));
-    if (isObject(position)) return position;
-  } catch {
-    // Falls through: whatever is wrong with it, it is not one of ours.
-  }
-  throw badCursor();
-}
-
-/** 400 for a cursor that does not belong to this list. */
-export function badCursor() {
-  return invalidRequest('cursor', 'cursor was not given out by this list.');
+  const nextCursor = last === undefined ? null : encodeCursor({ after: nameOf(last) });
+  return { items, pagination: pagination(paging, { total: sorted.length, hasMore, nextCursor }) };
 }

@@ -1,8 +1,11 @@
-/** Conditions in the wrong place: overlooked, they would turn an operation on some jobs into one on more, or on all. */
+/**
+ * What a request that changes many jobs must and must not say. A condition that is overlooked would turn an operation on some
+ * jobs into one on more, or on all.
+ */
 import { invalidRequest } from '../../job/errors';
 import type { AppContext } from '../context';
 import type { JsonObject } from './body';
-import { isCondition } from './filter';
+import { isCondition } from './filter/from-body';
 
 /**
  * Refuses members and query parameters that are not known, where no filter may mean everything.
@@ -10,7 +13,7 @@ import { isCondition } from './filter';
  * @param query parameters that are known
  * @throws {ApiError} 400 naming the first one
  */
-export function refuseStray(c: AppContext, body: JsonObject, members: readonly string[], query: string[] = []): void {
+export function refuseUnknown(c: AppContext, body: JsonObject, members: readonly string[], query: string[] = []): void {
   const known = [...members, 'idempotency_key'];
   const member = Object.keys(body).find((name) => !known.includes(name));
   if (member !== undefined) {
@@ -24,10 +27,16 @@ export function refuseStray(c: AppContext, body: JsonObject, members: readonly s
  * Refuses conditions that stand beside the filter, or in the query. What is no condition is ignored, as everywhere.
  * @throws {ApiError} 400 naming the first one
  */
-export function refuseStrayConditions(c: AppContext, body: JsonObject): void {
-  const stray =
+export function refuseConditionsOutsideFilter(c: AppContext, body: JsonObject): void {
+  const outside =
     Object.keys(body).find((name) => isCondition(name) && body[name] !== null) ??
     Object.keys(c.req.query()).find(isCondition);
-  if (stray === undefined) return;
-  throw invalidRequest(stray, `${stray}: a condition goes into filter; where it stands it would be overlooked.`);
+  if (outside === undefined) return;
+  throw invalidRequest(outside, `${outside}: a condition goes into filter; where it stands it would be overlooked.`);
+}
+
+/** What cannot be undone must be confirmed. @throws {ApiError} 400 unless `confirm` is true */
+export function requireConfirmation(confirm: unknown): void {
+  if (confirm === true) return;
+  throw invalidRequest('confirm', 'confirm must be true: what this removes or changes cannot be brought back.');
 }

@@ -1,21 +1,18 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
-import { Hono } from 'hono';
-import { withJob } from '../../across/locate';
-import { knownQueues } from '../../across/queues';
-import { readConfig } from '../../config';
-import { inParallel } from '../../durable/parallel';
+import { readJobs } from '../../across/results';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
-import { type Envelope, renderJob } from '../../job/envelope/render';
-import { ApiError, invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
+import type { Envelope } from '../../job/envelope/render';
+import { ApiError, invalidRequest, payloadTooLarge } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
-import { queueObject } from '../../rpc/stubs';
-import type { AppContext, AppEnv } from '../context';
-import { groupByHome } from '../job-groups';
+import type { AppContext } from '../context';
+import { envelopeOf } from '../jobs/render';
 import { readBody } from '../request/body';
+import { callJob } from '../request/path';
 import { textParam } from '../request/query';
 import { json } from '../respond';
+import { get, post, type Route } from '../route';
 
 const DEFAULT_WAIT_SECONDS = 30;
 const MAX_WAIT_SECONDS = 60;
@@ -27,17 +24,12 @@ const LOOK_AGAIN_SECONDS = '1';
 const MAX_ANSWER_CHARS = 16 * 1024 * 1024;
 
 /** Routes below `/ojs/v1`. */
-export function resultRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
-  routes.get('/jobs/:id/result', (c) => oneResult(c, c.req.param('id')));
-  routes.post('/jobs/results', manyResults);
-  return routes;
-}
+export const resultRoutes: readonly Route[] = [get('/jobs/:id/result', oneResult), post('/jobs/results', manyResults)];
 
-async function oneResult(c: AppContext, id: string): Promise<Response> {
+async function oneResult(c: AppContext): Promise<Response> {
   const seconds = readWait(c);
   const wait = Math.round((seconds ?? 0) * 1000);
-  const view = unwrap(await withJob(c.env, id, (queue) => queue.awaitEnd(id, wait)));
+  const view = await callJob(c, (queue, id) => queue.awaitEnd(id, wait));
   if (hasEnded(view)) return json(c, render(c, view));
   if (seconds !== undefined) throw notEnded(view, seconds);
   return json(c, render(c, view), 200, { 'Retry-After': LOOK_AGAIN_SECONDS });
@@ -46,7 +38,7 @@ async function oneResult(c: AppContext, id: string): Promise<Response> {
 const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
 
 function render(c: AppContext, view: JobView): Envelope {
-  const job = renderJob(view, readConfig(c.env).retryVariables);
+  const job = envelopeOf(c, view);
   return {
     job_id: job.id,
     state: job.state,
@@ -87,7 +79,7 @@ async function manyResults(c: AppContext): Promise<Response> {
     throw payloadTooLarge('ids', given.length, MAX_BATCH_SIZE, 'jobs');
   }
   const ids = [...new Set(readList(MAX_BATCH_SIZE, readString)(given, 'ids'))];
-  const found = await lookUp(c, ids);
+  const found = await readJobs(c.env, ids);
   const results: Record<string, Envelope> = {};
   const omitted = [...found.omitted];
   let chars = 0;
@@ -99,29 +91,4 @@ async function manyResults(c: AppContext): Promise<Response> {
   }
   const missing = ids.filter((id) => results[id] === undefined && !omitted.includes(id));
   return json(c, { results, missing, omitted });
-}
-
-/** Asks the queues that the ids name, then all others for what is left. */
-async function lookUp(c: AppContext, ids: readonly string[]): Promise<{ jobs: JobView[]; omitted: string[] }> {
-  const ask = (groups: Map<string, string[]>) =>
-    inParallel([...groups], ([queue, group]) => queueObject(c.env, queue).getMany(group));
-  const groups = await groupByHome(c.env, ids);
-  const first = await ask(groups);
-  const jobs = first.flatMap((answer) => answer.jobs);
-  const omitted = first.flatMap((answer) => answer.omitted);
-  const seen = new Set([...jobs.map(({ record }) => record.id), ...omitted]);
-  // An id chosen by a client may carry a route by accident.
-  const elsewhere = new Map<string, string[]>();
-  const left = [...new Set([...groups.values()].flat())].filter((id) => !seen.has(id));
-  if (left.length === 0) return { jobs, omitted };
-  for (const queue of await knownQueues(c.env)) {
-    const asked = new Set(groups.get(queue));
-    const unasked = left.filter((id) => !asked.has(id));
-    if (unasked.length > 0) elsewhere.set(queue, unasked);
-  }
-  const second = await ask(elsewhere);
-  return {
-    jobs: [...jobs, ...second.flatMap((answer) => answer.jobs)],
-    omitted: [...omitted, ...second.flatMap((answer) => answer.omitted)],
-  };
 }

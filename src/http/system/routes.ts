@@ -1,18 +1,14 @@
 /** Manifest and probes. */
-import { Hono } from 'hono';
-import { type Env, VERSION } from '../../config';
-import { inParallel } from '../../durable/parallel';
+import { countQueues } from '../../across/statistics';
+import { VERSION } from '../../config';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
-import { directoryObject, queueObject } from '../../rpc/stubs';
-import type { AppContext, AppEnv } from '../context';
-import { deadLetterPage } from '../dead-letter/routes';
+import { directoryObject } from '../../rpc/stubs';
+import type { AppContext } from '../context';
+import { listDeadLetters } from '../dead-letter/list';
 import { listQueues } from '../queues/routes';
 import { json } from '../respond';
+import { get, type Route } from '../route';
 import { listWorkers } from '../workers/routes';
-
-/** Queues looked at for the number of paused ones, and for how long the number is reused (ms). */
-const PROBED_QUEUES = 100;
-const PROBE_AGE_MS = 30_000;
 
 const MANIFEST = {
   specversion: '1.0',
@@ -65,15 +61,13 @@ const MANIFEST = {
 };
 
 /** Routes from the root on: they are outside `/ojs/v1`, or aliases that old clients look for elsewhere. */
-export function systemRoutes(): Hono<AppEnv> {
-  const routes = new Hono<AppEnv>();
-  routes.get('/ojs/manifest', (c) => json(c, MANIFEST));
-  for (const path of ['/health', '/ready', '/ojs/v1/health', '/v1/health']) routes.get(path, health);
-  routes.get('/v1/queues', listQueues);
-  routes.get('/v1/dead-letter', (c) => deadLetterPage(c));
-  routes.get('/v1/workers', (c) => listWorkers(c));
-  return routes;
-}
+export const systemRoutes: readonly Route[] = [
+  get('/ojs/manifest', (c) => json(c, MANIFEST)),
+  ...['/health', '/ready', '/ojs/v1/health', '/v1/health'].map((path) => get(path, health, { scope: 'public' })),
+  get('/v1/queues', listQueues),
+  get('/v1/dead-letter', (c) => listDeadLetters(c)),
+  get('/v1/workers', (c) => listWorkers(c)),
+];
 
 let startedAt: number | undefined;
 
@@ -98,16 +92,4 @@ async function health(c: AppContext): Promise<Response> {
     const backend = { type: 'durable-objects', status: 'unreachable' };
     return json(c, { status: 'unhealthy', ...common, backend }, 503, { 'Retry-After': '5' });
   }
-}
-
-let paused: { count: number; at: number } | undefined;
-
-/** How many queues there are, and how many of them were paused when last looked at: a probe must not keep them awake. */
-async function countQueues(env: Env, now: number): Promise<{ total: number; paused: number }> {
-  const known = await directoryObject(env).list();
-  if (paused === undefined || now - paused.at > PROBE_AGE_MS) {
-    const stats = await inParallel(known.slice(0, PROBED_QUEUES), ({ name }) => queueObject(env, name).stats());
-    paused = { count: stats.filter((outcome) => outcome.ok && outcome.value.paused).length, at: now };
-  }
-  return { total: known.length, paused: Math.min(paused.count, known.length) };
 }

@@ -75,3 +75,13 @@ export function optional<T>(record: Record<string, unknown>, name: string, read:
   const value = record[name];
   return value === undefined || value === null ? undefined : read(value, path + name);
 }
+
+/** `T` without `undefined` as a value: members that may be undefined may be absent instead. */
+export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The members that say something: those that are undefined are left out. */
+export function defined<T extends object>(members: T): Defined<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,10 +1,23 @@
-/** Envelopes of jobs that were just enqueued. */
+/** Jobs in answers. */
 import { readConfig } from '../../config';
 import type { ParsedJob } from '../../job/envelope/parse';
-import { type Envelope, renderJob } from '../../job/envelope/render';
+import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
+import type { JobView } from '../../job/record';
 import { variablesLayer } from '../../job/retry/variables';
 import type { EnqueuedJob } from '../../rpc/queue';
 import type { AppContext } from '../context';
+import { json } from '../respond';
+
+/** The envelope of a job. */
+export function envelopeOf(c: AppContext, view: JobView): Envelope {
+  return renderJob(view, readConfig(c.env).retryVariables);
+}
+
+/** Answers a job under `job`, and flat for clients that look there. */
+export function answerJob(c: AppContext, view: JobView): Response {
+  const envelope = envelopeOf(c, view);
+  return json(c, { job: envelope, ...flatten(envelope) });
+}
 
 /** The envelope of an entry's job, which is that of another job when the entry was a duplicate. */
 export function renderEnqueued(

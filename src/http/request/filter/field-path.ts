@@ -2,7 +2,7 @@
  * Names of members inside a job's payload, as queries write them: `args.0.user_id`, `args[0].user_id`, `meta.tenant`,
  * `meta["ojs.codec"]`. Digits count array entries from 0; a member whose name has dots or digits only is quoted.
  */
-import { invalidRequest } from '../../job/errors';
+import { invalidRequest } from '../../../job/errors';
 
 const ROOT = /^(args|meta)(?=[.[])/;
 const SEGMENT = /^(?:\.([^.[\]"\\\p{Cc}]+)|\[(\d{1,9})\]|\["([^"\\\p{Cc}]+)"\])/u;
