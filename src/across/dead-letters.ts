@@ -37,7 +37,7 @@ export async function listDeadLetters(env: Env, filter: DeadLetterFilter, paging
   const start = readCursor(paging.cursor);
   const skip = Math.min(start.seen + paging.offset, MAX_REACH);
   const until = earlier(filter.until, start.until);
-  const found = await newestOf(env, { ...filter, ...(until !== undefined && { until }) }, skip + paging.limit + 1);
+  const found = await newestOf(env, { ...filter, ...defined({ until }) }, skip + paging.limit + 1);
   const jobs = found.jobs.slice(skip, skip + paging.limit);
   const total = start.total ?? found.total;
   const last = jobs.at(-1);
@@ -59,22 +59,11 @@ export interface DeadLetterRetention {
   max_count: number;
 }
 
-/** What can be counted about dead letters. */
-export interface DeadLetterStats {
-  total: number;
-  byQueue: Map<string, number>;
-  byType: Map<string, number>;
-  byErrorType: Map<string, number>;
-  /** When the first and the last of them were discarded, epoch ms. */
-  oldest?: number;
-  newest?: number;
-  /** What holds in all queues, and in those that say otherwise. */
-  retention: DeadLetterRetention;
-  retentionByQueue: Map<string, DeadLetterRetention>;
-}
-
-/** Counts by queue, type and error type. Reads every dead letter, in chunks. */
-export async function deadLetterStats(env: Env): Promise<DeadLetterStats> {
+/**
+ * Counts by queue, type and error type, when the first and the last were discarded (epoch ms), and how long they are kept: in all
+ * queues, and in those that say otherwise. Reads every dead letter, in chunks.
+ */
+export async function deadLetterStats(env: Env) {
   const queues = await knownQueues(env);
   const byQueue = new Map<string, number>();
   const byType = new Map<string, number>();
@@ -99,7 +88,7 @@ export async function deadLetterStats(env: Env): Promise<DeadLetterStats> {
       paging = { ...paging, cursor: page.nextCursor };
     }
   });
-  return { total, byQueue, byType, byErrorType, ...defined({ oldest, newest }), ...(await retentions(env, queues)) };
+  return { total, byQueue, byType, byErrorType, oldest, newest, ...(await retentions(env, queues)) };
 }
 
 async function retentions(env: Env, queues: readonly string[]) {

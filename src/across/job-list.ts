@@ -6,7 +6,7 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { isObject } from '../job/envelope/fields';
+import { defined, isObject } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { Selection } from '../job/filter';
 import type { JobView } from '../job/record';
@@ -39,7 +39,7 @@ interface Source {
 }
 
 interface Start {
-  until?: number;
+  until?: number | undefined;
   total?: number;
   atLeast?: boolean;
   after: Map<string, number>;
@@ -51,22 +51,17 @@ export async function listJobs(env: Env, selection: Selection, paging: Paging): 
   const start = readCursor(paging.cursor);
   const sources: Source[] = (await queuesOf(env, selection)).map((queue) => {
     const taken = start.after.get(queue);
-    return { queue, buffer: [], hasMore: true, ...(taken !== undefined && { taken, read: taken }) };
+    return { queue, buffer: [], hasMore: true, ...defined({ taken, read: taken }) };
   });
   let calls = 0;
   let total = start.total ?? 0;
   let atLeast = start.atLeast ?? false;
   const fill = async (source: Source, counted: boolean): Promise<void> => {
     calls++;
-    const page = unwrap(
-      await queueObject(env, source.queue).list({
-        limit: paging.offset > 0 ? 200 : Math.min(paging.limit, CHUNK),
-        filter,
-        ...(source.read !== undefined && { before: source.read }),
-        ...(start.until !== undefined && { createdUntil: start.until }),
-        ...(!counted && { total: false }),
-      }),
-    );
+    const limit = paging.offset > 0 ? 200 : Math.min(paging.limit, CHUNK);
+    const [before, createdUntil] = [source.read, start.until];
+    const request = defined({ limit, filter, before, createdUntil, total: counted ? undefined : false });
+    const page = unwrap(await queueObject(env, source.queue).list(request));
     source.buffer = page.jobs;
     source.hasMore = page.has_more;
     if (page.next !== undefined) source.read = page.next;
@@ -106,7 +101,7 @@ export async function listJobs(env: Env, selection: Selection, paging: Paging): 
     total,
     atLeast,
     hasMore: sources.some(({ buffer, hasMore }) => buffer.length > 0 || hasMore),
-    nextCursor: writeCursor({ ...(until !== undefined && { until }), total, atLeast }, sources),
+    nextCursor: writeCursor({ until, total, atLeast }, sources),
   };
 }
 
@@ -117,8 +112,7 @@ export async function countJobs(env: Env, selection: Selection): Promise<number>
     let total = 0;
     let before: number | undefined;
     do {
-      const request = { filter, ...(before !== undefined && { before }) };
-      const counted = unwrap(await queueObject(env, queue).count(request));
+      const counted = unwrap(await queueObject(env, queue).count(defined({ filter, before })));
       total += counted.count;
       before = counted.next;
     } while (before !== undefined);
@@ -137,7 +131,7 @@ function newest(sources: readonly Source[]): Source | undefined {
   return best;
 }
 
-function writeCursor(rest: { until?: number; total: number; atLeast: boolean }, sources: readonly Source[]): string {
+function writeCursor(rest: Omit<Start, 'after'>, sources: readonly Source[]): string {
   const after = sources.flatMap(({ queue, taken, read, buffer, hasMore }) => {
     // What was read without a match need not be read again.
     const position = buffer.length === 0 && hasMore ? (read ?? taken) : taken;
@@ -159,5 +153,5 @@ function readCursor(cursor: string | undefined): Start {
     if (typeof position !== 'number') throw badCursor();
     positions.set(queue, position);
   }
-  return { ...(until !== undefined && { until }), total, atLeast: atLeast === true, after: positions };
+  return { until, total, atLeast: atLeast === true, after: positions };
 }

@@ -4,6 +4,7 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
+import { defined } from '../job/envelope/fields';
 import { invalidRequest, unwrap } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
 import type { RateLimitView } from '../rpc/limits';
@@ -37,15 +38,14 @@ export async function listLimitKeys(env: Env): Promise<LimitKeys> {
 export async function readLimitKeys(env: Env, { keys, queues, overrides }: LimitKeys): Promise<LimitKey[]> {
   const views = await viewsOf(env, keys, queues);
   return keys
-    .map((key) => ({ key, views: views.get(key) ?? [], ...withOverride(overrides.get(key)) }))
+    .map((key) => defined({ key, views: views.get(key) ?? [], override: overrides.get(key) }))
     .filter(({ views: own, override }) => own.length > 0 || override !== undefined);
 }
 
 /** One key; undefined when it is not known. */
 export async function readLimitKey(env: Env, key: string): Promise<LimitKey | undefined> {
-  const override = (await overridesByKey(env)).get(key);
-  const views = await viewsOfKey(env, key);
-  return views.length > 0 || override ? { key, views, ...withOverride(override) } : undefined;
+  const [queues, overrides] = await Promise.all([knownQueues(env), overridesByKey(env)]);
+  return (await readLimitKeys(env, { keys: [key], queues, overrides }))[0];
 }
 
 /**
@@ -79,10 +79,6 @@ async function withPeriod(env: Env, key: string, override: LimitOverride): Promi
   const usual = views.find(({ own_period_ms }) => own_period_ms !== undefined)?.own_period_ms;
   if (usual !== undefined) return { ...override, usual_period_ms: usual };
   throw invalidRequest('period', `period is required: the key ${key} has no rate whose period could be kept.`);
-}
-
-function withOverride(override: LimitOverride | undefined): { override?: LimitOverride } {
-  return override ? { override } : {};
 }
 
 async function overridesByKey(env: Env): Promise<Map<string, LimitOverride>> {

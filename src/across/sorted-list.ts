@@ -5,7 +5,8 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, invalidRequest, unwrap } from '../job/errors';
+import { defined } from '../job/envelope/fields';
+import { type ApiError, invalidRequest, unsupported, unwrap } from '../job/errors';
 import type { Selection } from '../job/filter';
 import { inOrder } from '../job/order';
 import type { JobView } from '../job/record';
@@ -59,7 +60,7 @@ export async function listSorted<T>(
     async (queue) => {
       let before: number | undefined;
       do {
-        const request = { filter, sort, descending, limit: depth, ...(before !== undefined && { before }) };
+        const request = defined({ filter, sort, descending, limit: depth, before });
         const part = unwrap(await queueObject(env, queue).sorted(request));
         total += part.matched;
         looked += part.looked;
@@ -86,13 +87,9 @@ async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: J
   return entries.flatMap(({ id }) => found.get(id) ?? []);
 }
 
+const NARROWER = 'Narrow the list by queue and state, or leave out sort and order: newest first has no such bound.';
+
 function tooMany(sort: SortKey): ApiError {
-  return new ApiError({
-    status: 422,
-    code: 'unsupported',
-    message: `Sorting looks at every job that may match, which here would be more than ${MAX_LOOKED}.`,
-    retryable: false,
-    details: { field: 'sort', sort, max_jobs: MAX_LOOKED },
-    hint: 'Narrow the list by queue and state, or leave out sort and order: newest first has no such bound.',
-  });
+  const message = `Sorting looks at every job that may match, which here would be more than ${MAX_LOOKED}.`;
+  return unsupported(message, { field: 'sort', sort, max_jobs: MAX_LOOKED }, NARROWER);
 }

@@ -1,5 +1,4 @@
 /** Acting on all jobs or on none, once it is known which queues have them. */
-
 import { actAcross, type BulkShare } from '../across/bulk';
 import type { Env } from '../config';
 import { ApiError, unwrap } from '../job/errors';

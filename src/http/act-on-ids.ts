@@ -1,5 +1,4 @@
 /** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
-
 import { knownQueues } from '../across/queues';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';

@@ -2,7 +2,6 @@
  * Enqueuing many jobs of which some may be refused. `partial` accepts what can be accepted and says of each entry what
  * became of it; `atomic` accepts all or none.
  */
-
 import { refuseTakenIds } from '../across/batch';
 import { enqueueEntries } from '../across/enqueue';
 import type { Env } from '../config';
@@ -14,12 +13,11 @@ import { ApiError, duplicate, type ErrorData, invalidRequest, type Outcome } fro
 import type { IdempotencyKey } from '../rpc/operations';
 import type { EnqueuedJob } from '../rpc/queue';
 import { queueObject } from '../rpc/stubs';
-import type { AppContext } from './context';
+import { type AppContext, json } from './context';
 import { renderEnqueued, usableVariables } from './jobs/render';
-import { readAtomicity } from './request/atomicity';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from './request/body';
 import { REPLAYED, readIdempotency } from './request/idempotency';
-import { json } from './respond';
+import { readAtomicity } from './request/many-jobs';
 
 const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 

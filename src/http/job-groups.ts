@@ -1,5 +1,4 @@
 /** From many job ids to the queues to ask about each. */
-
 import { queueOfRoute } from '../across/locate';
 import { knownQueues } from '../across/queues';
 import type { Env } from '../config';

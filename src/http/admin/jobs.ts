@@ -6,18 +6,16 @@ import type { JobView } from '../../job/record';
 import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
 import { allOrNoneByFilter, operateByFilter } from '../bulk/operate';
 import { allOrNoneSummary, answerSummary } from '../bulk/render';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { patchJob } from '../jobs/patch';
 import { envelopeOf } from '../jobs/render';
-import { readAtomicity } from '../request/atomicity';
 import { readBody } from '../request/body';
 import { filterFromQuery } from '../request/filter/from-query';
 import { REPLAYED } from '../request/idempotency';
+import { readAtomicity, requireConfirmation } from '../request/many-jobs';
 import { pagination, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { oneOf, textParam } from '../request/query';
-import { requireConfirmation } from '../request/unknown-fields';
-import { json } from '../respond';
 import { get, patch, post, type Route } from '../route';
 
 const TIMES = [

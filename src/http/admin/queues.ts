@@ -4,16 +4,15 @@ import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { parseQueueConfig, renderQueueConfig } from '../queues/config';
 import { purgeJobs } from '../queues/manage';
 import { createdAt, renderForOperators } from '../queues/render';
 import { pause, resume } from '../queues/routes';
 import { readBody } from '../request/body';
+import { requireConfirmation } from '../request/many-jobs';
 import { pageByName, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
-import { requireConfirmation } from '../request/unknown-fields';
-import { json } from '../respond';
 import { del, get, post, put, type Route } from '../route';
 
 /** Routes below `/ojs/v1/admin`. */

@@ -3,9 +3,8 @@ import { resetAll } from '../../across/reset';
 import { readConfig } from '../../config';
 import { notFound } from '../../job/errors';
 import { previewRetry } from '../../job/retry/preview';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
-import { json } from '../respond';
 import { post, type Route } from '../route';
 
 /** Routes below `/ojs/v1/admin`. */

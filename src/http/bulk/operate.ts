@@ -7,8 +7,8 @@ import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 import { filterFromBody } from '../request/filter/from-body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
+import { refuseConditionsOutsideFilter } from '../request/many-jobs';
 import { integerParam } from '../request/query';
-import { refuseConditionsOutsideFilter } from '../request/unknown-fields';
 import { locationOf } from './render';
 
 /** An operation that takes longer goes on after the answer; seconds. */

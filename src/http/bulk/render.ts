@@ -1,8 +1,7 @@
 /** What became of an operation on many jobs, as clients are told. */
 import type { OperationSummary } from '../../across/operations';
 import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../../rpc/operations';
-import type { AppContext } from '../context';
-import { json } from '../respond';
+import { type AppContext, json } from '../context';
 
 /** 202 while an operation goes on, 207 when some jobs could not be acted on. */
 export function statusOf({ done, failed }: OperationSummary): number {

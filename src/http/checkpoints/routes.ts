@@ -6,10 +6,9 @@ import { defined, isObject, optional, readInteger, readObject } from '../../job/
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { CheckpointContent, StoredCheckpoint } from '../../rpc/workers';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
-import { json } from '../respond';
 import { del, get, post, put, type Route } from '../route';
 import { DELIVERY_HEADER, readAttempt, readJobId } from '../workers/reports';
 

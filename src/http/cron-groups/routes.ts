@@ -5,12 +5,11 @@ import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } 
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex } from '../../job/envelope/parse';
 import { conflict, invalidRequest, notFound } from '../../job/errors';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { renderCron } from '../cron/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { json } from '../respond';
 import { del, get, put, type Route } from '../route';
 
 /** Entries of one group at most. */

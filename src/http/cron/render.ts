@@ -1,7 +1,7 @@
 /** Writes cron entries and their histories as JSON, with every spelling that clients of the contract look for. */
 import { scheduleOf } from '../../job/cron/definition';
 import { firesBetween } from '../../job/cron/schedule';
-import { isObject } from '../../job/envelope/fields';
+import { defined, given, isObject } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { CronExecutionView, CronSkip, CronView } from '../../rpc/cron';
 
@@ -14,7 +14,8 @@ export function renderCron(view: CronView, ahead = false): Record<string, unknow
   const { expression, template, queue } = definition;
   const { type, args, meta, options } = template;
   const usedUp = definition.enabled && run.next_at === undefined;
-  return {
+  const own = isObject(options) && isObject(options.meta) ? options.meta : undefined;
+  return defined({
     name: definition.name,
     id: definition.name,
     expression,
@@ -23,17 +24,17 @@ export function renderCron(view: CronView, ahead = false): Record<string, unknow
     timezone: definition.timezone,
     overlap_policy: definition.overlap_policy,
     missed_policy: definition.missed_policy,
-    ...(definition.missed_policy === 'fire_all' && { max_catchup: definition.max_catchup }),
-    ...(definition.start_at !== undefined && { start_at: formatInstant(definition.start_at) }),
-    ...(definition.end_at !== undefined && { end_at: formatInstant(definition.end_at) }),
-    ...(definition.limit !== undefined && { limit: definition.limit }),
+    max_catchup: definition.missed_policy === 'fire_all' ? definition.max_catchup : undefined,
+    start_at: given(definition.start_at, formatInstant),
+    end_at: given(definition.end_at, formatInstant),
+    limit: definition.limit,
     enabled: definition.enabled,
     status: definition.enabled ? (usedUp ? 'completed' : 'active') : 'paused',
-    ...(definition.description !== undefined && { description: definition.description }),
-    ...(definition.group !== undefined && { group: definition.group }),
-    next_run_at: run.next_at === undefined ? null : formatInstant(run.next_at),
-    last_run_at: run.last_run_at === undefined ? null : formatInstant(run.last_run_at),
-    ...(run.last_job !== undefined && { last_job_id: run.last_job }),
+    description: definition.description,
+    group: definition.group,
+    next_run_at: given(run.next_at, formatInstant) ?? null,
+    last_run_at: given(run.last_run_at, formatInstant) ?? null,
+    last_job_id: run.last_job,
     run_count: run.runs,
     fire_count: run.fires,
     skipped_count: run.skips,
@@ -43,11 +44,11 @@ export function renderCron(view: CronView, ahead = false): Record<string, unknow
     type,
     queue,
     args,
-    ...(meta !== undefined ? { meta } : isObject(options) && isObject(options.meta) && { meta: options.meta }),
+    meta: meta ?? own,
     options,
     job_template: template,
-    ...(ahead && { next_fires: firesAhead(view).map(formatInstant) }),
-  };
+    next_fires: ahead ? firesAhead(view).map(formatInstant) : undefined,
+  });
 }
 
 /** The answer about one entry: under both names, and flat for clients that look there. */
@@ -74,8 +75,8 @@ export function renderExecution(execution: CronExecutionView): Record<string, un
     trigger: tick === undefined ? 'manual' : 'schedule',
     scheduled_at: formatInstant(tick ?? at),
     triggered_at: formatInstant(at),
-    started_at: started_at === undefined ? null : formatInstant(started_at),
-    completed_at: ended_at === undefined ? null : formatInstant(ended_at),
+    started_at: given(started_at, formatInstant) ?? null,
+    completed_at: given(ended_at, formatInstant) ?? null,
   };
 }
 
@@ -83,7 +84,7 @@ export function renderExecution(execution: CronExecutionView): Record<string, un
 export function renderSkip({ tick, until, at, ...rest }: CronSkip): Record<string, unknown> {
   return {
     scheduled_at: formatInstant(tick),
-    ...(until !== undefined && { scheduled_until: formatInstant(until) }),
+    ...defined({ scheduled_until: given(until, formatInstant) }),
     skipped_at: formatInstant(at),
     ...rest,
   };

@@ -13,13 +13,12 @@ import {
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { invalidRequest } from '../../job/errors';
 import type { CronView } from '../../rpc/cron';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { integerParam, textParam } from '../request/query';
-import { json } from '../respond';
 import { del, get, patch, post, put, type Route } from '../route';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from './render';
 

@@ -3,13 +3,12 @@ import { invalidRequest, unsupported } from '../../job/errors';
 import type { JobFilter, Range, Selection } from '../../job/filter';
 import { operateOn } from '../bulk/operate';
 import { answerSummary, continuation, statusOf } from '../bulk/render';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { readAge } from '../request/filter/conditions';
 import { filterFromBody } from '../request/filter/from-body';
+import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
 import { queueParam, textParam, withPlus } from '../request/query';
-import { refuseUnknown, requireConfirmation } from '../request/unknown-fields';
-import { json } from '../respond';
 
 /** Retries the dead letters that a filter names; its times are those of the discard. */
 export function retryDeadLetters(c: AppContext): Promise<Response> {

@@ -1,13 +1,12 @@
 /** Dead letters as a list, and what can be counted about them. */
 import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
 import { formatDuration } from '../../job/duration';
-import { defined } from '../../job/envelope/fields';
+import { defined, given } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { queueParam, textParam, timeParam } from '../request/query';
-import { json } from '../respond';
 
 /** A page of dead letters, newest first; operators' pages call them items. */
 export async function listDeadLetters(c: AppContext, style?: PagingStyle): Promise<Response> {
@@ -36,8 +35,8 @@ export async function showStats(c: AppContext): Promise<Response> {
     by_queue: Object.fromEntries(stats.byQueue),
     by_type: Object.fromEntries(stats.byType),
     by_error_type: Object.fromEntries(stats.byErrorType),
-    oldest_at: stats.oldest === undefined ? null : formatInstant(stats.oldest),
-    newest_at: stats.newest === undefined ? null : formatInstant(stats.newest),
+    oldest_at: given(stats.oldest, formatInstant) ?? null,
+    newest_at: given(stats.newest, formatInstant) ?? null,
     retention: { ...renderRetention(stats.retention), by_queue: Object.fromEntries(own) },
   });
 }

@@ -3,11 +3,10 @@ import { defined, optional, readObject, readQueueName } from '../../job/envelope
 import { readMeta } from '../../job/envelope/parse';
 import { unsupported } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { callJob } from '../request/path';
-import { json } from '../respond';
 import { del, get, post, type Route } from '../route';
 import { deleteDeadLetters, purgeDeadLetters, retryDeadLetters } from './bulk';
 import { listDeadLetters, showStats } from './list';

@@ -5,10 +5,9 @@ import { defined } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { formatInstant } from '../../job/time';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { pagination, readPaging } from '../request/pagination';
 import { listParam, oneOf, queueParam, textParam, timeParam } from '../request/query';
-import { json } from '../respond';
 import { get, type Route } from '../route';
 
 /** Events a queue keeps; asking for as many gives them all. */

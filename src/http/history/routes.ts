@@ -1,13 +1,13 @@
 /** What happened to a job: its failed attempts, and its whole story. */
 import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
+import { given } from '../../job/envelope/fields';
 import { unsupported } from '../../job/errors';
 import { failedAttempts, historyOfJob } from '../../job/history';
 import { formatInstant } from '../../job/time';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { pagination, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { json } from '../respond';
 import { del, get, type Route } from '../route';
 
 /** Routes below `/ojs/v1`. */
@@ -29,9 +29,9 @@ async function retries(c: AppContext): Promise<Response> {
       attempt,
       state,
       error,
-      started_at: started_at === undefined ? null : formatInstant(started_at),
+      started_at: given(started_at, formatInstant) ?? null,
       failed_at: formatInstant(failed_at),
-      next_retry_at: next_retry_at === undefined ? null : formatInstant(next_retry_at),
+      next_retry_at: given(next_retry_at, formatInstant) ?? null,
     })),
     policy: envelopeOf(c, view).retry_effective,
   });

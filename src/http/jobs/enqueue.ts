@@ -9,10 +9,9 @@ import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import type { IdempotencyKey } from '../../rpc/operations';
 import type { EnqueuedJob } from '../../rpc/queue';
 import { queueObject } from '../../rpc/stubs';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
-import { json } from '../respond';
 import { limitHeaders } from './limit-headers';
 import { renderEnqueued, usableVariables } from './render';
 

@@ -1,5 +1,4 @@
 /** Changes of a waiting job as clients write them: only what is named changes, `null` goes back to the default. */
-
 import { type Reader, readInteger, readList, readMilliseconds, readName, readObject } from '../../job/envelope/fields';
 import { invalidPolicy, invalidRequest } from '../../job/errors';
 import type { JobView } from '../../job/record';

@@ -5,8 +5,7 @@ import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import { variablesLayer } from '../../job/retry/variables';
 import type { EnqueuedJob } from '../../rpc/queue';
-import type { AppContext } from '../context';
-import { json } from '../respond';
+import { type AppContext, json } from '../context';
 
 /** The envelope of a job. */
 export function envelopeOf(c: AppContext, view: JobView): Envelope {

@@ -1,10 +1,9 @@
 /** Jobs one by one: enqueue, read, list, change, cancel, activate. */
 import { countJobs, listJobs } from '../../across/job-list';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { filterFromQuery } from '../request/filter/from-query';
 import { pagination, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { json } from '../respond';
 import { del, get, patch, post, type Route } from '../route';
 import { enqueueBatch, enqueueOne } from './enqueue';
 import { patchJob } from './patch';

@@ -5,10 +5,9 @@ import { invalidRequest, payloadTooLarge } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { checkpointContent } from '../checkpoints/routes';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { callJob } from '../request/path';
-import { json } from '../respond';
 import { get, post, put, type Route } from '../route';
 import { DELIVERY_HEADER, readAttempt, readJobId } from '../workers/reports';
 

@@ -8,7 +8,7 @@
  * | `overflow_policy` | `strategy` | `reject` (default) or `drop_oldest` |
  * | | `warning_threshold` | part of `max_depth` from which on producers are warned, 0 … 1, default 0.8 |
  */
-import { type Reader, readInteger, readObject } from '../../job/envelope/fields';
+import { defined, type Reader, readInteger, readObject } from '../../job/envelope/fields';
 import { invalidRequest, unsupported } from '../../job/errors';
 import type { QueueConfig } from '../../job/settings';
 
@@ -25,16 +25,25 @@ const readThreshold: Reader<number> = (value, field) => {
   throw invalidRequest(field, `${field} must be a number from 0 to 1.`);
 };
 
-/** Wire name → name in {@link QueueConfig} and reader, at the top level. */
-export const BOUND_SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }> = {
-  max_size: { key: 'max_depth', read: readInteger(1, 10_000_000) },
+/** A setting: its name in {@link QueueConfig}, and the reader of its wire form. */
+export interface Setting {
+  key: keyof QueueConfig;
+  read: Reader<unknown>;
+}
+
+const depth: Setting = { key: 'max_depth', read: readInteger(1, 10_000_000) };
+const overflow: Setting = { key: 'overflow', read: readStrategy };
+
+/** By their wire names at the top level. */
+export const BOUND_SETTINGS: Record<string, Setting> = {
+  max_size: depth,
   max_size_bytes: { key: 'max_bytes', read: readInteger(1, 2 ** 40) },
-  overflow_policy: { key: 'overflow', read: readStrategy },
+  overflow_policy: overflow,
 };
 
-const NESTED: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }> = {
-  max_depth: { key: 'max_depth', read: readInteger(1, 10_000_000) },
-  strategy: { key: 'overflow', read: readStrategy },
+const NESTED: Record<string, Setting> = {
+  max_depth: depth,
+  strategy: overflow,
   warning_threshold: { key: 'warning_threshold', read: readThreshold },
 };
 
@@ -61,15 +70,11 @@ export function readBackpressure(value: unknown, change: Readonly<Record<string,
 
 /** The wire form, in both spellings. */
 export function renderBounds({ max_depth, max_bytes, overflow, warning_threshold }: QueueConfig) {
-  const nested = {
-    ...(max_depth !== undefined && { max_depth }),
-    ...(overflow !== undefined && { strategy: overflow }),
-    ...(warning_threshold !== undefined && { warning_threshold }),
-  };
-  return {
-    ...(max_depth !== undefined && { max_size: max_depth }),
-    ...(max_bytes !== undefined && { max_size_bytes: max_bytes }),
-    ...(overflow !== undefined && { overflow_policy: overflow }),
-    ...(Object.keys(nested).length > 0 && { backpressure: nested }),
-  };
+  const nested = defined({ max_depth, strategy: overflow, warning_threshold });
+  return defined({
+    max_size: max_depth,
+    max_size_bytes: max_bytes,
+    overflow_policy: overflow,
+    backpressure: Object.keys(nested).length > 0 ? nested : undefined,
+  });
 }

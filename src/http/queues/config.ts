@@ -3,13 +3,21 @@
  * seconds when they are numbers; everywhere else a number is milliseconds.
  */
 import { formatDuration } from '../../job/duration';
-import { type Reader, readDuration, readInteger, readList, readObject } from '../../job/envelope/fields';
+import {
+  defined,
+  given,
+  type Reader,
+  readDuration,
+  readInteger,
+  readList,
+  readObject,
+} from '../../job/envelope/fields';
 import { isJobType } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { readQueueLimits } from '../../job/limits/policy';
 import { checkRetryLayer } from '../../job/retry/validate';
 import type { QueueConfig, SettingsChange } from '../../job/settings';
-import { BOUND_SETTINGS, readBackpressure, renderBounds } from './bounds';
+import { BOUND_SETTINGS, readBackpressure, renderBounds, type Setting } from './bounds';
 
 const positive: Reader<number> = (value, field) => {
   const ms = readDuration(value, field);
@@ -54,8 +62,8 @@ const readTypePattern: Reader<string> = (value, field) => {
   throw invalidRequest(field, `${field} must be a job type, or the beginning of one followed by "*".`);
 };
 
-/** Wire name → name in {@link QueueConfig} and reader. */
-const SETTINGS: Record<string, { key: keyof QueueConfig; read: Reader<unknown> }> = {
+/** By their wire names. */
+const SETTINGS: Record<string, Setting> = {
   concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
   visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },
   default_timeout: { key: 'default_timeout_ms', read: seconds },
@@ -85,34 +93,26 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
 
 /** The wire form of a configuration; what is not set is left out. */
 export function renderQueueConfig(config: QueueConfig): Record<string, unknown> {
-  const { visibility_timeout_ms, default_timeout_ms, retention, dead_letter } = config;
-  return {
-    ...(config.concurrency !== undefined && { concurrency: config.concurrency }),
-    ...(visibility_timeout_ms !== undefined && { visibility_timeout: visibility_timeout_ms / 1000 }),
-    ...(default_timeout_ms !== undefined && { default_timeout: default_timeout_ms / 1000 }),
+  const { concurrency, allowed_job_types, default_retry, retention, dead_letter, rate_limit } = config;
+  return defined({
+    concurrency,
+    visibility_timeout: given(config.visibility_timeout_ms, (ms) => ms / 1000),
+    default_timeout: given(config.default_timeout_ms, (ms) => ms / 1000),
     ...renderBounds(config),
-    ...(config.rate_limit !== undefined && { rate_limit: renderQueueLimits(config.rate_limit) }),
-    ...(config.allowed_job_types !== undefined && { allowed_job_types: config.allowed_job_types }),
-    ...(config.default_retry !== undefined && { default_retry: config.default_retry }),
-    ...(retention !== undefined && {
-      retention: Object.fromEntries(Object.entries(retention).map(([state, ms]) => [state, formatDuration(ms)])),
-    }),
-    ...(dead_letter !== undefined && {
-      dead_letter: {
-        retention: {
-          ...(dead_letter.max_age !== undefined && { max_age: formatDuration(dead_letter.max_age) }),
-          ...(dead_letter.max_count !== undefined && { max_count: dead_letter.max_count }),
-        },
-      },
-    }),
-  };
+    rate_limit: given(rate_limit, renderQueueLimits),
+    allowed_job_types,
+    default_retry,
+    retention: given(retention, (times) =>
+      Object.fromEntries(Object.entries(times).map(([state, ms]) => [state, formatDuration(ms)])),
+    ),
+    dead_letter: given(dead_letter, ({ max_age, max_count }) => ({
+      retention: defined({ max_age: given(max_age, formatDuration), max_count }),
+    })),
+  });
 }
 
 function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): Record<string, unknown> {
-  return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }),
-  };
+  return { ...defined({ concurrency }), ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }) };
 }
 
 function notOffered(field: string) {

@@ -4,9 +4,8 @@
  */
 import { type QueueConfig, withBuiltIns } from '../../job/settings';
 import { directoryObject } from '../../rpc/stubs';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
-import { json } from '../respond';
 import { get, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 

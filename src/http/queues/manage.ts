@@ -1,7 +1,7 @@
 /** What changes a whole queue: create, drain, purge, delete. */
 import { type OperationSummary, operate } from '../../across/operations';
 import { defined, optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
-import { ApiError, invalidRequest, unwrap } from '../../job/errors';
+import { conflict, invalidRequest, unwrap } from '../../job/errors';
 import type { JobFilter } from '../../job/filter';
 import { JOB_STATES, type JobState } from '../../job/states';
 import { formatInstant } from '../../job/time';
@@ -9,16 +9,17 @@ import type { RemovalStrategy } from '../../rpc/operations';
 import { queueObject } from '../../rpc/stubs';
 import { readWaitMs } from '../bulk/operate';
 import { continuation, locationOf, statusOf } from '../bulk/render';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { readAge } from '../request/filter/conditions';
+import { requireConfirmation } from '../request/many-jobs';
 import { queueNameIn } from '../request/path';
 import { oneOf } from '../request/query';
-import { requireConfirmation } from '../request/unknown-fields';
-import { json } from '../respond';
 import { del, post, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 import { createdAt } from './render';
+
+const HOW_TO_CHANGE = 'Change its settings with PUT /ojs/v1/queues/:name/config.';
 
 const STRATEGIES: readonly RemovalStrategy[] = ['reject', 'discard', 'move'];
 
@@ -36,7 +37,7 @@ async function create(c: AppContext): Promise<Response> {
   const queue = readQueueName(name, 'name');
   const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
   const object = queueObject(c.env, queue);
-  if (unwrap(await object.stats()).exists) throw existsAlready(queue);
+  if (unwrap(await object.stats()).exists) throw conflict(`Queue ${queue} exists already.`, { queue }, HOW_TO_CHANGE);
   const settings = renderQueueConfig(unwrap(await object.configure(change)));
   const created = createdAt(unwrap(await object.stats()));
   const answer = { name: queue, state: 'active', config: settings, ...created };
@@ -85,7 +86,7 @@ function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: 
     throw invalidRequest('states', 'states: jobs that run cannot be purged; cancel them first.');
   }
   const max = optional({ older_than }, 'older_than', (value, field) => readAge(value, field, now));
-  return { states, filter: { states, ...(max !== undefined && { aged: { max } }) } };
+  return { states, filter: defined({ states, aged: max === undefined ? undefined : { max } }) };
 }
 
 /** Removes jobs of the queue that the path names for good. */
@@ -96,15 +97,4 @@ export async function purgeJobs(
   const queue = queueNameIn(c);
   const { filter, states } = readPurge(body, Date.now());
   return { summary: await operate(c.env, 'purge', { filter, queues: [queue] }, readWaitMs(c)), states };
-}
-
-function existsAlready(queue: string): ApiError {
-  return new ApiError({
-    status: 409,
-    code: 'conflict',
-    message: `Queue ${queue} exists already.`,
-    retryable: false,
-    details: { queue },
-    hint: 'Change its settings with PUT /ojs/v1/queues/:name/config.',
-  });
 }

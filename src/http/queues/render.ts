@@ -1,5 +1,5 @@
 /** Queues in answers. */
-
+import { defined, given } from '../../job/envelope/fields';
 import { modeOf } from '../../job/settings';
 import { formatInstant } from '../../job/time';
 import type { QueueActivity } from '../../rpc/operations';
@@ -12,7 +12,7 @@ export function renderStatus(name: string, mode: { paused: boolean; draining?: b
 
 /** `created_at`, when it is known. Epoch ms. */
 export function createdAt({ created_at }: { created_at?: number }): { created_at?: string } {
-  return created_at === undefined ? {} : { created_at: formatInstant(created_at) };
+  return defined({ created_at: given(created_at, formatInstant) });
 }
 
 /** The counts as the statistics tool wants them; `depth` is what has not ended. */

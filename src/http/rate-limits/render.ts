@@ -1,6 +1,7 @@
 /** How a key that limits jobs is shown: one key, with the sums over all queues, and the queues one by one. */
 import type { LimitKey } from '../../across/limits';
 import { formatDuration } from '../../job/duration';
+import { defined, given } from '../../job/envelope/fields';
 import type { LimitOverride } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../rpc/limits';
@@ -37,12 +38,7 @@ function limitsOf({
   period_ms,
   throttled,
 }: Partial<Pick<RateLimitView, 'concurrency' | 'limit' | 'period_ms' | 'throttled'>>) {
-  return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(limit !== undefined && { limit }),
-    ...(period_ms !== undefined && { period: formatDuration(period_ms) }),
-    ...(throttled && { throttled }),
-  };
+  return defined({ concurrency, limit, period: given(period_ms, formatDuration), throttled: throttled || undefined });
 }
 
 function availableIn({ concurrency = 0, active }: RateLimitView): number {
@@ -59,8 +55,5 @@ function latestReset(views: readonly RateLimitView[]): string | null {
 }
 
 function renderOverride(override: LimitOverride): Record<string, unknown> {
-  return {
-    ...limitsOf(override),
-    ...(override.expires_at !== undefined && { expires_at: formatInstant(override.expires_at) }),
-  };
+  return { ...limitsOf(override), ...defined({ expires_at: given(override.expires_at, formatInstant) }) };
 }

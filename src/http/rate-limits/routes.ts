@@ -3,11 +3,10 @@ import { listLimitKeys, overrideLimit, readLimitKey, readLimitKeys, removeOverri
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest, notFound } from '../../job/errors';
 import { isLimitKey, KEY_RULE, readLimitOverride } from '../../job/limits/policy';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { json } from '../respond';
 import { del, get, put, type Route } from '../route';
 import { renderRateLimit } from './render';
 

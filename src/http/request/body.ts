@@ -1,10 +1,8 @@
 /** Reads a request's body: media type, size, encoding, JSON, and that it is an object. */
-
 import { isObject } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
-import type { AppContext } from '../context';
-import { MEDIA_TYPE } from '../respond';
+import { type AppContext, MEDIA_TYPE } from '../context';
 import { nestingDepth, unstorable } from './json-text';
 
 /** Deepest nesting of a body, its own braces included. */
@@ -100,15 +98,5 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
     }
   }
   if (total > maxBytes) throw payloadTooLarge('body', total, maxBytes);
-  return chunks.length === 1 && chunks[0] ? chunks[0] : joined(chunks, total);
-}
-
-function joined(chunks: Uint8Array[], total: number): Uint8Array {
-  const bytes = new Uint8Array(total);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return bytes;
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }

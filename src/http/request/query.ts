@@ -1,5 +1,4 @@
 /** Reads query parameters; each reader throws the 400 that names its parameter. */
-
 import { readQueueName } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest } from '../../job/errors';

@@ -6,12 +6,11 @@ import type { Envelope } from '../../job/envelope/render';
 import { ApiError, invalidRequest, payloadTooLarge } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { readBody } from '../request/body';
 import { callJob } from '../request/path';
 import { textParam } from '../request/query';
-import { json } from '../respond';
 import { get, post, type Route } from '../route';
 
 const DEFAULT_WAIT_SECONDS = 30;

@@ -3,10 +3,9 @@ import { countQueues } from '../../across/statistics';
 import { VERSION } from '../../config';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
 import { directoryObject } from '../../rpc/stubs';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/list';
 import { listQueues } from '../queues/routes';
-import { json } from '../respond';
 import { get, type Route } from '../route';
 import { listWorkers } from '../workers/routes';
 

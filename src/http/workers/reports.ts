@@ -1,5 +1,4 @@
 /** What workers say about an attempt: acks and nacks, read into what a queue object takes. */
-
 import { MAX_DURATION_MS } from '../../job/duration';
 import {
   defined,

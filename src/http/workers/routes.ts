@@ -2,16 +2,15 @@
 import { encodeCursor, readAfter } from '../../across/paging';
 import { claimInOrder, knownWorker, takeHeartbeat } from '../../across/workers';
 import { defined, optional, readMilliseconds } from '../../job/envelope/fields';
-import type { Envelope } from '../../job/envelope/render';
+import { pick } from '../../job/envelope/render';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
-import { json } from '../respond';
 import { get, post, type Route } from '../route';
 import { readHeartbeat, readQueues } from './heartbeat';
 import { renderWorker } from './render';
@@ -90,10 +89,6 @@ async function nack(c: AppContext, body: JsonObject): Promise<Response> {
     'discarded_at',
   ]);
   return json(c, { ...answer, job_id: job.id, job });
-}
-
-function pick(envelope: Envelope, names: readonly string[]): Envelope {
-  return Object.fromEntries(names.flatMap((name) => (envelope[name] === undefined ? [] : [[name, envelope[name]]])));
 }
 
 async function heartbeat(c: AppContext): Promise<Response> {

@@ -1,4 +1,5 @@
 /** Writes workflows as clients see them. */
+import { defined, given } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import { jobsBelow, nodeAt, type PlanNode } from '../../job/workflow/plan';
 import type { StepView, WorkflowSummary, WorkflowView } from '../../rpc/workflow';
@@ -15,11 +16,11 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
   const failed = states.filter(hasFailed).length;
   const jobs = jobsBelow(plan, 0).map((job) => view.steps[job]?.state);
   const created = formatInstant(view.created_at);
-  const ended = view.ended_at === undefined ? {} : { [endedName(view)]: formatInstant(view.ended_at) };
+  const ended = defined({ [endedName(view)]: given(view.ended_at, formatInstant) });
   return {
     id: view.id,
     type: view.type ?? 'graph',
-    ...(view.name !== undefined && { name: view.name }),
+    ...defined({ name: view.name }),
     state: view.state,
     created_at: created,
     started_at: created,
@@ -27,7 +28,7 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
     steps_total: states.length,
     steps_completed: completed,
     steps_failed: failed,
-    ...(view.steps_cancelled !== undefined && { steps_cancelled: view.steps_cancelled }),
+    ...defined({ steps_cancelled: view.steps_cancelled }),
     ...((root.kind === 'group' || root.kind === 'batch') && {
       jobs_total: states.length,
       jobs_completed: completed,
@@ -49,19 +50,19 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
 /** One entry of the list of workflows. */
 export function renderSummary(summary: WorkflowSummary): Json {
   const { id, type, name, state, created_at, ended_at, steps, jobs, completed, failed } = summary;
-  return {
+  return defined({
     id,
     type: type ?? 'graph',
-    ...(name !== undefined && { name }),
+    name,
     state,
     created_at: formatInstant(created_at),
-    ...(ended_at !== undefined && { [endedName(summary)]: formatInstant(ended_at) }),
+    [endedName(summary)]: given(ended_at, formatInstant),
     step_count: steps,
     steps_total: steps,
     job_count: jobs,
     // What has ended so far is known to the workflow alone; the list hears of its end.
     ...(state !== 'running' && { completed_count: completed, failed_count: failed }),
-  };
+  });
 }
 
 /** The state of a step as clients know it: a job waits for its turn, then for its end (`pending`). */
@@ -114,14 +115,15 @@ function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: num
   return {
     id: node.id,
     type: isJob ? node.type : node.kind,
-    ...(node.name !== undefined && { name: node.name }),
-    ...(node.queue !== undefined && { queue: node.queue }),
+    ...defined({ name: node.name, queue: node.queue }),
     state,
     job_id: isJob ? (step.job_id ?? null) : null,
     job_ids: jobs.flatMap(({ job_id }) => job_id ?? []),
-    ...(startedAt !== undefined && { started_at: formatInstant(startedAt) }),
-    ...(ended && endedAt !== undefined && { completed_at: formatInstant(endedAt) }),
-    ...(step.error && { error: step.error }),
+    ...defined({
+      started_at: given(startedAt, formatInstant),
+      completed_at: ended ? given(endedAt, formatInstant) : undefined,
+      error: step.error,
+    }),
     ...(!isJob && { steps: renderSteps(view, running, node) }),
     ...renderCallbacks(view, running, node),
   };

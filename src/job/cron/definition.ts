@@ -16,7 +16,7 @@
  * | `description` | at most 1000 characters | none |
  * | `job_template` | `type`, `args`, `meta`, `options`: as in an enqueue, without `id`; or the same at the top level | required |
  */
-import { isObject, optional, type Reader, readBoolean, readInteger, readName } from '../envelope/fields';
+import { defined, isObject, optional, type Reader, readBoolean, readInteger, readName } from '../envelope/fields';
 import { MAX_ENVELOPE_BYTES, MAX_META_BYTES, utf8Bytes } from '../envelope/names';
 import { type ParsedJob, parseJob } from '../envelope/parse';
 import { invalidRequest, payloadTooLarge } from '../errors';
@@ -120,23 +120,23 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   const { template, path, flat } = readTemplate(input, base?.template, prefix);
   const parsed = asWritten(flat, prefix, () => parseJob(template, { now, ...(path !== '' && { path }) }));
   const fingerprint = parsed.unique && (await fingerprintOf(parsed.unique.dimensions));
-  const definition: CronDefinition = {
+  const definition: CronDefinition = defined({
     name,
     expression: expression.text,
     timezone: read('timezone', readZone) ?? base?.timezone ?? ctx.defaults?.timezone ?? 'UTC',
     overlap_policy: read('overlap_policy', readWord(OVERLAP_POLICIES)) ?? base?.overlap_policy ?? 'skip',
     missed_policy: missed.policy ?? base?.missed_policy ?? 'fire_once',
     max_catchup: missed.max ?? base?.max_catchup ?? 100,
-    ...(start !== undefined && { start_at: start }),
-    ...(end !== undefined && { end_at: end }),
-    ...(limit !== undefined && { limit }),
+    start_at: start,
+    end_at: end,
+    limit,
     enabled: readEnabled(read) ?? base?.enabled ?? ctx.defaults?.enabled ?? true,
-    ...(description !== undefined && { description }),
-    ...(group !== undefined && { group }),
+    description,
+    group,
     queue: parsed.queue,
     template,
-    ...(fingerprint !== undefined && { fingerprint }),
-  };
+    fingerprint,
+  });
   const { end: _, ...open } = scheduleOf(definition, now);
   if (nextFire(open, now) === undefined) {
     throw invalidRequest(expression.field, `${expression.field} "${expression.text}" never fires.`);
@@ -244,7 +244,7 @@ function readMissed(input: Record<string, unknown>, prefix: string): { policy?: 
   const path = nested ? `${prefix}missed_fires.` : prefix;
   const policy = optional(members, 'missed_policy', readMissedPolicy, path);
   const max = optional(members, 'max_catchup', readInteger(1, 1000), path);
-  return { ...(policy !== undefined && { policy }), ...(max !== undefined && { max }) };
+  return defined({ policy, max });
 }
 
 const readMissedPolicy: Reader<MissedPolicy> = (value, field) =>

@@ -81,7 +81,14 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** The members that say something: those that are undefined are left out. */
+/** The members that are not undefined, in the same order: what is absent stays absent. */
 export function defined<T extends object>(members: T): Defined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
+  const present: Partial<T> = {};
+  for (const name in members) if (members[name] !== undefined) present[name] = members[name];
+  return present as unknown as Defined<T>;
+}
+
+/** `render(value)`, unless there is no value. */
+export function given<T, R>(value: T | undefined, render: (value: T) => R): R | undefined {
+  return value === undefined ? undefined : render(value);
 }

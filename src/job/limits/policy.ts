@@ -12,7 +12,7 @@
  * | `on_limit` | `wait` (default), `reschedule` or `drop` |
  */
 import { MAX_DURATION_MS } from '../duration';
-import { type Reader, readDuration, readInteger, readObject } from '../envelope/fields';
+import { defined, type Reader, readDuration, readInteger, readObject } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
 /** So many starts in a time, ms. */
@@ -132,11 +132,7 @@ export function readLimitPolicy(value: unknown, field: string, queue: string): L
   const concurrency = read('concurrency', readInteger(1, MAX_CONCURRENCY));
   const rate = readRate(input, field, given, read);
   const throttle = read('throttle', readQuota);
-  const limits: Limits = {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(rate !== undefined && { rate }),
-    ...(throttle !== undefined && { throttle }),
-  };
+  const limits: Limits = defined({ concurrency, rate, throttle });
   const limited = Object.keys(limits).length > 0;
   if (!limited && key === undefined) {
     throw invalidRequest(field, `${field} limits nothing: it needs concurrency, max_per_second, rate or throttle.`);

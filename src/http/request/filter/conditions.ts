@@ -3,7 +3,7 @@
  * and different conditions must all hold.
  */
 import { parseDuration } from '../../../job/duration';
-import { readInteger } from '../../../job/envelope/fields';
+import { defined, readInteger } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
 import { bindingsOf, type JobFilter, MAX_BINDINGS, type Range } from '../../../job/filter';
 import { parseTimestamp } from '../../../job/time';
@@ -45,7 +45,7 @@ export function rangeOf(min: number | undefined, max: number | undefined, field:
   if (min !== undefined && max !== undefined && min > max) {
     throw invalidRequest(field, `${field}: the lower bound lies above the upper one.`);
   }
-  return { ...(min !== undefined && { min }), ...(max !== undefined && { max }) };
+  return defined({ min, max });
 }
 
 export function setRange(filter: JobFilter, name: Bounded, range: Range | undefined): void {

@@ -1,5 +1,5 @@
 /**
- * What a request that changes many jobs must and must not say. A condition that is overlooked would turn an operation on some
+ * What a request about many jobs must and must not say. A condition that is overlooked would turn an operation on some
  * jobs into one on more, or on all.
  */
 import { invalidRequest } from '../../job/errors';
@@ -39,4 +39,11 @@ export function refuseConditionsOutsideFilter(c: AppContext, body: JsonObject): 
 export function requireConfirmation(confirm: unknown): void {
   if (confirm === true) return;
   throw invalidRequest('confirm', 'confirm must be true: what this removes or changes cannot be brought back.');
+}
+
+/** `atomic`: all or none. `partial`, the default: as many as possible. @throws {ApiError} 400 */
+export function readAtomicity({ atomicity }: JsonObject): 'atomic' | 'partial' {
+  if (atomicity === undefined || atomicity === null) return 'partial';
+  if (atomicity === 'atomic' || atomicity === 'partial') return atomicity;
+  throw invalidRequest('atomicity', 'atomicity must be "partial" or "atomic".');
 }
