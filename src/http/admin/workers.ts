@@ -1,6 +1,6 @@
 /** Operators' view of the workers that pull, and what they tell them. */
 import { directWorkers, jobsHeldBy, knownWorker, removeWorker } from '../../across/workers';
-import { optional, type Reader } from '../../job/envelope/fields';
+import { optional, readWord } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { Directive } from '../../rpc/directory';
@@ -27,16 +27,10 @@ export const adminWorkerRoutes: readonly Route[] = [
   }),
 ];
 
-const readDirective: Reader<Directive> = (value, field) => {
-  const known = DIRECTIVES.find((directive) => directive === value);
-  if (known !== undefined) return known;
-  throw invalidRequest(field, `${field} must be one of ${DIRECTIVES.join(', ')}.`);
-};
-
 /** Tells all known workers what to do, or the one named by `worker_id`. */
 async function direct(c: AppContext): Promise<Response> {
   const body = await readBody(c);
-  const directive = optional(body, 'directive', readDirective);
+  const directive = optional(body, 'directive', readWord(DIRECTIVES));
   if (directive === undefined) throw invalidRequest('directive', 'directive is required.');
   const only = optional(body, 'worker_id', readWorkerId);
   if (only !== undefined) await knownWorker(c.env, only);

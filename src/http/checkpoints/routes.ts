@@ -10,7 +10,7 @@ import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { del, get, post, put, type Route } from '../route';
-import { DELIVERY_HEADER, readAttempt, readJobId } from '../workers/reports';
+import { readAttempt } from '../workers/reports';
 
 /** Largest checkpoint, in bytes of the JSON texts of its state and metadata. */
 const MAX_CHECKPOINT_BYTES = 1_048_576;
@@ -56,14 +56,9 @@ const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringi
 
 async function save(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
-  const report = { ...readReport(c, body), content: checkpointContent(body) };
+  const report = { ...readAttempt(c, body), content: checkpointContent(body) };
   const saved = render(await callJob(c, (queue) => queue.saveCheckpoint(report)));
   return json(c, { job_id: report.job_id, sequence: saved.sequence, created_at: saved.created_at, checkpoint: saved });
-}
-
-/** The attempt that a report is about. */
-function readReport(c: AppContext, body: JsonObject) {
-  return { job_id: readJobId(body, pathParam(c, 'id')), ...readAttempt(body, c.req.header(DELIVERY_HEADER)) };
 }
 
 function read(c: AppContext): Promise<StoredCheckpoint | null> {
@@ -79,7 +74,7 @@ async function show(c: AppContext): Promise<Response> {
 }
 
 async function remove(c: AppContext): Promise<Response> {
-  const report = readReport(c, (await readOptionalBody(c)) ?? {});
+  const report = readAttempt(c, (await readOptionalBody(c)) ?? {});
   const { job_id } = await callJob(c, (queue) => queue.deleteCheckpoint(report));
   return json(c, { deleted: true, job_id });
 }

@@ -1,7 +1,7 @@
 /** Progress of a running job: reported by its worker, read by whoever waits. */
-import { defined, optional, type Reader, readObject } from '../../job/envelope/fields';
-import { MAX_META_BYTES, utf8Bytes } from '../../job/envelope/names';
-import { invalidRequest, payloadTooLarge } from '../../job/errors';
+import { defined, given, optional, type Reader, readObject, withinBytes } from '../../job/envelope/fields';
+import { MAX_META_BYTES } from '../../job/envelope/names';
+import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { checkpointContent } from '../checkpoints/routes';
@@ -9,7 +9,7 @@ import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { callJob } from '../request/path';
 import { get, post, put, type Route } from '../route';
-import { DELIVERY_HEADER, readAttempt, readJobId } from '../workers/reports';
+import { readAttempt } from '../workers/reports';
 
 /** Longest `message`, in characters. */
 const MAX_MESSAGE = 8192;
@@ -23,7 +23,7 @@ export const progressRoutes: readonly Route[] = [
 ];
 
 async function report(c: AppContext): Promise<Response> {
-  const request = readProgress(await readBody(c, MAX_BATCH_BYTES), c.req.param('id'), c.req.header(DELIVERY_HEADER));
+  const request = readProgress(c, await readBody(c, MAX_BATCH_BYTES));
   return answer(c, await callJob(c, (queue) => queue.reportProgress(request), request.job_id));
 }
 
@@ -38,22 +38,20 @@ const readMessage: Reader<string> = (value, field) => {
 };
 
 /** Reads a report: `progress` 0 … 1 or `percentage` 0 … 100, clamped. @throws {ApiError} 400, 404 or 413 */
-function readProgress(body: JsonObject, pathId: string | undefined, delivery: string | undefined): ProgressRequest {
+function readProgress(c: AppContext, body: JsonObject): ProgressRequest {
   const fraction = optional(body, 'progress', readNumber);
   const percentage = optional(body, 'percentage', readNumber);
   const progress = fraction ?? (percentage === undefined ? undefined : percentage / 100);
   if (progress === undefined) {
-    const field = pathId === undefined ? 'percentage' : 'progress';
+    const field = c.req.param('id') === undefined ? 'percentage' : 'progress';
     throw invalidRequest(field, 'progress (0 to 1) or percentage (0 to 100) is required.');
   }
   const message = optional(body, 'message', readMessage);
   const data = optional(body, 'data', readObject);
-  const bytes = data === undefined ? 0 : utf8Bytes(JSON.stringify(data), MAX_META_BYTES);
-  if (bytes > MAX_META_BYTES) throw payloadTooLarge('data', bytes, MAX_META_BYTES);
+  if (data !== undefined) withinBytes(JSON.stringify(data), MAX_META_BYTES, 'data');
   const { checkpoint } = body;
   return {
-    job_id: readJobId(body, pathId),
-    ...readAttempt(body, delivery),
+    ...readAttempt(c, body),
     progress: Math.min(Math.max(progress, 0), 1),
     ...defined({ message, data }),
     ...((checkpoint ?? null) !== null && { checkpoint: checkpointContent({ state: checkpoint }, 'checkpoint') }),
@@ -69,7 +67,7 @@ function answer(c: AppContext, { at, checkpoint, ...report }: ProgressReport): R
       progress: report.progress ?? null,
       message: report.message ?? null,
       data: report.data ?? null,
-      updated_at: at === undefined ? null : formatInstant(at),
+      updated_at: given(at, formatInstant) ?? null,
       ...(checkpoint && {
         checkpoint: { sequence: checkpoint.sequence, created_at: formatInstant(checkpoint.created_at) },
       }),

@@ -12,9 +12,9 @@ import {
   readName,
   readQueueName,
   readString,
+  withinBytes,
 } from '../../job/envelope/fields';
-import { utf8Bytes } from '../../job/envelope/names';
-import { invalidRequest, payloadTooLarge } from '../../job/errors';
+import { invalidRequest } from '../../job/errors';
 import type { WorkerBeat } from '../../rpc/directory';
 import type { JsonObject } from '../request/body';
 import { MAX_NAME, readWorkerId } from './reports';
@@ -71,8 +71,7 @@ const MAX_LABEL_BYTES = 4096;
 
 const readLabels: Reader<unknown> = (value, field) => {
   if (!Array.isArray(value) && !isObject(value)) throw invalidRequest(field, `${field} must be an array or an object.`);
-  const bytes = utf8Bytes(JSON.stringify(value), MAX_LABEL_BYTES);
-  if (bytes > MAX_LABEL_BYTES) throw payloadTooLarge(field, bytes, MAX_LABEL_BYTES);
+  withinBytes(JSON.stringify(value), MAX_LABEL_BYTES, field);
   return value;
 };
 

@@ -11,13 +11,15 @@ import {
   readList,
   readName,
   readString,
+  withinBytes,
 } from '../../job/envelope/fields';
-import { MAX_RESULT_BYTES, utf8Bytes } from '../../job/envelope/names';
-import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
+import { MAX_RESULT_BYTES } from '../../job/envelope/names';
+import { invalidRequest, notFound } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import type { ReportedError } from '../../job/record';
 import { parseTimestamp } from '../../job/time';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
+import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 
 /** Longest name of a worker and of what it says about itself, in characters. */
@@ -25,7 +27,7 @@ export const MAX_NAME = 255;
 const MAX_ATTEMPT = 2_147_483_647;
 
 /** Header that names the attempt a report is about. */
-export const DELIVERY_HEADER = 'X-OJS-Delivery-ID';
+const DELIVERY_HEADER = 'X-OJS-Delivery-ID';
 
 /** The worker's name for itself. */
 export const readWorkerId = readName(MAX_NAME);
@@ -33,52 +35,38 @@ export const readWorkerId = readName(MAX_NAME);
 /** Code of a failure whose handler named none. */
 const DEFAULT_ERROR_CODE = 'handler_error';
 
-/** Which attempt a report is about, when it says so. `deliveryHeader` stands in for a missing `delivery_id`. */
-export function readAttempt(body: JsonObject, deliveryHeader: string | undefined): AttemptName {
+/**
+ * The attempt that a report is about. The path names the job, or else the body; the header {@link DELIVERY_HEADER} stands in for
+ * a missing `delivery_id`.
+ * @throws {ApiError} 400 when neither names the job or both name different ones, 404 when it is no job id
+ */
+export function readAttempt(c: AppContext, body: JsonObject): AttemptName & { job_id: string } {
+  const pathId = c.req.param('id');
+  const job_id = body.job_id ?? pathId;
+  if (typeof job_id !== 'string') throw invalidRequest('job_id', 'job_id is required and must be a string.');
+  if (pathId !== undefined && job_id !== pathId) {
+    throw invalidRequest('job_id', 'job_id differs from the job named in the path.');
+  }
+  if (!isUuidV7(job_id)) throw notFound('job', job_id);
   return defined({
+    job_id,
     attempt: optional(body, 'attempt', readInteger(1, MAX_ATTEMPT)),
-    delivery_id: optional(body, 'delivery_id', readName(MAX_NAME)) ?? deliveryHeader,
+    delivery_id: optional(body, 'delivery_id', readName(MAX_NAME)) ?? c.req.header(DELIVERY_HEADER),
     worker_id: optional(body, 'worker_id', readWorkerId),
   });
 }
 
-/**
- * The job a report is about: from the path, else from the body.
- * @throws {ApiError} 400 when neither names one or both name different ones, 404 when it is no job id
- */
-export function readJobId(body: JsonObject, pathId: string | undefined): string {
-  const named = pathId === undefined ? body.job_id : (body.job_id ?? pathId);
-  if (typeof named !== 'string') throw invalidRequest('job_id', 'job_id is required and must be a string.');
-  if (pathId !== undefined && named !== pathId) {
-    throw invalidRequest('job_id', 'job_id differs from the job named in the path.');
-  }
-  if (!isUuidV7(named)) throw notFound('job', named);
-  return named;
-}
-
 /** Reads an ack. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
-export function readAck(body: JsonObject, pathId: string | undefined, deliveryHeader: string | undefined): AckRequest {
-  const request: AckRequest = { job_id: readJobId(body, pathId), ...readAttempt(body, deliveryHeader) };
-  if (body.result === undefined || body.result === null) return request;
-  const result = JSON.stringify(body.result);
-  const bytes = utf8Bytes(result, MAX_RESULT_BYTES);
-  if (bytes > MAX_RESULT_BYTES) throw payloadTooLarge('result', bytes, MAX_RESULT_BYTES);
-  return { ...request, result };
+export function readAck(c: AppContext, body: JsonObject): AckRequest {
+  const attempt = readAttempt(c, body);
+  if (body.result === undefined || body.result === null) return attempt;
+  return { ...attempt, result: withinBytes(JSON.stringify(body.result), MAX_RESULT_BYTES, 'result') };
 }
 
 /** Reads a nack. @throws {ApiError} 400 or 404 */
-export function readNack(
-  body: JsonObject,
-  pathId: string | undefined,
-  deliveryHeader: string | undefined,
-): NackRequest {
+export function readNack(c: AppContext, body: JsonObject): NackRequest {
   const requeue = optional(body, 'requeue', readBoolean);
-  return {
-    job_id: readJobId(body, pathId),
-    ...readAttempt(body, deliveryHeader),
-    error: readReportedError(body.error),
-    ...defined({ requeue }),
-  };
+  return { ...readAttempt(c, body), error: readReportedError(body.error), ...defined({ requeue }) };
 }
 
 /** A failure: an object, a plain string that is its message, or nothing. */

@@ -14,7 +14,7 @@ import { callJob, pathParam } from '../request/path';
 import { get, post, type Route } from '../route';
 import { readHeartbeat, readQueues } from './heartbeat';
 import { renderWorker } from './render';
-import { DELIVERY_HEADER, readAck, readNack, readWorkerId } from './reports';
+import { readAck, readNack, readWorkerId } from './reports';
 
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
@@ -70,13 +70,13 @@ function clamped(body: JsonObject, name: string, min: number, max: number): numb
 }
 
 async function ack(c: AppContext, body: JsonObject): Promise<Response> {
-  const request = readAck(body, c.req.param('id'), c.req.header(DELIVERY_HEADER));
+  const request = readAck(c, body);
   const job = envelopeOf(c, await callJob(c, (queue) => queue.ack(request), request.job_id));
   return json(c, { acknowledged: true, ...pick(job, ['id', 'state', 'completed_at']), job_id: job.id, job });
 }
 
 async function nack(c: AppContext, body: JsonObject): Promise<Response> {
-  const request = readNack(body, c.req.param('id'), c.req.header(DELIVERY_HEADER));
+  const request = readNack(c, body);
   const job = envelopeOf(c, await callJob(c, (queue) => queue.nack(request), request.job_id));
   const answer = pick(job, [
     'id',

@@ -3,7 +3,7 @@
  * the typed value or throws the 400 that names that path. `null` and absence are the caller's business.
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
-import { invalidRequest } from '../errors';
+import { invalidRequest, payloadTooLarge } from '../errors';
 import { isObject } from '../retry/fields';
 import { isQueueName, QUEUE_RULE } from './names';
 
@@ -68,6 +68,23 @@ export function readList<T>(max: number, item: Reader<T>): Reader<T[]> {
       throw invalidRequest(field, `${field} has ${value.length} entries, at most ${max} are allowed.`);
     return value.map((entry: unknown, index) => item(entry, `${field}[${index}]`));
   };
+}
+
+/** One of these words. */
+export function readWord<T extends string>(words: readonly T[]): Reader<T> {
+  return (value, field) => {
+    const word = words.find((known) => known === value);
+    if (word !== undefined) return word;
+    throw invalidRequest(field, `${field} must be one of ${words.join(', ')}.`);
+  };
+}
+
+/** `text`, of at most `max` bytes in UTF-8. @throws {ApiError} 413 naming `field` */
+export function withinBytes(text: string, max: number, field: string): string {
+  if (text.length * 3 <= max) return text;
+  const bytes = new TextEncoder().encode(text).byteLength;
+  if (bytes > max) throw payloadTooLarge(field, bytes, max);
+  return text;
 }
 
 /** Reads `record[name]` unless it is absent or null. `path` is the prefix of the field's name, e.g. `error.`. */

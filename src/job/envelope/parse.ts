@@ -3,7 +3,7 @@
  * at the top level (`options` wins, `null` counts as absent, except for `type` and `args`); what the server manages is
  * ignored; what nobody knows is kept and echoed.
  */
-import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { ApiError, invalidPolicy, invalidRequest, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
@@ -22,8 +22,9 @@ import {
   readName,
   readObject,
   readQueueName,
+  withinBytes,
 } from './fields';
-import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE, utf8Bytes } from './names';
+import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE } from './names';
 
 /** Queue of a job that names none. */
 export const DEFAULT_QUEUE = 'default';
@@ -212,8 +213,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     extra: unknownMembers(input),
   });
   const text = JSON.stringify(body);
-  const bytes = utf8Bytes(text, MAX_ENVELOPE_BYTES);
-  if (bytes > MAX_ENVELOPE_BYTES) throw payloadTooLarge(ctx.path ?? 'body', bytes, MAX_ENVELOPE_BYTES);
+  withinBytes(text, MAX_ENVELOPE_BYTES, ctx.path ?? 'body');
 
   const layer: RetryInput | undefined = maxAttempts === undefined ? retry : { ...retry, max_attempts: maxAttempts };
   const job: NewJob = defined({
@@ -267,8 +267,7 @@ function readId(value: unknown, field: string): string {
 /** `meta` is limited on its own because it travels with every event and delivery. */
 export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
   const meta = readObject(value, field);
-  const bytes = utf8Bytes(JSON.stringify(meta), MAX_META_BYTES);
-  if (bytes > MAX_META_BYTES) throw payloadTooLarge(field, bytes, MAX_META_BYTES);
+  withinBytes(JSON.stringify(meta), MAX_META_BYTES, field);
   return meta;
 };
 

@@ -12,7 +12,7 @@
  * | `on_limit` | `wait` (default), `reschedule` or `drop` |
  */
 import { MAX_DURATION_MS } from '../duration';
-import { defined, type Reader, readDuration, readInteger, readObject } from '../envelope/fields';
+import { defined, type Reader, readDuration, readInteger, readObject, readWord } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
 /** So many starts in a time, ms. */
@@ -137,10 +137,7 @@ export function readLimitPolicy(value: unknown, field: string, queue: string): L
   if (!limited && key === undefined) {
     throw invalidRequest(field, `${field} limits nothing: it needs concurrency, max_per_second, rate or throttle.`);
   }
-  const onLimit = read('on_limit', (word, path) => {
-    if (ON_LIMIT.includes(word as OnLimit)) return word as OnLimit;
-    throw invalidRequest(path, `${path} must be one of ${ON_LIMIT.join(', ')}.`);
-  });
+  const onLimit = read('on_limit', readWord(ON_LIMIT));
   return { key: key ?? queue, ...(limited && { limits }), on_limit: onLimit ?? 'wait' };
 }
 

@@ -26,15 +26,13 @@ import { isFieldName, readFieldPath } from './field-path';
 
 type Member = (filter: JobFilter, value: unknown, field: string, now: number) => void;
 
-const readIds: Member = (filter, value, field) => {
-  refuseSecond(filter.ids, field);
-  filter.ids = atMost(texts(value, field), MAX_IDS, field);
-};
-
-const readTags: Member = (filter, value, field) => {
-  refuseSecond(filter.tags, field);
-  filter.tags = atMost(texts(value, field), MAX_TAGS, field);
-};
+/** A list that has two names. */
+function listMember(name: 'ids' | 'tags', max: number): Member {
+  return (filter, value, field) => {
+    refuseSecond(filter[name], field);
+    filter[name] = atMost(texts(value, field), max, field);
+  };
+}
 
 /** A number, or `{min, max}`. */
 function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): Member {
@@ -61,16 +59,16 @@ const readMoment = (value: unknown, field: string, now: number) => readTime(now)
 
 /** Members of a filter in a body. What a query can say is said by the same names; `where` is for members of the payload. */
 const MEMBERS: Record<string, Member> = {
-  id: readIds,
-  ids: readIds,
+  id: listMember('ids', MAX_IDS),
+  ids: listMember('ids', MAX_IDS),
   type: (filter, value, field) => {
     filter.types = readTypes(texts(value, field), field);
   },
   state: (filter, value, field) => {
     filter.states = oneOf(texts(value, field), JOB_STATES, field) as JobState[];
   },
-  tag: readTags,
-  tags: readTags,
+  tag: listMember('tags', MAX_TAGS),
+  tags: listMember('tags', MAX_TAGS),
   priority: rangeMember('priority', readPriority),
   priority_min: endMember('priority', 'min', readPriority),
   priority_max: endMember('priority', 'max', readPriority),
