@@ -16,7 +16,7 @@ function bundle(entry: string): string {
   return outputFiles[0]?.text ?? '';
 }
 
-/** Vectors published beside the project; its own stand in test/vectors. */
+/** Vectors published beside the project; its own stand in test/job/retry/vectors.json. */
 function sharedRetryVectors(): unknown[] | null {
   const file = new URL('../shared/retry-vectors.json', import.meta.url);
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { vectors: unknown[] }).vectors : null;
@@ -45,11 +45,11 @@ export default defineConfig({
         },
         serviceBindings: { WORK: 'work', PLAIN: 'plain', RAW: 'raw', FICKLE: 'fickle', DOWN: 'down' },
         workers: [
-          { name: 'work', modules: true, script: bundle('./test/workers/work.ts'), ...compatibility },
-          { name: 'plain', modules: true, script: bundle('./test/workers/plain.ts'), ...compatibility },
-          { name: 'raw', modules: true, script: bundle('./test/workers/raw.ts'), ...compatibility },
-          { name: 'fickle', modules: true, script: bundle('./test/workers/fickle.ts'), ...compatibility },
-          { name: 'down', modules: true, script: bundle('./test/workers/down.ts'), ...compatibility },
+          { name: 'work', modules: true, script: bundle('./test/support/workers/work.ts'), ...compatibility },
+          { name: 'plain', modules: true, script: bundle('./test/support/workers/plain.ts'), ...compatibility },
+          { name: 'raw', modules: true, script: bundle('./test/support/workers/raw.ts'), ...compatibility },
+          { name: 'fickle', modules: true, script: bundle('./test/support/workers/fickle.ts'), ...compatibility },
+          { name: 'down', modules: true, script: bundle('./test/support/workers/down.ts'), ...compatibility },
         ],
       },
     }),

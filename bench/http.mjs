@@ -1,6 +1,6 @@
 /**
- * A small HTTP/1.1 client over keep-alive sockets. It spends a few microseconds per request, so that with two cores the
- * server is what is measured and not the client.
+ * A small HTTP/1.1 client over keep-alive sockets. It costs a few microseconds per request, so that on two cores the
+ * benchmark measures the server and not the client.
  */
 import { connect } from 'node:net';
 

@@ -16,7 +16,7 @@ export function summary(samples) {
   };
 }
 
-/** Rounds to so many decimals. */
+/** Rounds to this many decimals. */
 export function round(value, decimals = 0) {
   const factor = 10 ** decimals;
   return Math.round(value * factor) / factor;

@@ -14,7 +14,7 @@ export function fails(n, attempt) {
   return ((h ^ (h >>> 16)) & 1) === 1;
 }
 
-/** What becomes of jobs 0 … jobs − 1: how many complete, how many are discarded, and how many runs that takes. */
+/** The outcome of jobs 0 … jobs − 1: how many complete, how many are discarded, and how many runs that takes. */
 export function predict(jobs, maxAttempts) {
   const outcome = { completed: 0, discarded: 0, runs: 0 };
   for (let n = 0; n < jobs; n++) {

@@ -1,4 +1,4 @@
-/** The measures that are taken of every system, and how Tocsin's are taken. */
+/** The measures taken of every system, and how to take them of Tocsin. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { run as latency } from '../scenarios/latency.mjs';
@@ -59,7 +59,7 @@ export async function compare(server, { quick }) {
   return result;
 }
 
-/** So many callers repeat an action, each awaiting its own, for so long. */
+/** This many callers repeat an action for this time, each awaiting its own. */
 export async function repeat(callers, ms, action) {
   let calls = 0;
   const start = performance.now();

@@ -23,7 +23,7 @@ const OURS = {
 };
 
 /**
- * Runs what was asked for, prints it and adds it to `report`. Answers whether everything went well.
+ * Runs the requested parts, prints the results and adds them to `report`. Resolves to whether all went well.
  * @param options.load run the load scenarios
  * @param options.peers measure the peers too
  * @param options.only names of load scenarios, or `compare`

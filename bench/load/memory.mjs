@@ -1,4 +1,4 @@
-/** How much memory a workerd process holds, and how much of it is the heap of the queue's isolate. */
+/** The memory of a workerd process, and the heap of the queue's isolate in it. */
 import { readFileSync } from 'node:fs';
 import { round } from '../stats.mjs';
 

@@ -1,7 +1,7 @@
 /**
- * The handler Worker that dies, in a process of its own: killing an isolate for real ends a local workerd. In front of it
- * stands what the platform does about that: whoever calls next waits until a new isolate is up, whoever was being served
- * loses the connection.
+ * The handler Worker that dies, in a process of its own: killing an isolate for real ends a local workerd. A listener
+ * in front does what the platform does then. The next caller waits until a new isolate is up; callers under way lose
+ * the connection.
  */
 import { writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * The Worker under load: the benchmark's Worker with routes below `/load` that fill a queue from within its object and
- * read what no public route shows.
+ * The Worker under load: the benchmark's Worker with routes below `/load`. They fill a queue from within its object and
+ * read figures that no public route shows.
  */
 import { UniqueLockObject } from '../../src/index';
 import bench, { BenchQueueObject, DirectoryObject } from '../workers/queue';
@@ -65,7 +65,7 @@ export class LoadQueueObject extends BenchQueueObject {
     return [...this.archived()].map(({ r }) => r);
   }
 
-  /** Collects garbage, where the server was started with a `gc` to call, so that the heap shows what is really held. */
+  /** Collects garbage, where the server was started with a `gc` to call, so that the heap shows only live objects. */
   async collect(): Promise<boolean> {
     const { gc } = globalThis as { gc?: () => void };
     gc?.();

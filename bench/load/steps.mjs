@@ -1,4 +1,4 @@
-/** What several scenarios do. */
+/** Steps that several scenarios share. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { call, load } from '../http.mjs';
 import { configure, enqueueRequest, job, pause, resume } from '../jobs.mjs';
@@ -10,7 +10,7 @@ export const IN_FLIGHT = 4;
 /** See `queue.ts`. */
 export const ask = (port, action, queue, query = '') => call(port, 'GET', `/load/${action}/${queue}${query}`);
 
-/** Waits until so many jobs have ended in one way or the other, and answers how. Asks seldom: the object is busy. */
+/** Waits until this many jobs have ended, whichever way, and returns how. It polls rarely: the object is busy. */
 export async function untilEnded(port, queue, jobs, limitMs, pauseMs = 200) {
   const start = performance.now();
   for (;;) {
@@ -57,7 +57,7 @@ export async function fillAndDrain({ port, cpuMs }, queue, jobs, limitMs, filled
   };
 }
 
-/** Enqueues jobs that are all due at one moment and answers by how many ms each started late. */
+/** Enqueues jobs that are all due at one moment and returns by how many ms each started late. */
 export async function startsLate(port, queue, jobs, aheadMs) {
   await configure(port, queue, { concurrency: 1000 });
   // The target is asked what it takes before the moment comes, as in any queue that has been used before.

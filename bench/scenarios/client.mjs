@@ -32,7 +32,7 @@ export async function run({ port, cpuMs }, { quick }) {
   }
 }
 
-/** So many callers enqueue one job after the other, each awaiting its own. */
+/** This many callers enqueue one job after the other, each awaiting its own. */
 async function callFor(client, callers, ms) {
   const latencies = [];
   let errors = 0;

@@ -31,7 +31,7 @@ export async function run({ port, cpuMs }, { quick }) {
   return rows;
 }
 
-/** Waits until so many jobs have completed. Asks seldom, because the object is busy. */
+/** Waits until this many jobs have completed. It polls rarely, because the object is busy. */
 export async function untilEnded(port, queue, jobs, limitMs) {
   const start = performance.now();
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * The Worker under test: Tocsin itself, with routes below `/bench` that read what no public route shows. Rows and alarms
- * are counted only with `BENCH_COUNT`, so that measuring speed costs nothing.
+ * The Worker under test: Tocsin itself, with routes below `/bench` that read figures no public route shows. Rows and
+ * alarms are counted only with `BENCH_COUNT`, so that measuring speed costs nothing.
  */
 import type { Env } from '../../src/config';
 import app, { DirectoryObject, QueueObject } from '../../src/index';

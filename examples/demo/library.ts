@@ -1,4 +1,4 @@
-/** What the demo takes from the project: the client of a producer, and how documents name their anchors. */
+/** The parts of the project that the demo uses: the producer's client, and the anchors of documents. */
 export { TocsinClient } from '../../src/client';
 export type { DocumentJobs } from '../documents/src/document';
 export { anchorsOf } from '../documents/src/markdown';

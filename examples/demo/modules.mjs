@@ -1,4 +1,6 @@
-/** Loads TypeScript of this project into Node: bundled in memory, because its imports leave resolving to a bundler. */
+/**
+ * Loads TypeScript of this project into Node. It is bundled in memory, because its imports need a bundler to resolve.
+ */
 import { build } from 'esbuild';
 import { root } from '../dev/wrangler.mjs';
 

@@ -1,10 +1,10 @@
-/** A small server with bad manners, so that links have something to fail on without a network. */
+/** A small server that misbehaves, so that link checks fail without a network. */
 import { createServer } from 'node:http';
 
-/** How long the first visitor of a slow page waits, in ms: longer than any job of the demo may take. */
+/** How long the first visitor of a slow page waits, in ms: longer than any timeout of the demo's jobs. */
 const SLOW_MS = 20_000;
 
-/** Answers by the first part of the path, given how often this path was asked for before. */
+/** Answers by the first part of the path and by how often this path was requested before. */
 const MANNERS = {
   flaky: (visits) => (visits === 0 ? { status: 503 } : { status: 200 }),
   slow: (visits) => (visits === 0 ? { status: 200, afterMs: SLOW_MS } : { status: 200 }),

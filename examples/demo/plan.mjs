@@ -1,11 +1,11 @@
-/** The jobs of the demo, and what shall become of them. */
+/** The jobs of the demo, and their expected ends. */
 
 export const QUEUE = 'documents';
 
-/** The origin that sample documents link to; the demo says where it is reached. */
+/** The origin in the links of the sample documents; the demo gives its real address. */
 const PAGES = 'http://pages.example';
 
-/** Short, so that nobody has to wait: half a second, one, two. */
+/** Short, so that the demo ends soon: half a second, one, two. */
 const RETRY = { max_attempts: 4, initial_interval: '500ms', backoff_coefficient: 2, jitter: false };
 
 /** Less than the slow page takes. */
@@ -13,10 +13,10 @@ const LINK_TIMEOUT_MS = 1_500;
 
 const SAMPLES = 'examples/documents/samples';
 
-/** The sample whose life is told in full. */
+/** The sample whose attempts are shown in full. */
 export const STORY = { type: 'link.check', path: `${SAMPLES}/flaky-and-slow.md` };
 
-/** What does not complete in its first run, and why. */
+/** Jobs that do not complete in their first run, and why. */
 const EXPECTED = {
   [`link.check ${SAMPLES}/broken-links.md`]: { outcome: 'dead letter', attempt: 1, reason: 'unrecoverable' },
   [`link.check ${SAMPLES}/missing-page.md`]: { outcome: 'dead letter', attempt: 1, reason: 'unrecoverable' },
@@ -56,8 +56,7 @@ export function reasonOf(job) {
 }
 
 /**
- * How a job ended, in a word: its state, or `dead letter` for a discarded job that is kept for a human.
- *
+ * How a job ended, in a word: its state, or `dead letter`.
  * @param {{id: string, state: string}} job
  * @param {ReadonlySet<string>} deadLetters ids
  */
@@ -66,8 +65,8 @@ export function outcomeOf(job, deadLetters) {
 }
 
 /**
- * What is wrong with a job's end, or undefined. Broken links in the project's own documents are a finding of the demo,
- * not a failure of it.
+ * The difference from the expected end, or undefined. Broken links in the project's own documents are a finding of the
+ * demo, not a failure of it.
  */
 export function surpriseIn(job) {
   const reason = reasonOf(job);

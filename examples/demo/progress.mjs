@@ -1,4 +1,4 @@
-/** How far the jobs are: a bar redrawn in place on a terminal, a line every second elsewhere. */
+/** Shows progress: a bar redrawn in place on a terminal, a line every second elsewhere. */
 
 const BAR_WIDTH = 30;
 const LINE_INTERVAL_MS = 1_000;
@@ -18,7 +18,7 @@ export function endedOf(counts, total) {
   );
 }
 
-/** One line about the counts. */
+/** One line with the counts. */
 export function progressLine(counts, total, elapsedMs) {
   const ended = endedOf(counts, total);
   const filled = total === 0 ? BAR_WIDTH : Math.floor((ended / total) * BAR_WIDTH);

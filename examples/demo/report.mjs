@@ -1,4 +1,4 @@
-/** What became of the jobs, as plain text. */
+/** The outcome of the jobs, as plain text. */
 import { pathOf, reasonOf } from './plan.mjs';
 
 const OUTCOMES = ['completed', 'discarded', 'dead letter'];
@@ -54,7 +54,7 @@ export function totalsTable(jobs) {
   return table(['type', 'jobs', ...OUTCOMES, 'retried', 'runs'], rows, [1, 2, 3, 4, 5, 6]);
 }
 
-/** Every attempt of one job, as `GET /ojs/v1/jobs/:id` tells it. */
+/** Every attempt of one job, from `GET /ojs/v1/jobs/:id`. */
 export function story(job) {
   const lines = [`${job.type} of ${pathOf(job)}`, `enqueued      ${clock(job.created_at)}  in queue ${job.queue}`];
   for (const error of job.errors ?? []) {

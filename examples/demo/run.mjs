@@ -1,8 +1,7 @@
 /**
  * `npm run demo`: starts the queue and its example handlers, gives them every Markdown document of this project, and
- * shows what became of it. Everything is kept in a folder of its own that is gone afterwards.
- *
- * Exit code: 0 when every job ended as it should, 1 otherwise, 130 and 143 after a signal.
+ * shows the outcome. It uses a temporary folder and removes it at the end. Exit code: 0 when every job ended as
+ * expected, 1 otherwise, 130 and 143 after a signal.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
@@ -17,10 +16,10 @@ import { endedOf, progressLine, progressWriter } from './progress.mjs';
 import { readProject } from './project.mjs';
 import { findings, outcomeTable, story, totalsTable } from './report.mjs';
 
-/** When the demo gives up waiting for jobs to end, in ms. */
-const PATIENCE_MS = 60_000;
+/** Timeout for all jobs together, in ms. */
+const TIMEOUT_MS = 60_000;
 const LOOK_INTERVAL_MS = 100;
-/** Jobs in one enqueue, so that a large project stays below the size of a request. */
+/** Jobs in one enqueue, so that a large project stays below the limit of a request. */
 const BATCH = 100;
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-demo-'));
@@ -95,7 +94,7 @@ async function enqueue(client, jobs) {
   return ids;
 }
 
-/** Shows progress until all jobs have ended, or patience has. */
+/** Shows progress until all jobs have ended, or the timeout is over. */
 async function watch(url, total) {
   const writer = progressWriter(process.stdout);
   const began = Date.now();
@@ -104,7 +103,7 @@ async function watch(url, total) {
     const { stats } = await response.json();
     const elapsed = Date.now() - began;
     const line = progressLine(stats, total, elapsed);
-    if (endedOf(stats, total) === total || elapsed > PATIENCE_MS) {
+    if (endedOf(stats, total) === total || elapsed > TIMEOUT_MS) {
       writer.end(line);
       return;
     }
@@ -113,7 +112,7 @@ async function watch(url, total) {
   }
 }
 
-/** Ids of the jobs kept for a human. */
+/** Ids of the dead letters. */
 async function deadLettersIn(url) {
   const response = await fetch(`${url}/ojs/v1/dead-letter?queue=${QUEUE}&limit=200`);
   const { jobs } = await response.json();

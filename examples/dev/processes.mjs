@@ -1,20 +1,19 @@
-/** Ending a process together with whatever it started, and noticing the end of the one that started us. */
+/** Ends a process with all processes that it started, and notices the end of the one that started this script. */
 import { execFileSync } from 'node:child_process';
 
 /** How long a process may take to end by itself, in ms. */
 const GRACE_MS = 5_000;
 
-/** How often to look whether npm is still there, in ms. */
+/** How often to check that npm still runs, in ms. */
 const PARENT_CHECK_MS = 500;
 
 /**
- * Asks a child process to end and waits until it has. One that does not is killed with all of its descendants.
- *
+ * Asks a child process to end and waits until it has. One that does not is killed with all its descendants.
  * @param {import('node:child_process').ChildProcess} child
  */
 export async function endProcess(child) {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  // Once the child is gone its descendants have another parent, so they are looked up while it is there.
+  // When the child has ended, its descendants have another parent. So they are looked up before.
   const family = descendantsOf(child.pid);
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
@@ -25,8 +24,7 @@ export async function endProcess(child) {
 }
 
 /**
- * Calls `listener` when the npm that runs this script is gone: a killed npm passes nothing on.
- *
+ * Calls `listener` when the npm that runs this script has ended: a killed npm forwards no signal.
  * @param {() => void} listener
  */
 export function onceWithoutNpm(listener) {

@@ -1,8 +1,7 @@
 /**
- * `npm start`: the queue with the example handlers. Arguments go to wrangler: `npm start -- --port 8799`.
- *
- * Jobs are kept in `.wrangler/state` of the project, so that they survive a restart; `--persist-to` says otherwise.
- * Variables in `.dev.vars` of the project apply; `--env-file` says otherwise.
+ * `npm start`: the queue with the example handlers. Arguments go to wrangler: `npm start -- --port 8799`. Jobs are
+ * stored in `.wrangler/state` of the project, so they survive a restart; `--persist-to` names another folder. Variables
+ * in `.dev.vars` of the project apply; `--env-file` names another file.
  */
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -29,7 +28,7 @@ async function stop(exitCode) {
   await development.stop();
   process.exit(exitCode);
 }
-// Ctrl-C is how one leaves; the other signals are somebody else's wish and reported as such.
+// Ctrl-C is the normal way to stop. Any other signal comes from outside, so its exit code is reported.
 process.on('SIGINT', () => stop(0));
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => stop(128 + constants.signals[signal]));
 onceWithoutNpm(() => stop(1));

@@ -7,16 +7,16 @@ import { endProcess } from './processes.mjs';
 /** The project's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The first is the queue's: `--port`, `--var` and their like go to it. */
+/** The first configuration is the queue's: `--port`, `--var` and similar options apply to it. */
 const CONFIGS = ['examples/dev/wrangler.toml', 'examples/documents/wrangler.toml'];
 
-/** Development needs neither network nor account, and nothing may wait for an answer at the terminal. */
+/** Development needs neither network nor account, and must not wait for an answer at the terminal. */
 const ENVIRONMENT = {
   CI: 'true',
   CLOUDFLARE_CF_FETCH_ENABLED: 'false',
   WRANGLER_HIDE_BANNER: 'true',
   WRANGLER_SEND_METRICS: 'false',
-  // A record of every local request; without it requests are about twice as fast.
+  // Records every local request; without it requests are about twice as fast.
   X_LOCAL_OBSERVABILITY: 'false',
 };
 
@@ -38,7 +38,7 @@ const ENVIRONMENT = {
 export function startDevelopment(args, onOutput, environment = {}) {
   const [major] = process.versions.node.split('.').map(Number);
   if (major < 22) throw new Error(`wrangler needs Node 22 or newer, this is ${process.version}: use "npm start"`);
-  // Not by way of wrangler's launcher: a process less, and none that could be ended without its child.
+  // Without wrangler's launcher: one process less, and no parent that could end without its child.
   const cli = join(root, 'node_modules/wrangler/wrangler-dist/cli.js');
   const child = spawn(
     process.execPath,

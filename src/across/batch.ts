@@ -3,11 +3,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { duplicate, type ErrorData, type Outcome, unwrap } from '../job/errors';
+import { ApiError, atIndex, duplicate, eventualOutcomeOf, type Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
-import type { IdempotencyKey } from '../rpc/operations';
-import type { EnqueuedJob, EnqueueReceipt } from '../rpc/queue';
+import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
+import { allOrNothing, type Participants } from './all-or-nothing';
 import { findElsewhere } from './locate';
 
 /** A job on its way, and the queue it goes to. */
@@ -65,152 +65,91 @@ export async function refuseTakenIds(env: Env, entries: readonly Entry[], number
   }
 }
 
-/** An enqueue that fingerprints are reserved for. */
-export interface Reserved {
-  /** Id of the batch, and what a direct enqueue stands under. */
-  ticket: string;
-  /** Runs when every queue has agreed and before the decision; then the enqueue always goes by prepare and decide. */
-  beforeDeciding?: () => Promise<void>;
-}
-
-/** An enqueue whose answer is remembered, by the queue of its first job. */
-export interface Remembered {
-  idempotency: IdempotencyKey;
-  /** Adds what the entries stand for that no queue was given. */
-  complete?: (jobs: readonly EnqueuedJob[]) => EnqueuedJob[];
+/** How a batch is enqueued. */
+export interface BatchOptions {
+  /** UUIDv7 under which fingerprints are reserved; the id of the batch, if it needs one. */
+  ticket?: string | undefined;
+  /** Runs when every queue has agreed and before the decision; then even one queue prepares and decides. */
+  beforeDeciding?: (() => Promise<void>) | undefined;
+  /** Adds the jobs that entries stand for of which no queue was told. */
+  complete?: ((jobs: readonly EnqueuedJob[]) => EnqueuedJob[]) | undefined;
+  /** The answer is remembered under this key, by the first queue. */
+  idempotency?: IdempotencyKey | undefined;
 }
 
 /**
  * Enqueues every group, or none, and gives the jobs back in the order of the batch. One queue takes its jobs in one
- * transaction; several go through prepare, decide, commit (`src/queue/jobs/batch.ts`). An error names the entry's place in
- * the batch.
+ * transaction; several go by {@link allOrNothing}. An error names the entry's place in the batch.
  */
-export async function enqueueAcross(
+export function enqueueAcross(
   env: Env,
   groups: readonly BatchGroup[],
-  reserved?: Reserved,
-  remembered?: Remembered,
+  { ticket, beforeDeciding, complete, idempotency }: BatchOptions = {},
 ): Promise<Outcome<EnqueuedJob[]>> {
-  const [only, ...rest] = groups;
-  if (!only) return { ok: true, value: [] };
-  // What an entry stands for is known to the queue only where the queue alone decided about it.
-  const alone = rest.length === 0 && !reserved?.beforeDeciding && !remembered?.complete;
-  if (!alone) return enqueueAtomically(env, groups, reserved, remembered);
-  const queue = queueObject(env, only.queue);
-  const receipt = await queue.enqueue(only.jobs, reserved?.ticket, remembered?.idempotency);
-  return joined(groups, [receipt]);
-}
-
-/** The jobs of all queues in the order of the batch, or the first error. */
-function joined(groups: readonly BatchGroup[], receipts: readonly Outcome<EnqueueReceipt>[]): Outcome<EnqueuedJob[]> {
-  const views: EnqueuedJob[] = [];
-  for (const [at, receipt] of receipts.entries()) {
-    const { indexes } = groups[at] as BatchGroup;
-    if (!receipt.ok) return { ok: false, error: inBatch(receipt.error, indexes) };
-    for (const [place, view] of receipt.value.jobs.entries()) views[indexes[place] ?? 0] = view;
-  }
-  return { ok: true, value: views };
-}
-
-/** All or nothing over several queues. If the answer is an error, nothing was enqueued. */
-async function enqueueAtomically(
-  env: Env,
-  groups: readonly BatchGroup[],
-  reserved: Reserved | undefined,
-  remembered: Remembered | undefined,
-): Promise<Outcome<EnqueuedJob[]>> {
-  const batch = reserved?.ticket ?? uuidv7();
-  const coordinator = (groups[0] as BatchGroup).queue;
-  const others = groups.slice(1).map(({ queue }) => queue);
-  const giveUp = () => giveUpBatch(env, batch, coordinator, others);
-  let receipts: Outcome<EnqueueReceipt>[];
-  try {
-    receipts = await prepareGroups(env, groups, batch, coordinator);
-  } catch (error) {
-    await giveUp();
-    throw error;
-  }
-  const views = joined(groups, receipts);
-  if (!views.ok) {
-    await giveUp();
-    return views;
-  }
-  try {
-    await reserved?.beforeDeciding?.();
-  } catch (error) {
-    await giveUp();
-    throw error;
-  }
-  const answer = remembered && {
-    idempotency: remembered.idempotency,
-    receipt: { jobs: remembered.complete?.(views.value) ?? views.value },
+  const finish = (receipts: readonly EnqueueReceipt[]) => {
+    const jobs = inBatchOrder(groups, receipts);
+    return complete ? complete(jobs) : jobs;
   };
-  const earlier = unwrap(await queueObject(env, coordinator).decideBatch(batch, others, answer));
-  if (earlier) {
-    // The same request was faster.
-    await giveUp();
-    return { ok: true, value: earlier.jobs };
-  }
-  await tellCommitted(env, batch, coordinator, others);
-  return views;
-}
-
-/**
- * Has every queue hold its share. A queue that does not exist only looks at it, and is created when no other has refused
- * its own; if one refuses then, which takes somebody who was faster, an empty queue may be left.
- * @returns the receipt of each group; when one has refused, those of queues that do not exist are empty
- */
-async function prepareGroups(
-  env: Env,
-  groups: readonly BatchGroup[],
-  batch: string,
-  coordinator: string,
-): Promise<Outcome<EnqueueReceipt>[]> {
-  const held = await inParallel(groups, ({ queue, jobs }) =>
-    queueObject(env, queue).prepareBatchIfExists(batch, coordinator, jobs),
-  );
-  const refused = held.some(({ ok }) => !ok);
-  return inParallel([...held.entries()], async ([at, receipt]) => {
-    if (!receipt.ok) return receipt;
-    if (receipt.value !== null) return { ok: true as const, value: receipt.value };
-    if (refused) return { ok: true as const, value: { jobs: [] } };
-    const { queue, jobs } = groups[at] as BatchGroup;
-    return queueObject(env, queue).prepareBatch(batch, coordinator, jobs);
+  return eventualOutcomeOf(async () => {
+    const [first, ...rest] = groups;
+    if (!first) return finish([]);
+    // A queue that remembers its answer must know all of it.
+    const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
+    if (isAlone) {
+      const receipt = await queueObject(env, first.queue).enqueue(first.jobs, ticket, idempotency);
+      return finish([accepted(first, receipt)]);
+    }
+    const others = rest.map(({ queue }) => queue);
+    const participants: Participants = { batch: ticket ?? uuidv7(), coordinator: first.queue, others };
+    const { jobs } = await allOrNothing<EnqueueReceipt>(env, participants, {
+      prepare: async () => ({ agreed: true, answer: { jobs: finish(await prepare(env, groups, participants)) } }),
+      beforeDeciding,
+      once: idempotency,
+    });
+    return jobs;
   });
 }
 
-/** Gives a batch up that may have been prepared. Creates no queue. */
-export async function giveUpBatch(
+/**
+ * Has every queue prepare its share. A queue that does not exist only checks it, and is created when no other queue has
+ * refused its own. If one refuses after that, because another request was faster, an empty queue may be left.
+ * @throws {ApiError} the first refusal, in the order of the groups
+ */
+async function prepare(
   env: Env,
-  batch: string,
-  coordinator: string,
-  others: readonly string[],
-): Promise<void> {
-  // The coordinator first: once it has given up, no queue can be told to commit. What cannot be told asks later.
-  await queueObject(env, coordinator).giveUpBatch(batch);
-  await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(batch)));
-}
-
-/** The coordinator has decided for the batch. Whoever is not reached now is told by it. */
-export async function tellCommitted(
-  env: Env,
-  batch: string,
-  coordinator: string,
-  others: readonly string[],
-): Promise<void> {
-  const told = await Promise.allSettled(
-    others.map(async (queue) => unwrap(await queueObject(env, queue).commitBatch(batch))),
+  groups: readonly BatchGroup[],
+  { batch, coordinator }: Participants,
+): Promise<EnqueueReceipt[]> {
+  const checked = await inParallel(groups, ({ queue, jobs }) =>
+    queueObject(env, queue).prepareBatchIfExists(batch, coordinator, jobs),
   );
-  const confirmed = others.filter((_, at) => told[at]?.status === 'fulfilled');
-  if (confirmed.length === 0) return;
-  await queueObject(env, coordinator)
-    .confirmBatch(batch, confirmed)
-    .catch(() => undefined);
+  const receipts = acceptedAll(groups, checked);
+  const prepared = await inParallel([...groups.entries()], async ([at, { queue, jobs }]) => {
+    const receipt = receipts[at];
+    return receipt
+      ? { ok: true as const, value: receipt }
+      : queueObject(env, queue).prepareBatch(batch, coordinator, jobs);
+  });
+  return acceptedAll(groups, prepared);
 }
 
-/** An error of one queue, its index turned from the place in the group into the place in the batch. */
-function inBatch(error: ErrorData, indexes: readonly number[]): ErrorData {
-  const at = error.details?.index ?? (indexes.length === 1 ? 0 : undefined);
-  if (typeof at !== 'number') return error;
-  return { ...error, details: { ...error.details, index: indexes[at] } };
+function acceptedAll<T>(groups: readonly BatchGroup[], outcomes: readonly Outcome<T>[]): T[] {
+  return outcomes.map((outcome, at) => accepted(groups[at] as BatchGroup, outcome));
+}
+
+/** @throws {ApiError} what a queue said against its share, with the entry's place in the batch in place of that in the group */
+function accepted<T>({ indexes }: BatchGroup, outcome: Outcome<T>): T {
+  if (outcome.ok) return outcome.value;
+  const error = new ApiError(outcome.error);
+  const at = outcome.error.details?.index ?? (indexes.length === 1 ? 0 : undefined);
+  throw typeof at === 'number' ? atIndex(error, indexes[at] as number) : error;
+}
+
+/** The jobs of all queues in the order of the batch. */
+function inBatchOrder(groups: readonly BatchGroup[], receipts: readonly EnqueueReceipt[]): EnqueuedJob[] {
+  const jobs: EnqueuedJob[] = [];
+  for (const [at, { jobs: own }] of receipts.entries()) {
+    for (const [place, job] of own.entries()) jobs[groups[at]?.indexes[place] ?? 0] = job;
+  }
+  return jobs;
 }

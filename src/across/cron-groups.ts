@@ -6,8 +6,7 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
-import { atIndex } from '../job/envelope/parse';
-import { ApiError } from '../job/errors';
+import { ApiError, atIndex } from '../job/errors';
 import type { CronView } from '../rpc/cron';
 import { deleteCron, type Located, readCrons, saveCron } from './crons';
 

@@ -9,6 +9,7 @@ import { isUuidV7, routeOf } from '../job/ids';
 import type { JobView } from '../job/record';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { knownQueues } from './queues';
 
 const queueByRoute = new Map<number, string>();
 
@@ -52,4 +53,30 @@ export async function findElsewhere(env: Env, id: string, except: string | undef
   const answers = await inParallel(queues, ({ name }) => queueObject(env, name).get(id));
   for (const answer of answers) if (answer.ok) return answer.value;
   return undefined;
+}
+
+/**
+ * Which queues to ask for which of these ids. An id that carries a route is asked for in the queue it names; one chosen by
+ * a client may be anywhere, so every queue is asked.
+ * @param queues where to look for ids without a route; absent: all queues
+ */
+export async function groupByHome(env: Env, ids: readonly string[], queues?: string[]): Promise<Map<string, string[]>> {
+  const byQueue = new Map<string, string[]>();
+  const add = (queue: string, id: string) => {
+    const group = byQueue.get(queue);
+    if (group) group.push(id);
+    else byQueue.set(queue, [id]);
+  };
+  const valid = [...new Set(ids)].filter(isUuidV7);
+  const homes = await inParallel(valid, (id) => queueOfRoute(env, id));
+  const homeless: string[] = [];
+  for (const [index, id] of valid.entries()) {
+    const home = homes[index];
+    if (home === undefined) homeless.push(id);
+    else add(home, id);
+  }
+  if (homeless.length > 0) {
+    for (const queue of queues ?? (await knownQueues(env))) for (const id of homeless) add(queue, id);
+  }
+  return byQueue;
 }

@@ -3,7 +3,7 @@
  * lock objects are asked one after the other in the order of their names, so that two batches never wait for each other.
  */
 import type { Env } from '../config';
-import { type Outcome, unavailable, unwrap } from '../job/errors';
+import { ApiError, type Outcome, unavailable, unwrap } from '../job/errors';
 import type { Doubt, Wanted } from '../rpc/locks';
 import { lockObject, queueObject } from '../rpc/stubs';
 import { REGISTER, shardOf } from './shards';
@@ -21,8 +21,11 @@ export async function resetLocks(env: Env): Promise<void> {
 }
 
 export class Reservations {
-  private readonly held: string[] = [];
+  /** Names of the lock objects. */
+  private readonly reservedAt: string[] = [];
   private readonly decided: string[] = [];
+  /** Is it known what became of what was sent under the ticket? Until something is sent, nothing has. */
+  private isKnown = true;
   private vacant: Wanted[] = [];
 
   /**
@@ -37,14 +40,14 @@ export class Reservations {
 
   /**
    * Reserves fingerprints, each for the queue its job goes to.
-   * @param settles for one fingerprint: asked, each time another enqueue of it has ended, whether a reservation is still
-   * needed, given the queues that may have a job with it
+   * @param isNeedless for one fingerprint: asked each time another enqueue of it has ended, with the queues that may have a
+   * job with it
    * @returns the queues that may have a job with one of them; undefined when no reservation is needed
    * @throws {ApiError} 503 when others keep them for too long
    */
   async reserve(
     wanted: readonly Wanted[],
-    settles?: (holders: readonly Wanted[]) => Promise<boolean>,
+    isNeedless?: (holders: readonly Wanted[]) => Promise<boolean>,
   ): Promise<Wanted[] | undefined> {
     const deadline = Date.now() + WAIT_MS;
     const shards = new Map<string, Wanted[]>();
@@ -55,7 +58,7 @@ export class Reservations {
     const holders: Wanted[] = [];
     for (const name of [...shards.keys()].sort()) {
       // Noted before the call: an answer that is lost may have been a yes.
-      this.held.push(name);
+      this.reservedAt.push(name);
       const ask = async () =>
         unwrap(
           await lockObject(this.env, name).reserve({
@@ -64,13 +67,13 @@ export class Reservations {
             wanted: shards.get(name) ?? [],
             ttl_ms: wanted.length === 1 ? TTL_MS.job : TTL_MS.batch,
             wait_ms: Math.max(1, deadline - Date.now()),
-            peek: settles !== undefined,
+            peek: isNeedless !== undefined,
           }),
         );
       let reservation = await ask();
       while (!reservation.granted) {
-        if (await settles?.(reservation.holders)) {
-          this.held.pop();
+        if (await isNeedless?.(reservation.holders)) {
+          this.reservedAt.pop();
           return undefined;
         }
         reservation = await ask();
@@ -81,7 +84,7 @@ export class Reservations {
     return holders;
   }
 
-  /** Has the fate of an earlier enqueue decided: its jobs are there afterwards, or will never be. */
+  /** Has an earlier enqueue decided: its jobs are there afterwards, or will never be. */
   private async decide({ ticket, coordinator, queue }: Doubt): Promise<void> {
     const at = (name: string) => queueObject(this.env, name);
     const decision = unwrap(await at(coordinator).batchDecision(ticket));
@@ -99,16 +102,26 @@ export class Reservations {
     this.vacant = [...vacant];
   }
 
-  /**
-   * Ends the reservations. What cannot be reached ends by itself.
-   * @param settled whether it is known what became of the enqueue
-   */
-  async release(settled: boolean): Promise<void> {
+  /** Sends jobs under the ticket. A refusal says what became of them; any other error may hide an answer. */
+  async use<T>(send: () => Promise<T>): Promise<T> {
+    this.isKnown = false;
+    try {
+      const sent = await send();
+      this.isKnown = true;
+      return sent;
+    } catch (error) {
+      this.isKnown = error instanceof ApiError;
+      throw error;
+    }
+  }
+
+  /** Ends the reservations. Those that cannot be reached end by themselves. */
+  async release(): Promise<void> {
     await Promise.allSettled(
-      this.held.map((name) =>
+      this.reservedAt.map((name) =>
         lockObject(this.env, name).release({
           ticket: this.ticket,
-          settled,
+          settled: this.isKnown,
           decided: this.decided,
           vacant: this.vacant.filter(({ fingerprint }) => shardOf(fingerprint) === name),
         }),

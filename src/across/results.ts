@@ -1,9 +1,9 @@
 /** Many jobs by their ids, wherever they are. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { groupByHome } from '../http/job-groups';
 import type { JobView } from '../job/record';
 import { queueObject } from '../rpc/stubs';
+import { groupByHome } from './locate';
 import { knownQueues } from './queues';
 
 /**

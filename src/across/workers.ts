@@ -2,7 +2,6 @@
 import type { Env } from '../config';
 import { readConfig } from '../config';
 import { inParallel } from '../durable/parallel';
-import { groupByHome } from '../http/job-groups';
 import { defined } from '../job/envelope/fields';
 import { conflict, notFound, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
@@ -10,6 +9,7 @@ import { formatInstant } from '../job/time';
 import type { Directive, WorkerBeat, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, HeldJob } from '../rpc/workers';
+import { groupByHome } from './locate';
 import { knownQueues, queuesOf } from './queues';
 
 /** A heartbeat: who, what it holds, and which queues it works on. */

@@ -1,13 +1,16 @@
-/** Takes apart what the server answers. It is the authority on its shapes: only what the client relies on is checked. */
+/**
+ * Parses the server's answers. The server defines their shapes, so only the members that the client relies on are
+ * checked.
+ */
 import type { JobEnvelope } from '../job/wire';
 import { UnavailableError } from './errors';
 
-/** The job of an answer about one. @throws {UnavailableError} */
+/** The job in an answer about one job. @throws {UnavailableError} */
 export function jobOf(answer: unknown): JobEnvelope {
   return asJob(member(answer, 'job'));
 }
 
-/** A batch says of each job that it existed already; the answer to a single one says so beside the job. */
+/** In the answer to a batch each job has `deduplicated`; in the answer to a single enqueue it stands beside the job. */
 export function enqueuedJobOf(answer: unknown): JobEnvelope {
   const job = jobOf(answer);
   return member(answer, 'deduplicated') === true ? { ...job, deduplicated: true } : job;
@@ -25,7 +28,7 @@ export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** The answer, when it has the member by which its shape is known. @throws {UnavailableError} */
+/** The answer, if it has the member that marks its shape. @throws {UnavailableError} */
 export function shaped<T>(answer: unknown, mark: keyof T & string, what: string): T {
   if (member(answer, mark) === undefined) throw malformed(what);
   return answer as T;
@@ -38,7 +41,7 @@ export function listOf<T>(answer: unknown, name: string, what: string): T[] {
   return list as T[];
 }
 
-/** The error about an answer that lacks what was asked for; whatever the request was to change may have changed. */
+/** The error for an answer without the expected member. The request may still have had its effect. */
 export function malformed(what: string): UnavailableError {
   return new UnavailableError(`The answer does not hold ${what}.`, {
     status: 200,

@@ -1,7 +1,6 @@
 /**
- * Gathers enqueues that are made together into batches, as a pipeline does, and gives each caller its own outcome. A
- * batch is all or nothing on the server, so one bad job would take its neighbours along; whoever is named as the cause
- * gets the error, and the others are sent again without it.
+ * Gathers enqueues that are made together into batches, and gives each caller its own outcome. The server takes a batch
+ * whole or not at all. So the job named in a refusal gets the error, and the others are sent again without it.
  */
 import type { JobEnvelope } from '../job/wire';
 import { ConflictError, errorFor, InvalidJobError, TocsinError } from './errors';
@@ -9,7 +8,7 @@ import type { PreparedJob } from './job';
 
 /** Most bytes of a request body that a batch grows to; the server takes 16 MiB. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
-/** After so many refusals of what was one batch the rest goes job by job. */
+/** After this many refusals the rest of a batch is sent job by job. */
 const MAX_REFUSALS = 8;
 /** Requests under way at once when jobs go one by one. */
 const PARALLEL = 6;
@@ -93,9 +92,9 @@ export class Batcher {
 }
 
 /**
- * Batches of one queue each (one transaction in one object), in the order of arrival. Jobs with known ids go apart from
- * the others: only a batch in which every id is known may be repeated when its outcome is not. A job under an idempotency
- * key goes alone, because the key is that of its request.
+ * Batches of one queue each (one transaction in one object), in the order of arrival. Jobs with known ids are sent
+ * apart: a batch with an unknown outcome may be repeated only if every id in it is known. A job under an idempotency
+ * key is sent alone, because the key covers its whole request.
  */
 function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
   const encoder = new TextEncoder();

@@ -6,10 +6,10 @@ import { type BulkQuery, filterOf } from './queries';
 import type { Requests, WaitOptions } from './requests';
 import type { SendOptions } from './transport';
 
-/** The longest the server waits for the end of an operation, in s. */
+/** The longest that the server waits for the end of an operation, in s. */
 const MAX_WAIT_S = 20;
 
-/** What became of one job. */
+/** The outcome for one job. */
 export interface BulkItem {
   job_id: string;
   status: 'cancelled' | 'retried' | 'deleted' | 'skipped' | 'failed';
@@ -17,28 +17,28 @@ export interface BulkItem {
   reason?: string;
 }
 
-/** What came of an operation, so far when it is not `completed`. */
+/** The outcome of an operation; its progress while it is not `completed`. */
 export interface BulkResult {
   /** Absent for jobs named by ids. */
   operationId?: string;
-  /** False: it goes on by itself; see {@link Bulk.wait}. */
+  /** False: the operation goes on by itself; see {@link Bulk.wait}. */
   completed: boolean;
   matched: number;
-  /** Jobs it was done to. */
+  /** Jobs that were changed. */
   succeeded: number;
-  /** Jobs that were so already, or in a state that is left alone. */
+  /** Jobs that already were in the wanted state, or in one that the operation leaves alone. */
   skipped: number;
   failed: number;
   /**
-   * By ids, and all or none: one for each. By query: the first 1000 jobs, of each queue in the order in which they were
-   * handled, and after these the first 100 that failed.
+   * By ids, and all or none: one for each job. By query: the first 1000 jobs, queue by queue in the order of handling.
+   * After these the first 100 that failed.
    */
   items: BulkItem[];
 }
 
-/** How an operation is told from others. */
+/** Names an operation, so that it can be repeated. */
 export interface BulkOptions {
-  /** 1 … 256 characters. The same operation under the same key is begun once, so that it is repeated without an answer. */
+  /** 1 … 256 characters. The server begins the same operation under the same key once, so the client may repeat it. */
   idempotencyKey?: string;
 }
 
@@ -49,8 +49,8 @@ export interface BulkActOptions extends BulkOptions {
 }
 
 /**
- * Operations on many jobs, as `tocsin.bulk`. None is repeated when there was no answer, unless it has an idempotency key: a
- * query may match other jobs by then, and the result would not tell what the first try has done.
+ * Operations on many jobs, as `tocsin.bulk`. None is repeated after a lost answer, unless it has an idempotency key. By
+ * then a query may match other jobs, and the result would not show what the first try did.
  */
 export class Bulk {
   readonly #requests: Requests;
@@ -60,7 +60,7 @@ export class Bulk {
   }
 
   /**
-   * Cancels jobs that have not ended; by query not those that run.
+   * Cancels jobs that have not ended; by query only those that do not run.
    * @param jobs at most 1000 ids, or a query
    * @throws {InvalidJobError} when the query has no condition, or one nobody knows; then nothing was done
    * @example
@@ -71,7 +71,7 @@ export class Bulk {
   }
 
   /**
-   * Gives jobs that are discarded, cancelled or wait for a retry another life: now, with attempts from 0.
+   * Makes jobs that are discarded, cancelled or wait for a retry available now, with attempts from 0.
    * @param jobs at most 1000 ids, or a query
    * @throws {InvalidJobError} as {@link Bulk.cancel}
    * @example
@@ -93,7 +93,7 @@ export class Bulk {
     return await this.#act('delete', 'deleted', jobs, options);
   }
 
-  /** How far an operation is. Known until a day after its end. @throws {NotFoundError} */
+  /** The progress of an operation. Known until a day after its end. @throws {NotFoundError} */
   async get(operationId: string): Promise<BulkResult> {
     return await this.#look(operationId, 0);
   }
@@ -150,7 +150,7 @@ function isIds(jobs: readonly string[] | BulkQuery): jobs is readonly string[] {
   return Array.isArray(jobs);
 }
 
-/** How long the server may take before it answers how far an operation is. */
+/** How long the server may wait before it answers with the progress of an operation. */
 export function waitParameter({ patienceMs }: Pick<Requests, 'patienceMs'>): string {
   return `wait=${Math.max(0, Math.min(MAX_WAIT_S, Math.floor(patienceMs / 1000)))}`;
 }

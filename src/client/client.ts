@@ -1,4 +1,4 @@
-/** The client: enqueues jobs, and holds one object for each kind of thing that the server knows. */
+/** The client: enqueues jobs, and has one object for each kind of thing that the server knows. */
 import type { JobEnvelope } from '../job/wire';
 import { Bulk } from './bulk';
 import { Crons } from './cron';
@@ -23,7 +23,7 @@ import { Workers } from './workers';
 import { type Flow, flow } from './workflow';
 import { Workflows } from './workflows';
 
-/** Job arguments by type; without type parameter anything goes. */
+/** Job arguments by type. Without the type parameter any arguments are accepted. */
 type AnyJobs = Record<string, readonly unknown[]>;
 
 /** A job of any type of a job map. */
@@ -82,7 +82,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Workers that pull, as operators see them: `await tocsin.workers.quiet(id);` */
   readonly workers: Workers;
 
-  /** What happened lately: `for await (const event of tocsin.events.list({ queue: 'mail' })) …` */
+  /** Recent events: `for await (const event of tocsin.events.list({ queue: 'mail' })) …` */
   readonly events: Events;
 
   /** The deployment: `await tocsin.server.health();` */
@@ -144,13 +144,12 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     options: EnqueueOptions = {},
   ): Promise<JobEnvelope<Jobs[Type]>> {
     const envelope: JobEnvelope<readonly unknown[]> = await this.#enqueuer.one(type, args, options);
-    // The server gives back the arguments it was given.
+    // The server returns the arguments that it was given.
     return envelope as JobEnvelope<Jobs[Type]>;
   }
 
   /**
-   * Enqueues jobs all or nothing, in one request of at most 1000 jobs and 16 MiB.
-   *
+   * Enqueues jobs all or none, in one request of at most 1000 jobs and 16 MiB.
    * @throws {InvalidJobError} with `details.index` of the first job that is wrong; then none was enqueued
    * @example
    * await tocsin.enqueueMany(users.map((user) => ({ type: 'email.send', args: [{ to: user.email }] })));
@@ -160,8 +159,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   }
 
   /**
-   * Enqueues jobs each on its own, in one request of at most 1000 jobs and 16 MiB, and says of each what became of it.
-   *
+   * Enqueues jobs each on its own, in one request of at most 1000 jobs and 16 MiB, and returns each outcome.
    * @example
    * const { items } = await tocsin.enqueueEach(jobs);
    * for (const item of items) if (item.status === 'failed') console.error(item.index, item.error.message);

@@ -5,20 +5,20 @@ import { type CronJobOptions, invalid, type Moment, momentText, type NewJob, wir
 /** A job of a schedule. */
 export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
 
-/** When fires meet, and what becomes of times nobody was there to see. */
+/** What happens when fires overlap, and to times that were missed. */
 type Policies =
   | {
-      /** What a fire does while the job of the one before has not ended. Default `skip`. */
+      /** What a fire does while the job of the previous fire has not ended. Default `skip`. */
       overlapPolicy?: 'skip' | 'allow' | 'cancel_previous' | 'enqueue';
-      /** What becomes of times nobody was there to see. Default `fire_once`. */
+      /** What happens to times that were missed because the platform was down. Default `fire_once`. */
       missedPolicy?: 'skip' | 'fire_once';
       maxCatchup?: never;
     }
   | {
-      /** Fires that are made up for come at once: other policies would let only one of them be. */
+      /** Missed fires that are caught up come all at once; any other policy would admit only one of them. */
       overlapPolicy: 'allow' | 'enqueue';
       missedPolicy: 'fire_all';
-      /** How many missed times are made up for, 1 … 1000. Default 100. */
+      /** How many missed times are caught up, 1 … 1000. Default 100. */
       maxCatchup?: number;
     };
 
@@ -37,13 +37,13 @@ export type CronEntry<Job extends CronJob = CronJob> = Policies & {
   endAt?: Moment;
   /** Fires in all. */
   limit?: number;
-  /** Default: as it is, so that what an operator has paused stays paused; true for a new one. */
+  /** Default: unchanged, so that an entry paused by an operator stays paused; true for a new one. */
   enabled?: boolean;
   /** At most 1000 characters. */
   description?: string;
 };
 
-/** What to change about a schedule. What is left out stays; `null` takes a date, limit or description away. */
+/** What to change about a schedule. Members left out stay; `null` removes a date, limit or description. */
 export interface CronPatch<Job extends CronJob = CronJob> {
   expression?: string;
   job?: Job;

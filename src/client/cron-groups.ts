@@ -1,4 +1,4 @@
-/** Groups of schedules through the client: an application declares all of its own at once, as often as it likes. */
+/** Groups of schedules through the client: an application declares all its schedules at once, as often as it likes. */
 import { listOf, shaped } from './answers';
 import { type CronEntry, type CronJob, wireCron } from './cron-entry';
 import type { CronStatus } from './cron-status';
@@ -36,9 +36,8 @@ export class CronGroups<Job extends CronJob = CronJob> {
   }
 
   /**
-   * Declares all entries of a group: adds, replaces, and deletes those of the group that are not listed. When an answer
-   * was lost and the declaration sent again, the result tells what the last try found to do.
-   *
+   * Declares all entries of a group: adds, replaces, and deletes entries of the group that are not listed. After a lost
+   * answer the declaration is sent again; the result then shows only what the last try changed.
    * @param options.timezone for entries that name none
    * @throws {InvalidJobError} with `details.index` of the first wrong entry, then nothing has changed;
    *   {@link ConflictError} when an entry belongs to another group

@@ -1,4 +1,4 @@
-/** What the server says of schedules, in wire names. Times are RFC 3339. */
+/** Schedules as the server shows them, in wire names. Times are RFC 3339. */
 import type { JobState } from '../job/states';
 import { member, shaped } from './answers';
 
@@ -26,7 +26,7 @@ export interface CronStatus {
   /** Times of the schedule that enqueued a job. */
   fire_count: number;
   skipped_count: number;
-  /** Fires that wait for the job of the one before. */
+  /** Fires that wait for the job of the previous fire. */
   waiting: number;
   created_at: string;
   updated_at: string;
@@ -45,7 +45,7 @@ export interface CronExecution {
   job_id: string;
   state: JobState;
   trigger: 'schedule' | 'manual';
-  /** The time in the schedule that it stands for. */
+  /** The time in the schedule that the fire stands for. */
   scheduled_at: string;
   triggered_at: string;
   started_at: string | null;
@@ -59,18 +59,18 @@ export interface CronSkipped {
   scheduled_until?: string;
   skipped_at: string;
   reason: 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
-  /** The job in the way. */
+  /** The job that had not ended, or that a unique policy found. */
   job_id?: string;
   message?: string;
 }
 
-/** What a schedule has done lately, the latest first. Times are RFC 3339. */
+/** Recent fires of a schedule, the latest first. Times are RFC 3339. */
 export interface CronHistory {
   executions: CronExecution[];
   skipped: CronSkipped[];
 }
 
-/** The schedule of an answer about one. @throws {UnavailableError} */
+/** The schedule in an answer about one schedule. @throws {UnavailableError} */
 export function cronOf(answer: unknown): CronStatus {
   return shaped<CronStatus>(member(answer, 'cron'), 'name', 'the entry');
 }

@@ -7,7 +7,7 @@ import { jsonOf } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 
-/** Which schedules are meant. */
+/** Which schedules to list. */
 export interface CronQuery {
   enabled?: boolean;
   group?: string;
@@ -22,9 +22,8 @@ export class Crons<Job extends CronJob = CronJob> {
   }
 
   /**
-   * Declares an entry: makes it, or replaces the one of that name. Declaring the same again changes nothing, so an
+   * Declares an entry: creates it, or replaces the one of that name. Declaring the same again changes nothing, so an
    * application may do it at every start.
-   *
    * @throws {InvalidJobError} with `details.field` of what is wrong
    * @example
    * await tocsin.cron.put({
@@ -49,7 +48,8 @@ export class Crons<Job extends CronJob = CronJob> {
   }
 
   /**
-   * Every entry that matches, read page by page. Each is seen at most once, whatever is made or deleted meanwhile.
+   * Every entry that matches, read page by page. Each is returned at most once, even if entries are created or deleted
+   * meanwhile.
    * @example
    * for await (const entry of tocsin.cron.list({ enabled: false })) console.log(entry.name, 'is paused');
    */
@@ -80,7 +80,7 @@ export class Crons<Job extends CronJob = CronJob> {
   }
 
   /**
-   * Stops an entry from firing. What would have fired meanwhile is not made up for.
+   * Stops an entry from firing. It does not catch up on the times of the pause.
    * @throws {NotFoundError}
    * @example
    * await tocsin.cron.pause('nightly-report');
@@ -100,9 +100,8 @@ export class Crons<Job extends CronJob = CronJob> {
   }
 
   /**
-   * Enqueues the job of an entry now, whatever its schedule, its limit and a pause say. Not repeated when there was no
-   * answer, lest there be two jobs.
-   *
+   * Enqueues the job of an entry now, whatever its schedule, limit and pause. Not repeated after a lost answer: that
+   * could make two jobs.
    * @returns the job; `deduplicated: true` when its unique policy has found another
    * @throws {NotFoundError}
    * @example
@@ -113,7 +112,7 @@ export class Crons<Job extends CronJob = CronJob> {
   }
 
   /**
-   * The jobs an entry has enqueued lately, and the fires that enqueued none.
+   * The jobs that an entry has enqueued recently, and its skipped fires.
    * @param options.limit jobs, 1 … 50; default 50
    * @throws {NotFoundError}
    */

@@ -1,4 +1,4 @@
-/** Discarded jobs that wait for a human, through the client: look, give another life, remove. */
+/** Discarded jobs that wait for a human, through the client: list, redrive, remove. */
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
 import { jobOf, shaped } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
@@ -9,7 +9,7 @@ import { type BulkQuery, filterOf } from './queries';
 import { type Age, ageText, type Purged, purgedOf } from './queue-config';
 import type { Requests } from './requests';
 
-/** Which dead letters are meant. Conditions must all hold; times are those of the discard, inclusive. */
+/** Which dead letters to list. Conditions must all hold; times are those of the discard, inclusive. */
 export interface DeadLetterQuery {
   queue?: string;
   type?: string;
@@ -88,9 +88,8 @@ export class DeadLetters {
   }
 
   /**
-   * Gives a dead letter another life. Not repeated when there was no answer: by then it may have failed again, and would
-   * get one life more. A move to another queue happens once and is repeated.
-   *
+   * Redrives a dead letter. Not repeated after a lost answer: the job may have failed again by then, and would be
+   * redriven twice. A move to another queue happens once, so it is repeated.
    * @throws {NotFoundError} {@link ConflictError}
    * @example
    * await tocsin.deadLetters.retry(id, { retry: { max_attempts: 3 } });
@@ -112,8 +111,8 @@ export class DeadLetters {
   }
 
   /**
-   * Gives many another life. What takes longer goes on by itself: {@link Bulk.wait}. Not repeated when there was no answer,
-   * unless it has an idempotency key.
+   * Redrives many. An operation that takes longer goes on by itself: {@link Bulk.wait}. Not repeated after a lost
+   * answer, unless it has an idempotency key.
    * @throws {InvalidJobError} when the query has no condition, or one nobody knows; then nothing was done
    * @example
    * const begun = await tocsin.deadLetters.retryMany({ queue: 'mail', errorType: 'smtp.timeout' });
@@ -129,7 +128,7 @@ export class DeadLetters {
   }
 
   /**
-   * Removes those that are old enough. Needs `admin:purge`. Repeated as {@link DeadLetters.retryMany} is.
+   * Removes dead letters above an age. Needs `admin:purge`. Repeated like {@link DeadLetters.retryMany}.
    * @param olderThan an age, or a moment
    * @example
    * const { deleted } = await tocsin.deadLetters.purge('P30D', { queue: 'mail' });

@@ -1,4 +1,4 @@
-/** Sends new jobs: gathered, as a batch that is all or nothing, or each on its own. */
+/** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
 import type { EnvelopeError, JobEnvelope } from '../job/wire';
 import { batchOf, enqueuedJobOf, jobOf, listOf, shaped } from './answers';
 import { Batcher } from './batch';
@@ -18,7 +18,7 @@ export interface BatchOptions {
 
 /** How many jobs are enqueued each on its own. */
 export interface BulkEnqueueOptions extends BatchOptions {
-  /** `partial` takes what it can; `atomic` takes all or none. Default `partial`. */
+  /** `partial` takes each job on its own; `atomic` takes all or none. Default `partial`. */
   atomicity?: 'partial' | 'atomic';
 }
 
@@ -28,15 +28,15 @@ export type Refusal = Pick<EnvelopeError, 'code' | 'type' | 'message'> & {
   details?: Record<string, unknown>;
 };
 
-/** What became of one of the jobs. */
+/** The outcome for one of the jobs. */
 export type EnqueueOutcome =
   | { index: number; status: 'created'; job: JobEnvelope; error?: never }
-  /** There was such a job: it, or the refusal of a unique policy that rejects. */
+  /** The job existed already: it, or the refusal of a unique policy that rejects. */
   | { index: number; status: 'duplicate'; job: JobEnvelope; error?: never }
   | { index: number; status: 'duplicate'; error: Refusal; job?: never }
   | { index: number; status: 'failed'; error: Refusal; job?: never };
 
-/** What became of many jobs, in order. */
+/** The outcomes of many jobs, in order. */
 export interface BulkEnqueued {
   total: number;
   succeeded: number;
@@ -110,8 +110,8 @@ export class Enqueuer {
   }
 
   /**
-   * The jobs an earlier try has made: a batch is written whole, so one of them means all of them. If one is missing or
-   * is of another type, an id was taken by somebody else, and the refusal stands.
+   * The jobs that an earlier try has made. A batch is written whole, so one of them means all of them. If one is
+   * missing or of another type, another producer took an id, and the refusal stands.
    */
   async #existing(jobs: PreparedJob[], refusal: unknown): Promise<JobEnvelope[]> {
     try {

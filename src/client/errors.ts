@@ -1,4 +1,4 @@
-/** What can go wrong with a request, as classes a producer can tell apart with `instanceof`. */
+/** The errors of requests, as classes that a producer tells apart with `instanceof`. */
 
 /** What is known about a failed request. */
 export interface TocsinErrorInfo {
@@ -56,7 +56,7 @@ export class TocsinError extends Error {
 
 /** 400, 413, 422: the job (or request) is not acceptable as it is. */
 export class InvalidJobError extends TocsinError {
-  /** The member that is wrong, with its path: `options.priority`, `retry.jitter.amount`. */
+  /** The path of the invalid member: `options.priority`, `retry.jitter.amount`. */
   get field(): string | undefined {
     return typeof this.details.field === 'string' ? this.details.field : undefined;
   }
@@ -75,17 +75,17 @@ export class DuplicateJobError extends ConflictError {
 }
 /** 429: too many requests. */
 export class RateLimitedError extends TocsinError {}
-/** 429: the queue holds as many jobs as it may. */
+/** 429: the queue is full. */
 export class QueueFullError extends RateLimitedError {}
-/** 5xx, no connection, no answer in time, or an answer that is none. */
+/** 5xx, no connection, no answer in time, or an unreadable answer. */
 export class UnavailableError extends TocsinError {}
 
-/** What was waited for did not come in the time given; it may come later. */
+/** The awaited end did not come within the timeout; it may come later. */
 export class WaitTimeoutError extends TocsinError {}
 /** The caller's `AbortSignal` fired; `cause` is its reason. */
 export class AbortedError extends TocsinError {}
 
-/** The error about a request that its caller gave up. @param outcomeUnknown was any of it sent? */
+/** The error for a request that its caller aborted. @param outcomeUnknown was any of it sent? */
 export function aborted(signal: AbortSignal, outcomeUnknown: boolean): AbortedError {
   return new AbortedError('The request was given up by its caller.', {
     status: 0,

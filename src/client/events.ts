@@ -24,12 +24,12 @@ export interface EventQuery {
   /** Absent: all, and those of workers, which belong to no queue. */
   queue?: string | readonly string[];
   types?: readonly string[];
-  /** Those after the event of this id. */
+  /** Events after the one with this id. */
   after?: string | undefined;
   since?: Moment;
 }
 
-/** What happened lately, as `tocsin.events`. */
+/** Recent events, as `tocsin.events`. */
 export class Events {
   readonly #requests: Requests;
 
@@ -38,7 +38,7 @@ export class Events {
   }
 
   /**
-   * Every event that is still known and matches, the oldest first, up to now. To go on later, ask for those after the last.
+   * Every event in the feed that matches, the oldest first, up to now. To go on later, ask for those after the last.
    * @example
    * for await (const event of tocsin.events.list({ queue: 'mail', types: ['job.discarded'], after: last })) {
    *   last = event.id;
@@ -51,7 +51,7 @@ export class Events {
       after: query.after,
       since: momentText(query.since, 'since'),
     });
-    // Pages go on behind their own last event, not behind the one the first page began at.
+    // Each page follows the last event of the page before.
     if (query.after !== undefined) {
       conditions.delete('after');
       conditions.set('cursor', query.after);
@@ -59,7 +59,7 @@ export class Events {
     yield* byCursor<QueueEvent>(this.#requests.safely, { path: '/events', conditions, member: 'events' }, options);
   }
 
-  /** The id to go on from for who wants to hear only of what comes; undefined when nothing is known. */
+  /** The id of the latest event, to follow only later ones from there; undefined when the feed is empty. */
   async latest(): Promise<string | undefined> {
     const answer = await this.#requests.safely('GET', '/events?page=1&per_page=1');
     const id = member(listOf<QueueEvent>(answer, 'events', 'the events')[0], 'id');

@@ -1,4 +1,4 @@
-/** What happened to a job, as its own record tells it. */
+/** The history of a job, from its own record. */
 import type { RetryPolicy } from '../job/wire';
 
 /** One thing that happened. */
@@ -14,7 +14,7 @@ export interface JobHistoryEvent {
     | 'job.cancelled'
     | 'job.discarded';
   timestamp: string;
-  /** A worker known by name, or the queue itself. */
+  /** A worker that is known by name, or the queue itself. */
   actor: { type: 'worker' | 'system'; id: string };
   data: Record<string, unknown>;
 }
@@ -22,7 +22,7 @@ export interface JobHistoryEvent {
 /** An attempt that failed. */
 export interface FailedAttempt {
   attempt: number;
-  /** What the job became: it waited for another attempt, or had ended. */
+  /** The state after the attempt: waiting for another one, or ended. */
   state: 'retryable' | 'discarded';
   error: string;
   /** Null: the queue does not know. */

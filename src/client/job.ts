@@ -10,12 +10,12 @@ export type Moment = Date | number | string;
 /** When a job starts. */
 type Start =
   | {
-      /** Start not before so long from now, by the server's clock: ms, or `"10s"`, `"PT10S"`. */
+      /** Start at the earliest after this time, by the server's clock: ms, or `"10s"`, `"PT10S"`. */
       delay?: Duration;
       delayUntil?: never;
     }
   | {
-      /** Start not before this moment. A moment in the past means now. */
+      /** Start at the earliest at this moment. A moment in the past means now. */
       delayUntil?: Moment;
       delay?: never;
     };
@@ -47,33 +47,33 @@ interface Settings {
   tags?: readonly string[];
   /** At most 64 KiB of JSON, handed to the handler and kept with the job. */
   meta?: Record<string, unknown>;
-  /** How long it can be read after its end. Default: what its queue says. */
+  /** How long the job can be read after its end. Default: as its queue says. */
   retention?: RetentionOptions;
   /** Wait in state `pending` until activated. */
   pending?: boolean;
-  /** How many run at once or in a time, together with others of the same key. */
+  /** How many run at once or in a period, together with other jobs of the same key. */
   rateLimit?: RateLimitOptions;
   schema?: string;
   version?: number | string;
 }
 
-/** What may be said about any job beside its type and arguments, those of workflows included. All optional. */
+/** Options of any job beside its type and arguments, also in workflows. All optional. */
 export type StepOptions = Settings & Start & Runs;
 
-/** What may be said about the jobs of a schedule: each fire makes one, so its id cannot be chosen. */
+/** Options of the jobs of a schedule. Each fire makes one, so an id cannot be chosen. */
 export type CronJobOptions = StepOptions & { unique?: UniqueOptions };
 
-/** What may be said about one job of many. */
+/** Options of one job of many. */
 export type JobOptions = CronJobOptions & {
   /** Your own UUIDv7. The job is then enqueued at most once, and an enqueue without an answer is repeated. */
   id?: string;
 };
 
-/** What may be said about a job that is enqueued on its own. */
+/** Options of a job that is enqueued on its own. */
 export type EnqueueOptions = JobOptions & {
   /**
-   * 1 … 256 characters. The same enqueue under the same key gives the same job again, for 24 hours; it is sent alone, and
-   * repeated when there was no answer.
+   * 1 … 256 characters. For 24 hours the same enqueue under the same key returns the same job. It is sent alone, and
+   * repeated after a lost answer.
    */
   idempotencyKey?: string;
 };
@@ -93,10 +93,10 @@ export interface NewJob<
 export interface PreparedJob {
   type: string;
   queue: string;
-  /** Present when the client knows the id beforehand, so that sending it twice makes one job. */
+  /** Present when the client chose the id, so that sending it twice makes one job. */
   id: string | undefined;
   idempotencyKey: string | undefined;
-  /** JSON text, taken when the job was handed over: later changes of its arguments do not matter. */
+  /** JSON text, taken at the enqueue: later changes of its arguments do not matter. */
   json: string;
 }
 
@@ -122,7 +122,8 @@ export function jsonOf(wire: unknown, what = 'The job'): string {
  */
 export function prepare(type: string, args: readonly unknown[], options: EnqueueOptions, id?: string): PreparedJob {
   const { queue = 'default', idempotencyKey } = options;
-  // Under a key the same request must be the same text: an id made here would differ when the producer asks again.
+  // Under a key the same request must be the same text. An id chosen here would differ when the producer repeats the
+  // call.
   const chosenId = options.id ?? (idempotencyKey === undefined ? id : undefined);
   const json = jsonOf({ id: chosenId, ...wireJob(type, args, options) });
   return { type, queue, id: chosenId, idempotencyKey, json };
@@ -153,7 +154,7 @@ function startText({ delay, delayUntil }: { delay?: Duration; delayUntil?: Momen
   return relativeText(delay);
 }
 
-/** Strings go as they are: the server reads RFC 3339 and says what is wrong with anything else. */
+/** Strings are sent as they are: the server reads RFC 3339 and refuses anything else. */
 export function momentText(value: Moment | undefined, name: string): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
   const date = new Date(value);
@@ -161,7 +162,7 @@ export function momentText(value: Moment | undefined, name: string): string | un
   return date.toISOString();
 }
 
-/** A duration in a field that wants a time. A bare number there would be read as something else. */
+/** Refuses a duration in a field that takes a time. The server would read a bare number as something else. */
 export function relativeText(delay: Duration): string {
   const ms = typeof delay === 'string' && /^\d+$/.test(delay) ? Number(delay) : delay;
   if (typeof ms === 'string') return ms;
@@ -169,7 +170,7 @@ export function relativeText(delay: Duration): string {
   return `+PT${(Math.round(ms) / 1000).toFixed(3)}S`;
 }
 
-/** The error about something that was not sent at all. */
+/** The error for an invalid job, before anything is sent. */
 export function invalid(message: string, field: string, cause?: unknown): InvalidJobError {
   return new InvalidJobError(message, {
     status: 0,

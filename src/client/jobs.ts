@@ -18,17 +18,17 @@ import {
   outcomesOf,
 } from './results';
 
-/** A page of jobs, for who shows them page by page. */
+/** One page of jobs, for callers that show them page by page. */
 export interface JobPage {
   jobs: JobEnvelope[];
   total: number;
-  /** False: there are at least so many. */
+  /** False: `total` is a lower bound. */
   totalIsExact: boolean;
-  /** Absent: this is the last one. */
+  /** Absent on the last page. */
   nextCursor?: string;
 }
 
-/** A job with what explains it, as operators see it. */
+/** A job with its policy, errors and reason, as operators see it. */
 export interface InspectedJob extends JobEnvelope {
   retry_policy: RetryPolicy;
   errors: NonNullable<JobEnvelope['errors']>;
@@ -39,7 +39,7 @@ export interface InspectedJob extends JobEnvelope {
   dead_letter?: boolean;
 }
 
-/** A job without what it carries. */
+/** A job without its payload. */
 export type JobSummary = Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retry_effective'>;
 
 /** The order of an operator's list. */
@@ -81,7 +81,7 @@ export class StoredJobs {
   }
 
   /**
-   * Lets a job run that was enqueued as `pending`.
+   * Makes a job available that was enqueued as `pending`.
    * @throws {NotFoundError} {@link ConflictError} when it is not pending
    * @example
    * const { id } = await tocsin.enqueue('order.ship', [17], { pending: true });
@@ -92,7 +92,7 @@ export class StoredJobs {
       isDone: (error) => error instanceof ConflictError,
       read: async (refusal) => {
         const job = await this.get(id);
-        // It may as well have been cancelled meanwhile.
+        // A cancel may have come first.
         if (job.state === 'cancelled') throw refusal;
         return job;
       },
@@ -100,7 +100,7 @@ export class StoredJobs {
   }
 
   /**
-   * Changes a job that waits: its time, its place, its policy. Sending it again changes nothing more.
+   * Changes a waiting job: its time, its place, its policy. Sending the same change again has no further effect.
    * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
    * @example
    * await tocsin.jobs.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
@@ -110,8 +110,8 @@ export class StoredJobs {
   }
 
   /**
-   * Gives a job that is discarded, cancelled or waits for a retry another life: now, with attempts from 0. Not repeated
-   * when there was no answer: by then it may have failed again, and would get one life more.
+   * Makes a job that is discarded, cancelled or waits for a retry available now, with attempts from 0. Not repeated
+   * after a lost answer: the job may have failed again by then, and would be redriven twice.
    * @throws {NotFoundError} {@link ConflictError}
    */
   async retry(id: string): Promise<JobEnvelope> {
@@ -119,8 +119,8 @@ export class StoredJobs {
   }
 
   /**
-   * Every job that matches, newest first, read page by page. Each is seen at most once, whatever moves meanwhile; jobs
-   * enqueued after the first page are not part of it.
+   * Every job that matches, newest first, read page by page. Each is returned at most once, even if jobs move
+   * meanwhile. Jobs enqueued after the first page are not part of it.
    */
   async *list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
     const list = { path: '/jobs', conditions: parametersOf(query), member: 'jobs' };
@@ -152,7 +152,7 @@ export class StoredJobs {
     return shaped<{ count: number }>(answer, 'count', 'the count').count;
   }
 
-  /** What has come of a job so far: `result` and `error` are there once it has ended. @throws {NotFoundError} */
+  /** The outcome of a job so far: `result` and `error` are there once it has ended. @throws {NotFoundError} */
   async result<Result = unknown>(id: string): Promise<JobResult<Result>> {
     return shaped<JobResult<Result>>(await this.#requests.safely('GET', `${pathOf(id)}/result`), 'state', 'the result');
   }
@@ -179,7 +179,7 @@ export class StoredJobs {
   }
 
   /**
-   * What has come of many jobs, by id.
+   * The outcomes of many jobs, by id.
    * @example
    * const { results, missing } = await tocsin.jobs.results(jobs.map((job) => job.id));
    */
@@ -187,19 +187,19 @@ export class StoredJobs {
     return await outcomesOf<Result>(this.#requests.safely, ids);
   }
 
-  /** How far a job is, by its own reports. @throws {NotFoundError} */
+  /** The progress of a job, by its own reports. @throws {NotFoundError} */
   async progress(id: string): Promise<JobProgress> {
     return shaped<JobProgress>(await this.#requests.safely('GET', `${pathOf(id)}/progress`), 'job_id', 'the progress');
   }
 
-  /** What a job has saved for its next attempt; undefined when that is nothing. @throws {NotFoundError} */
+  /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */
   async checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined> {
     const answer = await this.#requests.safely('GET', `/checkpoints/${encodeURIComponent(id)}/resume`);
     type Answer = { has_checkpoint: boolean; checkpoint?: Checkpoint<State> };
     return shaped<Answer>(answer, 'has_checkpoint', 'the checkpoint').checkpoint;
   }
 
-  /** What happened to a job, oldest first, told from its own record. @throws {NotFoundError} */
+  /** The history of a job, oldest first, from its own record. @throws {NotFoundError} */
   async *history(id: string, options: ListOptions = {}): AsyncGenerator<JobHistoryEvent> {
     const list = { path: `${pathOf(id)}/history`, member: 'events' };
     yield* byCursor<JobHistoryEvent>(this.#requests.safely, list, options);
@@ -216,8 +216,8 @@ export class StoredJobs {
   }
 
   /**
-   * Every job that matches, without what it carries. Needs `admin:read`. In another order than that of making the server has
-   * to look at every one: it refuses where they are too many, and what changes meanwhile may shift the pages.
+   * Every job that matches, without its payload. Needs `admin:read`. In any order but that of creation the server reads
+   * every match and refuses too many. Changes meanwhile may shift these pages.
    * @throws {InvalidJobError}
    */
   async *summaries(query: JobQuery = {}, options: ListOptions & SummaryOrder = {}): AsyncGenerator<JobSummary> {

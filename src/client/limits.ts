@@ -1,7 +1,7 @@
 /** Limits as a producer or an operator writes them; members that contradict each other do not compile. */
 import type { Duration } from '../job/wire';
 
-/** So many starts in a time: a duration, or `second`, `minute`, `hour`, `day`. */
+/** This many starts in a period: a duration, or `second`, `minute`, `hour`, `day`. */
 export interface Quota {
   /** 1 … 1000000. */
   limit: number;
@@ -23,11 +23,11 @@ interface Members {
   concurrency?: number;
   /** As many, evenly spread. */
   throttle?: Quota;
-  /** When its turn comes and its key has no room. Default `wait`. */
+  /** What happens to the job when its turn comes and its key has no room. Default `wait`. */
   on_limit?: 'wait' | 'reschedule' | 'drop';
 }
 
-/** What a job says about its limits: a key, or a limit, or both. */
+/** The limits of a job: a key, or a limit, or both. */
 export type RateLimitOptions = Members &
   (Rate | NoRate) &
   ({ key: string } | { concurrency: number } | { throttle: Quota } | Rate);

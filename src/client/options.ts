@@ -1,4 +1,4 @@
-/** What a client can be told about itself. */
+/** The settings of a client. */
 import type { RetryOptions } from './retry';
 import type { Endpoint } from './transport';
 
@@ -9,15 +9,15 @@ export type ClientOptions = Endpoint & {
   /** How long to wait for each answer, in ms. Default 30000. */
   timeoutMs?: number;
   /**
-   * Gives up what is under way when it fires, with an {@link AbortedError}; nothing is sent afterwards. For one call:
+   * When it fires, all requests under way end with an {@link AbortedError}, and no more are sent. For one call:
    * `tocsin.with({ signal })`.
    */
   signal?: AbortSignal | undefined;
   /** How requests are repeated; `false`: never. */
   retry?: RetryOptions | false;
   /**
-   * Choose the ids of jobs here, so that an enqueue without an answer can be repeated without making a second job.
-   * Costs the server a row for each job. Default false.
+   * Choose the ids of jobs in the client, so that an enqueue may be repeated after a lost answer without making a
+   * second job. Costs the server a row for each job. Default false.
    */
   safeRetries?: boolean;
   /** Most jobs in one request when enqueues are gathered, 1 … 1000; 1: never gather. Default 100. */

@@ -1,4 +1,4 @@
-/** Lists that come in pages, as one sequence: the next page is asked for when the last one has been looked at. */
+/** Paged lists as one sequence: the next page is requested when the caller has consumed the last one. */
 import { listOf, member } from './answers';
 import type { Send } from './transport';
 
@@ -6,21 +6,21 @@ import type { Send } from './transport';
 export interface ListOptions {
   /** Entries in one request, 1 … 200. Default 100. */
   pageSize?: number;
-  /** Stop after so many entries. */
+  /** Stop after this many entries. */
   limit?: number;
 }
 
 const PAGE_SIZE = 100;
 
-/** Which list, and where in its answers the entries stand. */
+/** Which list, and where its answers have the entries. */
 export interface ListRequest {
   path: string;
-  /** What the list is asked for. */
+  /** The query parameters of the list. */
   conditions?: URLSearchParams;
   member: string;
 }
 
-/** Entries of a list that has cursors. Each is seen at most once, whatever moves meanwhile. */
+/** Entries of a list with cursors. Each is returned at most once, even if entries move meanwhile. */
 export async function* byCursor<T>(send: Send, list: ListRequest, options: ListOptions): AsyncGenerator<T> {
   const parameters = new URLSearchParams(list.conditions);
   yield* pages<T>(send, list, options, parameters, (page) => {
@@ -31,7 +31,7 @@ export async function* byCursor<T>(send: Send, list: ListRequest, options: ListO
   });
 }
 
-/** Entries of a list that is counted through. One that is made or deleted meanwhile may shift the pages. */
+/** Entries of a list that is read by offset. Entries created or deleted meanwhile may shift the pages. */
 export async function* byOffset<T>(send: Send, list: ListRequest, options: ListOptions): AsyncGenerator<T> {
   const parameters = new URLSearchParams(list.conditions);
   let offset = 0;

@@ -8,12 +8,12 @@ export type RetryChange = { [K in keyof RetryPolicy]?: RetryPolicy[K] | null };
 
 type Start =
   | {
-      /** Start not before so long from now. */
+      /** Start at the earliest after this time. */
       delay?: Duration;
       delayUntil?: never;
     }
   | {
-      /** Start not before this moment; `null`: as soon as possible. */
+      /** Start at the earliest at this moment; `null`: as soon as possible. */
       delayUntil?: Moment | null;
       delay?: never;
     };
@@ -22,7 +22,7 @@ type Runs =
   | { retry?: RetryChange | null; maxAttempts?: never }
   | { retry?: (RetryChange & { max_attempts?: never }) | null; maxAttempts?: number | null };
 
-/** What to change about a job that waits. What is left out stays; `null` goes back to the default. */
+/** What to change about a waiting job. Members left out stay; `null` returns one to its default. */
 export type JobPatch = Start &
   Runs & {
     priority?: number | null;
@@ -37,7 +37,7 @@ export type JobPatch = Start &
 export function wirePatch(change: JobPatch): Record<string, unknown> {
   const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
   const { delay, delayUntil }: { delay?: Duration; delayUntil?: Moment | null } = change;
-  // Only code without types writes both.
+  // Only untyped code sets both.
   if (delay !== undefined && delayUntil !== undefined) throw invalid('Say delay or delayUntil, not both.', 'delay');
   return {
     priority: change.priority,

@@ -1,17 +1,17 @@
-/** A worker that pulls, through the client: fetch, report, keep leases. */
-import type { Duration, JobEnvelope } from '../job/wire';
+/** A worker that pulls, through the client: fetch, report, extend leases. */
+import type { JobEnvelope } from '../job/wire';
 import { jobOf, listOf, shaped } from './answers';
-import { jsonOf, type Moment, momentText } from './job';
+import { jsonOf, momentText } from './job';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
-import { type RunOptions, runWorker, type WorkerHandlers } from './run';
+import { type JobFailure, type RunOptions, runWorker, type WorkerHandlers } from './run';
 import type { Directive } from './workers';
 
-/** What a worker says of itself. */
+/** How a worker describes itself. */
 export interface WorkerOptions {
   /** Fetched from in this order. */
   queues: readonly string[];
-  /** Length of its leases, in ms. Default: as the job says, else its queue, else 30 minutes. */
+  /** Length of its leases, in ms. Default: that of the job, else of its queue, else 30 minutes. */
   visibilityTimeoutMs?: number;
   /** Shown to operators. */
   hostname?: string;
@@ -21,30 +21,13 @@ export interface WorkerOptions {
   labels?: Record<string, unknown> | readonly unknown[];
 }
 
-/** What went wrong with a job. */
-export interface JobFailure {
-  /** Class of the error. */
-  type?: string;
-  message?: string;
-  code?: string;
-  /** Names of its class and those above it. */
-  classes?: readonly string[];
-  details?: unknown;
-  retryable?: boolean;
-  /** A dead letter at once. */
-  kill?: boolean;
-  /** When to run again, in place of the policy's own delay; not both. */
-  retryIn?: Duration;
-  retryAt?: Moment;
-}
-
 /** How far a job is. */
 export interface ProgressReport {
   /** 0 … 1. */
   progress: number;
   message?: string;
   data?: Record<string, unknown>;
-  /** Saved with it, both or neither. */
+  /** Saved together with the progress, both or neither. */
   checkpoint?: unknown;
 }
 
@@ -57,15 +40,15 @@ export interface HeartbeatAnswer {
   server_time: string;
 }
 
-/** A job that a worker holds: enough to report it. */
+/** A job that a worker has leased, with what its reports need. */
 export type Held = Pick<JobEnvelope, 'id' | 'attempt'>;
 
 /** The longest that the server waits for work, in ms. */
 const LONGEST_WAIT_MS = 20_000;
 
 /**
- * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt, so they are repeated when there was
- * no answer, and one that comes too late is a {@link ConflictError} and changes nothing.
+ * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt, so they may be repeated
+ * after a lost answer. A late one is a {@link ConflictError} and changes nothing.
  */
 export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
   readonly #requests: Requests;
@@ -80,7 +63,8 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
   }
 
   /**
-   * Takes jobs, each under a lease. Not repeated when there was no answer: what was given out is free again when its lease ends.
+   * Claims jobs, each under a lease. Not repeated after a lost answer: those jobs are available again when their leases
+   * end.
    * @param options.count at most so many, 1 … 100; default 1
    * @param options.waitMs how long to wait for the first, 0 … 20000, at most half of the client's timeout; default 0
    * @example
@@ -99,8 +83,8 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
   }
 
   /**
-   * Fetches and runs jobs, keeps their leases and obeys operators, until the signal fires or an operator says `terminate`;
-   * resolves when all that was begun is reported.
+   * Fetches and runs jobs, extends their leases and obeys operators, until the signal fires or an operator says
+   * `terminate`. Resolves when every job that it began is reported.
    * @example
    * const stop = new AbortController();
    * process.on('SIGTERM', () => stop.abort());
@@ -130,7 +114,7 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
   }
 
   /**
-   * Keeps leases, makes the worker known, and tells it what to do. To be sent every few seconds.
+   * Extends leases, makes the worker known, and returns what it must do. Send one every few seconds.
    * @param held the jobs it works on; absent: all that the server knows it to hold
    * @param state what it does: `stopped` is its last word
    */
@@ -150,13 +134,13 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
     return shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
   }
 
-  /** Says how far a job is, and keeps its lease. @throws {NotFoundError} */
+  /** Reports the progress of a job, and extends its lease. @throws {NotFoundError} */
   async progress(job: Held, report: ProgressReport): Promise<JobProgress> {
     const answer = await this.#requests.safely('PUT', `${pathOf(job)}/progress`, this.#about(job, { ...report }));
     return shaped<JobProgress>(answer, 'job_id', 'the progress');
   }
 
-  /** Saves what a job has done so far for its next attempt. @throws {ConflictError} when this one is over */
+  /** Saves a checkpoint of a job for its next attempt. @throws {ConflictError} when this one is over */
   async saveCheckpoint<State>(job: Held, state: State): Promise<Checkpoint<State>> {
     const body = this.#about(job, { state });
     const answer = await this.#requests.safely('PUT', `${pathOf(job)}/checkpoint`, body);

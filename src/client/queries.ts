@@ -1,4 +1,4 @@
-/** Questions about many jobs as a producer writes them: as query parameters, and as the filter of an operation. */
+/** Queries over many jobs as a producer writes them: as query parameters, and as the filter of an operation. */
 import type { JobState } from '../job/states';
 import type { Duration } from '../job/wire';
 import { InvalidJobError } from './errors';
@@ -10,7 +10,9 @@ export type Scalar = string | number | boolean | null;
 /** Numbers from `min` to `max`, both included, or exactly one. */
 export type Range = number | { min?: number; max?: number };
 
-/** Which jobs are meant. Conditions must all hold; of a list one must fit (of `tags` all). Times are inclusive. */
+/**
+ * Which jobs match. Conditions must all hold; of a list any value may match (of `tags` all must). Times are inclusive.
+ */
 export interface JobQuery {
   queue?: string | readonly string[];
   ids?: readonly string[];
@@ -51,7 +53,7 @@ export function parametersOf(query: JobQuery): URLSearchParams {
   };
   const many = (name: string, value: string | readonly string[] | undefined) => {
     const list = typeof value === 'string' ? [value] : value;
-    // No value at all would ask for everything.
+    // A missing value would match everything.
     if (list?.length === 0) throw invalid(`${name} must not be an empty list.`, name);
     set(name, list?.join(','));
   };
@@ -115,7 +117,7 @@ export function filterOf(query: BulkQuery): Record<string, unknown> {
   for (const [name, value] of Object.entries(query)) {
     const wireName = Object.hasOwn(CONDITIONS, name) ? CONDITIONS[name as keyof BulkQuery] : undefined;
     if (wireName === undefined) throw invalid(`${name} is not a condition of an operation on many jobs.`, name);
-    // JSON has no other word for NaN than null, which the server takes for no condition.
+    // In JSON, NaN becomes null, which the server reads as no condition.
     if (value === null || Number.isNaN(value)) throw invalid(`${name} must have a value.`, name);
     if (value !== undefined) filter[wireName] = isMoment(name, value) ? momentText(value, name) : value;
   }
@@ -129,7 +131,7 @@ function isMoment(name: string, value: unknown): value is Moment {
   );
 }
 
-/** The error about a question that was not asked. */
+/** The error for an invalid query, before anything is sent. */
 export function invalid(message: string, field: string): InvalidJobError {
   return new InvalidJobError(message, { status: 0, code: 'invalid_request', retryable: false, details: { field } });
 }

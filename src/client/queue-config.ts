@@ -1,4 +1,4 @@
-/** Settings of queues, and what queues say of themselves, in wire names. Times are RFC 3339. */
+/** Settings and views of queues, in wire names. Times are RFC 3339. */
 import type { JobState } from '../job/states';
 import type { Duration, RetryPolicy } from '../job/wire';
 import { member, shaped } from './answers';
@@ -6,7 +6,7 @@ import { momentText } from './job';
 import type { QueueLimits } from './limits';
 import type { RetryChange } from './patch';
 
-/** How long something is old: an age such as `"P1D"` or `"12h"`, or the moment up to which it is. */
+/** A minimum age such as `"P1D"` or `"12h"`, or the latest moment that counts. */
 export type Age = string | Date;
 
 /** How long ended jobs can be read. */
@@ -19,7 +19,7 @@ export interface QueueRetention {
 /** What happens to a job for which there is no room. */
 export type Overflow = 'reject' | 'drop_oldest';
 
-/** Settings of a queue. In a change only what is named changes, and `null` goes back to the default. */
+/** Settings of a queue. A change affects only the members that it names; `null` returns one to its default. */
 export interface QueueConfig {
   /** How many pushed jobs run at once, 1 … 10000. */
   concurrency?: number;
@@ -32,14 +32,16 @@ export interface QueueConfig {
   default_retry?: RetryPolicy;
   retention?: QueueRetention;
   dead_letter?: { retention: { max_age?: Duration; max_count?: number } };
-  /** Types that are taken; an entry may end in `*`. */
+  /** Types that the queue accepts; an entry may end in `*`. */
   allowed_job_types?: readonly string[];
-  /** Jobs that have not ended; beyond, `overflow_policy` decides. */
+  /** Jobs that have not ended, at most; beyond that `overflow_policy` decides. */
   max_size?: number;
   /** Bytes of their bodies. */
   max_size_bytes?: number;
   overflow_policy?: Overflow;
-  /** Other spellings of `max_size` and `overflow_policy`, and from which part of the bound on producers are warned. */
+  /**
+   * Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned.
+   */
   backpressure?: { max_depth?: number; strategy?: Overflow; warning_threshold?: number };
 }
 
@@ -52,13 +54,13 @@ export type QueueConfigChange = {
 export interface QueueSettings {
   /** What it says itself. */
   config: QueueConfig;
-  /** What holds: the rest from the settings of all queues, and from what is built in. */
+  /** What holds, with the settings of all queues and the built-in values. */
   effective: QueueConfig;
 }
 
 /** The settings of all queues after a change. */
 export interface QueueDefaults extends QueueSettings {
-  /** Queues that have not heard of it yet; they will. */
+  /** Queues that have not confirmed the change yet; the directory tries them again. */
   pendingQueues: number;
 }
 
@@ -111,16 +113,16 @@ export interface PriorityCount {
   count: number;
 }
 
-/** What becomes of jobs that have not ended when their queue is deleted. */
+/** What happens to jobs that have not ended when their queue is deleted. */
 export type QueueRemoval =
   /** There must be none. The default. */
   | { strategy?: 'reject'; targetQueue?: never }
-  /** They are removed, those that run too. */
+  /** They are removed, running ones too. */
   | { strategy: 'discard'; targetQueue?: never }
   /** They go to another queue. */
   | { strategy: 'move'; targetQueue: string };
 
-/** How far the deletion of a queue is; it goes on by itself. */
+/** The progress of a queue's deletion, which goes on by itself. */
 export interface QueueDeletion {
   queue: string;
   strategy: 'reject' | 'discard' | 'move';
@@ -128,7 +130,7 @@ export interface QueueDeletion {
   state: 'deleting' | 'deleted';
 }
 
-/** What a purge has removed, so far when it is not `completed`. */
+/** How many jobs a purge has removed, so far when it is not `completed`. */
 export interface Purged {
   deleted: number;
   operationId: string;

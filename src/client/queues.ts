@@ -26,7 +26,7 @@ import {
 } from './queue-config';
 import type { Requests } from './requests';
 
-/** Where the settings stand that hold for queues which do not say their own. */
+/** The path of the settings that hold for queues without their own. */
 const DEFAULTS = '_default';
 
 /** Queues, as `tocsin.queues`. */
@@ -48,7 +48,7 @@ export class Queues {
   }
 
   /**
-   * Makes a queue with settings. A queue exists from its first job on; this is for one that shall have its settings before.
+   * Creates a queue with settings. A queue exists from its first job on; use this to set it up before.
    * @throws {ConflictError} when it exists; {@link InvalidJobError}
    * @example
    * await tocsin.queues.create('mail', { concurrency: 20, allowed_job_types: ['email.*'] });
@@ -58,13 +58,13 @@ export class Queues {
     return configOf(await this.#requests.once('POST', '/queues', body));
   }
 
-  /** The settings of a queue: what it says itself, and what holds. */
+  /** The settings of a queue: its own, and what holds. */
   async config(name: string): Promise<QueueSettings> {
     return settingsOf(await this.#requests.safely('GET', configPath(name)));
   }
 
   /**
-   * Changes settings: what is named changes, `null` goes back to the default. Makes the queue if need be.
+   * Changes the named settings; `null` returns one to its default. Creates the queue if it does not exist.
    * @throws {InvalidJobError}
    * @example
    * await tocsin.queues.configure('mail', { rate_limit: { limit: 1000, period: 'minute' }, max_size: null });
@@ -73,13 +73,13 @@ export class Queues {
     return configOf(await this.#requests.safely('PUT', configPath(name), jsonOf(change, 'The settings')));
   }
 
-  /** The settings that hold in every queue which does not say its own. */
+  /** The settings that hold in every queue without its own. */
   async defaults(): Promise<QueueSettings> {
     return settingsOf(await this.#requests.safely('GET', configPath(DEFAULTS)));
   }
 
   /**
-   * Changes the settings that hold in every queue which does not say its own, as {@link Queues.configure}.
+   * Changes the settings that hold in every queue without its own, like {@link Queues.configure}.
    * @example
    * await tocsin.queues.setDefaults({ default_retry: { on_exhaustion: 'dead_letter' } });
    */
@@ -89,12 +89,12 @@ export class Queues {
     return { ...settingsOf(answer), pendingQueues: typeof pending === 'number' ? pending : 0 };
   }
 
-  /** Lets a queue take jobs and give none out, until it is resumed. */
+  /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
   async pause(name: string): Promise<QueueState> {
     return await this.#set(name, 'pause');
   }
 
-  /** Lets a queue give out what it has and take nothing, until it is resumed. */
+  /** Drains a queue: it hands out its jobs and accepts none, until it is resumed. */
   async drain(name: string): Promise<QueueState> {
     return await this.#set(name, 'drain');
   }
@@ -117,7 +117,7 @@ export class Queues {
   }
 
   /**
-   * Removes jobs for good. Needs `admin:purge`. What takes longer goes on by itself: {@link Bulk.wait}.
+   * Removes jobs for good. Needs `admin:purge`. A purge that takes longer goes on by itself: {@link Bulk.wait}.
    * @param states not `active`: cancel those first
    * @param options.olderThan of ended jobs since their end, of others since their enqueue
    * @throws {InvalidJobError}
@@ -135,7 +135,7 @@ export class Queues {
   }
 
   /**
-   * Deletes a queue and everything in it that has ended. Needs `admin:purge`.
+   * Deletes a queue and all its ended jobs. Needs `admin:purge`.
    * @throws {ConflictError} when there are jobs that have not ended and the strategy is `reject`; {@link NotFoundError}
    * @example
    * await tocsin.queues.delete('old-mail', { strategy: 'move', targetQueue: 'mail' });
@@ -148,7 +148,7 @@ export class Queues {
       async (send) => shaped<QueueDeletion>(await send('DELETE', path, body), 'state', 'the queue'),
       {
         isDone: (error) => error instanceof NotFoundError,
-        // How many there were is lost with the answer.
+        // The number of jobs is lost with the first answer.
         read: async () => ({ queue: name, strategy, jobs_affected: 0, state: 'deleted' }),
       },
     );

@@ -1,18 +1,18 @@
-/** Limits of keys at run time through the client: what is allowed, what runs, what waits, and other limits for a while. */
+/** Limits of keys at run time through the client: limits, running and waiting jobs, and overrides. */
 import type { Duration } from '../job/wire';
 import { shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 
-/** What is put in the place of a key's own limits; 0 stops it. What is not named stays as jobs say it. */
+/** Limits that replace a key's own; 0 stops it. Members left out stay as jobs set them. */
 export type RateLimitOverride = (
   | { concurrency: number; limit?: never; period?: never }
   | {
       concurrency?: number;
       /** Starts in a period. */
       limit: number;
-      /** Default: the one the key has. */
+      /** Default: the present one of the key. */
       period?: Duration;
     }
 ) & {
@@ -38,7 +38,7 @@ export interface RateLimitInQueue extends LimitsInForce {
   waiting: number;
 }
 
-/** A key, summed up over all queues that know it; none know one that has only an override. Times are RFC 3339. */
+/** A key, summed up over all queues that know it; a key with only an override has none. Times are RFC 3339. */
 export interface RateLimitStatus extends LimitsInForce {
   key: string;
   /** Attempts that run. */
@@ -62,7 +62,7 @@ export class RateLimits {
     this.#requests = requests;
   }
 
-  /** Every key that is known: from its first job until a day after its last use, and while it has an override. */
+  /** Every known key: from its first job until a day after its last use, and while it has an override. */
   async *list(options: ListOptions = {}): AsyncGenerator<RateLimitStatus> {
     yield* byCursor<RateLimitStatus>(this.#requests.safely, { path: '/rate-limits', member: 'items' }, options);
   }
@@ -73,7 +73,7 @@ export class RateLimits {
   }
 
   /**
-   * Lets other limits hold for a key, at once and in every queue, also in those that meet the key later.
+   * Overrides the limits of a key, at once and in every queue, also in those that meet the key later.
    * @throws {InvalidJobError} a member is malformed, or `period` is missing and no queue has one to keep
    * @throws {ConflictError} too many keys have an override
    * @example
@@ -85,7 +85,10 @@ export class RateLimits {
     return statusOf(await this.#requests.safely('PUT', `${pathOf(key)}/override`, body));
   }
 
-  /** Lets a key's own limits hold again. @throws {NotFoundError} when the key is not known */
+  /**
+   * Removes the override, so that the key's own limits hold again.
+   * @throws {NotFoundError} when the key is not known
+   */
   async removeOverride(key: string): Promise<void> {
     await this.#requests.remove(`${pathOf(key)}/override`);
   }

@@ -1,13 +1,13 @@
-/** The ways to send a request, by what may be done when there was no answer to it, and to wait for what takes its time. */
+/** The ways to send a request, by whether it may be repeated after a lost answer, and to wait for a slow one. */
 import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from './errors';
 import { pause, type Retrier, withRetries } from './retry';
 import type { Send } from './transport';
 
-/** What a repeated request finds when an earlier try without an answer did it. */
+/** How a repeated request finds that an earlier try, whose answer was lost, had its effect. */
 export interface Earlier<T> {
-  /** Does this refusal say so? */
+  /** Does this refusal show it? */
   isDone: (error: unknown) => boolean;
-  /** What the earlier try would have answered. @param refusal what the repetition was answered */
+  /** The answer that the earlier try would have got. @param refusal what the repetition was answered */
   read: (refusal: unknown) => Promise<T>;
 }
 
@@ -17,32 +17,32 @@ export interface WaitOptions {
   timeoutMs?: number;
 }
 
-/** First and longest pause between two looks, in ms. */
+/** First and longest pause between two polls, in ms. */
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 2000;
 
 /** Sends requests. */
 export interface Requests {
-  /** For what has the same effect sent twice as sent once: sent again whatever became of it. */
+  /** For a request that has the same effect once or twice: repeated after any failure. */
   safely: Send;
-  /** For everything else: sent again only when it was refused unseen. */
+  /** For any other request: repeated only when it was refused without effect. */
   once: Send;
-  /** For what can be done only once: when its repetition is refused because it is done, that is no failure. */
+  /** For a request that can succeed only once: a repetition that is refused because it is done counts as success. */
   settle: <T>(send: (send: Send) => Promise<T>, earlier: Earlier<T>, repeatable?: boolean) => Promise<T>;
-  /** Sends a `DELETE`; what is gone after a try without an answer counts as deleted. */
+  /** Sends a `DELETE`. After a try without an answer, 404 counts as deleted. */
   remove: (path: string) => Promise<void>;
   /**
-   * Asks until there is an answer.
+   * Polls until there is an answer.
    * @param ask is told how long the server may take to answer, in s; undefined: not yet
    * @throws {WaitTimeoutError}
    */
   waitFor: <T>(what: string, options: WaitOptions, ask: (seconds: number) => Promise<T | undefined>) => Promise<T>;
-  /** The longest that the server may be asked to take, in ms. */
+  /** The longest wait that the server may be asked for, in ms. */
   patienceMs: number;
 }
 
 /**
- * Makes {@link Requests} of a function that sends one.
+ * Makes {@link Requests} from a function that sends one.
  * @param timeoutMs how long the client waits for an answer; the server is asked to answer well before
  * @param now epoch ms
  */
@@ -75,7 +75,7 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
         if (found !== undefined) return found;
         const answered = now();
         if (answered >= deadline) throw tooLate(what, limit);
-        // A server that answered at once is not asked again at once.
+        // After an immediate answer the client pauses before it polls again.
         const next = asked + Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** look);
         if (next > answered) await pause(retrier, Math.min(next, deadline) - answered);
         if (retrier.signal?.aborted) throw aborted(retrier.signal, false);

@@ -1,11 +1,11 @@
-/** What comes of jobs: results, progress, checkpoints. Times are RFC 3339. */
+/** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
 import type { JobState } from '../job/states';
 import type { EnvelopeError } from '../job/wire';
 import { malformed, shaped } from './answers';
 import { jsonOf } from './job';
 import type { Send } from './transport';
 
-/** What has come of a job that has ended. */
+/** The outcome of a job that has ended. */
 export type JobOutcome<Result = unknown> =
   | { job_id: string; state: 'completed'; result: Result; completed_at: string; error?: never }
   | {
@@ -17,7 +17,7 @@ export type JobOutcome<Result = unknown> =
       error?: EnvelopeError;
     };
 
-/** What has come of a job so far. */
+/** The outcome of a job so far. */
 export type JobResult<Result = unknown> =
   | JobOutcome<Result>
   | {
@@ -28,26 +28,26 @@ export type JobResult<Result = unknown> =
       error?: never;
     };
 
-/** What has come of many jobs. */
+/** The outcomes of many jobs. */
 export interface JobOutcomes<Result = unknown> {
   /** By id. */
   results: Record<string, JobResult<Result>>;
-  /** Ids nobody knows, or whose retention has passed. */
+  /** Unknown ids, or ids whose retention has passed. */
   missing: string[];
 }
 
-/** How far a job is. */
+/** The progress of a job. */
 export interface JobProgress {
   job_id: string;
   state: JobState;
-  /** 0 … 1; null: it has never said. */
+  /** 0 … 1; null: never reported. */
   progress: number | null;
   message: string | null;
   data: Record<string, unknown> | null;
   updated_at: string | null;
 }
 
-/** What a job has saved for its next attempt. */
+/** The checkpoint of a job for its next attempt. */
 export interface Checkpoint<State = unknown> {
   state: State;
   /** Counts the checkpoints of the job. */
@@ -65,7 +65,7 @@ export function isEnd<Result>(result: JobResult<Result>): result is JobOutcome<R
   return result.state === 'completed' || result.state === 'discarded' || result.state === 'cancelled';
 }
 
-/** Asks for many results, and again for those that had no room in an answer. */
+/** Asks for many results, and again for those that did not fit in an answer. */
 export async function outcomesOf<Result>(send: Send, ids: readonly string[]): Promise<JobOutcomes<Result>> {
   const outcomes: JobOutcomes<Result> = { results: {}, missing: [] };
   let left = [...new Set(ids)];

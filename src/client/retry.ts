@@ -1,4 +1,4 @@
-/** Sends again what may safely be sent again. */
+/** Repeats requests that may safely be sent again. */
 import { AbortedError, aborted, TocsinError } from './errors';
 
 /** How a client repeats requests. */
@@ -23,15 +23,15 @@ export interface Retrier {
   signal?: AbortSignal | undefined;
 }
 
-/** What a try may know about the tries before it. */
+/** What a try knows about earlier tries. */
 export interface Try {
   /** True when an earlier try may have taken effect. */
   mayHaveHappened: boolean;
 }
 
 /**
- * Runs `send` until it succeeds, fails for good, or the tries are used up. Refusals that changed nothing (429, and 503
- * with `Retry-After`) are repeated always; a failure with an unknown outcome only when `repeatable`.
+ * Runs `send` until it succeeds, fails for good, or the tries are used up. Refusals without effect (429, and 503 with
+ * `Retry-After`) are always repeated. A failure with an unknown outcome is repeated only when `repeatable`.
  */
 export async function withRetries<T>(
   retrier: Retrier,
@@ -56,7 +56,7 @@ export async function withRetries<T>(
   }
 }
 
-/** Waits, until the signal fires at the latest. */
+/** Waits until the time is over or the signal fires. */
 export async function pause({ sleep, signal }: Pick<Retrier, 'sleep' | 'signal'>, ms: number): Promise<void> {
   if (!signal) return await sleep(ms);
   if (signal.aborted) return;
@@ -69,7 +69,9 @@ export async function pause({ sleep, signal }: Pick<Retrier, 'sleep' | 'signal'>
   });
 }
 
-/** Full jitter over an exponential ceiling; never before the time the server named. Undefined: too long to wait. */
+/**
+ * Full jitter over an exponential ceiling, never before the time that the server named. Undefined: too long to wait.
+ */
 function waitBefore(retrier: Retrier, attempt: number, retryAfterMs = 0): number | undefined {
   if (retryAfterMs > retrier.maxMs) return undefined;
   const ceiling = Math.min(retrier.maxMs, retrier.baseMs * 2 ** (attempt - 1));

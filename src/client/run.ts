@@ -1,39 +1,67 @@
-/** Runs a worker that pulls: fetches while there is room, keeps leases, does as it is told, and finishes what it has begun. */
-import type { JobFailure, PullWorker } from './pull';
+/**
+ * Runs a worker that pulls: fetches while there is room, extends leases, obeys directives, and finishes what it began.
+ */
+import type { Duration } from '../job/wire';
+import type { Moment } from './job';
 import { pause } from './retry';
 import type { Directive } from './workers';
 
-/** Handles jobs of each type: what it returns is the result, what it throws is retried under the job's policy. */
+/** The error of a failed job. */
+export interface JobFailure {
+  /** Class of the error. */
+  type?: string;
+  message?: string;
+  code?: string;
+  /** Names of its class and those above it. */
+  classes?: readonly string[];
+  details?: unknown;
+  retryable?: boolean;
+  /** A dead letter at once. */
+  kill?: boolean;
+  /** When to run again, in place of the policy's own delay. Set one of the two at most. */
+  retryIn?: Duration;
+  retryAt?: Moment;
+}
+
+/** What a run needs of the worker that it runs: a `PullWorker`. */
+export interface Puller<Job> {
+  fetch(options: { count: number; waitMs: number }): Promise<Job[]>;
+  ack(job: Job, result: unknown): Promise<unknown>;
+  nack(job: Job, failure: JobFailure): Promise<unknown>;
+  heartbeat(jobs: readonly Job[], state?: 'stopped'): Promise<{ state: Directive }>;
+}
+
+/** Handles jobs of each type. The return value is the result; an error is retried under the job's policy. */
 export type WorkerHandlers<Job extends { type: string }> = {
   [Type in Job['type']]?: (job: Job & { type: Type }) => unknown;
 };
 
 /** How a worker runs. */
 export interface RunOptions {
-  /** Ends it: what has begun is finished first. */
+  /** Ends the worker; it finishes the jobs that it began. */
   signal: AbortSignal;
   /** Jobs at once, 1 … 100. Default 10. */
   concurrency?: number;
-  /** How long a fetch waits for work, in ms; so long it may take to end. Default 5000. */
+  /** How long a fetch waits for work, in ms. Ending may take that long too. Default 5000. */
   waitMs?: number;
   /** Between two heartbeats, in ms. Default 5000. */
   heartbeatMs?: number;
-  /** Told what could not be fetched or reported: it goes on all the same, and the lease of such a job runs out. */
+  /** Called with errors of fetches and reports. The worker goes on, and the lease of such a job runs out. */
   onError?: (error: unknown) => void;
 }
 
-/** Pause after a fetch that failed, and between looks while it is told to be quiet, in ms. */
+/** Pause after a failed fetch, and between polls while the worker is quiet, in ms. */
 const PAUSE_MS = 500;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs until the signal fires or an operator says `terminate`; then all that it has begun is reported. */
+/** Runs until the signal fires or an operator says `terminate`, and every job that it began is reported. */
 export async function runWorker<Job extends { id: string; type: string; attempt: number }>(
-  worker: PullWorker<Job>,
+  worker: Puller<Job>,
   handlers: WorkerHandlers<Job>,
   { signal, concurrency = 10, waitMs = 5000, heartbeatMs = 5000, onError = () => undefined }: RunOptions,
 ): Promise<void> {
-  // By attempt, not by id: a job that failed may be handed out again before its report has come back.
+  // By attempt, not by id: a failed job may be handed out again before its report was answered.
   const held = new Map<Job, Promise<void>>();
   let told: Directive = 'running';
 
@@ -58,7 +86,7 @@ export async function runWorker<Job extends { id: string; type: string; attempt:
     if (told === 'quiet') return await pause({ sleep, signal }, PAUSE_MS);
     if (held.size >= concurrency) return await Promise.race(held.values());
     try {
-      // Not given up halfway: what it is handed would wait for the end of its lease.
+      // A fetch is not aborted halfway: its jobs would wait for the end of their leases.
       const jobs = await worker.fetch({ count: concurrency - held.size, waitMs });
       for (const job of jobs) held.set(job, work(job));
     } catch (error) {

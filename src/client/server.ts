@@ -1,10 +1,10 @@
-/** The deployment through the client: is it well, what does it offer, what would a retry policy do. */
+/** The deployment through the client: its health, what it offers, and a preview of retry policies. */
 import type { Duration, RetryPolicy } from '../job/wire';
 import { shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
 import type { Requests } from './requests';
 
-/** How the deployment is. */
+/** The health of the deployment. */
 export type Health =
   | {
       status: 'ok';
@@ -33,13 +33,13 @@ export interface Manifest {
 export interface RetryPreviewRequest {
   /** The job's own. */
   policy?: RetryPolicy;
-  /** What stands below it. `variables` replaces the deployment's own. */
+  /** The layers below it. `variables` replaces the deployment's own. */
   layers?: { variables?: Record<string, string | number>; queue?: RetryPolicy; job_type?: RetryPolicy };
   /** Number of the failure in the first row. Default 1. */
   from?: number;
   /** Rows, 1 … 100. Default 10. */
   attempts?: number;
-  /** In [0, 1): what `delay_ms` is computed with. Default 0.5. */
+  /** The random number in [0, 1) for `delay_ms`. Default 0.5. */
   random?: number;
   /** A failure of run `from` to decide about. */
   failure?: {
@@ -56,12 +56,12 @@ export interface RetryPreviewRequest {
   };
 }
 
-/** What a policy would do. */
+/** The effect of a policy. */
 export interface RetryPreview {
   /** All layers merged, durations in ISO 8601. */
   effective: RetryPolicy;
   delays: { failed_executions: number; delay_ms: number; min_ms: number; max_ms: number; cumulative_ms: number }[];
-  /** About the failure, if one was given. */
+  /** What happens after the failure, if one was given. */
   decision?: { outcome: 'retry'; delay_ms: number } | { outcome: 'discarded' | 'dead_letter'; reason: string };
 }
 
@@ -73,7 +73,10 @@ export class Server {
     this.#requests = requests;
   }
 
-  /** Is it well? Needs no key. An answer that it is not is no error here, but no answer is. @throws {UnavailableError} */
+  /**
+   * The health of the deployment. Needs no key. An unhealthy answer is returned; only a missing one is an error.
+   * @throws {UnavailableError}
+   */
   async health(): Promise<Health> {
     const answer = await this.#requests.safely('GET', '/health', undefined, { answers: [503] });
     return shaped<Health>(answer, 'status', 'the health');
@@ -85,7 +88,7 @@ export class Server {
   }
 
   /**
-   * Shows what a retry policy would do, without a job.
+   * Shows the effect of a retry policy, without a job.
    * @throws {InvalidJobError} for a policy that is none
    * @example
    * const { delays } = await tocsin.server.previewRetry({ policy: { preset: 'sidekiq' }, attempts: 25 });

@@ -31,15 +31,15 @@ export type Endpoint =
     };
 
 /**
- * A binding ignores the host; a loopback name is what a deployment without keys serves, so that a bound producer works
- * there as it does in `wrangler dev`.
+ * A binding ignores the host. Deployments without keys serve a loopback name, so a bound producer works there as in
+ * `wrangler dev`.
  */
 const BINDING_ORIGIN = 'http://localhost';
 
 /** What a request may need besides its body. */
 export interface SendOptions {
   headers?: Record<string, string>;
-  /** Statuses beside 2xx that come with an answer; a body with an `error` is a refusal all the same. */
+  /** Statuses outside 2xx that carry an answer; a body with an `error` is a refusal all the same. */
   answers?: readonly number[];
 }
 
@@ -51,7 +51,7 @@ export interface SendSettings {
   key?: string | undefined;
   /** How long to wait for the answer, in ms. */
   timeoutMs: number;
-  /** Gives up what is under way, and whatever comes after. */
+  /** Aborts all requests under way, and every later one. */
   signal?: AbortSignal | undefined;
   /** Epoch ms. */
   now: () => number;
@@ -112,7 +112,7 @@ function connect(endpoint: Endpoint): { base: string; call: ServiceLike['fetch']
   };
 }
 
-/** Error of an answer other than 2xx. A 5xx that names no time to come back may come from after the write. */
+/** The error for an answer outside 2xx. A 5xx without `Retry-After` may come from after the write. */
 function refusal(response: Response, body: unknown, now: () => number): TocsinError {
   const error = isObject(body) && isObject(body.error) ? body.error : {};
   const { status } = response;

@@ -32,7 +32,7 @@ type Identity =
 
 type Period =
   | {
-      /** For how long, from the existing job's creation. Default: as long as its state counts. */
+      /** How long after its creation an existing job counts. Default: as long as its state counts. */
       period?: Duration;
       within?: never;
     }

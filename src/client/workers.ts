@@ -4,17 +4,17 @@ import { jsonOf } from './job';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 
-/** What a worker should do: go on; finish and take no more; finish and end. */
+/** What a worker must do: go on; finish and take no more; finish and end. */
 export type Directive = 'running' | 'quiet' | 'terminate';
 
 /** A worker, known from its heartbeats. Times are RFC 3339. */
 export interface WorkerStatus {
   id: string;
-  /** `stale`: silent for longer than 60 s. */
+  /** `stale`: no heartbeat for 60 s. */
   state: Directive | 'stale';
-  /** What it says of itself. */
+  /** Its state as it reported it. */
   reported_state: string;
-  /** What it was told. */
+  /** The directive that it was given. */
   directive: Directive;
   active_jobs: number;
   hostname: string | null;
@@ -27,7 +27,7 @@ export interface WorkerStatus {
   metadata: { labels?: unknown };
 }
 
-/** A job that a worker holds. */
+/** A job that a worker has leased. */
 export interface HeldJob {
   id: string;
   type: string;
@@ -38,7 +38,7 @@ export interface HeldJob {
   lease_expires_at: string;
 }
 
-/** A worker with the jobs it holds. */
+/** A worker with its leased jobs. */
 export interface WorkerDetail extends WorkerStatus {
   jobs: HeldJob[];
 }
@@ -47,11 +47,11 @@ export interface WorkerDetail extends WorkerStatus {
 export interface WorkerHealth extends Omit<WorkerStatus, 'id' | 'state'> {
   worker_id: string;
   state: WorkerStatus['state'] | 'draining' | 'shutting_down';
-  /** Does it run, or finish what it has? */
+  /** Does it run, or finish its jobs? */
   healthy: boolean;
 }
 
-/** How many workers there are of each state. */
+/** The number of workers in each state. */
 export type WorkerCounts = Record<WorkerStatus['state'] | 'total', number>;
 
 /** Workers that pull, as `tocsin.workers`. Most calls need `admin:read` or `admin:write`. */
@@ -67,30 +67,30 @@ export class Workers {
     yield* byCursor<WorkerStatus>(this.#requests.safely, { path: '/admin/workers', member: 'items' }, options);
   }
 
-  /** How many there are of each state. */
+  /** The number of workers in each state. */
   async counts(): Promise<WorkerCounts> {
     const answer = await this.#requests.safely('GET', '/admin/workers?limit=1');
     return shaped<{ summary: WorkerCounts }>(answer, 'summary', 'the counts').summary;
   }
 
-  /** A worker, and what it holds. @throws {NotFoundError} */
+  /** A worker with its leased jobs. @throws {NotFoundError} */
   async get(id: string): Promise<WorkerDetail> {
     return shaped<WorkerDetail>(await this.#requests.safely('GET', `/admin${pathOf(id)}`), 'jobs', 'the worker');
   }
 
-  /** Is it at work? Also for one that is not: an answer is no error here. @throws {NotFoundError} */
+  /** Is it at work? A worker that is not is returned too, not thrown as an error. @throws {NotFoundError} */
   async health(id: string): Promise<WorkerHealth> {
     const answer = await this.#requests.safely('GET', `${pathOf(id)}/health`, undefined, { answers: [503] });
     return shaped<WorkerHealth>(answer, 'healthy', 'the worker');
   }
 
-  /** Tells a worker to finish what it has; it gets no more jobs. @throws {NotFoundError} */
+  /** Tells a worker to finish its jobs; it gets no more. @throws {NotFoundError} */
   async quiet(id: string): Promise<WorkerStatus> {
     return shaped<WorkerStatus>(await this.#requests.safely('POST', `/admin${pathOf(id)}/quiet`), 'id', 'the worker');
   }
 
   /**
-   * Tells a worker, or all, what to do from now on.
+   * Gives a worker, or all of them, a directive.
    * @param id absent: all that are known
    * @returns how many were told
    * @throws {NotFoundError}

@@ -1,4 +1,4 @@
-/** What the server says of workflows, in wire names. Times are RFC 3339. */
+/** Workflows as the server shows them, in wire names. Times are RFC 3339. */
 import type { JobState } from '../job/states';
 import { member, shaped } from './answers';
 
@@ -27,7 +27,7 @@ export interface WorkflowStep {
 /** The outermost form of a workflow. */
 export type WorkflowForm = 'chain' | 'group' | 'batch' | 'graph';
 
-/** What is said of a workflow wherever it is shown. Times are RFC 3339. */
+/** The members shown wherever a workflow appears. Times are RFC 3339. */
 interface WorkflowHeader {
   id: string;
   type: WorkflowForm;
@@ -58,12 +58,12 @@ export interface WorkflowSummary extends WorkflowHeader {
   failed_count?: number;
 }
 
-/** How far each job of a workflow is, by what its queue says now. */
+/** The progress of each job of a workflow, from its queue now. */
 export interface WorkflowProgress {
   workflow_id: string;
   type: WorkflowForm;
   state: WorkflowState;
-  /** 0 … 1, callbacks aside. */
+  /** 0 … 1, without callbacks. */
   progress: number;
   steps: {
     id: string;
@@ -76,7 +76,7 @@ export interface WorkflowProgress {
   updated_at: string;
 }
 
-/** The workflow of an answer about one. @throws {UnavailableError} */
+/** The workflow in an answer about one workflow. @throws {UnavailableError} */
 export function workflowOf(answer: unknown): WorkflowStatus {
   return shaped<WorkflowStatus>(member(answer, 'workflow'), 'id', 'the workflow');
 }

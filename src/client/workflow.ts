@@ -35,14 +35,14 @@ interface AnyCallbacks<Job extends StepJob> {
 export type Callbacks<Job extends StepJob = StepJob> = AnyCallbacks<Job> &
   ({ onComplete: Job } | { onSuccess: Job } | { onFailure: Job });
 
-/** All at once, and callbacks when all have ended; these get the results of all, null for a job that failed. */
+/** All at once, and callbacks when all have ended. Callbacks get the results of all, null for a failed job. */
 export interface Batch<Job extends StepJob = StepJob> {
   form: 'batch';
   jobs: readonly Step<Job>[];
   callbacks: Callbacks<Job>;
 }
 
-/** Steps by name; each starts when those it comes after have completed. */
+/** Steps by name; each starts when the steps in its `after` have completed. */
 export interface Graph<Job extends StepJob = StepJob> {
   form: 'graph';
   steps: Readonly<Record<string, GraphStep<Job>>>;
@@ -54,13 +54,13 @@ export interface GraphStep<Job extends StepJob = StepJob> {
   after?: readonly string[];
 }
 
-/** What may be said about a workflow as a whole. */
+/** Options of a workflow as a whole. */
 export interface WorkflowOptions {
   /** For people: shown and listed. */
   name?: string;
-  /** Your own UUIDv7. Default: one that is made here, so that a start without an answer is repeated safely. */
+  /** Your own UUIDv7. Default: one chosen here, so that a start may be repeated after a lost answer. */
   id?: string;
-  /** Options of jobs that do not say their own. */
+  /** Options of jobs that do not set their own. */
   jobOptions?: StepOptions & { meta?: never; schema?: never; version?: never };
 }
 
@@ -75,7 +75,7 @@ export interface Flow<Job extends StepJob = StepJob> {
   graph(steps: Readonly<Record<string, GraphStep<Job>>>): Graph<Job>;
 }
 
-/** The one implementation of {@link Flow}; which jobs it takes is a matter of types. */
+/** The one implementation of {@link Flow}; the job map is a matter of types. */
 export const flow: Flow = {
   chain: (...steps) => ({ form: 'chain', steps }),
   group: (...jobs) => ({ form: 'group', jobs }),

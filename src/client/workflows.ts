@@ -1,4 +1,4 @@
-/** Workflows through the client: start, look, follow, cancel. */
+/** Workflows through the client: start, read, follow, cancel. */
 import { shaped } from './answers';
 import { ConflictError, DuplicateJobError } from './errors';
 import { jsonOf } from './job';
@@ -13,12 +13,12 @@ import {
   workflowOf,
 } from './workflow-status';
 
-/** Which workflows are meant. */
+/** Which workflows to list. */
 export interface WorkflowQuery {
   state?: WorkflowState | readonly WorkflowState[];
 }
 
-/** Workflows, as `tocsin.workflows`. `tocsin.flow` makes what {@link Workflows.start} takes. */
+/** Workflows, as `tocsin.workflows`. `tocsin.flow` makes the argument of {@link Workflows.start}. */
 export class Workflows<Job extends StepJob = StepJob> {
   readonly #requests: Requests;
   readonly #newId: () => string;
@@ -30,8 +30,7 @@ export class Workflows<Job extends StepJob = StepJob> {
   }
 
   /**
-   * Starts a workflow. When it resolves, the workflow is stored durably and goes its way.
-   *
+   * Starts a workflow. When it resolves, the workflow is stored durably and goes on by itself.
    * @throws {InvalidJobError} with `details.field` of what is wrong; then nothing was enqueued
    * @example
    * const { chain, group } = tocsin.flow;
@@ -69,7 +68,7 @@ export class Workflows<Job extends StepJob = StepJob> {
     );
   }
 
-  /** How far each of its jobs is now. @throws {NotFoundError} */
+  /** The progress of each of its jobs. @throws {NotFoundError} */
   async progress(id: string): Promise<WorkflowProgress> {
     const answer = await this.#requests.safely('GET', `${pathOf(id)}/progress`);
     return shaped<WorkflowProgress>(answer, 'progress', 'the progress');

@@ -5,18 +5,16 @@
  * number by which the queues know changes that come too late. So wherever a change is cut off, the next one finds all there
  * is, and until then reading finds the entry in one of the queues noted.
  */
-import schema from '../../migrations/0003_directory_cron.sql';
-import { Tables } from '../durable/tables';
+import type { Schema } from '../durable/schema';
 import type { CronPlace } from '../rpc/cron';
 
 type Row = { queue: string; others: string; version: number };
 
 export class CronPlaces {
-  private readonly tables: Tables;
-
-  constructor(private readonly storage: DurableObjectStorage) {
-    this.tables = new Tables(storage, 'cron_places', schema);
-  }
+  constructor(
+    private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
+    private readonly tables: Schema,
+  ) {}
 
   /** Notes that `queue` will have the entry. @param now epoch ms; numbers say when they were given out */
   place(name: string, queue: string, now: number): CronPlace {

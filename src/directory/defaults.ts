@@ -7,10 +7,8 @@
  * told them, delays a change and loses none. A queue that is created later gets the settings with its number. Versions rise:
  * what comes late to a queue changes nothing there.
  */
-import schema from '../../migrations/0005_directory_defaults.sql';
-import overridesSchema from '../../migrations/0007_directory_overrides.sql';
 import { inParallel } from '../durable/parallel';
-import { Tables } from '../durable/tables';
+import type { Schema } from '../durable/schema';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig } from '../job/settings';
@@ -29,17 +27,14 @@ export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 type Row = { version: number; config: string; limit_overrides: string; untold: string };
 
 export class DefaultsStore {
-  private readonly tables: Tables;
   private spreading: Promise<void> | undefined;
   private pauseMs = FIRST_PAUSE_MS;
 
   constructor(
-    private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm'>,
+    private readonly storage: Pick<DurableObjectStorage, 'sql' | 'setAlarm'>,
+    private readonly tables: Schema,
     private readonly tell: Tell,
-  ) {
-    const added = { name: 'limit_overrides', schema: overridesSchema };
-    this.tables = new Tables(storage, 'queue_defaults', schema, added);
-  }
+  ) {}
 
   /** The settings; undefined when nobody has ever made any. */
   read(): QueueDefaults | undefined {

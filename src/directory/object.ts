@@ -3,11 +3,10 @@
  * its job ids carry. Never on the way of a job.
  */
 import { DurableObject } from 'cloudflare:workers';
-import schema from '../../migrations/0001_directory.sql';
 import type { Env } from '../config';
 import type { QueueEvent } from '../durable/event-log';
 import { withPatience } from '../durable/patience';
-import { Tables } from '../durable/tables';
+import { DIRECTORY, Schema } from '../durable/schema';
 import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import type { LimitOverrides } from '../job/limits/overrides';
@@ -27,7 +26,7 @@ import type {
   WorkflowListRequest,
   WorkflowPage,
 } from '../rpc/directory';
-import type { IdempotencyKey } from '../rpc/operations';
+import type { IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import type { WorkflowSummary } from '../rpc/workflow';
 import { CronPlaces } from './crons';
@@ -42,17 +41,23 @@ const PATIENCE_MS = 3_000;
 type Row = { route: number; name: string; created_at: number };
 
 export class DirectoryObject extends DurableObject<Env> implements DirectoryApi {
-  private readonly tables = new Tables(this.ctx.storage, 'queues', schema);
-  private registry: WorkerRegistry | undefined;
-  private places: CronPlaces | undefined;
-  private workflowList: WorkflowList | undefined;
-  private keys: OperationKeys | undefined;
+  private readonly tables: Schema;
+  private readonly cronPlaces: CronPlaces;
+  private readonly workflowIndex: WorkflowList;
+  private readonly operationKeys: OperationKeys;
+  private workerRegistry: WorkerRegistry;
   private defaults: DefaultsStore;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
+    const { storage, id } = ctx;
+    this.tables = new Schema(storage, DIRECTORY, id.name);
+    this.cronPlaces = new CronPlaces(storage, this.tables);
+    this.workflowIndex = new WorkflowList(storage, this.tables);
+    this.operationKeys = new OperationKeys(storage, this.tables);
+    this.workerRegistry = this.openWorkers();
     this.defaults = this.openDefaults();
-    this.defaults.watch(Date.now());
+    if (!this.tables.refusal) this.defaults.watch(Date.now());
   }
 
   /** Registers a queue, once; a later call answers the same number, and the settings of all queues as they are then. */
@@ -98,14 +103,13 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   /** Forgets everything. */
   async reset(): Promise<void> {
-    await this.ctx.storage.deleteAlarm();
-    await this.ctx.storage.deleteAll();
+    if (this.tables.exist()) {
+      await this.ctx.storage.deleteAlarm();
+      await this.ctx.storage.deleteAll();
+      this.tables.forget();
+    }
     this.defaults = this.openDefaults();
-    this.tables.forget();
-    this.registry = undefined;
-    this.places = undefined;
-    this.workflowList = undefined;
-    this.keys = undefined;
+    this.workerRegistry = this.openWorkers();
   }
 
   // ---- settings of all queues --------------------------------------------------------------------------------------
@@ -147,11 +151,12 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   /** Only what holds in all queues needs it. */
   override async alarm(): Promise<void> {
-    await this.defaults.spread(Date.now);
+    if (this.tables.refusal) await this.tables.standBy(Date.now());
+    else await this.defaults.spread(Date.now);
   }
 
   private openDefaults(): DefaultsStore {
-    return new DefaultsStore(this.ctx.storage, async (queue, defaults) =>
+    return new DefaultsStore(this.ctx.storage, this.tables, async (queue, defaults) =>
       unwrap(await queueObject(this.env, queue).takeDefaults(defaults)),
     );
   }
@@ -171,11 +176,6 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     this.operationKeys.forget(key, id);
   }
 
-  private get operationKeys(): OperationKeys {
-    this.keys ??= new OperationKeys(this.ctx.storage);
-    return this.keys;
-  }
-
   // ---- workflows ---------------------------------------------------------------------------------------------------
 
   async noteWorkflow(summary: WorkflowSummary): Promise<void> {
@@ -188,11 +188,6 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   async workflows(request: WorkflowListRequest): Promise<WorkflowPage> {
     return this.workflowIndex.page(request);
-  }
-
-  private get workflowIndex(): WorkflowList {
-    this.workflowList ??= new WorkflowList(this.ctx.storage);
-    return this.workflowList;
   }
 
   // ---- workers that pull -------------------------------------------------------------------------------------------
@@ -247,14 +242,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     return this.cronPlaces.queues();
   }
 
-  private get cronPlaces(): CronPlaces {
-    this.places ??= new CronPlaces(this.ctx.storage);
-    return this.places;
-  }
-
-  private get workerRegistry(): WorkerRegistry {
-    this.registry ??= new WorkerRegistry(this.ctx.storage);
-    return this.registry;
+  private openWorkers(): WorkerRegistry {
+    return new WorkerRegistry(this.ctx.storage.sql, this.tables);
   }
 
   private select(where: string, ...bindings: (string | number)[]): KnownQueue[] {

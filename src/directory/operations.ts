@@ -3,12 +3,11 @@
  * request is sent again, and a key must be known wherever the jobs of its requests are; so it is kept here, beside the list
  * of queues. What the queues did they remember themselves, in the transaction that did it.
  */
-import schema from '../../migrations/0006_directory_operations.sql';
-import { Tables } from '../durable/tables';
+import type { Schema } from '../durable/schema';
 import type { Outcome } from '../job/errors';
 import { usedOtherwise } from '../queue/jobs/idempotency';
 import type { KeyedOperation } from '../rpc/directory';
-import type { IdempotencyKey } from '../rpc/operations';
+import type { IdempotencyKey } from '../rpc/receipts';
 
 /** A key is remembered for so long, ms. */
 export const REMEMBER_KEY_MS = 24 * 3_600_000;
@@ -19,11 +18,10 @@ const FORGET_STEP = 100;
 type Stored = Omit<KeyedOperation, 'replayed'>;
 
 export class OperationKeys {
-  private readonly tables: Tables;
-
-  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {
-    this.tables = new Tables(storage, 'operation_keys', schema);
-  }
+  constructor(
+    private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
+    private readonly tables: Schema,
+  ) {}
 
   /**
    * The operation of this key; a new one when there is none. Two rows written for a new one, and later for forgetting it.

@@ -6,9 +6,8 @@
  * otherwise at most every half minute. So a registry that was evicted takes nobody for stale who was alive half a minute
  * ago, and a fleet of a hundred quiet workers costs about three rows a second instead of twenty.
  */
-import schema from '../../migrations/0002_workers.sql';
 import { EventLog } from '../durable/event-log';
-import { Tables } from '../durable/tables';
+import type { Schema } from '../durable/schema';
 import type {
   Directive,
   ReportedState,
@@ -53,13 +52,10 @@ export class WorkerRegistry {
   readonly events = new EventLog('', 0);
   private known: Map<string, Known> | undefined;
 
-  private readonly sql: SqlStorage;
-  private readonly tables: Tables;
-
-  constructor(storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {
-    this.sql = storage.sql;
-    this.tables = new Tables(storage, 'workers', schema);
-  }
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly tables: Schema,
+  ) {}
 
   /** A worker is alive. */
   beat(beat: WorkerBeat, now: number): { directive: Directive; silenced: boolean; silencedChanged: boolean } {

@@ -1,15 +1,13 @@
 /** The list of workflows. A workflow is found by its id without it; the list is for those who look for ids. */
-import schema from '../../migrations/0004_directory_workflow.sql';
-import { Tables } from '../durable/tables';
+import type { Schema } from '../durable/schema';
 import type { WorkflowListRequest, WorkflowPage } from '../rpc/directory';
 import type { WorkflowSummary } from '../rpc/workflow';
 
 export class WorkflowList {
-  private readonly tables: Tables;
-
-  constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {
-    this.tables = new Tables(storage, 'workflows', schema);
-  }
+  constructor(
+    private readonly storage: Pick<DurableObjectStorage, 'sql'>,
+    private readonly tables: Schema,
+  ) {}
 
   /** Notes a workflow or its new state. One row written; none when it is known. */
   note(summary: WorkflowSummary): void {

@@ -1,13 +1,13 @@
 /**
- * What a handler's answer means: the answer table of push delivery as pure functions. Nothing a handler sends can make
- * them throw.
+ * The meaning of a handler's answer: the answer table of push delivery as pure functions. No answer can make them
+ * throw.
  */
 
 import { parseDuration } from '../job/duration';
 import type { ReportedError } from '../job/record';
 import { parseTimestamp } from '../job/time';
 
-/** A failure as reported by, or concluded from, an answer. */
+/** A failure that an answer reports or implies. */
 export interface ReportedFailure extends ReportedError {
   /** The next run must not start earlier than this many ms from now (`Retry-After`). */
   at_least_ms?: number;
@@ -19,21 +19,21 @@ export interface ReportedFailure extends ReportedError {
   target_rejected?: boolean;
 }
 
-/** What became of one delivery. */
+/** The outcome of one delivery. */
 export type DeliveryOutcome =
   | { kind: 'completed'; result?: string }
   | { kind: 'failed'; failure: ReportedFailure }
   /** The handler Worker is not running, so the handler was certainly not called. */
   | { kind: 'not_running' };
 
-/** The parts of an HTTP answer that count. */
+/** The parts of an HTTP answer that matter. */
 export interface Answer {
   status: number;
   retryAfter: string | null;
   body: string;
 }
 
-/** Largest result that is kept, in bytes of JSON. */
+/** Largest result that is stored, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 1024 * 1024;
 
 const failed = (failure: ReportedFailure): DeliveryOutcome => ({ kind: 'failed', failure });
@@ -73,7 +73,7 @@ export function readError(error: unknown): ReportedFailure {
 const invalidAnswer = (message: string): DeliveryOutcome =>
   failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
 
-/** One entry that says what became of its job: of a batch answer, or the whole answer of a single delivery. */
+/** The outcome in one entry: of a batch answer, or the whole answer of a single delivery. */
 export function readStatus(entry: Json): DeliveryOutcome {
   if (entry.status === 'failed') return failed(readError(entry.error));
   if (entry.status !== 'completed') {
@@ -143,7 +143,7 @@ function retryAfterMs(header: string | null, now: number): number | undefined {
   return Number.isFinite(date) ? Math.max(0, date - now) : undefined;
 }
 
-/** The answer to a batch: one outcome for each delivery id asked about, whatever came back. */
+/** The answer to a batch: one outcome for each delivery id that was sent, whatever the answer contains. */
 export function readBatchAnswer(
   answer: Answer,
   deliveryIds: readonly string[],

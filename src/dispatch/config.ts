@@ -12,7 +12,7 @@
  */
 import { invalidConfiguration } from '../job/errors';
 
-/** How jobs are handed over: several to a call, one with its delivery, or the bare job. */
+/** The form of a call: several jobs, one job with its delivery, or the bare job. */
 export type Payload = 'batch' | 'envelope' | 'job';
 
 /** The part of a service binding that is used. */
@@ -27,15 +27,17 @@ export interface TargetPattern {
   type: string;
 }
 
-/** One handler Worker and what it is given. */
+/** One handler Worker and its options. */
 export interface TargetConfig {
-  /** Tells targets of the same binding with different options apart: the binding's name, from the second on numbered. */
+  /**
+   * Distinguishes targets of the same binding with different options: the binding's name, numbered from the second on.
+   */
   id: string;
   /** The binding's name: names the target in errors, events and worker ids. */
   name: string;
   binding: Binding;
   patterns: TargetPattern[];
-  /** Fixed by configuration; absent: what the Worker announces, else `envelope`. */
+  /** Fixed by configuration; absent: the form that the Worker announces, else `envelope`. */
   payload?: Payload;
   /** Jobs per call, 1 … 100. Default 10. */
   batchSize: number;
@@ -128,7 +130,7 @@ function readTarget(key: string, options: Record<string, unknown>, env: Record<s
   };
 }
 
-/** How well a pattern fits: undefined not at all, else the larger the more specific. */
+/** How well a pattern matches: undefined when it does not, else larger for a more specific one. */
 function specificity(pattern: TargetPattern, queue: string, type: string): number | undefined {
   if (pattern.queue !== undefined && pattern.queue !== queue) return undefined;
   const wild = pattern.type.endsWith('*');
@@ -136,7 +138,7 @@ function specificity(pattern: TargetPattern, queue: string, type: string): numbe
   return (pattern.queue === undefined ? 0 : 10_000) + pattern.type.length * 2 + (wild ? 0 : 1);
 }
 
-/** The target for a job type in a queue, or undefined when no pattern takes it. */
+/** The target for a job type in a queue, or undefined when no pattern matches. */
 export function targetFor(targets: readonly TargetConfig[], queue: string, type: string): TargetConfig | undefined {
   let best: TargetConfig | undefined;
   let bestFit = -1;
@@ -157,7 +159,7 @@ export function takesFrom(target: TargetConfig, queue: string): boolean {
   return target.patterns.some((pattern) => pattern.queue === undefined || pattern.queue === queue);
 }
 
-/** Does some target take every job of this queue, whatever its type? */
+/** Does some target take every type of job in this queue? */
 export function coversQueue(targets: readonly TargetConfig[], queue: string): boolean {
   return targets.some((target) =>
     target.patterns.some((pattern) => pattern.type === '*' && (pattern.queue ?? queue) === queue),

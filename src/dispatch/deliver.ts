@@ -12,12 +12,12 @@ export interface Delivery {
   timeoutMs: number;
 }
 
-/** What a handler Worker says about itself. */
+/** What a handler Worker announces. */
 export interface Announcement {
   payload: Payload;
-  /** Types it takes; null when it does not say, so it is given whatever is mapped to it. */
+  /** Types that it takes; null when it does not announce them, so it gets every type that is mapped to it. */
   types: AnnouncedType[] | null;
-  /** The Worker failed when asked, so this is only what can be done without knowing. */
+  /** The Worker failed when asked, so this is only the fallback. */
   provisional: boolean;
 }
 
@@ -27,14 +27,14 @@ export const NOT_RUNNING = 'not_running';
 const ORIGIN = 'https://handler.tocsin';
 /** How long an announcement may take, ms. */
 export const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
-/** Beyond the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
+/** Added to the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
 const BATCH_GRACE_MS = 1_000;
-/** Answers are read up to this many characters: results of a full batch of 100 × 1 MiB do not fit in memory. */
+/** Answers are read up to this many characters: the results of a full batch of 100 × 1 MiB would not fit in memory. */
 const MAX_ANSWER_CHARS = 32 * 1024 * 1024;
 
 /**
- * `wrangler dev` answers in the place of a Worker that is not running: 503 and a text of its own. A handler's own 503 is
- * an ordinary failure, so only that text counts.
+ * `wrangler dev` answers for a Worker that is not running, with 503 and a text of its own. A handler's own 503 is an
+ * ordinary failure, so only that text counts.
  */
 export function isNotRunning(answer: Answer): boolean {
   return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));
@@ -54,12 +54,12 @@ async function fetchAnswer(target: TargetConfig, request: Request): Promise<Answ
 class NoAnswer extends Error {}
 
 /**
- * Makes one call and waits for its answer, at most this long. The handler's signal is aborted then.
+ * Makes one call and waits for its answer, at most this long. Then it aborts the handler's signal.
  * @throws {NoAnswer} when the time was up; anything else was thrown by the handler Worker
  */
 async function call(target: TargetConfig, request: Request, timeoutMs: number): Promise<Answer> {
   const aborter = new AbortController();
-  // The race is what ends the wait: a handler that hangs need not react to the signal.
+  // The race ends the wait, because a handler that hangs need not react to the signal.
   let expire: (reason: NoAnswer) => void = () => undefined;
   const expired = new Promise<never>((_, reject) => {
     expire = reject;
@@ -78,8 +78,8 @@ async function call(target: TargetConfig, request: Request, timeoutMs: number): 
 }
 
 /**
- * Asks a handler Worker what it takes. A Worker that does not answer the question is a plain one: it is given single
- * envelopes of whatever is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
+ * Asks a handler Worker which types it takes. A Worker without an announcement is a plain one: it gets single envelopes
+ * of every type that is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
  */
 export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
   let answer: Answer;
@@ -93,7 +93,7 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
   return readAnnouncement(answer, target);
 }
 
-/** What an answer to the announcement request says; anything unexpected means a plain Worker. */
+/** The announcement in an answer; anything unexpected means a plain Worker. */
 export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'payload'>): Announcement {
   const plain: Announcement = {
     payload: target.payload ?? 'envelope',
@@ -173,8 +173,8 @@ function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
   }
   const text = `The handler Worker died without an answer: ${message}`;
   if (jobs === 1) return { kind: 'failed', failure: { code: 'handler_error', message: text, crash: true } };
-  // One of several jobs killed the Worker and nobody can tell which: none is called a crash. Each is delivered alone the
-  // next time, where a crash is that job's own.
+  // One of several jobs killed the Worker, and no one can tell which: none counts as a crash. Each is delivered alone
+  // the next time, where a crash is that job's own.
   return {
     kind: 'failed',
     failure: { code: 'delivery_error', type: 'tocsin.batch_crash', message: text, retryable: true },
@@ -194,13 +194,13 @@ function requestFor(payload: Payload, workerId: string, deliveries: readonly Del
     headers.set('X-OJS-Delivery-ID', first.delivery_id);
     headers.set('X-OJS-Job-ID', String(first.job.id));
     headers.set('X-OJS-Attempt', String(first.job.attempt));
-    // A delivery id never comes back once its lease is over: remember it for as long as that can take, twice.
+    // A delivery id never comes back once its lease is over. The handler must remember it for twice that time.
     headers.set('X-OJS-Idempotency-Window', String(Math.ceil((first.timeoutMs * 2) / 1000) + 20));
     const traceparent = (first.job.meta as Record<string, unknown> | undefined)?.traceparent;
     if (typeof traceparent === 'string' && /^[\x20-\x7e]{1,256}$/.test(traceparent)) {
       headers.set('traceparent', traceparent);
     }
   }
-  // A redirect is an answer of the handler; followed, it would reach another path without the job.
+  // A redirect is an answer of the handler. Following it would call another path without the job.
   return new Request(ORIGIN, { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual' });
 }

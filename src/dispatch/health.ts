@@ -1,16 +1,16 @@
 /**
- * Is a target worth calling? Five delivery errors in a row (the target was not there or refused the call; failing jobs do
- * not count) stop it for a minute, then one trial decides. Stopping is stored, so that waking up does not start it again.
+ * Should a target be called? Five delivery errors in a row stop it for a minute: the target was not there or refused
+ * the call; failing jobs do not count. Then one trial decides. The stop is stored, so that a restart does not lift it.
  */
 
 /** Delivery errors in a row that stop a target. */
 export const STOP_AFTER_ERRORS = 5;
 /** How long a target stays stopped, ms. */
 export const STOP_FOR_MS = 60_000;
-/** Pause after the first delivery error, ms; doubled by each further one. */
+/** Pause after the first delivery error, ms; doubled after each further one. */
 const FIRST_PAUSE_MS = 100;
 
-/** What is stored of a stopped target. */
+/** The stored part of a stopped target. */
 export interface StoppedTarget {
   name: string;
   /** Epoch ms of the trial. */
@@ -23,7 +23,7 @@ export class TargetHealth {
   private stopped = false;
   private trialRunning = false;
 
-  /** Restores a target that was stopped before this object was restarted. */
+  /** Restores a target that was stopped before this object restarted. */
   restore(until: number): void {
     this.stopped = true;
     this.errors = STOP_AFTER_ERRORS;
@@ -49,12 +49,12 @@ export class TargetHealth {
     if (this.stopped) this.trialRunning = true;
   }
 
-  /** The trial is over, whether or not anyone learned how it went. */
+  /** The trial is over, even if its outcome is unknown. */
   trialEnded(): void {
     this.trialRunning = false;
   }
 
-  /** The target took the call. Answers true when this ends a stop. */
+  /** The target took the call. Returns true when this ends a stop. */
   succeeded(): boolean {
     const resumed = this.stopped;
     this.errors = 0;
@@ -64,7 +64,7 @@ export class TargetHealth {
     return resumed;
   }
 
-  /** The target was not there, or refused. Answers true when this stops it. */
+  /** The target was not there, or refused. Returns true when this stops it. */
   failed(now: number): boolean {
     this.errors++;
     this.trialRunning = false;

@@ -1,6 +1,5 @@
 /**
- * When must this object wake by itself? The planner is a pure function of what is stored and the time; the clock below
- * it owns the one alarm.
+ * When an object wakes by itself: the earliest of all that is due, by its one alarm.
  *
  * Rules the platform forces on the alarm, each learned from a measurement:
  *  - an alarm set for the very millisecond of the alarm that is running, or for one already past, is stored but never
@@ -9,36 +8,10 @@
  *  - an alarm can be lost: whenever the object is touched, an alarm that should have fired is armed again.
  */
 
-/** What is due in a queue, epoch ms; absent means nothing of that kind. */
-export interface DueMoments {
-  /** The next scheduled or retryable job. */
-  job?: number | undefined;
-  /** The first lease or execution limit to end. */
-  lease?: number | undefined;
-  /** The first waiting job to expire. */
-  expiry?: number | undefined;
-  /** The first ended job to prune. */
-  prune?: number | undefined;
-  /** A key that limits jobs must be looked at: a window opens. */
-  limit?: number | undefined;
-  /** A stopped target may be tried again. */
-  target?: number | undefined;
-  /** An undecided batch over several queues must be asked about. */
-  batch?: number | undefined;
-  /** The first cron entry to fire. */
-  cron?: number | undefined;
-  /** An operation on many jobs, or the deletion of the queue, goes on. */
-  operation?: number | undefined;
-  /** Workflows are to be told of the ends of their jobs. */
-  workflow?: number | undefined;
-  /** Work that could be pushed right now but was not. */
-  push?: number | undefined;
-}
-
-/** The earliest due moment, or null when the queue may sleep. */
-export function planWake(due: DueMoments): number | null {
+/** The earliest of these moments (epoch ms), or null when there is none and the object may sleep. */
+export function earliest(moments: readonly (number | undefined)[]): number | null {
   let next = Number.POSITIVE_INFINITY;
-  for (const moment of Object.values(due)) if (moment !== undefined && moment < next) next = moment;
+  for (const moment of moments) if (moment !== undefined && moment < next) next = moment;
   return Number.isFinite(next) ? next : null;
 }
 

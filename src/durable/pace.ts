@@ -1,4 +1,6 @@
-/** How often something happened in the last minute, to the second. In memory: a queue that slept has done nothing meanwhile. */
+/**
+ * Counts events of the last minute, to the second. In memory only: a queue that slept has counted nothing meanwhile.
+ */
 
 const MINUTE_S = 60;
 

@@ -1,4 +1,4 @@
-/** The Worker around the handlers: which request is a delivery, which is the announcement, which is neither. */
+/** The Worker around the handlers: it tells deliveries, the announcement and other requests apart. */
 import { consoleSink } from './log';
 import { parseDeliveries, writeAnswer, writeBatch } from './protocol';
 import { Registry } from './registry';
@@ -12,7 +12,7 @@ import type {
   WorkerOptions,
 } from './types';
 
-/** Where the queue asks what this Worker can run. */
+/** The path of the announcement: the types that this Worker can run. */
 export const ANNOUNCEMENT_PATH = '/.well-known/tocsin';
 
 const WORKER_OPTIONS = ['fetch', 'path', 'log'];
@@ -70,8 +70,7 @@ export function defineHandlers<
 }
 
 /**
- * Gives a handler its types where it is defined apart from the map; at run time it is the same value.
- *
+ * Gives a handler its types where it is defined apart from the map; at run time it returns the same value.
  * @example
  * export const resize = handler<[{ url: string; width: number }], { key: string }, Env>(async (job, ctx) => {
  *   const [image] = job.args;

@@ -5,10 +5,9 @@ import type { Logger } from './log';
 import type { Job, RetryFunction } from './types';
 
 /**
- * The failure with the `retry_in` its retry function chose. Unchanged where the thrown error itself said what happens,
- * where the job's policy lists the error as not retryable (a named delay would outrank that list), and where the
- * function throws or answers no duration.
- *
+ * The failure with the `retry_in` that its retry function chose. It stays unchanged in three cases: the thrown error
+ * decides itself; the job's policy lists the error as not retryable (a named delay would outrank that list); the
+ * function throws or returns no duration.
  * @param attempt the run that failed, from 1
  */
 export function withChosenDelay(
@@ -27,7 +26,7 @@ export function withChosenDelay(
     log.error('the retry function threw; the queue decides the delay', { error: String(error) });
     return failure;
   }
-  // An async function would leave a rejection nobody handles.
+  // An async function would leave an unhandled rejection.
   if (answer instanceof Promise) answer.catch(() => undefined);
   const ms = durationMs(typeof answer === 'number' ? Math.round(answer) : answer);
   if (ms === undefined) {

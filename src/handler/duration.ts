@@ -1,4 +1,4 @@
-/** Recognises the durations the queue accepts, so that a wrong one is noticed where it was written. */
+/** Recognises the durations that the queue accepts, so that a wrong one fails where it was written. */
 import type { Duration } from '../job/wire';
 
 /** 36500 days in ms, the longest duration there is. */
@@ -13,14 +13,14 @@ const ISO = new RegExp(
 /** Milliseconds of each group of {@link ISO}. */
 const ISO_UNITS = [UNITS.w, UNITS.d, UNITS.h, UNITS.m, UNITS.s];
 
-/** The duration in whole milliseconds, or undefined when `value` is none (or negative, or out of range). */
+/** The duration in whole milliseconds, or undefined when `value` is not one (or negative, or out of range). */
 export function durationMs(value: unknown): number | undefined {
   const exact = typeof value === 'number' ? value : typeof value === 'string' ? parse(value) : undefined;
   if (exact === undefined || !(exact >= 0 && exact <= MAX_DURATION_MS)) return undefined;
   return Math.round(exact);
 }
 
-/** @throws {TypeError} when `value` is no duration. */
+/** @throws {TypeError} when `value` is not a duration. */
 export function requireDuration(value: Duration, what: string): number {
   const ms = durationMs(value);
   if (ms !== undefined) return ms;

@@ -1,7 +1,7 @@
-/** Turns whatever a handler threw into the error of its delivery. Never throws itself. */
+/** Turns any thrown value into the error of its delivery. Never throws itself. */
 import { UnrecoverableError, verdictOf } from './outcomes';
 
-/** An error as the queue reads it from an answer. */
+/** An error as an answer carries it to the queue. */
 export interface Failure {
   code: string;
   /** Kind of the failure: the error's own `type`, else the name of its class. */
@@ -17,7 +17,7 @@ export interface Failure {
   retry_at?: string;
 }
 
-/** Longest message that is sent, in characters; the whole one is in the log. */
+/** Longest message that is sent, in characters; the log has the whole one. */
 const MAX_MESSAGE = 8192;
 /** Longest type or class name that is sent, in characters. */
 const MAX_NAME = 255;
@@ -25,14 +25,14 @@ const MAX_CLASSES = 32;
 /** Largest `details` that are sent, in characters of JSON. */
 const MAX_DETAILS = 65_536;
 
-/** The run took longer than it may. */
+/** The run exceeded its timeout. */
 export class TimeoutError extends Error {}
 /** The handler returned something that is not JSON. */
 export class UnserialisableResult extends Error {}
-/** The handler returned more than a result may hold. */
+/** The handler returned a result above the size limit. */
 export class ResultTooLarge extends Error {}
 
-/** Describes a thrown value, of whatever kind, for the queue. */
+/** Describes any thrown value for the queue. */
 export function failureOf(thrown: unknown): Failure {
   try {
     if (thrown instanceof TimeoutError) return { code: 'timeout', type: 'timeout', message: thrown.message };
@@ -70,7 +70,7 @@ function describe(thrown: object): Failure {
 
 /**
  * The names of an error's classes, own class first. A prototype's own `name` goes before its constructor's, because
- * minifiers rename constructors; a `name` set on the error itself is listed too.
+ * minifiers rename constructors. A `name` set on the error itself is listed too.
  */
 function classNames(error: Error): string[] {
   const names: string[] = [];
@@ -82,7 +82,7 @@ function classNames(error: Error): string[] {
   }
   const given = ownName(error);
   if (given !== undefined && !names.includes(given)) names.splice(1, 0, clip(given, MAX_NAME));
-  // What a DOMException is about is only in its name: AbortError, TimeoutError, …
+  // Only the name tells one DOMException from another: AbortError, TimeoutError, …
   if (names[0] === 'DOMException' && error.name !== 'DOMException') names.unshift(error.name);
   if (error instanceof UnrecoverableError && !names.includes('UnrecoverableError')) names.push('UnrecoverableError');
   return names;

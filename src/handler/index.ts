@@ -1,6 +1,5 @@
 /**
- * The library of a handler Worker: functions by job type become a Worker that a queue can deliver to.
- *
+ * The library of a handler Worker: it makes a Worker for a queue's deliveries from functions by job type.
  * @module tocsin/handler
  */
 export type { Duration, RetryJitter, RetryPolicy } from '../job/wire';

@@ -9,7 +9,7 @@ export interface LogLine {
   [field: string]: unknown;
 }
 
-/** Takes a finished line. What it throws is ignored: logging never fails a job. */
+/** Takes a finished line. An error that it throws is ignored: logging never fails a job. */
 export type LogSink = (line: LogLine) => void;
 
 /**
@@ -43,7 +43,7 @@ export function createLogger(sink: LogSink, bound: Record<string, unknown>): Log
       try {
         sink({ ...fields, ...bound, level, message });
       } catch {
-        // A log line must not decide over a job.
+        // A log line must not fail a job.
       }
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

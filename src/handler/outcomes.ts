@@ -1,7 +1,7 @@
 /**
  * Errors with a meaning to the queue. A plain `throw new Error(…)` is retried under the policy; these say something
- * else. They carry what the queue shall do under a registered symbol, so that two copies of this library in one bundle
- * understand each other.
+ * else. They carry their outcome under a registered symbol, so that two copies of this library in one bundle understand
+ * each other.
  */
 import type { Duration } from '../job/wire';
 import { requireDuration } from './duration';
@@ -9,7 +9,7 @@ import { requireDuration } from './duration';
 /** Response codes of the queue: stronger than the retry policy. */
 export type ResponseCode = 'RETRY' | 'DISCARD' | 'FAIL' | 'DEAD_LETTER';
 
-/** What an {@link OutcomeError} asks of the queue. */
+/** The outcome that an {@link OutcomeError} requests from the queue. */
 export interface Verdict {
   code?: ResponseCode;
   kill?: true;
@@ -19,7 +19,7 @@ export interface Verdict {
   retry_at?: string;
 }
 
-/** What may be said about a failure beside its message. */
+/** Details of a failure beside its message. */
 export interface OutcomeOptions {
   /** The error behind it; logged, not sent. */
   cause?: unknown;
@@ -41,7 +41,7 @@ const VERDICT = Symbol.for('tocsin.verdict');
  */
 export class UnrecoverableError extends Error {
   static {
-    // Recognised by name across the wire, so the name must survive a minifier.
+    // The queue recognises it by name, so the name must survive a minifier.
     Object.defineProperty(UnrecoverableError.prototype, 'name', {
       value: 'UnrecoverableError',
       configurable: true,
@@ -72,18 +72,17 @@ export class FailError extends OutcomeError {}
 export class DeadLetterError extends OutcomeError {}
 /** Names the time of the next run. Thrown by way of {@link retryIn} or {@link retryAt}. */
 export class RetryLaterError extends OutcomeError {}
-/** Takes the job out of circulation. Thrown by way of {@link kill}. */
+/** Stops the job for good, as a dead letter. Thrown by way of {@link kill}. */
 export class KillError extends OutcomeError {}
 
-/** What a thrown value asks of the queue, if anything. */
+/** The outcome that a thrown value requests, if any. */
 export function verdictOf(thrown: object): Verdict | undefined {
   const verdict: unknown = Reflect.get(thrown, VERDICT);
   return typeof verdict === 'object' && verdict !== null ? verdict : undefined;
 }
 
 /**
- * The job is of no use any more: discarded, no retry, no dead letter.
- *
+ * The job is obsolete: discarded, no retry, no dead letter.
  * @example
  * if (!user) throw discard('the user is gone');
  */
@@ -103,7 +102,6 @@ export function fail(message: string, options?: OutcomeOptions): FailError {
 
 /**
  * A human must look: a dead letter at once, whatever the policy says about exhaustion.
- *
  * @example
  * throw deadLetter('the ledger does not balance', { details: { account: 7 } });
  */

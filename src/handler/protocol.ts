@@ -1,4 +1,4 @@
-/** The requests a queue sends and the answers it expects (push delivery): parsing and writing, no running. */
+/** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
 import type { Failure } from './failure';
 import type { Job } from './types';
 
@@ -12,7 +12,7 @@ export interface Delivery {
   attempt: number;
 }
 
-/** A delivery that holds no job: answered as failed, the others run. */
+/** A delivery without a job: answered as failed, while the others run. */
 export interface BrokenDelivery {
   kind: 'broken';
   deliveryId: string | undefined;
@@ -29,8 +29,8 @@ export type Answer = { status: 'completed'; result?: string } | { status: 'faile
 
 /**
  * Reads the body of a delivery: `{deliveries: […]}`, `{job, delivery_id, worker_id}`, or the bare job, whose delivery
- * id and attempt are in the headers. In a batch an entry without an id cannot be answered and is left out, so that the
- * queue treats it as undelivered; of entries with the same id the first one counts.
+ * id and attempt are in the headers. A batch entry without an id cannot be answered; it is left out, so the queue
+ * treats it as undelivered. Of entries with the same id the first one counts.
  */
 export function parseDeliveries(body: string, headers: Headers): DeliveryRequest {
   const parsed = parseJson(body);
@@ -51,7 +51,7 @@ export function parseDeliveries(body: string, headers: Headers): DeliveryRequest
 export function writeAnswer(answer: Answer, deliveryId?: string): string {
   const id = deliveryId === undefined ? '' : `"delivery_id":${JSON.stringify(deliveryId)},`;
   if (answer.status === 'failed') return `{${id}"status":"failed","error":${JSON.stringify(answer.error)}}`;
-  // Results are text already: writing them once keeps a batch of large ones out of memory twice.
+  // Results are text already. Writing them once avoids a second copy of a large batch in memory.
   return `{${id}"status":"completed"${answer.result === undefined ? '' : `,"result":${answer.result}`}}`;
 }
 
@@ -83,7 +83,7 @@ function read(
   if (value.args !== undefined && !Array.isArray(value.args)) return broken('job.args must be an array');
   const attempt = [value.attempt, Number(attemptHeader)].find((n) => Number.isInteger(n) && Number(n) >= 1);
   const job = { ...value, args: value.args ?? [], meta: isObject(value.meta) ? value.meta : {} };
-  // The queue is the authority on the other members; only what this library itself reads is checked.
+  // The queue defines the other members; only those that this library reads are checked.
   return { kind: 'job', deliveryId, workerId, job: job as unknown as Job, attempt: Number(attempt ?? 1) };
 }
 

@@ -1,14 +1,17 @@
-/** The handlers of a Worker by job type: checked once, when the module loads, so that a mistake stops the deploy. */
+/**
+ * The handlers of a Worker by job type. They are checked once, when the module loads, so that a mistake stops the
+ * deploy.
+ */
 import type { RetryPolicy } from '../job/wire';
 import { Slots } from './slots';
 import type { HandlerFunction, RetryFunction } from './types';
 
-/** The type under which jobs without a handler of their own are run. */
+/** The type whose handler runs jobs that have no handler of their own. */
 export const CATCH_ALL = '*';
 
 const TYPE_NAME = /^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*$/;
 const MAX_TYPE_LENGTH = 255;
-/** The longest a pushed job may run. */
+/** The longest timeout of a pushed job. */
 export const MAX_TIMEOUT_MS = 900_000;
 const MAX_ATTEMPTS = 2_147_483_647;
 
@@ -33,7 +36,7 @@ export interface Registration {
   slots?: Slots;
 }
 
-/** What the queue learns about a type. */
+/** The announced settings of a type. */
 export interface AnnouncedType {
   type: string;
   retry?: RetryPolicy;

@@ -1,7 +1,7 @@
 /**
- * Runs one delivery and answers how it ended. Whatever the handler does (throw, hang, return something unfit), the
- * promise resolves, at the job's timeout at the latest: a batch is answered as a whole, so one job that never settles
- * would otherwise take its siblings' results with it.
+ * Runs one delivery and returns its outcome. Whatever the handler does (throw, hang, return an invalid result), the
+ * promise resolves, at the job's timeout at the latest. A batch is answered as a whole, so one hanging job would
+ * otherwise take the other results down with it.
  */
 import { withChosenDelay } from './delay';
 import { failureOf, ResultTooLarge, TimeoutError, UnserialisableResult } from './failure';
@@ -10,16 +10,16 @@ import type { Answer, BrokenDelivery, Delivery } from './protocol';
 import { MAX_TIMEOUT_MS, type Registration, type Registry } from './registry';
 import type { ExecutionContextLike, HandlerContext } from './types';
 
-/** A run's limit when neither job nor handler names one. */
+/** The limit of a run when neither job nor handler sets one. */
 export const DEFAULT_TIMEOUT_MS = 30_000;
 /** Largest result, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 1_048_576;
 
-/** The request a delivery came with. */
+/** The request that brought a delivery. */
 export interface Host {
   env: unknown;
   executionCtx: ExecutionContextLike | undefined;
-  /** Aborts when the caller hangs up. */
+  /** Aborts when the caller disconnects. */
   signal: AbortSignal | undefined;
   sink: LogSink;
 }

@@ -1,14 +1,12 @@
 /**
- * Bounds how many runs of one handler are under way in an isolate.
- *
- * A holder may vanish without giving its slot back: the runtime can drop a request, and with it the code that would
- * have released the slot. So a slot is held only until the deadline of its run, and who waits looks again when the
- * first of these deadlines passes.
+ * Bounds how many runs of one handler are under way in an isolate. A run may vanish without returning its slot: the
+ * runtime can drop a request, and with it the code that would release the slot. So a slot is taken only until the
+ * deadline of its run. Waiting runs check again when the first of these deadlines passes.
  */
 export class Slots {
   readonly #limit: number;
   readonly #now: () => number;
-  /** Deadline of each holder, epoch ms. */
+  /** Deadline of each run with a slot, epoch ms. */
   readonly #held = new Map<symbol, number>();
   #waiting: (() => void)[] = [];
 
@@ -18,7 +16,7 @@ export class Slots {
   }
 
   /**
-   * Waits for a slot and holds it until `until` (epoch ms) at the latest. Answers the function that gives it back.
+   * Waits for a slot and takes it until `until` (epoch ms) at the latest. Resolves to the function that returns it.
    * @throws the reason of `signal`, when that aborts first.
    */
   async acquire(until: number, signal: AbortSignal): Promise<() => void> {
@@ -40,7 +38,7 @@ export class Slots {
     return this.#held.size < this.#limit;
   }
 
-  /** Everyone who waits looks again, in the order they came: a single one might be gone with its request. */
+  /** All waiting runs check again, in the order they came: a single one might be gone with its request. */
   #wake(): void {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -1,4 +1,4 @@
-/** What a handler is given and what its author may say about it. */
+/** The inputs of a handler, and the settings that its author may give. */
 import type { Duration, JobEnvelope, RetryPolicy } from '../job/wire';
 import type { Logger, LogSink } from './log';
 
@@ -10,7 +10,7 @@ export interface ExecutionContextLike {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** Everything a handler may want to know beside the job's arguments. */
+/** What a handler gets beside the job's arguments. */
 export interface HandlerContext<Env = unknown> {
   /** The whole job record. */
   job: Job;
@@ -20,7 +20,7 @@ export interface HandlerContext<Env = unknown> {
   deliveryId: string | undefined;
   /** Bindings and variables of this Worker. */
   env: Env;
-  /** Aborts when the job's time is up, or when the queue gave up the call. Pass it to `fetch`. */
+  /** Aborts when the job's timeout is over, or when the queue ends the call. Pass it to `fetch`. */
   signal: AbortSignal;
   /** Writes JSON lines that carry the job's id, type and attempt. */
   log: Logger;
@@ -29,33 +29,28 @@ export interface HandlerContext<Env = unknown> {
 }
 
 /**
- * Runs one job. What it returns (or resolves to) is the job's result and must be JSON of at most 1 MiB; what it throws
- * is the attempt's error, and the retry policy decides what follows.
- *
- * Declared through a method so that parameters compare bivariantly: a handler typed for `[Email]` can stand in a map
- * whose jobs are not typed.
+ * Runs one job. Its return value (or resolved value) is the job's result and must be JSON of at most 1 MiB. A thrown
+ * error is the attempt's error, and the retry policy decides what follows. Declared through a method so that parameters
+ * compare bivariantly: a handler typed for `[Email]` fits in a map whose jobs are not typed.
  */
 export type HandlerFunction<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown> = {
   run(job: Job<Args>, ctx: HandlerContext<Env>): Result | Promise<Result>;
 }['run'];
 
 /**
- * Computes the delay before the next run of a failed job.
- *
- * `attempt` counts from 0: it is 0 before the first retry, that is `ctx.attempt - 1` of the run that failed. The
- * answer is a duration: a number of milliseconds, or a string such as `"90s"`. It is taken as it is, without jitter or
- * cap, and never buys a run beyond the job's `max_attempts`. If the function throws, or answers something that is no
- * duration, the queue's own policy decides.
- *
+ * Computes the delay before the next run of a failed job. `attempt` counts from 0: it is 0 before the first retry, that
+ * is `ctx.attempt - 1` of the run that failed. The result is a duration: a number of milliseconds, or a string such as
+ * `"90s"`. It is used without jitter or cap, and never buys a run beyond the job's `max_attempts`. If the function
+ * throws, or returns no duration, the queue's own policy decides.
  * @example
  * const fibonacci: RetryFunction = (attempt) => `${[1, 2, 3, 5, 8, 13][Math.min(attempt, 5)]}m`;
  */
 export type RetryFunction = (attempt: number, error: unknown) => Duration;
 
-/** A handler with settings. Settings are the job-type layer: what a job itself says wins. */
+/** A handler with settings. Settings are the job-type layer: the job's own take precedence. */
 export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown> {
   handler: HandlerFunction<Args, Result, Env>;
-  /** A policy, announced to the queue; or a function that is asked after each failure. */
+  /** A policy, announced to the queue; or a function that is called after each failure. */
   retry?: RetryPolicy | RetryFunction;
   /** How long a run may take, in ms, 1 … 900000. Default 30000. */
   timeoutMs?: number;
@@ -77,11 +72,11 @@ export type Handlers<Jobs extends Record<keyof Jobs, readonly unknown[]>, Env = 
 
 /** Settings of the whole handler Worker. */
 export interface WorkerOptions<Env = unknown> {
-  /** Serves what is not a delivery. Without it such requests are answered 404 or 405. */
+  /** Serves requests that are not deliveries. Without it such requests are answered 404 or 405. */
   fetch?(request: Request, env: Env, executionCtx: ExecutionContextLike): Response | Promise<Response>;
   /** The path at which deliveries arrive. Default: any, or `/` when there is a `fetch` of your own. */
   path?: string;
-  /** Where log lines go. Default: the console, one JSON line each. */
+  /** Receives log lines. Default: the console, one JSON line each. */
   log?: LogSink;
 }
 

@@ -1,5 +1,5 @@
 /** The only place where an error becomes JSON. */
-import { ApiError, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
+import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
 import { type AppContext, json } from './context';
 
 const DOCS_URL = 'https://openjobspec.org/docs/errors';
@@ -64,7 +64,8 @@ export function answerNoRoute(c: AppContext, allowed: string[]): Response {
 }
 
 function errorData(thrown: unknown, c: AppContext): ErrorData {
-  if (thrown instanceof ApiError) return thrown.data;
+  const told = apiErrorData(thrown);
+  if (told) return told;
   console.error(`${c.get('requestId')} ${c.req.method} ${c.req.path} failed:`, thrown);
   if (isPassing(thrown)) return unavailable('The storage of this queue is overloaded or moving.').data;
   return { status: 500, code: 'backend_error', message: 'The request failed unexpectedly.', retryable: true };

@@ -1,7 +1,7 @@
 /**
  * Everything that can be wrong with a request, as data: status, code, field, what was expected.
- * Thrown as {@link ApiError} inside one object, carried as {@link ErrorData} between objects (custom properties of
- * thrown errors do not cross an RPC boundary), and turned into JSON in exactly one place, `src/http/errors.ts`.
+ * Thrown as {@link ApiError} inside one object, carried as {@link ErrorData} between objects, and turned into JSON in
+ * exactly one place, `src/http/errors.ts`.
  */
 
 /** Codes of the HTTP contract. `QUEUE_FULL` is upper case there too. */
@@ -53,6 +53,12 @@ export class ApiError extends Error {
   }
 }
 
+/** What an {@link ApiError} says, one that another object threw too; undefined for every other error. */
+export function apiErrorData(thrown: unknown): ErrorData | undefined {
+  // The class does not cross an RPC boundary; the name and the data do.
+  return thrown instanceof Error && thrown.name === 'ApiError' ? (thrown as ApiError).data : undefined;
+}
+
 /** Unwraps an {@link Outcome}. @throws {ApiError} when it holds an error. */
 export function unwrap<T>(outcome: Outcome<T>): T {
   if (outcome.ok) return outcome.value;
@@ -67,6 +73,26 @@ export function outcomeOf<T>(fn: () => T): Outcome<T> {
     if (error instanceof ApiError) return { ok: false, error: error.data };
     throw error;
   }
+}
+
+/**
+ * As {@link outcomeOf}, of something that takes time.
+ * @param index place of an entry in its batch, added to the error
+ */
+export async function eventualOutcomeOf<T>(fn: () => Promise<T>, index?: number): Promise<Outcome<T>> {
+  try {
+    return { ok: true, value: await fn() };
+  } catch (error) {
+    return outcomeOf(() => {
+      throw index === undefined ? error : atIndex(error, index);
+    });
+  }
+}
+
+/** Adds an entry's place in its batch to an error. Anything but an {@link ApiError} stays as it is. */
+export function atIndex(error: unknown, index: number): unknown {
+  if (!(error instanceof ApiError)) return error;
+  return new ApiError({ ...error.data, details: { ...error.data.details, index } });
 }
 
 /** 400: the body is empty, not JSON, not an object, or nested too deeply. */

@@ -1,4 +1,5 @@
 /** What can be asked of jobs, wherever they lie. */
+import { type ApiError, unsupported } from './errors';
 import type { JobState } from './states';
 
 /** Bounds, both inclusive. */
@@ -67,4 +68,19 @@ export function bindingsOf(filter: JobFilter): number {
 /** Does the filter say more than which states, so that only reading the jobs can tell which ones fit? */
 export function looksInside(filter: JobFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);
+}
+
+const NARROWER =
+  'Narrow the filter, send job_ids in portions, or leave atomicity out: then every match is acted on, in steps.';
+
+/** 422: an operation on all matches or none is done in one transaction. @param max how many may match */
+export function tooManyMatches(max: number): ApiError {
+  const message = `More than ${max} jobs match; all or none is offered for at most that many.`;
+  return unsupported(message, { field: 'filter', max_matches: max }, NARROWER);
+}
+
+/** 422: the same, of jobs that must be looked at to find the matches. @param max how many, in this queue */
+export function tooManyLookedAt(max: number, queue: string): ApiError {
+  const message = `Finding what matches means looking at more than ${max} jobs of queue ${queue}; all or none is not offered for that.`;
+  return unsupported(message, { field: 'filter', queue }, NARROWER);
 }

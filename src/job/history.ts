@@ -1,11 +1,11 @@
 /**
- * The story of a job, told from its own record: its timestamps and its error history. Nothing is written for it, so what the
- * record does not keep (who paused a queue, when a worker asked) is not in it, and it goes when the job goes.
+ * The history of a job, from its own record: its timestamps and its error history. Nothing is written for it. So it
+ * lacks what the record does not have (an operator's pause, a worker's fetch), and it is removed with the job.
  */
 import type { JobErrorEntry, JobRecord } from './record';
 import type { JobState } from './states';
 
-/** Who did it: a worker that is known by name, or the queue. */
+/** The actor: a worker that is known by name, or the queue. */
 export interface HistoryActor {
   type: 'worker' | 'system';
   id: string;
@@ -30,7 +30,7 @@ export interface HistoryEvent {
 /** An attempt that failed, and what followed. Times in epoch ms. */
 export interface FailedAttempt {
   attempt: number;
-  /** What the job became: it waits, or it has ended. */
+  /** The state after the attempt: waiting, or ended. */
   state: 'retryable' | 'discarded';
   error: string;
   /** Absent when the queue does not know how long the attempt ran. */
@@ -41,7 +41,7 @@ export interface FailedAttempt {
 
 const SYSTEM: HistoryActor = { type: 'system', id: 'tocsin' };
 
-/** Everything that the record tells, oldest first. */
+/** Everything in the record, oldest first. */
 export function historyOfJob(record: JobRecord): HistoryEvent[] {
   const { history } = record;
   const events: HistoryEvent[] = [];
@@ -79,7 +79,7 @@ export function historyOfJob(record: JobRecord): HistoryEvent[] {
   if (record.state === 'available' && record.enqueued_at > record.created_at) {
     moved(record.enqueued_at, null, 'available');
   }
-  // Each came after the ones before it; sorting keeps the order of those that share a millisecond.
+  // Each follows the ones before it; sorting keeps the order of events in the same millisecond.
   return events.sort((a, b) => a.at - b.at);
 }
 

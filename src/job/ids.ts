@@ -24,7 +24,7 @@ export function isUuidV7(text: string): boolean {
   return UUID_V7.test(text);
 }
 
-/** What an id minted by Tocsin says. For an id chosen by a client the members are arbitrary. */
+/** The parts of an id minted by Tocsin. For an id chosen by a client the members are arbitrary. */
 export interface DecodedId {
   /** Epoch ms. */
   time: number;
@@ -85,7 +85,7 @@ export function deliveryId(jobId: string, claim: number): string {
   return `del_${jobId}_${claim.toString(36)}`;
 }
 
-/** The claim a delivery id of this job names, or undefined when it is none of this job's. */
+/** The claim that a delivery id of this job names; undefined for another job's. */
 export function claimOfDelivery(jobId: string, delivery: string): number | undefined {
   const prefix = `del_${jobId}_`;
   if (!delivery.startsWith(prefix)) return undefined;

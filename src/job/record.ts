@@ -1,5 +1,5 @@
 /**
- * What a job is, as data that crosses RPC: the part its producer wrote ({@link JobBody}), the columns a queue keeps
+ * A job as data that crosses RPC: the part that its producer wrote ({@link JobBody}), the columns that a queue stores
  * about it, and its history. Times are epoch milliseconds here; the HTTP layer writes RFC 3339.
  */
 
@@ -7,7 +7,7 @@ import type { LimitPolicy } from './limits/policy';
 import type { JobRetention } from './retention';
 import type { JobState } from './states';
 
-/** A retry policy as a user wrote it; its fields are those of the reference (`docs/retries.md`). */
+/** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
 
 /** The part of a job that its producer wrote. Stored once, as JSON. */
@@ -27,14 +27,17 @@ export interface JobBody {
   scheduled_at?: number;
   /** Epoch ms; the job must not start at or after it. */
   expires_at?: number;
-  /** The same as its producer wrote it, if that is a UTC time in another precision; shown while it is the same moment. */
+  /**
+   * `expires_at` as its producer wrote it, if that is a UTC time in another precision; shown while it is the same
+   * moment.
+   */
   expires_at_written?: string;
   /** The unique policy, as written. */
   unique?: unknown;
   /** Fingerprint of the unique policy; kept with the job, never shown. */
   fingerprint?: string;
   rate_limit?: unknown;
-  /** How long the job is kept after its end, as written; it wins over its queue's settings. */
+  /** How long the job is kept after its end, as written; takes precedence over its queue's settings. */
   retention?: JobRetention;
   tags?: string[];
   schema?: unknown;
@@ -78,7 +81,7 @@ export interface NewJob {
   /** The job layer of the retry policy including `max_attempts`, to be checked over the queue's own layers. */
   retry?: RetryInput;
   unique?: UniquePolicy;
-  /** What limits it. Read by `job/limits`. */
+  /** Its limits. Read by `job/limits`. */
   limit?: LimitPolicy;
   /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
   superseded?: boolean;
@@ -121,7 +124,7 @@ export interface JobErrorEntry {
   reason: string | null;
 }
 
-/** What happened to a job so far. Absent members did not happen. Times in epoch ms. */
+/** The history of a job so far. Absent members did not happen. Times in epoch ms. */
 export interface JobHistory {
   /** The last failure, until a success. */
   error?: JobErrorEntry;
@@ -134,15 +137,18 @@ export interface JobHistory {
   retry_delay_ms?: number;
   /** Why the job was discarded. */
   reason?: string;
-  /** Until then (epoch ms) an unnamed nack is taken for the repeated report of the pushed attempt that failed last. */
+  /**
+   * Until this time (epoch ms) a nack without an attempt counts as the repeated report of the pushed attempt that
+   * failed last.
+   */
   told_until?: number;
-  /** The last failure is the queue's own conclusion about a pulled attempt: a late report of it is refused. */
+  /** The queue itself recorded the last failure of a pulled attempt: a late report of it is refused. */
   unreported?: true;
   /** True when a human should look: the job is in the dead letter list. */
   dead_letter?: boolean;
 }
 
-/** A job as its queue object hands it out. */
+/** A job as its queue object returns it. */
 export interface JobRecord {
   id: string;
   queue: string;
@@ -158,7 +164,7 @@ export interface JobRecord {
   /** JSON of a {@link JobBody}. */
   body: string;
   history: JobHistory;
-  /** Holder of the lease, while active. */
+  /** The worker with the lease, while active. */
   worker_id?: string;
   /** JSON text of the result, when completed with one. */
   result?: string;
@@ -180,7 +186,7 @@ export interface JobView {
   layers: LowerLayers;
 }
 
-/** What a handler Worker announced about a job type. */
+/** The settings that a handler Worker announced for a job type. */
 export interface AnnouncedType {
   type: string;
   retry?: RetryInput;

@@ -1,17 +1,17 @@
-/** How long a job is kept after its end, where the job itself says so. Pure: values as stored in, milliseconds out. */
+/** How long a job is kept after its end, if the job sets it. Pure: stored values in, milliseconds out. */
 import { parseDuration } from './duration';
 import { isObject, type Reader, readDuration, readObject } from './envelope/fields';
 import { invalidRequest } from './errors';
 import type { Duration } from './wire';
 
-/** How a job can end. A dead letter is discarded, but kept by a rule of its own. */
+/** The ends of a job. A dead letter is discarded, but has a retention of its own. */
 export const ENDS = ['completed', 'discarded', 'cancelled', 'dead_letter'] as const;
 export type End = (typeof ENDS)[number];
 
-/** How long to keep a job that ended so, as its producer wrote it. Absent members: as its queue says. */
+/** How long to keep a job after each end, as its producer wrote it. Absent members: as its queue says. */
 export type JobRetention = Partial<Record<End, Duration>>;
 
-/** A change of it: `null` goes back to what the queue says. */
+/** A change of it: `null` returns to the queue's. */
 export type RetentionChange = Partial<Record<End, Duration | null>>;
 
 function isEnd(name: string): name is End {
@@ -34,25 +34,25 @@ export const readRetentionChange: Reader<RetentionChange> = (value, field) => {
 export const readRetention: Reader<JobRetention | undefined> = (value, field) =>
   mergeRetention(undefined, readRetentionChange(value, field));
 
-/** The retention after a change; undefined when nothing is left of it. */
+/** The retention after a change; undefined when no member is left. */
 export function mergeRetention(own: JobRetention | undefined, change: RetentionChange): JobRetention | undefined {
   const merged: RetentionChange = { ...own, ...change };
   const given = Object.entries(merged).filter(([, duration]) => duration !== null);
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
-/** How long a stored job is to be kept after `end`, ms; undefined when it does not say. */
+/** How long a stored job must be kept after `end`, ms; undefined when it does not set it. */
 export function ownRetentionMs(retention: unknown, end: End): number | undefined {
   return isObject(retention) ? parseDuration(retention[end]) : undefined;
 }
 
-/** Removals are put together in steps of this part of the retention, but of no more than an hour. */
+/** Removals are grouped in steps of this part of the retention, at most an hour. */
 const STEPS = 10;
 const MAX_STEP_MS = 3_600_000;
 
 /**
- * When a job is removed: never before its retention has passed, and then at the next full step (a tenth of the retention,
- * an hour at most), so that a queue does not wake for each one.
+ * When a job is removed: never before its retention has passed, and then at the next full step (a tenth of the
+ * retention, an hour at most). So a queue does not wake for each one.
  * @param endedAt epoch ms
  * @param retention ms
  */

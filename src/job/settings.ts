@@ -1,6 +1,6 @@
 /**
- * Settings in layers: what a queue says itself, over what the deployment says for all its queues, over what is built in.
- * A layer is compared member by member; only the members of `retention` and `dead_letter` count one by one.
+ * Settings in layers: the queue's own, over the deployment's for all its queues, over the built-in ones. A layer is
+ * compared member by member; only the members of `retention` and `dead_letter` count one by one.
  */
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
@@ -19,17 +19,17 @@ export interface QueueConfig {
   /** Retention in ms of each terminal state. */
   retention?: { completed?: number; discarded?: number; cancelled?: number };
   dead_letter?: { max_age?: number; max_count?: number };
-  /** What holds for all its jobs together: attempts at once, starts in a period. */
+  /** Limits of all its jobs together: attempts at once, starts in a period. */
   rate_limit?: Pick<Limits, 'concurrency' | 'rate'>;
   /** Jobs that have not ended, at most. */
   max_depth?: number;
   /** Bytes of their bodies, at most. */
   max_bytes?: number;
-  /** What becomes of a job for which there is no room. Default `reject`. */
+  /** What happens to a job for which there is no room. Default `reject`. */
   overflow?: 'reject' | 'drop_oldest';
   /** From this part of `max_depth` on producers are warned, 0 … 1. Default 0.8. */
   warning_threshold?: number;
-  /** Types that are taken; an entry may end in `*`. Default: all. */
+  /** Types that the queue accepts; an entry may end in `*`. Default: all. */
   allowed_job_types?: string[];
 }
 
@@ -55,16 +55,16 @@ export function modeOf({ paused, draining }: { paused: boolean; draining?: boole
 /** A change of settings; `null` members return to the layer below. */
 export type SettingsChange = { [K in keyof QueueConfig]?: QueueConfig[K] | null };
 
-/** What the deployment says for all queues, and what operators say for the keys that limit jobs in them. */
+/** The deployment's settings for all queues, and the operators' overrides of limit keys in them. */
 export interface QueueDefaults {
-  /** Rises with each change, so that a queue knows which of two is the later one. */
+  /** Rises with each change, so that a queue knows which of two is later. */
   version: number;
   config: QueueConfig;
-  /** What holds in the place of the limits of keys; some of it may have ended. */
+  /** Overrides of limit keys; some may have ended. */
   overrides?: LimitOverrides;
 }
 
-/** One layer after a change: what the change does not name stays. */
+/** One layer after a change: members that the change does not name stay. */
 export function changed(config: QueueConfig, change: SettingsChange): QueueConfig {
   const merged: Record<string, unknown> = { ...config };
   for (const [name, value] of Object.entries(change)) {
@@ -75,7 +75,7 @@ export function changed(config: QueueConfig, change: SettingsChange): QueueConfi
   return merged as QueueConfig;
 }
 
-/** What holds where `own` lies over `lower`. */
+/** The effective settings of `own` over `lower`. */
 export function over(own: QueueConfig, lower: QueueConfig | undefined): QueueConfig {
   return lower ? changed(lower, own) : own;
 }

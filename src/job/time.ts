@@ -12,9 +12,8 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[
 const DIGITS = /^\d+$/;
 
 /**
- * Reads an RFC 3339 date-time. Digits beyond milliseconds are cut off. The second 60 is taken only where a leap
+ * Reads an RFC 3339 date-time. Digits beyond milliseconds are cut off. The second 60 is accepted only where a leap
  * second can be (23:59:60 UTC), and means the second after it.
- *
  * @returns epoch ms; undefined for a date alone, a time without zone, or a date or time that does not exist.
  */
 export function parseTimestamp(value: unknown): number | undefined {
@@ -41,8 +40,7 @@ function daysIn(year: number, month: number): number {
 
 /**
  * Reads a point in time: RFC 3339, or a duration from now on, with or without a leading `+` (`+PT2S`, `PT5M`, `5m`).
- * Bare numbers and digits are refused: nobody can tell whether they mean an epoch or a distance.
- *
+ * Bare numbers and digits are refused: they could mean an epoch or a distance.
  * @param now epoch ms
  * @returns epoch ms, or undefined
  */

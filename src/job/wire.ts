@@ -10,7 +10,7 @@ import type { JobState } from './states';
  */
 export type Duration = number | string;
 
-/** How long a job is kept after it ended so; what is left out, its queue says. `0`: not at all. */
+/** How long a job is kept after each end; the queue decides about members left out. `0`: not at all. */
 export interface RetentionOptions {
   completed?: Duration;
   discarded?: Duration;
@@ -19,7 +19,7 @@ export interface RetentionOptions {
 }
 
 interface JitterBase {
-  /** Take the random number from job id and attempt, so that it is the same after a restart. */
+  /** Derive the random number from job id and attempt, so that it is the same after a restart. */
   deterministic?: boolean;
 }
 
@@ -98,7 +98,7 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   expires_at?: string;
   tags?: string[];
   unique?: unknown;
-  /** Only in answers to an enqueue: the job existed already, and the unique policy said to leave it at that. */
+  /** Only in answers to an enqueue: the job existed already, and the unique policy kept it. */
   deduplicated?: boolean;
   rate_limit?: unknown;
   retention?: RetentionOptions;

@@ -14,10 +14,9 @@
  * by the next enqueue or by a daily round that removes what nobody asks for.
  */
 import { DurableObject } from 'cloudflare:workers';
-import schema from '../../migrations/0001_unique_locks.sql';
 import { REGISTER } from '../across/shards';
 import type { Env } from '../config';
-import { Tables } from '../durable/tables';
+import { LOCKS, Schema } from '../durable/schema';
 import { type Outcome, unavailable } from '../job/errors';
 import { decodeId } from '../job/ids';
 import {
@@ -56,7 +55,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   /** Tickets whose fate is known, with the time they were noted. */
   private readonly settled = new Map<string, number>();
   private expiry: ReturnType<typeof setTimeout> | undefined;
-  private readonly tables = new Tables(this.ctx.storage, 'holders', schema);
+  private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name);
   private preparing: Promise<void> | undefined;
 
   async reserve(request: ReserveRequest): Promise<Outcome<Reservation>> {
@@ -102,6 +101,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     for (const waiting of this.waiting) this.giveUp(waiting);
     this.reserved.clear();
     this.settled.clear();
+    if (!this.tables.exist()) return;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.tables.forget();
@@ -109,6 +109,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   /** The daily round. Never throws: what could not be asked is asked the next day. */
   override async alarm(): Promise<void> {
+    if (this.tables.refusal) return this.tables.standBy(Date.now());
     try {
       if (!this.tables.exist() || (await this.removeVacant())) return;
     } catch (error) {

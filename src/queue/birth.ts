@@ -8,13 +8,14 @@
  * tables, and the queue is taken off the directory's list again.
  */
 import type { AlarmClock } from '../durable/alarm-clock';
+import { writeMeta } from '../durable/meta';
+import { QUEUE, Schema } from '../durable/schema';
 import { type Outcome, outcomeOf } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import type { QueueDefaults } from '../job/settings';
 import type { DirectoryApi } from '../rpc/directory';
 import type { QueueEngine } from './engine';
-import { QueueState } from './state';
-import { migrate, writeMeta } from './store/schema';
+import { QueueState } from './store/state';
 
 /** What is done to a queue in a transaction at `now` (epoch ms). */
 export type Operation<T> = (q: QueueState, now: number) => T;
@@ -57,7 +58,7 @@ function makeTables(
   { route, defaults }: { route: number; defaults?: QueueDefaults | undefined },
   now: number,
 ): void {
-  migrate(storage);
+  new Schema(storage, QUEUE, name).create();
   writeMeta(storage.sql, 'name', name);
   writeMeta(storage.sql, 'route', route);
   writeMeta(storage.sql, 'created_at', now);

@@ -1,21 +1,21 @@
-/** What queues and the directory answer about cron entries, over RPC. Times are epoch milliseconds. */
+/** The answers of queues and the directory about cron entries, over RPC. Times are epoch milliseconds. */
 import type { CronDefinition } from '../job/cron/definition';
 import type { Outcome } from '../job/errors';
 import type { JobState } from '../job/states';
-import type { EnqueuedJob } from './queue';
+import type { EnqueuedJob } from './receipts';
 
 /** A job that a fire has enqueued. */
 export interface CronExecution {
   job_id: string;
-  /** The time in the schedule; absent when somebody triggered it. */
+  /** The time in the schedule; absent when an operator triggered the job. */
   tick?: number;
   at: number;
 }
 
 /**
- * Why a fire enqueued nothing. `overlap_skip`: the job before has not ended. `waiting_full`: too many fires wait for that
- * already. `missed`: nobody was there, and the policy gives it up. `unique`: the unique policy says there is such a job.
- * `refused`: the queue would not take the job.
+ * Why a fire enqueued nothing. `overlap_skip`: the previous job has not ended. `waiting_full`: too many fires wait for
+ * that already. `missed`: the time was missed, and the policy drops it. `unique`: the unique policy found an existing
+ * job. `refused`: the queue did not accept the job.
  */
 export type SkipReason = 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
 
@@ -33,13 +33,13 @@ export interface CronSkip {
 
 /** A fire that waits until other queues have been asked about its unique policy. */
 export interface CronAcross {
-  /** The id that its job will have: with it, trying again does no harm. */
+  /** The id of its future job, so that a repetition does no harm. */
   id: string;
   tick: number;
   at: number;
 }
 
-/** What has become of an entry so far. */
+/** The run of an entry so far. */
 export interface CronRun {
   created_at: number;
   updated_at: number;
@@ -49,11 +49,11 @@ export interface CronRun {
   next_at?: number;
   /** Jobs enqueued in all. */
   runs: number;
-  /** Those of them that the schedule enqueued; this is what a limit counts. */
+  /** Jobs that the schedule itself enqueued; a limit counts these. */
   fires: number;
   skips: number;
   last_run_at?: number;
-  /** The last job: the one that overlaps are judged by. */
+  /** The last job; the overlap policy looks at this one. */
   last_job?: string;
   /** Fires that wait for the last job to end, oldest first. */
   waiting: number[];
@@ -63,15 +63,15 @@ export interface CronRun {
   skipped: CronSkip[];
 }
 
-/** An entry as its queue hands it out. */
+/** An entry as its queue returns it. */
 export interface CronView {
   definition: CronDefinition;
   run: CronRun;
-  /** Number of the change that made the definition what it is. */
+  /** Number of the change that gave the definition its present form. */
   version: number;
 }
 
-/** Enough of an entry to choose from. */
+/** The parts of an entry that lists need. */
 export interface CronSummary {
   name: string;
   enabled: boolean;
@@ -81,32 +81,32 @@ export interface CronSummary {
 /** Creates or replaces an entry. */
 export interface PutCron {
   definition: CronDefinition;
-  /** Given out by the directory. */
+  /** Given by the directory. */
   version: number;
   /** The run that came with it from another queue. */
   run?: CronRun;
-  /** Only while this is still the version of the entry. */
+  /** Only while the entry still has this version. */
   basedOn?: number;
 }
 
-/** An execution with what became of its job. */
+/** An execution with the outcome of its job. */
 export interface CronExecutionView extends CronExecution {
   /** `pruned`: the job has been removed since. */
   state: JobState | 'pruned';
   started_at?: number;
-  /** When it ended, in whatever way. */
+  /** When it ended, whichever way. */
   ended_at?: number;
 }
 
 export interface CronQueueApi {
   /** @returns the entry, and whether it is new. 409 `conflict` when it was changed, deleted or moved meanwhile */
   putCron(request: PutCron): Promise<Outcome<CronView & { created: boolean }>>;
-  /** Would the queue take the jobs of this entry? */
+  /** Would the queue accept the jobs of this entry? */
   checkCron(definition: CronDefinition): Promise<Outcome<void>>;
   cron(name: string): Promise<Outcome<CronView>>;
   /** Every entry of the queue. */
   cronSummaries(): Promise<CronSummary[]>;
-  /** Those of these entries that are here; `omitted` are here too, but did not fit into one message. */
+  /** Those of these entries that the queue has; `omitted` are there too, but did not fit into one message. */
   cronsNamed(names: string[]): Promise<{ crons: CronView[]; omitted: string[] }>;
   /** Null when it has none of this name. */
   removeCron(name: string, version: number): Promise<Outcome<CronView | null>>;
@@ -115,7 +115,7 @@ export interface CronQueueApi {
   triggerCron(name: string): Promise<Outcome<EnqueuedJob>>;
   cronHistory(name: string, limit: number): Promise<Outcome<{ executions: CronExecutionView[]; skipped: CronSkip[] }>>;
   /**
-   * Stops firing an entry that goes to another queue, and keeps it until {@link confirmCron}.
+   * Stops an entry that goes to another queue from firing, and keeps it until {@link confirmCron}.
    * @returns what that queue is to take over; null when there is nothing
    */
   handOffCron(definition: CronDefinition, version: number): Promise<Outcome<CronView | null>>;
@@ -123,21 +123,21 @@ export interface CronQueueApi {
   confirmCron(name: string, version: number): Promise<Outcome<void>>;
 }
 
-/** Where the entry with a name is. */
+/** The queue of the entry with a name. */
 export interface CronPlace {
   queue: string;
-  /** Queues that may have it still, because the last change was cut off. */
+  /** Queues that may still have the entry, because the last change was cut off. */
   others: string[];
   version: number;
 }
 
 export interface CronDirectoryApi {
-  /** A change is about to be made: `queue` will have the entry. Gives the change its number. */
+  /** A change begins: `queue` will have the entry. Gives the change its number. */
   placeCron(name: string, queue: string): Promise<CronPlace>;
   cronPlace(name: string): Promise<CronPlace | null>;
-  /** The change with this number was carried through: nobody else has the entry. */
+  /** The change with this number is complete: no other queue has the entry. */
   settleCron(name: string, version: number): Promise<void>;
-  /** Nobody has the entry, unless it was changed after the change with this number. */
+  /** No queue has the entry, unless it was changed after the change with this number. */
   dropCron(name: string, version: number): Promise<void>;
   /** Queues that may have entries. */
   cronQueues(): Promise<string[]>;

@@ -2,7 +2,7 @@
 import type { Outcome } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
 
-/** How much of its limits a key has left. */
+/** What is left of a key's limits. */
 export interface LimitStanding {
   /** Starts in a period; for a key that counts none, attempts at once. */
   limit: number;
@@ -30,18 +30,18 @@ export interface RateLimitView {
   window_resets_at?: number;
   /** Jobs that wait for room. */
   waiting: number;
-  /** Of the key's own rate or throttle, whatever stands in its place. */
+  /** The key's own rate or throttle, even under an override. */
   own_period_ms?: number;
   override?: LimitOverride;
-  /** This queue alone has one, from an earlier version. */
+  /** Only this queue has the override, from an earlier version. */
   has_own_override?: true;
 }
 
 export interface LimitsApi {
-  /** The keys that limit jobs here, in order, at most 10000. */
+  /** The keys that limit jobs in this queue, in order, at most 10000. */
   limitKeys(): Promise<string[]>;
-  /** Those of these keys that are known here. */
+  /** Those of these keys that this queue knows. */
   rateLimits(keys: string[]): Promise<RateLimitView[]>;
-  /** Takes back an override that this queue alone has. Those of all queues come with their settings. */
+  /** Removes an override that only this queue has. Overrides of all queues come with their settings. */
   removeOwnOverride(key: string): Promise<Outcome<void>>;
 }

@@ -1,7 +1,7 @@
-/** What a lock object answers over RPC. As with queues, every method takes the object's name first. */
+/** What a lock object answers over RPC. */
 import type { Outcome } from '../job/errors';
 
-/** A fingerprint that an enqueue wants for a job in `queue`. */
+/** A fingerprint that an enqueue must reserve for a job in `queue`. */
 export interface Wanted {
   fingerprint: string;
   queue: string;
@@ -13,15 +13,15 @@ export interface ReserveRequest {
   /** The queue that knows whether the enqueue happened. */
   coordinator: string;
   wanted: Wanted[];
-  /** The reservation is over after so long, ms; at most {@link MAX_RESERVATION_MS}. */
+  /** The reservation expires after this time, ms; at most {@link MAX_RESERVATION_MS}. */
   ttl_ms: number;
-  /** Give up waiting after so long, ms. */
+  /** Stop waiting after this time, ms. */
   wait_ms: number;
-  /** If it has to wait, be told when the one before is done, without a reservation: its job may settle the matter. */
+  /** If it must wait, return without a reservation when the one before has ended: its job may be the answer already. */
   peek: boolean;
 }
 
-/** An enqueue of which nobody knows whether it is still on its way to `queue`. */
+/** An enqueue that may still be on its way to `queue`. */
 export interface Doubt extends Wanted {
   ticket: string;
   coordinator: string;
@@ -32,17 +32,17 @@ export interface Reservation {
   granted: boolean;
   /** Queues that may have a job with one of the fingerprints already. */
   holders: Wanted[];
-  /** To be decided (`batchDecision` of the coordinator) before anything is concluded from what the queues hold. */
+  /** Must be decided (`batchDecision` of the coordinator) before the rows of the queues allow a conclusion. */
   doubts: Doubt[];
 }
 
 export interface ReleaseRequest {
   ticket: string;
-  /** Is it known what became of the enqueue? If not, whoever comes next has it decided. */
+  /** Is the outcome of the enqueue known? If not, the next enqueue has it decided. */
   settled: boolean;
   /** Tickets that were decided on the way. */
   decided: string[];
-  /** Holders that turned out to have no such job. */
+  /** Queues that turned out to have no such job. */
   vacant: Wanted[];
 }
 
@@ -51,9 +51,9 @@ export const MAX_RESERVATION_MS = 30_000;
 export interface UniqueLockApi {
   /** Reserves all fingerprints, or waits until they are free; 503 when the wait is over. */
   reserve(request: ReserveRequest): Promise<Outcome<Reservation>>;
-  /** Ends a reservation. One that is over already is ended again without harm. */
+  /** Ends a reservation. Ending it twice does no harm. */
   release(request: ReleaseRequest): Promise<void>;
-  /** Register only: notes a lock object in use. */
+  /** Register only: records a lock object in use. */
   register(name: string): Promise<void>;
   /** Register only: names of the lock objects in use. */
   shards(): Promise<string[]>;

@@ -2,11 +2,12 @@
  * The part of a queue object's RPC interface that operators use: changing jobs that wait, operations on many jobs, the
  * life of the queue itself, and answers that are remembered. Times in epoch ms.
  */
+
 import type { ErrorData, Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
 import type { JobView, NewJob, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
-import type { EnqueuedJob, EnqueueReceipt, QueueStatus } from './queue';
+import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
 
 /** Counts the jobs that match. */
 export interface CountRequest {
@@ -193,19 +194,6 @@ export interface MoveRequest {
 /** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
 export type Adoption = { refused: ErrorData } | { job: JobView | null };
 
-/** A request that may be sent again. */
-export interface IdempotencyKey {
-  key: string;
-  /** Hash of what was asked for. */
-  hash: string;
-}
-
-/** An answer to remember under a key. */
-export interface RememberedAnswer<T = EnqueueReceipt> {
-  idempotency: IdempotencyKey;
-  receipt: T;
-}
-
 /** How a queue gets on. */
 export interface QueueActivity {
   /** Since when the job that became available first has waited, epoch ms; null when none waits. */
@@ -237,14 +225,6 @@ export interface OperationsApi {
     coordinator: string,
     request: { action: BulkAction; ids: string[] },
   ): Promise<Outcome<BulkAnswer>>;
-  /** As `decideBatch`. */
-  decideBulk(
-    batch: string,
-    others: string[],
-    answer?: RememberedAnswer<BulkAnswer>,
-  ): Promise<Outcome<BulkAnswer | null>>;
-  /** What {@link bulk}, {@link bulkMatching} or {@link decideBulk} answered under this key; null: nothing. */
-  recallBulk(idempotency: IdempotencyKey): Promise<Outcome<BulkAnswer | null>>;
   /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
   operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
   /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
@@ -277,7 +257,7 @@ export interface OperationsApi {
   /** Accepts each job on its own; what cannot be accepted says why. */
   enqueueEach(jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */
-  recall(idempotency: IdempotencyKey): Promise<Outcome<EnqueueReceipt | null>>;
+  recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
 }
 
 /** One outcome for each job. */

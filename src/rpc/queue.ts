@@ -4,52 +4,30 @@
  * Rules of all methods: errors of the product's rules come back as `{ ok: false, error }`, only defects throw; reading
  * never writes; a write is answered only when it is durable (the runtime's output gate).
  */
+
 import type { QueueEvent } from '../durable/event-log';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
-import type { JobRecord, JobView, LowerLayers, NewJob, UniquePolicy } from '../job/record';
+import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
-import type { LimitStanding, LimitsApi } from './limits';
-import type { IdempotencyKey, OperationsApi, Override, RememberedAnswer } from './operations';
+import type { LimitsApi } from './limits';
+import type { OperationsApi, Override } from './operations';
+import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
 import type { WorkersApi } from './workers';
 import type { StepStart } from './workflow';
 
-/** What the producer needs to build its envelopes: one entry for each job, in the order given. */
-export interface EnqueueReceipt {
-  jobs: EnqueuedJob[];
-}
-
-/** The job that an entry of an enqueue has led to. */
-export interface EnqueuedJob {
-  record: JobRecord;
-  layers: LowerLayers;
-  /** It existed already, and the unique policy of the entry said to leave it at that. */
-  deduplicated?: true;
-  /** In the first of a request: the queue is nearly full. */
-  pressure?: QueuePressure;
-  /** In the only one of a request: where it leaves the key that limits it. */
-  standing?: LimitStanding;
-}
-
-/** How full a bounded queue is, in the unit of the bound that is nearer. */
-export interface QueuePressure {
-  /** Jobs that have not ended, or bytes of their bodies. */
-  depth: number;
-  bound: number;
-}
-
-/** Asks about a fingerprint on behalf of a newcomer to another queue. */
+/** Asks about a fingerprint on behalf of a new job in another queue. */
 export type UniqueQuestion = Pick<UniquePolicy, 'fingerprint' | 'states' | 'period_ms'>;
 
 /** What one queue knows of a fingerprint. */
-export interface UniqueRivals {
+export interface UniqueConflicts {
   /** Is there any job with it, in whatever state? */
   known: boolean;
-  /** A batch that is not decided yet has one that may stand in the way. */
+  /** A batch that is not decided yet has one that may be in conflict. */
   undecided: boolean;
-  /** Those in the way, newest first. */
+  /** Those in conflict, newest first. */
   blocking: JobView[];
 }
 
@@ -123,14 +101,6 @@ export interface QueueStats {
   computed_at: number;
 }
 
-export interface QueueStatus {
-  name: string;
-  paused: boolean;
-  draining: boolean;
-  /** Epoch ms of the last change. */
-  changed_at: number;
-}
-
 /** The settings of one queue: those it has itself, and those that hold, without what is built in. */
 export interface QueueSettings {
   own: QueueConfig;
@@ -140,7 +110,7 @@ export interface QueueSettings {
 export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
-   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/unique/object.ts`; 503 once it is given up
+   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
    */
   enqueue(jobs: NewJob[], ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<EnqueueReceipt>>;
   /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
@@ -149,8 +119,8 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   startSteps(start: StepStart): Promise<Outcome<(string | null)[]>>;
   /** Cancels those of these jobs that have not ended. */
   cancelSteps(ids: string[]): Promise<Outcome<void>>;
-  /** Who has these fingerprints here, and stands in the way by these criteria? One answer for each question. */
-  uniqueRivals(questions: UniqueQuestion[]): Promise<UniqueRivals[]>;
+  /** Which jobs here have these fingerprints, and are in conflict by these criteria? One answer for each question. */
+  uniqueConflicts(questions: UniqueQuestion[]): Promise<UniqueConflicts[]>;
   /** Which of these fingerprints have a job here? */
   knownFingerprints(fingerprints: string[]): Promise<string[]>;
   /** Holds this queue's share of a batch over several queues, see `jobs/batch.ts`. */
@@ -161,7 +131,11 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
    * Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. With an answer to
    * remember: an earlier answer under the same key, when there is one; the batch is then given up.
    */
-  decideBatch(batch: string, others: string[], answer?: RememberedAnswer): Promise<Outcome<EnqueueReceipt | null>>;
+  decideBatch<T = EnqueueReceipt>(
+    batch: string,
+    others: string[],
+    answer?: RememberedAnswer<T>,
+  ): Promise<Outcome<T | null>>;
   commitBatch(batch: string): Promise<Outcome<void>>;
   abortBatch(batch: string): Promise<Outcome<void>>;
   /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */

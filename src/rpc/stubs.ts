@@ -1,4 +1,4 @@
-/** Typed stubs: the Durable Objects seen through what they answer. Asking for one creates nothing. */
+/** Typed stubs of the Durable Objects. Getting one creates nothing. */
 import type { Env } from '../config';
 import type { DirectoryApi } from './directory';
 import type { UniqueLockApi } from './locks';

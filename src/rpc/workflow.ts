@@ -1,19 +1,14 @@
 /**
- * What a workflow object answers over RPC. As with queues, every method takes the object's own id first, errors of the
- * product's rules come back as data, and a write is answered only when it is durable.
+ * What a workflow object answers over RPC. Errors of the product's rules come back as data, and a write is answered only
+ * when it is durable.
  */
+
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
-import type { Plan } from '../job/workflow/plan';
+import type { NewStep, Plan } from '../job/workflow/plan';
 import type { JobEnd, NodeState } from '../job/workflow/run';
 
 export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
-
-/** A job of a workflow, by the index of its node: JSON text of what its author wrote. */
-export interface NewStep {
-  step: number;
-  job: string;
-}
 
 export interface NewWorkflow {
   /** Absent for a graph. */
@@ -23,7 +18,7 @@ export interface NewWorkflow {
   steps: NewStep[];
 }
 
-/** What a job failed with at last. */
+/** The job's last error. */
 export interface StepFailure {
   code: string;
   type: string;
@@ -39,7 +34,7 @@ export interface StepView {
   error?: StepFailure;
 }
 
-/** What is said of a workflow wherever it is shown. Times in epoch ms. */
+/** The members shown wherever a workflow appears. Times in epoch ms. */
 export interface WorkflowHeader {
   id: string;
   type?: 'chain' | 'group' | 'batch';
@@ -51,7 +46,7 @@ export interface WorkflowHeader {
 
 /** A workflow as its object shows it. */
 export interface WorkflowView extends WorkflowHeader {
-  /** Jobs that were called off with the workflow. */
+  /** Jobs that were cancelled with the workflow. */
   steps_cancelled?: number;
   plan: Plan;
   /** One for each node of the plan. */
@@ -71,11 +66,14 @@ export interface Ending {
   error?: StepFailure;
 }
 
-/** What a workflow answers to a report of endings. */
+/** A workflow's answer to a report of endings. */
 export interface EndingsReceipt {
-  /** Jobs of that queue that it has decided to start and knows no id of yet. The queue must remember those. */
+  /**
+   * Jobs of that queue that the workflow has decided to start, but whose ids it does not know yet. The queue must
+   * remember them.
+   */
   unrecorded: number[];
-  /** What happened thereby, for the live feed. */
+  /** The resulting events, for the live feed. */
   events: { type: string; data: Record<string, unknown> }[];
 }
 
@@ -85,7 +83,7 @@ export interface WorkflowApi {
   get(): Promise<Outcome<WorkflowView>>;
   /** Cancels it and its jobs; 409 when it has ended. */
   cancel(): Promise<Outcome<WorkflowView>>;
-  /** Jobs have ended. Told again it changes nothing. */
+  /** Jobs have ended. A repeated call changes nothing. */
   stepsEnded(queue: string, endings: Ending[]): Promise<EndingsReceipt>;
   /** Empties the object. Only reachable with `TEST_HOOKS`. */
   reset(): Promise<void>;
@@ -101,7 +99,7 @@ export interface StepStart {
   first: boolean;
 }
 
-/** What the list of workflows says of each. */
+/** An entry of the list of workflows. */
 export interface WorkflowSummary extends WorkflowHeader {
   /** Steps of the outermost level, and jobs of all levels without callbacks. */
   steps: number;

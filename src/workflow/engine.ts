@@ -1,23 +1,25 @@
 /**
- * One workflow at work. Whatever is decided is written first and done afterwards: which jobs to start follows from the log,
- * and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next look
- * finds again, and doing it again changes nothing: a queue takes each job of a workflow once (`src/queue/workflow/steps.ts`), an
- * ending that is told twice has no second consequence, and cancelling what has ended is no error.
+ * One workflow at work. It writes each decision first and carries it out afterwards. Which jobs to start follows from the
+ * log, and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next
+ * alarm finds again, and repeating it changes nothing: a queue takes each job of a workflow once
+ * (`src/queue/features/workflow/steps.ts`), a repeated ending has no second consequence, and cancelling an ended job is not
+ * an error.
  */
 
 import type { AlarmClock } from '../durable/alarm-clock';
 import { parseJob } from '../job/envelope/parse';
 import { ApiError, conflict, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import type { JobBody, NewJob } from '../job/record';
+import type { NewStep } from '../job/workflow/plan';
 import { nodeAt, pathOf } from '../job/workflow/plan';
 import { fill, sourcesFor } from '../job/workflow/results';
 import type { DirectoryApi } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
-import type { Ending, EndingsReceipt, NewStep, StepStart, WorkflowView } from '../rpc/workflow';
+import type { Ending, EndingsReceipt, StepStart, WorkflowView } from '../rpc/workflow';
 import { WorkflowRecord } from './state';
 import type { LogEntry, LoggedEnding, WorkflowStore } from './store';
 
-/** Work that was decided and not done is looked at again after so long, ms: in case this object dies on the way. */
+/** Standby alarm for work that was decided and not done, ms: in case this object dies on the way. */
 const STANDBY_MS = 1_000;
 
 /** Pauses between tries when a queue cannot be reached, ms: doubled each time. */
@@ -30,10 +32,10 @@ export const RETENTION_MS = 30 * 86_400_000;
 const MAX_STARTS = 500;
 const MAX_START_CHARS = 8 * 1024 * 1024;
 
-/** Bytes of a stored job with the results it is given. A row holds 2 MB, and the history of errors is in it too. */
+/** Bytes of a stored job with its parents' results. A row holds 2 MB, with the history of errors in it. */
 const MAX_STORED_BODY = 1.5 * 1024 * 1024;
 
-/** What a workflow needs of the object around it. */
+/** What a workflow needs from the object around it. */
 export interface WorkflowHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly clock: AlarmClock;
@@ -76,7 +78,7 @@ export class WorkflowEngine {
     this.write((now) => [{ kind: 'cancelled', at: now, steps: record.countOpen() }]);
   }
 
-  /** Notes the ends of jobs. Those that are known already are passed over. */
+  /** Records the ends of jobs. Known ones are skipped. */
   stepsEnded(queue: string, endings: readonly Ending[]): EndingsReceipt {
     const { record } = this;
     const before = record.run.hasEnded;
@@ -94,7 +96,7 @@ export class WorkflowEngine {
     };
   }
 
-  /** Does what is decided and not done. Never rejects: what fails is tried again, by the alarm. */
+  /** Carries out what was decided. Never rejects: the alarm repeats what fails. */
   work(): Promise<void> {
     this.again = true;
     this.working ??= this.run();
@@ -116,14 +118,14 @@ export class WorkflowEngine {
     return false;
   }
 
-  /** Arms the alarm for what is to be done next. */
+  /** Arms the alarm for the next pending work. */
   arm(): void {
     const now = this.host.now();
     const next = this.nextDue(now);
     if (next !== undefined) this.host.clock.arm(next, now);
   }
 
-  /** Nothing more is done. Waits for what is on its way. */
+  /** Starts no more work. Waits for calls under way. */
   async close(): Promise<void> {
     this.closed = true;
     await this.working;
@@ -137,7 +139,7 @@ export class WorkflowEngine {
     return record;
   }
 
-  /** Writes what happened and applies it. When the transaction fails, nothing has happened. */
+  /** Writes entries and applies them. When the transaction fails, nothing has happened. */
   private write(entries: (now: number) => LogEntry[]): void {
     const { clock, storage } = this.host;
     const armed = clock.armedAt;
@@ -217,7 +219,7 @@ export class WorkflowEngine {
       }
     };
     for (const task of tasks) await perform(task);
-    // Only now are all jobs known that are to be cancelled.
+    // Only now are all jobs known that must be cancelled.
     for (const [queue, jobs] of this.record.uncancelled()) await perform(() => this.callOff(queue, jobs));
     return well;
   }
@@ -243,7 +245,7 @@ export class WorkflowEngine {
     let batch: StepStart['steps'] = [];
     let chars = 0;
     for (const step of steps) {
-      // It may have ended meanwhile, or a lost answer may have come by another way.
+      // The job may have ended meanwhile, or a lost answer may have arrived by another way.
       if (!this.record.isUnstarted(step)) continue;
       const job = this.build({ step, job: bodies(step) });
       if (!job) continue;
@@ -274,7 +276,7 @@ export class WorkflowEngine {
     ]);
   }
 
-  /** A job ready for its queue; undefined when it cannot be made, which ends it. */
+  /** A job ready for its queue. Undefined when it cannot be made, which ends it. */
   private build({ step, job }: NewStep): NewJob | undefined {
     // Relative times count from the start of the step, not from that of the workflow.
     const parsed: Outcome<ReturnType<typeof parseJob>> = outcomeOf(() =>

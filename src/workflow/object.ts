@@ -5,6 +5,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
+import { Schema, WORKFLOW } from '../durable/schema';
 import { ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from '../rpc/workflow';
@@ -13,19 +14,21 @@ import { WorkflowStore } from './store';
 
 export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   private readonly store: WorkflowStore;
-  private engine: WorkflowEngine | undefined;
+  private readonly schema: Schema;
+  private opened: WorkflowEngine | undefined;
   private clock!: AlarmClock;
   private readonly id: string;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.id = ctx.id.name ?? '';
+    this.schema = new Schema(ctx.storage, WORKFLOW, ctx.id.name);
     this.store = new WorkflowStore(ctx.storage);
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
-      if (!this.store.exists()) return;
-      this.engine = this.open();
-      this.engine.arm();
+      if (this.schema.refusal || !this.schema.exist()) return;
+      this.opened = this.open();
+      this.opened.arm();
     });
   }
 
@@ -33,9 +36,12 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
     const { id } = this;
     if (this.engine) return { ok: false, error: taken(id, this.engine.view().state).data };
     const { steps, ...rest } = workflow;
-    this.ctx.storage.transactionSync(() => this.store.create({ id, at: Date.now(), ...rest }, steps));
+    this.ctx.storage.transactionSync(() => {
+      this.schema.create();
+      this.store.create({ id, at: Date.now(), ...rest }, steps);
+    });
     const engine = this.open();
-    this.engine = engine;
+    this.opened = engine;
     engine.arm();
     await engine.work();
     return { ok: true, value: engine.view() };
@@ -66,22 +72,29 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
 
   async reset(): Promise<void> {
     const { engine } = this;
-    this.engine = undefined;
+    this.opened = undefined;
     await engine?.close();
     await this.empty();
   }
 
   override async alarm(): Promise<void> {
+    if (this.schema.refusal) return this.schema.standBy(Date.now());
     this.clock.fired(Date.now());
     const { engine } = this;
     if (!engine) return;
     if (await engine.alarm()) {
-      this.engine = undefined;
+      this.opened = undefined;
       await this.empty();
       return;
     }
     this.ctx.waitUntil(engine.work());
     engine.arm();
+  }
+
+  /** Undefined while there is no workflow. @throws {ApiError} when this code must leave it as it is */
+  private get engine(): WorkflowEngine | undefined {
+    if (!this.opened) this.schema.exist();
+    return this.opened;
   }
 
   private open(): WorkflowEngine {
@@ -98,6 +111,7 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   private async empty(): Promise<void> {
     await this.clock.clear();
     await this.ctx.storage.deleteAll();
+    this.schema.forget();
     this.clock = new AlarmClock(this.ctx.storage, null);
   }
 }

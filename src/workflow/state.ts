@@ -1,6 +1,6 @@
 /**
- * A workflow in memory: its plan, how far it has got, and what is known of each job. It is what its log says: every change
- * is an entry that was written first, and reading the log again gives the same state.
+ * A workflow in memory: its tree of nodes, its progress, and the known facts about each job. Its log defines it: each
+ * change is an entry that was written first, and reading the log again gives the same state.
  */
 
 import { jobsBelow, nodeAt, type Plan } from '../job/workflow/plan';
@@ -10,7 +10,7 @@ import type { LogEntry, Meta } from './store';
 
 interface Known {
   jobId?: string;
-  /** The queue has answered that it took or refused the job. */
+  /** The queue has answered whether it took the job. */
   recorded?: true;
   startedAt?: number;
   endedAt?: number;
@@ -69,7 +69,7 @@ export class WorkflowRecord {
     }
   }
 
-  /** Jobs that are to be started and of which no queue has answered. */
+  /** Jobs to start, for which no queue has answered yet. */
   unstarted(): number[] {
     return this.jobs.filter((job) => this.isUnstarted(job));
   }
@@ -78,7 +78,7 @@ export class WorkflowRecord {
     return this.run.stateOf(job) === 'running' && !this.of(job).recorded;
   }
 
-  /** Jobs that are to be cancelled in their queues, by queue. */
+  /** Jobs to cancel in their queues, by queue. */
   uncancelled(): Map<string, { step: number; jobId: string }[]> {
     const byQueue = new Map<string, { step: number; jobId: string }[]>();
     if (!this.cancelled) return byQueue;
@@ -91,7 +91,7 @@ export class WorkflowRecord {
     return byQueue;
   }
 
-  /** Does the directory not know the present state? */
+  /** Is the directory's copy of the state out of date? */
   get unnoted(): boolean {
     return this.notedState !== this.state;
   }
@@ -110,7 +110,7 @@ export class WorkflowRecord {
     return this.jobs.some((job) => this.of(job).recorded);
   }
 
-  /** Jobs that have neither ended nor been ruled out. */
+  /** Jobs that have not ended and may still run. */
   countOpen(): number {
     const states = this.jobs.map((job) => ({ job, state: this.run.stateOf(job) }));
     return states.filter(({ job, state }) => isOpen(state) && !nodeAt(this.plan, job).callback).length;
@@ -120,7 +120,7 @@ export class WorkflowRecord {
     return this.of(step).jobId;
   }
 
-  /** JSON text of a result, `far` when it lies in a row of its own, undefined when there is none. */
+  /** JSON text of a result, `far` when a row of its own has it, undefined when there is none. */
   resultOf(step: number): { text?: string; far: boolean } {
     const { result, far } = this.of(step);
     return { ...(result !== undefined && { text: result }), far: far === true };

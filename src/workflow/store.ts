@@ -1,7 +1,8 @@
 /** The tables of a workflow object: what was asked for, the bodies of its jobs, what happened, large results. */
-import schema from '../../migrations/0001_workflow.sql';
+
+import type { NewStep } from '../job/workflow/plan';
 import type { JobEnd } from '../job/workflow/run';
-import type { NewStep, NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
+import type { NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
 
 /** What was asked for. `at`: epoch ms of its creation. */
 export interface Meta extends Omit<NewWorkflow, 'steps'> {
@@ -45,15 +46,8 @@ export class WorkflowStore {
 
   constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
 
-  /** Is there a workflow here? */
-  exists(): boolean {
-    const { sql } = this.storage;
-    return sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'parts'").toArray().length > 0;
-  }
-
-  /** Writes a new workflow. Call inside a transaction. */
+  /** Writes a new workflow, once there are tables. Call inside a transaction. */
   create(meta: Meta, steps: readonly NewStep[]): void {
-    this.storage.sql.exec(schema).toArray();
     this.write('meta', 1, meta);
     let chunk: NewStep[] = [];
     let size = 0;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { errorAnswer, fakeQueue, type SentRequest } from './harness';
+import { errorAnswer, fakeQueue, type SentRequest } from './fake-queue';
 
 type Wire = { type: string };
 

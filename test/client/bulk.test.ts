@@ -1,9 +1,11 @@
 /** Dead letters and operations on many jobs through the client, scripted and against the queue itself. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type BulkQuery, InvalidJobError, type Job, NotFoundError, TocsinClient } from '../../src/client';
-import { call, send, startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
+
+import { errorAnswer, fakeQueue } from './fake-queue';
 
 const lost = () => {
   throw new Error('connection lost');
@@ -103,9 +105,9 @@ describe('a dead letter', () => {
 });
 
 describe('against the queue', () => {
-  startEmpty();
+  server.emptyBeforeEach();
   const client = new TocsinClient({
-    service: { fetch: async (input, init) => send(new Request(input, init as RequestInit)) },
+    service: { fetch: async (input, init) => server.send(new Request(input, init as RequestInit)) },
   });
   let queue: string;
   beforeEach(() => {
@@ -123,10 +125,10 @@ describe('against the queue', () => {
       options: { queue, retry: { max_attempts: 1, on_exhaustion: 'dead_letter' as const } },
     }));
     const ids = (await client.enqueueMany(jobs)).map(({ id }) => id);
-    await call('POST', '/ojs/v1/workers/fetch', { queues: [queue], count, worker_id: 'w' });
+    await server.call('POST', '/ojs/v1/workers/fetch', { queues: [queue], count, worker_id: 'w' });
     for (const id of ids) {
       const error = { code: 'handler_error', type: 'Boom', message: 'boom' };
-      await call('POST', '/ojs/v1/workers/nack', { job_id: id, worker_id: 'w', error });
+      await server.call('POST', '/ojs/v1/workers/nack', { job_id: id, worker_id: 'w', error });
     }
     return ids;
   }

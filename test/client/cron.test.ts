@@ -1,4 +1,5 @@
 /** Schedules through the client: what is sent, when it is sent again, and that the server understands it. */
+
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import {
   ConflictError,
@@ -8,9 +9,10 @@ import {
   NotFoundError,
   TocsinClient,
 } from '../../src/client';
-import { send, startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
+
+import { errorAnswer, fakeQueue } from './fake-queue';
 
 const entry: CronEntry = { name: 'nightly', expression: '@daily', job: { type: 'report.build', args: [] } };
 const shown = () => Response.json({ cron: { name: 'nightly' } });
@@ -97,9 +99,9 @@ describe('a schedule', () => {
 });
 
 describe('the server', () => {
-  startEmpty();
+  server.emptyBeforeEach();
   const client = new TocsinClient({
-    service: { fetch: async (input, init) => send(new Request(input, init as RequestInit)) },
+    service: { fetch: async (input, init) => server.send(new Request(input, init as RequestInit)) },
   });
 
   it('takes, shows, pauses, resumes, triggers and deletes a schedule of the client', async () => {

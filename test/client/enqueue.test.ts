@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidJobError, TocsinClient, UnauthorizedError } from '../../src/client';
-import { errorAnswer, fakeQueue } from './harness';
+import { errorAnswer, fakeQueue } from './fake-queue';
 
 describe('an enqueue', () => {
   it('posts the job with its options under their wire names', async () => {

@@ -1,12 +1,14 @@
 /** Single jobs through the client, against the queue itself: waiting, results, progress, checkpoints, operators' view. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError, NotFoundError, WaitTimeoutError } from '../../src/client';
-import { startEmpty, UNKNOWN_ID } from '../http/client';
-import { freshName } from '../queue/support';
-import { fakeQueue } from './harness';
-import { all, deadLetter, liveClient, running } from './live';
+import { freshName } from '../support/queue';
+import { server, UNKNOWN_ID } from '../support/server';
 
-startEmpty();
+import { fakeQueue } from './fake-queue';
+import { all, deadLetter, liveClient, running } from './live-client';
+
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 beforeEach(() => {

@@ -1,12 +1,14 @@
 /** Enqueuing many through the client: each on its own, and once only under an idempotency key. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
-import { deadLetter, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
 
-startEmpty();
+import { errorAnswer, fakeQueue } from './fake-queue';
+import { deadLetter, liveClient } from './live-client';
+
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 beforeEach(() => {

@@ -1,4 +1,5 @@
 /** The client's questions and changes: what it sends, what it gives back, and against the queue itself. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   ConflictError,
@@ -8,9 +9,10 @@ import {
   TocsinClient,
   UnavailableError,
 } from '../../src/client';
-import { send, startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { envelope, fakeQueue } from './harness';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
+
+import { envelope, fakeQueue } from './fake-queue';
 
 describe('a request', () => {
   const sent = async (call: (client: TocsinClient) => Promise<unknown>) => {
@@ -87,9 +89,9 @@ describe('a request', () => {
 });
 
 describe('against the queue', () => {
-  startEmpty();
+  server.emptyBeforeEach();
   const client = new TocsinClient({
-    service: { fetch: async (input, init) => send(new Request(input, init as RequestInit)) },
+    service: { fetch: async (input, init) => server.send(new Request(input, init as RequestInit)) },
   });
   let queue: string;
   beforeEach(() => {

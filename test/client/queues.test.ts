@@ -1,12 +1,14 @@
 /** Queues and limits of keys through the client, against the queue itself. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ConflictError, InvalidJobError, NotFoundError, QueueFullError } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
-import { all, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
 
-startEmpty();
+import { errorAnswer, fakeQueue } from './fake-queue';
+import { all, liveClient } from './live-client';
+
+server.emptyBeforeEach();
 const client = liveClient({ retry: false });
 const { queues, rateLimits } = client;
 let queue: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UnavailableError } from '../../src/client';
 import { uuidv7 } from '../../src/client/id';
-import { errorAnswer, fakeQueue, jobsOf, type Script } from './harness';
+import { errorAnswer, fakeQueue, jobsOf, type Script } from './fake-queue';
 
 const cut: Script = () => {
   throw new TypeError('connection reset');

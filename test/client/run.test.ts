@@ -1,12 +1,14 @@
 /** A worker that runs by itself, against the queue: it works, obeys, and ends. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TocsinClient } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
-import { all, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
 
-startEmpty();
+import { errorAnswer, fakeQueue } from './fake-queue';
+import { all, liveClient } from './live-client';
+
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 let stop: AbortController;

@@ -1,12 +1,14 @@
 /** The deployment, its feed and its workflows through the client; and giving up. */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { AbortedError, InvalidJobError, UnavailableError, WaitTimeoutError } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { errorAnswer, fakeQueue } from './harness';
-import { all, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
 
-startEmpty();
+import { errorAnswer, fakeQueue } from './fake-queue';
+import { all, liveClient } from './live-client';
+
+server.emptyBeforeEach();
 const client = liveClient();
 let queue: string;
 beforeEach(() => {

@@ -1,12 +1,14 @@
 /** A worker that pulls through the client, and operators who direct it, against the queue itself. */
+
 import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
 import { ConflictError, NotFoundError, TocsinClient } from '../../src/client';
-import { startEmpty } from '../http/client';
-import { freshName } from '../queue/support';
-import { fakeQueue } from './harness';
-import { all, liveClient } from './live';
+import { freshName } from '../support/queue';
+import { server } from '../support/server';
 
-startEmpty();
+import { fakeQueue } from './fake-queue';
+import { all, liveClient } from './live-client';
+
+server.emptyBeforeEach();
 const client = liveClient();
 const { workers } = client;
 let queue: string;

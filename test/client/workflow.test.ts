@@ -2,8 +2,8 @@
 import { exports } from 'cloudflare:workers';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { InvalidJobError, TocsinClient, type Workflow } from '../../src/client';
-import { fetchJobs, freshQueue, work } from '../workflow/support';
-import { errorAnswer, fakeQueue } from './harness';
+import { fetchJobs, freshQueue, work } from '../workflow/workflows';
+import { errorAnswer, fakeQueue } from './fake-queue';
 
 type Jobs = { 'mail.send': [{ to: string }]; 'mail.report': [] };
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type Env, readConfig } from '../../src/config';
 import { ownsQueue, readTargets, takesFrom, targetFor } from '../../src/dispatch/config';
 import { ApiError } from '../../src/job/errors';
-import { call, sendWith } from '../http/client';
+import { server, TestServer } from '../support/server';
 
 const bindings = { A: { fetch: async () => new Response() }, B: { fetch: async () => new Response() }, TEXT: 'text' };
 const read = (handlers: unknown) => readTargets(handlers, bindings);
@@ -134,18 +134,18 @@ describe('a deployment whose HANDLERS are wrong', () => {
   });
 
   it('answers every request but the probes with what is missing, and enqueues nothing', async () => {
-    const send = sendWith(variables);
+    const wrong = TestServer.with(variables);
     for (const [method, path, body] of [
       ['POST', '/ojs/v1/jobs', { type: 'a.b', args: [], options: { queue: 'misconfigured' } }],
       ['GET', '/ojs/v1/queues', undefined],
       ['POST', '/ojs/v1/workers/fetch', { queues: ['misconfigured'] }],
     ] as const) {
-      expect(await call(method, path, body, { send })).toMatchObject({
+      expect(await wrong.call(method, path, body)).toMatchObject({
         status: 500,
         body: { error: { code: 'invalid_configuration', retryable: false, details: { missing: ['GONE'] } } },
       });
     }
-    expect(await call('GET', '/health', undefined, { send })).toMatchObject({ status: 200 });
-    expect((await call('GET', '/ojs/v1/queues/misconfigured/stats')).body).toMatchObject({ available: 0 });
+    expect(await wrong.call('GET', '/health')).toMatchObject({ status: 200 });
+    expect((await server.call('GET', '/ojs/v1/queues/misconfigured/stats')).body).toMatchObject({ available: 0 });
   });
 });

@@ -2,23 +2,23 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev } from './dev.mjs';
 import { documents, prepare, snippetsOf, typeCheck } from './snippets.mjs';
 
 /** Guides whose snippets can be run as they are, on a queue that has what they speak of. */
 const GUIDES = [
-  'schedules',
-  'workflows',
-  'unique',
-  'limits',
-  'dead-letters',
-  'bulk-and-queries',
-  'queues',
-  'workers',
-  'retries',
-  'operations',
+  'guides/schedules',
+  'guides/workflows',
+  'guides/unique',
+  'guides/limits',
+  'operate/dead-letters',
+  'guides/bulk-and-queries',
+  'operate/queues',
+  'start/workers',
+  'guides/retries',
+  'operate/operations',
 ];
 
 /** Queues whose jobs somebody works on meanwhile. */
@@ -34,7 +34,7 @@ it('the TypeScript of the documents compiles', { timeout: 120_000 }, async () =>
 });
 
 describe('the client as the guides show it', { timeout: 180_000 }, () => {
-  const pages = GUIDES.map((name) => ({ name, snippets: snippetsOf(`docs/${name}.md`) }));
+  const pages = GUIDES.map((page) => ({ page, name: basename(page), snippets: snippetsOf(`docs/${page}.md`) }));
   const stop = new AbortController();
   let server;
   let shown;
@@ -100,9 +100,9 @@ describe('the client as the guides show it', { timeout: 180_000 }, () => {
     await server?.stop();
   });
 
-  for (const { name, snippets } of pages) {
-    it(`runs: docs/${name}.md`, async () => {
-      assert.ok(snippets.length > 0, `docs/${name}.md shows nothing of the client`);
+  for (const { page, name, snippets } of pages) {
+    it(`runs: docs/${page}.md`, async () => {
+      assert.ok(snippets.length > 0, `docs/${page}.md shows nothing of the client`);
       await GIVEN[name]?.();
       for (const snippet of snippets) await shown.run(snippet.name);
       await EXPECTED[name]?.();

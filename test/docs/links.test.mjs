@@ -1,17 +1,17 @@
 // What the documents point at exists: relative links with their anchors, and the project's own paths in the text.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize, relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
 import { describe, it } from 'node:test';
 import { lexer, walkTokens } from 'marked';
 import { root } from './dev.mjs';
-
-const documents = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((path) =>
-  path.endsWith('.md'),
-);
+import { documents } from './snippets.mjs';
 
 /** A path of the project as it stands in running text, perhaps with a line number behind it. */
 const PATH = /^(?:src|docs|test|examples|bench|migrations|\.ci)\/[\w./-]*|^[\w.-]+\.(?:md|toml|json|ts|mjs)$/;
+
+/** Pages that list others. Every document is linked from one of them. */
+const INDEXES = ['README.md', 'docs/README.md'];
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
 
@@ -20,6 +20,16 @@ function tokensOf(path) {
   const tokens = [];
   walkTokens(lexer(read(path)), (token) => tokens.push(token));
   return tokens;
+}
+
+/** The relative links of a document: as written, the file each leads to, and its anchor. */
+function linksOf(path) {
+  return tokensOf(path)
+    .filter(({ type, href }) => (type === 'link' || type === 'image') && !/^[a-z][a-z0-9+.-]*:/i.test(href))
+    .map(({ href }) => {
+      const [file, anchor] = href.split('#');
+      return { href, anchor, target: file === '' ? path : normalize(join(dirname(path), decodeURIComponent(file))) };
+    });
 }
 
 /** The anchor GitHub gives a heading. */
@@ -34,18 +44,17 @@ function anchorsIn(path) {
     .map((token) => anchorOf(token.text));
 }
 
+function leadsNowhere({ target, anchor }) {
+  if (target.startsWith('..') || !existsSync(join(root, target))) return true;
+  return anchor !== undefined && target.endsWith('.md') && !anchorsIn(target).includes(anchor);
+}
+
 describe('the documents', () => {
-  for (const path of documents) {
+  for (const path of documents()) {
     it(`point only at what exists: ${path}`, () => {
-      const broken = [];
-      for (const token of tokensOf(path)) {
-        if (token.type !== 'link' && token.type !== 'image') continue;
-        if (/^[a-z][a-z0-9+.-]*:/i.test(token.href)) continue;
-        const [file, anchor] = token.href.split('#');
-        const target = file === '' ? path : normalize(join(dirname(path), decodeURIComponent(file)));
-        if (target.startsWith('..') || !existsSync(join(root, target))) broken.push(token.href);
-        else if (anchor && target.endsWith('.md') && !anchorsIn(target).includes(anchor)) broken.push(token.href);
-      }
+      const broken = linksOf(path)
+        .filter(leadsNowhere)
+        .map(({ href }) => href);
       assert.deepEqual(broken, [], `broken links in ${path}`);
     });
 
@@ -58,11 +67,11 @@ describe('the documents', () => {
     });
   }
 
-  it('are all reachable from the README', () => {
-    const linked = tokensOf('README.md')
-      .filter((token) => token.type === 'link')
-      .map((token) => relative('.', token.href.split('#')[0]));
-    const unlinked = documents.filter((path) => path !== 'README.md' && !linked.includes(path));
-    assert.deepEqual(unlinked, []);
+  it('are each linked from an index, which the README links', () => {
+    const listed = new Set(INDEXES.flatMap((index) => linksOf(index).map(({ target }) => target)));
+    assert.deepEqual(
+      documents().filter((path) => path !== 'README.md' && !listed.has(path)),
+      [],
+    );
   });
 });

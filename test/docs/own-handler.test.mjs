@@ -71,7 +71,7 @@ describe('a handler Worker of one’s own', { timeout: 300_000 }, () => {
     const plain = readFileSync(join(root, 'wrangler.toml'), 'utf8').replace('"src/index.ts"', '"../../src/index.ts"');
     assert.ok(lines.startsWith(plain), `${QUEUE} must be wrangler.toml and what binds the handler`);
     const added = lines.slice(plain.length).trim();
-    for (const document of ['README.md', 'docs/handlers.md', 'docs/deploy.md']) {
+    for (const document of ['README.md', 'docs/start/handlers.md', 'docs/start/deploy.md']) {
       assert.ok(readFileSync(join(root, document), 'utf8').includes(added), `${document} must show:\n${added}`);
     }
   });

@@ -1,7 +1,7 @@
 /** The TypeScript that the documents show of the client: found, type-checked, and made ready to run. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { lexer, walkTokens } from 'marked';
@@ -34,9 +34,8 @@ export function snippetsOf(path) {
 
 /** The documents, each by its path. */
 export function documents() {
-  return ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((path) =>
-    path.endsWith('.md'),
-  );
+  const pages = readdirSync(join(root, 'docs'), { recursive: true }).filter((path) => path.endsWith('.md'));
+  return ['README.md', ...pages.map((path) => `docs/${path.replaceAll(sep, '/')}`).sort()];
 }
 
 /**

@@ -1,4 +1,4 @@
-// The worker that docs/workers.md shows runs jobs as it stands there, fails them, and ends when it is told to.
+// The worker that docs/start/workers.md shows runs jobs as it stands there, fails them, and ends when it is told to.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ let folder;
 let server;
 let worker;
 
-const guide = readFileSync(join(root, 'docs/workers.md'), 'utf8');
+const guide = readFileSync(join(root, 'docs/start/workers.md'), 'utf8');
 const program = /```js\n(\/\/ worker\.mjs[\s\S]*?)```/.exec(guide)?.[1];
 
 async function call(method, path, body) {
@@ -43,7 +43,7 @@ function startWorker() {
 }
 
 before(async () => {
-  assert.ok(program, 'docs/workers.md shows a program');
+  assert.ok(program, 'docs/start/workers.md shows a program');
   folder = mkdtempSync(join(tmpdir(), 'tocsin-workers-'));
   server = await dev(['wrangler.toml'], { state: join(folder, 'state'), registry: join(folder, 'registry') });
   worker = startWorker();

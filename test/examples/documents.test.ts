@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import worker from '../../examples/documents/src/index';
-import { deliver, deliverOne } from '../handler/harness';
+import { deliver, deliverOne } from '../handler/deliver';
 
 type Page = Response | Error | 'never';
 

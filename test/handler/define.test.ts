@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defineHandlers, handler, type Job } from '../../src/handler';
-import { deliver, deliverOne, post, quiet } from './harness';
+import { deliver, deliverOne, post, quiet } from './deliver';
 
 const echo = defineHandlers({ 'test.echo': (job) => job.args }, quiet());
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defineHandlers } from '../../src/handler';
 import { durationMs } from '../../src/handler/duration';
-import { post, quiet, type Result } from './harness';
+import { post, quiet, type Result } from './deliver';
 
 /** What a handler may do with a job, taken from its first argument. */
 const behaviours: Record<string, (value: unknown) => unknown> = {

@@ -12,7 +12,7 @@ import {
   UnrecoverableError,
 } from '../../src/handler';
 import { failureOf } from '../../src/handler/failure';
-import { deliverOne, quiet, type TestJob } from './harness';
+import { deliverOne, quiet, type TestJob } from './deliver';
 
 class PaymentError extends Error {}
 class PoisonPill extends UnrecoverableError {}

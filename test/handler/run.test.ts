@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defineHandlers, type LogLine } from '../../src/handler';
-import { deliver, deliverOne, post, quiet } from './harness';
+import { deliver, deliverOne, post, quiet } from './deliver';
 
 const never = new Promise<never>(() => undefined);
 

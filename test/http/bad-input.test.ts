@@ -1,10 +1,9 @@
 /** Whatever is wrong with a request is said by status, code and field, and nothing is written. */
+
 import { describe, expect, it } from 'vitest';
-import { call, enqueue, ok, startEmpty, UNKNOWN_ID } from './client';
+import { server, UNKNOWN_ID, V1 } from '../support/server';
 
-const V1 = '/ojs/v1';
-
-startEmpty();
+server.emptyBeforeEach();
 
 const job = { type: 'test.echo', args: [] };
 const utf8 = (text: string) => new TextEncoder().encode(text);
@@ -310,7 +309,7 @@ describe('a request that is refused', () => {
   it.each([...BODIES, ...JOBS, ...BATCHES, ...WORKERS, ...QUERIES, ...QUEUES])(
     'because of $name says so and writes nothing',
     async ({ path, method = 'POST', body, headers, status, code, field, index }) => {
-      const answer = await call(method, V1 + path, body, headers ? { headers } : {});
+      const answer = await server.call(method, V1 + path, body, headers);
       const { error } = answer.body;
       expect({ status: answer.status, code: error?.code, field: error?.details?.field }).toEqual({
         status,
@@ -325,16 +324,16 @@ describe('a request that is refused', () => {
         hint: expect.stringMatching(/./),
         docs_url: expect.stringMatching(/^https:/),
       });
-      expect(await ok(200, 'GET', `${V1}/jobs`)).toMatchObject({ total: 0 });
-      expect((await ok(200, 'GET', `${V1}/queues/refused/config`)).config).toEqual({});
+      expect(await server.ok(200, 'GET', `${V1}/jobs`)).toMatchObject({ total: 0 });
+      expect((await server.ok(200, 'GET', `${V1}/queues/refused/config`)).config).toEqual({});
     },
   );
 
   it('because its result is above 1 MiB leaves the job active', async () => {
-    const id = await enqueue('big-result');
-    await ok(200, 'POST', `${V1}/workers/fetch`, { queues: ['big-result'] });
-    const answer = await call('POST', `${V1}/workers/ack`, { job_id: id, result: 'x'.repeat(1_048_577) });
+    const id = await server.enqueue('big-result');
+    await server.take('big-result');
+    const answer = await server.call('POST', `${V1}/workers/ack`, { job_id: id, result: 'x'.repeat(1_048_577) });
     expect(answer).toMatchObject({ status: 413, body: { error: { details: { field: 'result' } } } });
-    expect((await ok(200, 'GET', `${V1}/jobs/${id}`)).job).toMatchObject({ state: 'active' });
+    expect(await server.job(id)).toMatchObject({ state: 'active' });
   });
 });

@@ -1,21 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { call, enqueue, ok, send, sendWith, startEmpty } from './client';
+import { server, TestServer, V1 } from '../support/server';
 
-const V1 = '/ojs/v1';
-
-startEmpty();
+server.emptyBeforeEach();
 
 const KEYS = JSON.stringify([
   { key: 'reader', scopes: ['data:read'] },
   { key: 'writer', scopes: ['data:read', 'data:write'] },
   { key: 'operator', scopes: ['admin:read', 'admin:write'] },
 ]);
-const guarded = sendWith({ API_KEYS: KEYS });
+const guarded = TestServer.with({ API_KEYS: KEYS });
 
 describe('every answer', () => {
   it('keeps a printable request id and replaces any other', async () => {
     const id = async (value: string) =>
-      (await call('GET', '/health', undefined, { headers: { 'X-Request-ID': value } })).headers.get('X-Request-ID');
+      (await server.call('GET', '/health', undefined, { 'X-Request-ID': value })).headers.get('X-Request-ID');
     expect(await id('my-request/1')).toBe('my-request/1');
     expect(await id('two words')).toMatch(/^req_[0-9a-f-]{36}$/);
     expect(await id('x'.repeat(129))).toMatch(/^req_/);
@@ -23,28 +21,25 @@ describe('every answer', () => {
 
   it('speaks version 1.0 to every client of major version 1', async () => {
     for (const version of ['1', '1.0', '1.7']) {
-      await ok(200, 'GET', '/ojs/manifest', undefined, { headers: { 'OJS-Version': version } });
+      await server.ok(200, 'GET', '/ojs/manifest', undefined, { 'OJS-Version': version });
     }
     for (const version of ['2.0', '0.9', 'latest']) {
-      const answer = await call('GET', '/ojs/manifest', undefined, { headers: { 'OJS-Version': version } });
+      const answer = await server.call('GET', '/ojs/manifest', undefined, { 'OJS-Version': version });
       expect(answer).toMatchObject({ status: 422, body: { error: { code: 'unsupported' } } });
     }
   });
 
   it('can be read by a page of another origin', async () => {
-    const { headers } = await call('GET', `${V1}/jobs/x`, undefined, { headers: { Origin: 'https://app.example' } });
+    const { headers } = await server.call('GET', `${V1}/jobs/x`, undefined, { Origin: 'https://app.example' });
     expect(headers.get('Access-Control-Allow-Origin')).toBe('*');
     expect(headers.get('Access-Control-Expose-Headers')).toContain('X-Request-ID');
   });
 
   it('to a preflight needs no key', async () => {
-    const { status, headers } = await call('OPTIONS', `${V1}/jobs`, undefined, {
-      send: guarded,
-      headers: {
-        Origin: 'https://app.example',
-        'Access-Control-Request-Method': 'POST',
-        'Access-Control-Request-Headers': 'authorization',
-      },
+    const { status, headers } = await guarded.call('OPTIONS', `${V1}/jobs`, undefined, {
+      Origin: 'https://app.example',
+      'Access-Control-Request-Method': 'POST',
+      'Access-Control-Request-Headers': 'authorization',
     });
     expect(status).toBe(204);
     expect(headers.get('Access-Control-Allow-Methods')).toContain('POST');
@@ -55,27 +50,27 @@ describe('every answer', () => {
 
 describe('a path', () => {
   it('that no route has is 404, with a hint', async () => {
-    const answer = await call('GET', '/ojs/v2/jobs');
+    const answer = await server.call('GET', '/ojs/v2/jobs');
     expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found', hint: expect.any(String) } } });
     expect(answer.body.error?.details).toEqual({ resource_type: 'route', resource_id: '/ojs/v2/jobs' });
   });
 
   it('with another method is 405 and says which are allowed', async () => {
-    const answer = await call('PATCH', `${V1}/queues/mail/config`);
+    const answer = await server.call('PATCH', `${V1}/queues/mail/config`);
     expect(answer).toMatchObject({ status: 405, body: { error: { code: 'method_not_allowed' } } });
     expect(answer.headers.get('Allow')).toBe('GET, HEAD, PUT');
-    expect((await call('GET', `${V1}/workers/fetch`)).headers.get('Allow')).toBe('POST');
-    expect((await call('PUT', '/health')).headers.get('Allow')).toBe('GET, HEAD');
+    expect((await server.call('GET', `${V1}/workers/fetch`)).headers.get('Allow')).toBe('POST');
+    expect((await server.call('PUT', '/health')).headers.get('Allow')).toBe('GET, HEAD');
   });
 
   it('answers HEAD like GET without a body', async () => {
-    expect(await call('HEAD', '/ojs/manifest')).toMatchObject({ status: 200 });
+    expect(await server.call('HEAD', '/ojs/manifest')).toMatchObject({ status: 200 });
   });
 });
 
 describe('the probes', () => {
   it.each(['/health', '/ready', '/ojs/v1/health', '/v1/health'])('answer on %s', async (path) => {
-    expect(await ok(200, 'GET', path)).toMatchObject({
+    expect(await server.ok(200, 'GET', path)).toMatchObject({
       status: 'ok',
       version: expect.any(String),
       uptime_seconds: expect.any(Number),
@@ -86,31 +81,31 @@ describe('the probes', () => {
 
   it('answer without a key and with settings that contradict each other', async () => {
     for (const variables of [{ API_KEYS: KEYS }, { API_KEYS: '[' }, { DEFAULT_BACKOFF_BASE: '15s' }]) {
-      await ok(200, 'GET', '/health', undefined, { send: sendWith(variables), origin: 'https://queue.example' });
+      await TestServer.with(variables).ok(200, 'GET', 'https://queue.example/health');
     }
   });
 
   it('have aliases for the command line tool', async () => {
-    expect(await ok(200, 'GET', '/v1/queues')).toHaveProperty('queues');
-    expect(await ok(200, 'GET', '/v1/dead-letter')).toHaveProperty('jobs');
-    expect(await ok(200, 'GET', '/v1/workers')).toHaveProperty('items');
+    expect(await server.ok(200, 'GET', '/v1/queues')).toHaveProperty('queues');
+    expect(await server.ok(200, 'GET', '/v1/dead-letter')).toHaveProperty('jobs');
+    expect(await server.ok(200, 'GET', '/v1/workers')).toHaveProperty('items');
   });
 
   it('manifest says what is there', async () => {
-    expect(await ok(200, 'GET', '/ojs/manifest')).toMatchObject({ specversion: '1.0', protocols: ['http'] });
+    expect(await server.ok(200, 'GET', '/ojs/manifest')).toMatchObject({ specversion: '1.0', protocols: ['http'] });
   });
 });
 
 describe('without any key configured', () => {
-  const open = sendWith({ API_KEYS: '' });
+  const open = TestServer.with({ API_KEYS: '' });
 
   it('only loopback hosts are served', async () => {
     for (const origin of ['http://localhost:8787', 'http://127.0.0.1', 'http://[::1]:1']) {
-      await ok(200, 'GET', `${V1}/queues`, undefined, { send: open, origin });
+      await open.ok(200, 'GET', `${origin}${V1}/queues`);
     }
     for (const origin of ['https://queue.example', 'http://127.0.0.1.example', 'http://localhost.example']) {
       const headers = { 'X-Forwarded-Host': 'localhost' };
-      const answer = await call('GET', `${V1}/queues`, undefined, { send: open, origin, headers });
+      const answer = await open.call('GET', `${origin}${V1}/queues`, undefined, headers);
       expect(answer).toMatchObject({ status: 401, body: { error: { hint: expect.stringContaining('API_KEYS') } } });
     }
   });
@@ -119,7 +114,7 @@ describe('without any key configured', () => {
 describe('with keys', () => {
   const as = async (key: string | undefined, method: string, path: string, body?: unknown) => {
     const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` };
-    return (await call(method, path, body, { send: guarded, headers })).status;
+    return (await guarded.call(method, path, body, headers)).status;
   };
   const job = { type: 'a', args: [] };
 
@@ -143,7 +138,7 @@ describe('with keys', () => {
 
   it('a browser may give its key in the query or, for its own origin, in a cookie', async () => {
     const status = async (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
-      (await call(method, path, body, { send: guarded, headers })).status;
+      (await guarded.call(method, path, body, headers)).status;
     const Cookie = 'access_token=writer';
     expect(await status('GET', `${V1}/queues?access_token=reader`, {})).toBe(200);
     expect(await status('GET', `${V1}/queues`, { Cookie })).toBe(200);
@@ -154,34 +149,34 @@ describe('with keys', () => {
 
 describe('test hooks', () => {
   it('are not there unless they are switched on', async () => {
-    const off = sendWith({ TEST_HOOKS: undefined });
-    expect(await call('POST', `${V1}/admin/reset`, undefined, { send: off })).toMatchObject({ status: 404 });
+    const off = TestServer.with({ TEST_HOOKS: undefined });
+    expect(await off.call('POST', `${V1}/admin/reset`)).toMatchObject({ status: 404 });
   });
 
   it('empty everything before they answer', async () => {
-    const on = sendWith({ TEST_HOOKS: 'true' });
-    const id = await enqueue('emptied');
-    await ok(200, 'POST', `${V1}/admin/reset`, undefined, { send: on });
-    expect(await call('GET', `${V1}/jobs/${id}`)).toMatchObject({ status: 404 });
-    expect(await ok(200, 'GET', `${V1}/queues`)).toMatchObject({ queues: [] });
+    const on = TestServer.with({ TEST_HOOKS: 'true' });
+    const id = await server.enqueue('emptied');
+    await on.ok(200, 'POST', `${V1}/admin/reset`);
+    expect(await server.call('GET', `${V1}/jobs/${id}`)).toMatchObject({ status: 404 });
+    expect(await server.ok(200, 'GET', `${V1}/queues`)).toMatchObject({ queues: [] });
   });
 });
 
 describe('settings that contradict each other', () => {
   it('refuse every enqueue by name, and nothing is written', async () => {
-    const broken = sendWith({ DEFAULT_BACKOFF_BASE: '15s' });
+    const broken = TestServer.with({ DEFAULT_BACKOFF_BASE: '15s' });
     const body = { type: 'a', args: [], options: { queue: 'unconfigured' } };
-    const answer = await call('POST', `${V1}/jobs`, body, { send: broken });
+    const answer = await broken.call('POST', `${V1}/jobs`, body);
     expect(answer).toMatchObject({ status: 500, body: { error: { code: 'invalid_configuration', retryable: false } } });
     expect(answer.body.error?.details?.missing).toEqual(['DEFAULT_BACKOFF_EXPONENT', 'DEFAULT_BACKOFF_JITTER']);
-    expect(await ok(200, 'GET', `${V1}/queues/unconfigured/stats`)).toMatchObject({ available: 0 });
+    expect(await server.ok(200, 'GET', `${V1}/queues/unconfigured/stats`)).toMatchObject({ available: 0 });
   });
 });
 
 describe('a defect', () => {
   it('answers 500 with the request id and nothing of the inside', async () => {
     const directory = { getByName: () => ({ list: () => Promise.reject(new Error('secret table name')) }) };
-    const answer = await call('GET', `${V1}/queues`, undefined, { send: sendWith({ DIRECTORY: directory }) });
+    const answer = await TestServer.with({ DIRECTORY: directory }).call('GET', `${V1}/queues`);
     expect(answer).toMatchObject({ status: 500, body: { error: { code: 'backend_error', retryable: true } } });
     expect(JSON.stringify(answer.body)).not.toContain('secret');
   });
@@ -189,12 +184,12 @@ describe('a defect', () => {
   it('that is an overload answers 503 with Retry-After', async () => {
     const overload = Object.assign(new Error('Durable Object is overloaded.'), { overloaded: true });
     const directory = { getByName: () => ({ list: () => Promise.reject(overload) }) };
-    const answer = await call('GET', `${V1}/queues`, undefined, { send: sendWith({ DIRECTORY: directory }) });
+    const answer = await TestServer.with({ DIRECTORY: directory }).call('GET', `${V1}/queues`);
     expect(answer).toMatchObject({ status: 503, body: { error: { code: 'unavailable', retryable: true } } });
     expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
   });
 });
 
 it('the Worker itself answers like the application', async () => {
-  expect((await send(new Request('http://localhost/health'))).status).toBe(200);
+  expect((await server.send(new Request('http://localhost/health'))).status).toBe(200);
 });

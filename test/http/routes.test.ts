@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SCOPES } from '../../src/config';
 import { createApp } from '../../src/http/app';
 import { ROUTES } from '../../src/http/routes';
-import { call, sendWith } from './client';
+import { server, TestServer } from '../support/server';
 
 /** Each route, the scope that it needs, and whether it takes an `Idempotency-Key`. */
 const EXPECTED = `
@@ -154,6 +154,8 @@ DELETE /ojs/v1/admin/workers/:id admin:write
     return { method, path, scope, takesIdempotencyKey: key === '+key' };
   });
 
+const KEY = { Authorization: 'Bearer k' };
+
 /** A path of this route. */
 const filledIn = (path: string) => path.replace(/:\w+/g, 'x');
 
@@ -176,39 +178,38 @@ describe('the routes', () => {
 
   it.each(SCOPES)('that need the scope %s refuse a key with all others', async (scope) => {
     const others = SCOPES.filter((other) => other !== scope);
-    const send = sendWith({ API_KEYS: JSON.stringify([{ key: 'k', scopes: others }]) });
-    const headers = { Authorization: 'Bearer k' };
+    const guarded = TestServer.with({ API_KEYS: JSON.stringify([{ key: 'k', scopes: others }]) });
     for (const route of EXPECTED.filter((expected) => expected.scope === scope)) {
-      const { status, body } = await call(route.method, filledIn(route.path), undefined, { send, headers });
+      const { status, body } = await guarded.call(route.method, filledIn(route.path), undefined, KEY);
       const name = `${route.method} ${route.path}`;
       expect([name, status, body.error?.details]).toEqual([name, 403, { required_scope: scope }]);
     }
   });
 
   it('that are not public ask for a key, even where the path is known for another method or for none', async () => {
-    const send = sendWith({ API_KEYS: 'k' });
+    const guarded = TestServer.with({ API_KEYS: 'k' });
     const closed = EXPECTED.filter(({ scope }) => scope !== 'public');
     const unknown = [
       { method: 'PATCH', path: '/ojs/v1/jobs' },
       { method: 'GET', path: '/ojs/v1/nothing' },
     ];
     for (const { method, path } of [...closed, ...unknown]) {
-      const { status } = await call(method, filledIn(path), undefined, { send });
+      const { status } = await guarded.call(method, filledIn(path));
       expect([method, path, status]).toEqual([method, path, 401]);
     }
-    expect((await call('PUT', '/health', undefined, { send })).status).toBe(405);
+    expect((await guarded.call('PUT', '/health')).status).toBe(405);
   });
 
   it('that do not take an Idempotency-Key refuse a POST that brings one', async () => {
     const headers = { 'Idempotency-Key': 'k' };
     const refused = { status: 422, body: { error: { details: { field: 'Idempotency-Key' } } } };
     for (const { method, path } of EXPECTED.filter((route) => route.method === 'POST' && !route.takesIdempotencyKey)) {
-      expect([path, await call(method, filledIn(path), {}, { headers })]).toMatchObject([path, refused]);
+      expect([path, await server.call(method, filledIn(path), {}, headers)]).toMatchObject([path, refused]);
     }
     for (const { method, path } of EXPECTED.filter((route) => route.takesIdempotencyKey)) {
-      expect([path, (await call(method, filledIn(path), '[]', { headers })).status]).toEqual([path, 400]);
+      expect([path, (await server.call(method, filledIn(path), '[]', headers)).status]).toEqual([path, 400]);
     }
-    expect(await call('POST', '/ojs/v1/nothing', {}, { headers })).toMatchObject(refused);
+    expect(await server.call('POST', '/ojs/v1/nothing', {}, headers)).toMatchObject(refused);
   });
 });
 
@@ -222,10 +223,12 @@ describe('a path that no route has', () => {
     ['POST', '/ojs/v1/admin/nothing', 'admin:write'],
     ['POST', '/ojs/v1/administration', 'data:write'],
   ])('needs for %s %s the scope %s', async (method, path, scope) => {
-    const send = (scopes: readonly string[]) => sendWith({ API_KEYS: JSON.stringify([{ key: 'k', scopes }]) });
-    const headers = { Authorization: 'Bearer k' };
+    const statusFor = async (scopes: readonly string[]) => {
+      const guarded = TestServer.with({ API_KEYS: JSON.stringify([{ key: 'k', scopes }]) });
+      return (await guarded.call(method, path, undefined, KEY)).status;
+    };
     const others = SCOPES.filter((other) => other !== scope);
-    expect((await call(method, path, undefined, { send: send(others), headers })).status).toBe(403);
-    expect((await call(method, path, undefined, { send: send([scope]), headers })).status).toBe(404);
+    expect(await statusFor(others)).toBe(403);
+    expect(await statusFor([scope])).toBe(404);
   });
 });

@@ -2,17 +2,13 @@
  * Invariants "nothing due without a wake" and "time is a comparison": the alarm is armed for whatever is due next, and
  * nothing is wrong when it fires late, twice, early, or never.
  */
+
 import { abortAllDurableObjects } from 'cloudflare:test';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { until } from '../support/http';
-import { setTime, steady, T0, TestQueue } from './support';
+import { describe, expect, it } from 'vitest';
+import { clock, DAY, T0, until } from '../support/clock';
+import { steady, TestQueue } from '../support/queue';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-const DAY = 86_400_000;
+clock.startAtT0();
 
 /** Every alarm set from now on, with the object's time at that moment. */
 async function spyAlarms(queue: TestQueue): Promise<{ set: { at: number; now: number }[] }> {
@@ -165,13 +161,13 @@ describe.each(due)('%s', (_, make) => {
       const queue = new TestQueue();
       const at = await make(queue);
       await queue.inside(({ storage }) => storage.deleteAlarm());
-      setTime(at + 6000);
+      clock.set(at + 6000);
       await touch(queue);
       const armed = await queue.armedAt();
       // Touching it may itself have done all that was due; then there may be nothing to wake for.
       if (armed !== null) expect(armed).toBeGreaterThan(at + 6000);
       await queue.alarm();
-      setTime(T0);
+      clock.set(T0);
     }
   });
 });
@@ -189,7 +185,7 @@ describe('an alarm', () => {
     await queue.cancel(ids[2]);
     await queue.api.configure({ retention: { completed: 0, cancelled: 0, discarded: 0 } });
     for (const time of [T0 + 20, T0 + 20, T0 + 50, T0 + 61, T0 + 5000]) {
-      setTime(time);
+      clock.set(time);
       await queue.alarm();
       await queue.claim({ visibility_timeout_ms: 1 });
     }
@@ -215,7 +211,7 @@ describe('an alarm', () => {
     const [expiring, delayed] = (await queue.enqueue({ expiresAt: T0 + 1000 }, { scheduledAt: T0 + 2000 })).map(
       ({ id }) => id,
     ) as [string, string];
-    setTime(T0 + 3_600_000);
+    clock.set(T0 + 3_600_000);
     await queue.alarm();
     expect(await queue.rows('SELECT state FROM jobs ORDER BY key')).toEqual([{ state: 3 }, { state: 0 }]);
     expect(await queue.state(expiring)).toBe('discarded');
@@ -249,7 +245,7 @@ describe('an alarm', () => {
     await queue.api.configure({ concurrency: 1 });
     await queue.enqueue({ type: 'work.do', body: { args: [{ do: 'hang' }] } }, { type: 'work.do' });
     await until(async () => (await queue.stats()).counts.active === 1, 'the push');
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     await queue.alarm();
     expect(await queue.armedAt()).toBeGreaterThanOrEqual(T0 + 30_000);
     await queue.alarm();
@@ -266,10 +262,10 @@ describe('without any alarm ever', () => {
     const queue = new TestQueue();
     const id = await queue.add({ scheduledAt: T0 + 5000 });
     await silent(queue);
-    setTime(T0 + 4999);
+    clock.set(T0 + 4999);
     expect(await queue.state(id)).toBe('scheduled');
     expect(await queue.claim()).toEqual([]);
-    setTime(T0 + 5000);
+    clock.set(T0 + 5000);
     const record = await queue.get(id);
     expect(record).toMatchObject({ state: 'available', enqueued_at: T0 + 5000 });
     expect(record.due_at).toBeUndefined();
@@ -282,9 +278,9 @@ describe('without any alarm ever', () => {
     await queue.claim();
     expect(await queue.nack(id)).toMatchObject({ state: 'retryable', due_at: T0 + 4000 });
     await silent(queue);
-    setTime(T0 + 3999);
+    clock.set(T0 + 3999);
     expect(await queue.claim()).toEqual([]);
-    setTime(T0 + 4000);
+    clock.set(T0 + 4000);
     expect(await queue.state(id)).toBe('available');
     expect(await queue.claim()).toMatchObject([{ id, attempt: 2 }]);
   });
@@ -294,9 +290,9 @@ describe('without any alarm ever', () => {
     const id = await queue.add();
     await queue.claim({ worker_id: 'w', visibility_timeout_ms: 1000 });
     await silent(queue);
-    setTime(T0 + 999);
+    clock.set(T0 + 999);
     expect(await queue.counts()).toEqual({ active: 1 });
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     expect(await queue.counts()).toEqual({ available: 1 });
     const record = await queue.get(id);
     expect(record).toMatchObject({ state: 'available', attempt: 1 });
@@ -312,10 +308,10 @@ describe('without any alarm ever', () => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(3, 2000), body: { timeout_ms: 1500 } });
     await queue.claim({ worker_id: 'w' });
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     await queue.api.heartbeat({ worker_id: 'w' });
     await silent(queue);
-    setTime(T0 + 1500);
+    clock.set(T0 + 1500);
     expect(await queue.get(id)).toMatchObject({
       state: 'retryable',
       due_at: T0 + 3500,
@@ -334,7 +330,7 @@ describe('without any alarm ever', () => {
       )
     ).map(({ id }) => id);
     await silent(queue);
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     expect(await queue.claim({ count: 9 })).toEqual([]);
     for (const id of ids) {
       const { state, history } = await queue.get(id);
@@ -352,7 +348,7 @@ describe('without any alarm ever', () => {
     ) as [string, string];
     await queue.claim({ count: 2 });
     await silent(queue);
-    setTime(T0 + 2000);
+    clock.set(T0 + 2000);
     expect(await queue.counts()).toEqual({ active: 2 });
     expect(await queue.ack(good)).toMatchObject({ state: 'completed' });
     await queue.nack(bad);

@@ -1,14 +1,13 @@
 /** Invariant "cost": rows written per job, and rows read per claim, as SQLite's cursors count them. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { countRows, type RowCount, startCounting } from '../support/rows';
-import { type JobChange, setTime, steady, T0, TestQueue } from './support';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { describe, expect, it } from 'vitest';
+import { clock, DAY, T0 } from '../support/clock';
+import { type JobChange, steady, TestQueue } from '../support/queue';
 
-const DAY = 86_400_000;
+import type { RowCount } from '../support/rows';
+
+clock.startAtT0();
+
 const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);
 
 /** A queue that exists, has its alarm standing by, and counts its rows from now on. */
@@ -16,13 +15,13 @@ async function countedQueue(): Promise<TestQueue> {
   const queue = new TestQueue();
   await queue.add({ pending: true });
   await queue.add({ scheduledAt: T0 + 1 });
-  setTime(T0 + 1);
+  clock.set(T0 + 1);
   await queue.ack((await queue.claim())[0]?.id as string);
-  await queue.inside(({ storage }) => startCounting(storage));
+  await queue.startCounting();
   return queue;
 }
 
-const take = (queue: TestQueue): Promise<RowCount> => queue.inside(({ storage }) => countRows(storage));
+const take = (queue: TestQueue): Promise<RowCount> => queue.counted();
 
 async function written(queue: TestQueue, run: () => Promise<unknown>): Promise<number> {
   await take(queue);
@@ -34,7 +33,7 @@ async function written(queue: TestQueue, run: () => Promise<unknown>): Promise<n
 async function life(queue: TestQueue, jobs: number, size: number, change: JobChange): Promise<number> {
   await take(queue);
   for (let n = 0; n < jobs; n += size) await queue.enqueue(...many(size, change));
-  if (change.scheduledAt !== undefined) setTime(change.scheduledAt);
+  if (change.scheduledAt !== undefined) clock.set(change.scheduledAt);
   for (let n = 0; n < jobs; n += size) {
     const claimed = await queue.claim({ count: size });
     expect(claimed).toHaveLength(size);
@@ -42,7 +41,7 @@ async function life(queue: TestQueue, jobs: number, size: number, change: JobCha
       Promise.all(claimed.map(({ id }) => instance.ack({ job_id: id, attempt: 1, result: '1' }))),
     );
   }
-  setTime(T0 + 9 * DAY);
+  clock.set(T0 + 9 * DAY);
   // Pruning goes in steps; each alarm arms the next one until nothing is left.
   for (let alarms = 0; alarms < 5; alarms++) await queue.alarm();
   const count = await take(queue);
@@ -83,7 +82,7 @@ describe('rows written', () => {
           Promise.all(claimed.map(({ id }) => instance.nack({ job_id: id, error: { message: 'failed' } }))),
         );
         now += 1000;
-        setTime(now);
+        clock.set(now);
         expect(await queue.claim({ count: 100 })).toHaveLength(100);
       }
     });
@@ -91,7 +90,7 @@ describe('rows written', () => {
     const [first] = claimed;
     const alone = await written(queue, async () => {
       await queue.nack(first?.id as string);
-      setTime(now + 1000);
+      clock.set(now + 1000);
       await queue.claim();
     });
     // Alone, a retry pays for a whole lease row and for moving the alarm.
@@ -137,7 +136,7 @@ describe('rows written', () => {
     await queue.enqueue(...many(50));
     await queue.claim({ count: 25, worker_id: 'w1' });
     await queue.claim({ count: 25, worker_id: 'w1' });
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     expect(await written(queue, () => queue.api.heartbeat({ worker_id: 'w1' }))).toBe(2);
   });
 
@@ -195,7 +194,7 @@ describe('rows read by a claim', () => {
   it('do not grow with the jobs that became available in the same millisecond', async () => {
     const queue = await countedQueue();
     for (let n = 0; n < 8; n++) await queue.enqueue(...many(250, { scheduledAt: T0 + 1000 }));
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     for (let n = 0; n < 10; n++) await queue.claim({ count: 100 });
     expect(await readPerClaim(queue, 20)).toBeLessThan(40);
   });

@@ -1,13 +1,12 @@
 /** Invariants "accepted is durable" and "counted before run": whatever dies, what was answered is there. */
-import { abortAllDurableObjects } from 'cloudflare:test';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { failOnce, failureOf } from '../support/faults';
-import { setTime, steady, T0, TestQueue } from './support';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { abortAllDurableObjects } from 'cloudflare:test';
+import { describe, expect, it, vi } from 'vitest';
+import { clock, T0 } from '../support/clock';
+import { failOnce, failureOf } from '../support/faults';
+import { steady, TestQueue } from '../support/queue';
+
+clock.startAtT0();
 
 const deaths: [string, (queue: TestQueue) => Promise<void>][] = [
   ['evicted', (queue) => queue.evict()],
@@ -44,7 +43,7 @@ describe.each(deaths)('an object that is %s', (_, kill) => {
     await kill(queue);
     expect(await queue.get(id)).toMatchObject({ state: 'active', attempt: 1, worker_id: 'w1' });
     expect(await queue.claim()).toEqual([]);
-    setTime(T0 + 60_000);
+    clock.set(T0 + 60_000);
     expect(await queue.claim()).toMatchObject([{ id, attempt: 2 }]);
   });
 
@@ -52,11 +51,11 @@ describe.each(deaths)('an object that is %s', (_, kill) => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(3) });
     for (let attempt = 1; attempt <= 3; attempt++) {
-      setTime(T0 + attempt * 60_000);
+      clock.set(T0 + attempt * 60_000);
       expect(await queue.claim({ visibility_timeout_ms: 30_000 })).toMatchObject([{ id, attempt }]);
       await kill(queue);
     }
-    setTime(T0 + 600_000);
+    clock.set(T0 + 600_000);
     expect(await queue.claim()).toEqual([]);
     const { state, attempt, history } = await queue.get(id);
     expect({ state, attempt, reason: history.reason }).toEqual({

@@ -1,14 +1,12 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { okApi, until } from '../support/http';
-import { setTime, steady, T0, TestQueue } from './support';
 
-beforeEach(() => setTime(T0));
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { describe, expect, it, vi } from 'vitest';
+import { clock, DAY, T0, until } from '../support/clock';
+import { steady, TestQueue } from '../support/queue';
+import { server } from '../support/server';
 
-const DAY = 86_400_000;
+clock.startAtT0();
+
 const BROKEN = ['{"type":', '', 'null', '5', '"text"', '[]'];
 
 async function damage(queue: TestQueue, column: 'body' | 'history', id: string, value: string): Promise<void> {
@@ -45,7 +43,7 @@ describe.each(BROKEN)('a body that reads %j', (body) => {
     await queue.claim();
     for (const id of [first, second]) await damage(queue, 'body', id, body);
     expect((await queue.listAll()).map(({ id }) => id)).toEqual([second, first]);
-    const page = await okApi('GET', `/ojs/v1/jobs?queue=${queue.name}`);
+    const page = await server.ok(200, 'GET', `/ojs/v1/jobs?queue=${queue.name}`);
     expect(page.jobs).toMatchObject([
       { id: second, type: 'test.job', args: [] },
       { id: first, state: 'active' },
@@ -71,7 +69,7 @@ describe.each([...BROKEN, '{"errors":5}', '{"errors":[null]}', '{"error":7}'])('
     const ids = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
     await queue.claim({ count: 2, visibility_timeout_ms: 1000 });
     await damage(queue, 'history', ids[0], history);
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     expect(await queue.counts()).toEqual({ available: 2 });
     expect(await queue.claimAll()).toEqual(ids);
   });
@@ -87,7 +85,7 @@ describe('an attempt that cannot be ended', () => {
         throw new TypeError('a defect that this job brings out');
       });
     });
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     const states = await Promise.all(ids.map((id) => queue.state(id)));
     expect(states.sort()).toEqual(['available', 'available', 'discarded']);
     expect(await queue.stats()).toMatchObject({ dead: 1, counts: { available: 2, discarded: 1 } });
@@ -123,7 +121,7 @@ describe('a chunk of the archive that cannot be read', () => {
     expect(await queue.state(ids[0])).toBe('completed');
     expect(await queue.state(ids[1])).toBe('404');
     expect((await queue.listAll()).map(({ id }) => id)).toEqual([ids[2], ids[0]]);
-    setTime(T0 + 8 * DAY);
+    clock.set(T0 + 8 * DAY);
     await queue.alarm();
     expect(await queue.rows('SELECT chunk FROM archive')).toEqual([]);
   });
@@ -140,7 +138,7 @@ describe('the alarm', () => {
         return exec.call(sql, query, ...bindings);
       }) as SqlStorage['exec'];
     });
-    setTime(T0 + 1000);
+    clock.set(T0 + 1000);
     expect(await queue.alarm()).toBe(true);
     await until(async () => (await queue.state(id)) === 'completed', 'the push');
     expect(await queue.armedAt()).toBeLessThanOrEqual(T0 + 2000);
@@ -153,7 +151,7 @@ describe('the alarm', () => {
     ).map(({ id }) => id) as [string, string];
     await damage(queue, 'body', bad, '{');
     await damage(queue, 'history', bad, '7');
-    setTime(T0 + 1);
+    clock.set(T0 + 1);
     await queue.alarm();
     await until(async () => (await queue.state(good)) === 'completed', 'the good job');
     expect(await queue.state(bad)).toBe('discarded');
@@ -166,7 +164,7 @@ describe('jobs that expire', () => {
     for (let n = 0; n < 6; n++) await queue.enqueue(...Array(100).fill({ expiresAt: T0 + 1000 }));
     await queue.claimAll();
     await queue.enqueue(...Array(700).fill({ expiresAt: T0 + 2000 }));
-    setTime(T0 + 3000);
+    clock.set(T0 + 3000);
     expect(await queue.counts()).toEqual({ active: 600, discarded: 700 });
     expect(await queue.claim()).toEqual([]);
   });

@@ -125,7 +125,7 @@ export function onJob(scene: Scene, step: StepOf<'cancel' | 'activate' | 'redriv
     case 'delete-dead':
       scene.onJob(
         step.pick,
-        (id) => deleteDeadLetter(q, id),
+        (id) => deleteDeadLetter(q, id, scene.now),
         (job) => {
           if (!job.dead) return 404;
           job.state = 'gone';

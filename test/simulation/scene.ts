@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { ApiError, type ErrorData } from '../../src/job/errors';
 import type { JobBody } from '../../src/job/record';
 import { list } from '../../src/queue/read/list';
-import type { QueueState } from '../../src/queue/state';
+import type { QueueState } from '../../src/queue/store/state';
 import { Model, type ModelJob } from './model';
 import { fireDue, fireWaiting, forgetDefects, leaveAlone } from './model-crons';
 import { World } from './world';

@@ -4,11 +4,12 @@
  */
 
 import { AlarmClock } from '../../src/durable/alarm-clock';
+import { writeMeta } from '../../src/durable/meta';
+import { QUEUE, Schema } from '../../src/durable/schema';
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
 import { QueueEngine } from '../../src/queue/engine';
-import { migrate, writeMeta } from '../../src/queue/store/schema';
-import type { EnqueuedJob } from '../../src/rpc/queue';
+import type { EnqueuedJob } from '../../src/rpc/receipts';
 
 /** The error of a statement that was made to fail. */
 export class InjectedFault extends Error {
@@ -43,7 +44,7 @@ export class World {
     public now: number,
   ) {
     this.storage = this.faulty(real);
-    migrate(real);
+    new Schema(real, QUEUE).create();
     const tables = real.sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
     for (const { name } of tables) {
       if (!name.startsWith('_cf_'))
@@ -82,19 +83,21 @@ export class World {
         const done = () => underWay.delete(promise);
         promise.then(done, done);
       },
-      peer: () => {
-        throw new Error('no other queue is part of the simulation');
+      others: {
+        queue: () => {
+          throw new Error('no other queue is part of the simulation');
+        },
+        reservations: () => {
+          throw new Error('no lock object is part of the simulation');
+        },
+        destroy: () => {
+          throw new Error('the queue of the simulation is not deleted');
+        },
+        workflow: () => {
+          throw new Error('no workflow is part of the simulation');
+        },
+        enqueueAcross: (job) => new Promise((answer) => this.asks.push({ job, answer })),
       },
-      reservations: () => {
-        throw new Error('no lock object is part of the simulation');
-      },
-      destroy: () => {
-        throw new Error('the queue of the simulation is not deleted');
-      },
-      workflow: () => {
-        throw new Error('no workflow is part of the simulation');
-      },
-      enqueueAcross: (job) => new Promise((answer) => this.asks.push({ job, answer })),
     });
     this.engine.armNext();
   }

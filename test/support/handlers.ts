@@ -1,6 +1,7 @@
 /** Talking to the handler Workers of the tests behind Tocsin's back: what they saw, and when they may go on. */
+
 import { env } from 'cloudflare:workers';
-import { until } from './http';
+import { until } from './clock';
 
 export type HandlerName = 'WORK' | 'PLAIN' | 'RAW' | 'FICKLE' | 'DOWN';
 

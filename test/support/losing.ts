@@ -1,12 +1,9 @@
 /** Requests whose driver dies in the middle, as the objects see it. */
 import { env } from 'cloudflare:workers';
-import type { Env } from '../../src/config';
-import { createApp } from '../../src/http/app';
+import { TestServer } from './server';
 
-export type Send = (request: Request) => Response | Promise<Response>;
-
-/** The application, with the n-th call of a queue's method lost on the way, as when whoever asked died. */
-export function losing(method: string, nth = 1, when: 'before' | 'after' = 'before'): Send {
+/** A server that loses the n-th call of a queue's method on the way, as when the caller died. */
+export function losing(method: string, nth = 1, when: 'before' | 'after' = 'before'): TestServer {
   let calls = 0;
   const queues = new Proxy(env.QUEUES, {
     get(target, name) {
@@ -25,6 +22,5 @@ export function losing(method: string, nth = 1, when: 'before' | 'after' = 'befo
         });
     },
   });
-  const app = createApp();
-  return (request) => app.fetch(request, { ...env, QUEUES: queues } as unknown as Env);
+  return TestServer.with({ QUEUES: queues });
 }

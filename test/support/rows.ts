@@ -70,3 +70,9 @@ export async function rowsWhile(
     await runInDurableObject(stub, (_, { storage }) => counting.get(storage)?.stop());
   }
 }
+
+/** The rows that an object writes while `act` runs, its alarms left out. */
+export async function rowsWritten(...args: Parameters<typeof rowsWhile>): Promise<number> {
+  const { written, alarms } = await rowsWhile(...args);
+  return written - alarms;
+}

@@ -1,7 +1,9 @@
 /** What is refused, and that nothing is left of it. */
+
 import { describe, expect, it } from 'vitest';
-import { api, counts, type Json, okApi } from '../support/http';
-import { begin, freshQueue, step, WORKFLOWS, workflow } from './support';
+import { type Json, server } from '../support/server';
+
+import { begin, freshQueue, step, WORKFLOWS, workflow } from './workflows';
 
 const queue = freshQueue();
 const good = () => step(queue);
@@ -90,35 +92,35 @@ describe('a workflow that cannot be', () => {
       1,
     ],
   ])('because it %s is refused, and nothing is enqueued', async (_, definition, status, field, index) => {
-    const answer = await api('POST', WORKFLOWS, definition);
+    const answer = await server.call('POST', WORKFLOWS, definition);
     expect(answer, JSON.stringify(answer.body)).toMatchObject({ status });
     const { details } = answer.body.error as { details: Json };
     expect(details.field).toBe(field);
     expect(details.index).toBe(index);
-    expect(await counts(queue)).toMatchObject({ depth: 0, completed: 0 });
-    expect(await okApi('GET', WORKFLOWS)).toMatchObject({ total: 0 });
+    expect(await server.counts(queue)).toMatchObject({ depth: 0, completed: 0 });
+    expect(await server.ok(200, 'GET', WORKFLOWS)).toMatchObject({ total: 0 });
   });
 
   it('because it lies too deep is refused, and one at the limit is not', async () => {
-    expect(await api('POST', WORKFLOWS, deep(11))).toMatchObject({ status: 400 });
-    expect((await api('POST', WORKFLOWS, deep(10))).status).toBe(201);
+    expect(await server.call('POST', WORKFLOWS, deep(11))).toMatchObject({ status: 400 });
+    expect((await server.call('POST', WORKFLOWS, deep(10))).status).toBe(201);
   });
 
   it('because a queue does not take a type of it is refused, and nothing is enqueued', async () => {
     const picky = freshQueue();
     await begin({ type: 'chain', steps: [step(picky)] });
-    const before = (await okApi('GET', WORKFLOWS)).total;
-    await okApi('PUT', `/ojs/v1/queues/${picky}/config`, { allowed_job_types: ['other.*'] });
-    const { status, body } = await api('POST', WORKFLOWS, { type: 'chain', steps: [good(), step(picky)] });
+    const before = (await server.ok(200, 'GET', WORKFLOWS)).total;
+    await server.configure(picky, { allowed_job_types: ['other.*'] });
+    const { status, body } = await server.call('POST', WORKFLOWS, { type: 'chain', steps: [good(), step(picky)] });
     expect({ status, error: body.error }).toMatchObject({
       status: 400,
       error: { code: 'invalid_request', details: { field: 'steps[1].type', index: 1 } },
     });
-    expect((await okApi('GET', WORKFLOWS)).total).toBe(before);
+    expect((await server.ok(200, 'GET', WORKFLOWS)).total).toBe(before);
   });
 
   it('names the steps that depend on each other in a circle', async () => {
-    const { body } = await api('POST', WORKFLOWS, graph(undefined, ['s0', 's3'], ['s1'], ['s2']));
+    const { body } = await server.call('POST', WORKFLOWS, graph(undefined, ['s0', 's3'], ['s1'], ['s2']));
     expect((body.error as Json).message).toContain('s1 → s3 → s2 → s1');
   });
 });
@@ -129,7 +131,7 @@ describe('a workflow', () => {
     const definition = { id, type: 'chain', steps: [good()] };
     expect(await begin(definition)).toBe(id);
     const before = await workflow(id);
-    const again = await api('POST', WORKFLOWS, definition);
+    const again = await server.call('POST', WORKFLOWS, definition);
     expect(again).toMatchObject({
       status: 409,
       body: { error: { code: 'duplicate', details: { existing_workflow_id: id } } },
@@ -154,7 +156,7 @@ describe('a workflow', () => {
 
   it.each(['GET', 'DELETE'])('that does not exist is not found (%s)', async (method) => {
     for (const id of ['01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee', 'x', '01962222-BBBB-7ccc-8ddd-eeeeeeeeeeee']) {
-      const { status, body } = await api(method, `${WORKFLOWS}/${id}`);
+      const { status, body } = await server.call(method, `${WORKFLOWS}/${id}`);
       expect(status).toBe(404);
       expect(body.error).toMatchObject({ code: 'not_found', details: { resource_type: 'workflow', resource_id: id } });
     }

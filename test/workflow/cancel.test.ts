@@ -1,9 +1,11 @@
 /** Cancelling workflows. */
-import { describe, expect, it } from 'vitest';
-import { api, type Json, job, okApi } from '../support/http';
-import { ack, begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './support';
 
-const cancel = (id: string) => okApi('DELETE', `${WORKFLOWS}/${id}`);
+import { describe, expect, it } from 'vitest';
+import { type Json, server } from '../support/server';
+
+import { ack, begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './workflows';
+
+const cancel = (id: string) => server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`);
 
 describe('cancelling a workflow', () => {
   it('cancels its jobs, in every queue, and starts no others', async () => {
@@ -27,9 +29,10 @@ describe('cancelling a workflow', () => {
     });
     const shown = await workflow(id);
     expect(shown.steps.map(({ state }) => state)).toEqual(['completed', 'cancelled', 'cancelled']);
-    for (const jobId of shown.steps[1]?.job_ids ?? []) expect(await job(jobId)).toMatchObject({ state: 'cancelled' });
+    for (const jobId of shown.steps[1]?.job_ids ?? [])
+      expect(await server.job(jobId)).toMatchObject({ state: 'cancelled' });
     expect(shown.steps[1]?.job_ids).toHaveLength(3);
-    expect((await api('POST', '/ojs/v1/workers/ack', { job_id: running.id })).status).toBe(409);
+    expect((await server.call('POST', '/ojs/v1/workers/ack', { job_id: running.id })).status).toBe(409);
     expect([...(await fetchJobs(one)), ...(await fetchJobs(two))]).toEqual([]);
     expect((await workflow(id)).state).toBe('cancelled');
   });
@@ -46,7 +49,7 @@ describe('cancelling a workflow', () => {
 
   it('works by POST …/cancel too', async () => {
     const id = await begin({ type: 'chain', steps: [step(freshQueue())] });
-    expect(await okApi('POST', `${WORKFLOWS}/${id}/cancel`)).toMatchObject({ state: 'cancelled' });
+    expect(await server.ok(200, 'POST', `${WORKFLOWS}/${id}/cancel`)).toMatchObject({ state: 'cancelled' });
   });
 
   it('is refused once it has ended, however it ended', async () => {
@@ -55,7 +58,7 @@ describe('cancelling a workflow', () => {
     await work(queue);
     await workflowIn(id, 'completed');
     const before = await workflow(id);
-    const refused = await api('DELETE', `${WORKFLOWS}/${id}`);
+    const refused = await server.call('DELETE', `${WORKFLOWS}/${id}`);
     expect(refused).toMatchObject({
       status: 409,
       body: { error: { code: 'conflict', details: { workflow_id: id, current_state: 'completed' } } },
@@ -63,7 +66,7 @@ describe('cancelling a workflow', () => {
     expect(await workflow(id)).toEqual(before);
     const other = await begin({ type: 'chain', steps: [step(queue)] });
     await cancel(other);
-    expect((await api('DELETE', `${WORKFLOWS}/${other}`)).status).toBe(409);
+    expect((await server.call('DELETE', `${WORKFLOWS}/${other}`)).status).toBe(409);
   });
 
   it('and completing its last job at the same time ends it one way, and its job the same way', async () => {
@@ -77,11 +80,11 @@ describe('cancelling a workflow', () => {
         ack(last)
           .then(() => undefined)
           .catch(() => undefined);
-      const cancelled = () => api('DELETE', `${WORKFLOWS}/${id}`);
+      const cancelled = () => server.call('DELETE', `${WORKFLOWS}/${id}`);
       const [one, two] = round % 2 === 0 ? [acked(), cancelled()] : [cancelled(), acked()];
       await Promise.all([one, two] as Promise<unknown>[]);
       const { state } = await workflow(id);
-      const jobState = (await job(last.id as string)).state;
+      const jobState = (await server.job(last.id as string)).state;
       ends.add(`${state} ${jobState}`);
       expect(await fetchJobs(queue)).toEqual([]);
     }
@@ -95,7 +98,7 @@ describe('cancelling a workflow', () => {
     const [one] = (await fetchJobs(queue)) as [Json];
     await ack(one, 'kept');
     await cancel(id);
-    expect(await job(one.id as string)).toMatchObject({ state: 'completed', result: 'kept' });
+    expect(await server.job(one.id as string)).toMatchObject({ state: 'completed', result: 'kept' });
   });
 });
 
@@ -104,9 +107,9 @@ describe('a job that is redriven', () => {
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue)] });
     const first = await fetchOne(queue);
-    await okApi('POST', '/ojs/v1/workers/nack', { job_id: first.id, error: { code: 'broken' } });
+    await server.nack(first.id, { error: { code: 'broken' } });
     await workflowIn(id, 'failed');
-    await okApi('POST', `/ojs/v1/admin/jobs/${first.id}/retry`);
+    await server.ok(200, 'POST', `/ojs/v1/admin/jobs/${first.id}/retry`);
     expect(await work(queue)).toMatchObject({ id: first.id, workflow_id: id });
     expect((await workflow(id)).state).toBe('failed');
     expect(await fetchJobs(queue)).toEqual([]);

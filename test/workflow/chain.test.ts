@@ -1,6 +1,9 @@
 /** Chains, over HTTP with a worker that pulls. */
+
 import { describe, expect, it } from 'vitest';
-import { api, job, okApi } from '../support/http';
+import { until } from '../support/clock';
+import { server } from '../support/server';
+
 import {
   ack,
   begin,
@@ -13,7 +16,7 @@ import {
   work,
   workflow,
   workflowIn,
-} from './support';
+} from './workflows';
 
 describe('a chain', () => {
   it('starts each step when the one before has completed, and hands on all results so far', async () => {
@@ -44,7 +47,7 @@ describe('a chain', () => {
 
   it('is answered with its first job, which exists by then', async () => {
     const queue = freshQueue();
-    const { status, body } = await api('POST', WORKFLOWS, { type: 'chain', steps: [step(queue), step(queue)] });
+    const { status, body } = await server.call('POST', WORKFLOWS, { type: 'chain', steps: [step(queue), step(queue)] });
     expect(status).toBe(201);
     expect(body).toMatchObject({
       state: 'running',
@@ -55,7 +58,7 @@ describe('a chain', () => {
     const [first, second] = (await workflow(body.id as string)).steps;
     expect(first).toMatchObject({ id: '0', type: 'test.step', state: 'pending', job_ids: [first?.job_id] });
     expect(second).toMatchObject({ id: '1', state: 'waiting', job_id: null, job_ids: [] });
-    expect(await job(first?.job_id as string)).toMatchObject({ state: 'available', workflow_id: body.id });
+    expect(await server.job(first?.job_id as string)).toMatchObject({ state: 'available', workflow_id: body.id });
   });
 
   it('fails with the first step that does not complete; later steps never exist', async () => {
@@ -91,7 +94,7 @@ describe('a chain', () => {
   });
 
   it.each([
-    ['cancelled', (id: string) => okApi('POST', `/ojs/v1/jobs/${id}/cancel`)],
+    ['cancelled', (id: string) => server.ok(200, 'POST', `/ojs/v1/jobs/${id}/cancel`)],
     ['expired', undefined],
   ])('fails when a job of it is %s', async (_, cancel) => {
     const queue = freshQueue();
@@ -117,17 +120,15 @@ describe('a chain', () => {
     await ack(first);
     const { workflow_id } = first;
     const [, second] = await workflowSteps(workflow_id as string);
-    const { scheduled_at } = await job(second?.job_id as string);
+    const { scheduled_at } = await server.job(second?.job_id as string);
     expect(Date.parse(scheduled_at as string)).toBeGreaterThanOrEqual(before + 3_600_000);
   });
 });
 
 async function workflowSteps(id: string) {
-  const { steps } = await import('../support/http').then(({ until }) =>
-    until(async () => {
-      const shown = await workflow(id);
-      return shown.steps[1]?.job_id ? shown : undefined;
-    }, 'the second step'),
-  );
+  const { steps } = await until(async () => {
+    const shown = await workflow(id);
+    return shown.steps[1]?.job_id ? shown : undefined;
+  }, 'the second step');
   return steps;
 }

@@ -1,10 +1,14 @@
 /** A workflow loses nothing and starts nothing twice, whatever dies between any two steps. */
-import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+
+import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { QueueState } from '../../src/queue/state';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { QueueState } from '../../src/queue/store/state';
+import { clock, until } from '../support/clock';
 import { failOnce } from '../support/faults';
-import { counts, type Json, job, okApi, until } from '../support/http';
+import { TestQueue } from '../support/queue';
+import { type Json, server } from '../support/server';
+
 import {
   ack,
   begin,
@@ -17,7 +21,7 @@ import {
   work,
   workflow,
   workflowIn,
-} from './support';
+} from './workflows';
 
 /** What is inside the objects, as far as these tests tamper with it. */
 type Calls = Record<string, (...args: unknown[]) => Promise<unknown>>;
@@ -29,7 +33,6 @@ interface QueueInside {
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
-const queueStub = (name: string) => env.QUEUES.getByName(name);
 
 function inWorkflow<T>(id: string, look: (inside: WorkflowInside, sql: SqlStorage) => T): Promise<T> {
   return runInDurableObject(workflowStub(id), (instance, state) =>
@@ -38,9 +41,7 @@ function inWorkflow<T>(id: string, look: (inside: WorkflowInside, sql: SqlStorag
 }
 
 function inQueue<T>(name: string, look: (inside: QueueInside, sql: SqlStorage) => T): Promise<T> {
-  return runInDurableObject(queueStub(name), (instance, state) =>
-    look(instance as unknown as QueueInside, state.storage.sql),
-  );
+  return new TestQueue(name).inside(({ instance, sql }) => look(instance as unknown as QueueInside, sql));
 }
 
 const rows = (name: string, table: string) =>
@@ -48,25 +49,23 @@ const rows = (name: string, table: string) =>
 
 // The clock stands far in the future: a real alarm then fires only when a test runs it.
 beforeEach(() => {
-  vi.setSystemTime(Date.UTC(2040, 0, 1));
+  clock.set(Date.UTC(2040, 0, 1));
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+clock.restoreAfterEach();
 
 /** One that does not run at the moment has nothing to lose. */
 const evict = (stub: DurableObjectStub) => evictDurableObject(stub).catch(() => undefined);
 
 const deaths: [string, (id: string, queue: string) => Promise<void>][] = [
   ['the workflow is evicted', (id) => evict(workflowStub(id))],
-  ['the queue is evicted', (_, queue) => evict(queueStub(queue))],
+  ['the queue is evicted', (_, queue) => evict(new TestQueue(queue).stub)],
   ['all objects are aborted', () => abortAllDurableObjects()],
 ];
 
 /** The alarms that stand by. */
 async function alarms(id: string, queue: string): Promise<void> {
-  await runDurableObjectAlarm(queueStub(queue));
-  await runDurableObjectAlarm(workflowStub(id));
+  await new TestQueue(queue).alarm();
+  await clock.ring(workflowStub(id));
 }
 
 describe.each(deaths)('when %s between every two steps', (_, die) => {
@@ -96,8 +95,8 @@ describe.each(deaths)('when %s between every two steps', (_, die) => {
     expect(new Set(seen).size).toBe(6);
     expect(await fetchJobs(queue)).toEqual([]);
     expect(ended.metadata).toMatchObject({ job_count: 5, completed_count: 5 });
-    expect(await counts(queue)).toMatchObject({ completed: 6, depth: 0 });
-    const last = await job(ended.steps[3]?.job_id as string);
+    expect(await server.counts(queue)).toMatchObject({ completed: 6, depth: 0 });
+    const last = await server.job(ended.steps[3]?.job_id as string);
     expect(last.parent_results).toHaveLength(3);
   });
 
@@ -129,12 +128,12 @@ describe('the way from a workflow to a queue', () => {
     const second = await fetchOne(queue);
     expect((await workflow(id)).steps[1]).toMatchObject({ state: 'pending', job_id: null });
     await evictDurableObject(workflowStub(id));
-    await runDurableObjectAlarm(workflowStub(id));
+    await clock.ring(workflowStub(id));
     await until(async () => (await workflow(id)).steps[1]?.job_id === second.id, 'the id of the job');
     expect(await fetchJobs(queue)).toEqual([]);
     await ack(second);
     await workflowIn(id, 'completed');
-    expect(await counts(queue)).toMatchObject({ completed: 2, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 2, depth: 0 });
   });
 
   it('takes a job once, also when it ends before the answer arrives', async () => {
@@ -143,14 +142,14 @@ describe('the way from a workflow to a queue', () => {
     const [only] = (await fetchJobs(queue)) as [Json];
     // As if the first answer had been lost and the start were sent again after the end.
     const start = { workflow: id, steps: [{ step: 1, job: { type: 'test.step', priority: 0, body: '{}' } }] };
-    const again = () => queueStub(queue).startSteps({ ...start, cancelled: false, first: false });
+    const again = () => new TestQueue(queue).stub.startSteps({ ...start, cancelled: false, first: false });
     expect(await again()).toEqual({ ok: true, value: [only.id] });
     await inQueue(queue, ({ engine }) => {
       engine.workflows.start = () => undefined;
     });
     await ack(only);
     expect(await again()).toEqual({ ok: true, value: [only.id] });
-    expect(await counts(queue)).toMatchObject({ completed: 1, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, depth: 0 });
   });
 
   it('is gone again later, when the queue could not be reached', async () => {
@@ -164,7 +163,7 @@ describe('the way from a workflow to a queue', () => {
     await until(async () => (await workflow(id)).steps_completed === 1, 'the first step');
     expect(await fetchJobs(other)).toEqual([]);
     await evictDurableObject(workflowStub(id));
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    expect(await clock.ring(workflowStub(id))).toBe(true);
     await work(other);
     await workflowIn(id, 'completed');
   });
@@ -186,7 +185,7 @@ describe('the way from a workflow to a queue', () => {
     await inQueue(other, ({ engine }) => {
       engine.q.draining = false;
     });
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
+    expect(await clock.ring(workflowStub(id))).toBe(true);
     await work(other);
     await work(other);
     await workflowIn(id, 'completed');
@@ -200,8 +199,8 @@ describe('the way from a workflow to a queue', () => {
     // The report was refused, so it stays with the queue.
     expect(await rows(queue, 'workflow_outbox')).toBe(1);
     expect(await fetchJobs(queue)).toEqual([]);
-    vi.setSystemTime(Date.UTC(2040, 0, 2));
-    await runDurableObjectAlarm(queueStub(queue));
+    clock.set(Date.UTC(2040, 0, 2));
+    await new TestQueue(queue).alarm();
     await work(queue);
     await workflowIn(id, 'completed');
     await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
@@ -218,8 +217,8 @@ describe('the way from a queue to a workflow', () => {
     });
     await ack(first, 'kept');
     expect(await workflow(id)).toMatchObject({ steps_completed: 0 });
-    await evictDurableObject(queueStub(queue));
-    expect(await runDurableObjectAlarm(queueStub(queue))).toBe(true);
+    await new TestQueue(queue).evict();
+    expect(await new TestQueue(queue).alarm()).toBe(true);
     expect(await work(queue)).toMatchObject({ parent_results: ['kept'] });
     await workflowIn(id, 'completed');
   });
@@ -241,11 +240,11 @@ describe('the way from a queue to a workflow', () => {
     await ack(first);
     await until(async () => (await workflow(id)).steps[1]?.job_id, 'the second step');
     expect(await rows(queue, 'workflow_outbox')).toBe(1);
-    await evictDurableObject(queueStub(queue));
-    await runDurableObjectAlarm(queueStub(queue));
+    await new TestQueue(queue).evict();
+    await new TestQueue(queue).alarm();
     await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
     expect(await fetchJobs(queue)).toHaveLength(1);
-    expect(await counts(queue)).toMatchObject({ completed: 1, active: 1, depth: 1 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, active: 1, depth: 1 });
   });
 
   it('may be gone in any order, by hand, with ends of jobs that never started', async () => {
@@ -293,11 +292,11 @@ describe('a cancel', () => {
     await inWorkflow(id, ({ engine }) => {
       engine.work = () => Promise.resolve();
     });
-    expect(await okApi('DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled' });
-    expect(await counts(queue)).toMatchObject({ available: 2 });
+    expect(await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled' });
+    expect(await server.counts(queue)).toMatchObject({ available: 2 });
     await evictDurableObject(workflowStub(id));
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
-    await until(async () => (await counts(queue)).cancelled === 2, 'the jobs to be cancelled');
+    expect(await clock.ring(workflowStub(id))).toBe(true);
+    await until(async () => (await server.counts(queue)).cancelled === 2, 'the jobs to be cancelled');
     expect(await fetchJobs(queue)).toEqual([]);
   });
 
@@ -318,10 +317,10 @@ describe('a cancel', () => {
       });
     });
     await ack(first);
-    await until(async () => (await counts(queue)).available === 2, 'the jobs of the group');
+    await until(async () => (await server.counts(queue)).available === 2, 'the jobs of the group');
     await evictDurableObject(workflowStub(id));
-    await okApi('DELETE', `${WORKFLOWS}/${id}`);
-    expect(await counts(queue)).toMatchObject({ completed: 1, cancelled: 2, depth: 0 });
+    await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`);
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, cancelled: 2, depth: 0 });
   });
 
   it('leaves no job running that is decided on but not enqueued', async () => {
@@ -334,34 +333,37 @@ describe('a cancel', () => {
     await ack(first);
     await until(async () => (await workflow(id)).steps_completed === 1, 'the first step');
     await evictDurableObject(workflowStub(id));
-    await okApi('DELETE', `${WORKFLOWS}/${id}`);
+    await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`);
     expect(await fetchJobs(queue)).toEqual([]);
-    expect(await counts(queue)).toMatchObject({ completed: 1, cancelled: 1, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1, cancelled: 1, depth: 0 });
   });
 });
 
 describe('a workflow that has ended', () => {
   it('is removed after its retention, from the list too', async () => {
-    await okApi('POST', '/ojs/v1/admin/reset');
+    await server.ok(200, 'POST', '/ojs/v1/admin/reset');
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue)] });
     await work(queue);
     await workflowIn(id, 'completed');
-    await until(async () => (await okApi('GET', `${WORKFLOWS}?state=completed`)).total === 1, 'the end on the list');
-    await runDurableObjectAlarm(workflowStub(id));
+    await until(
+      async () => (await server.ok(200, 'GET', `${WORKFLOWS}?state=completed`)).total === 1,
+      'the end on the list',
+    );
+    await clock.ring(workflowStub(id));
     expect((await workflow(id)).state).toBe('completed');
-    vi.setSystemTime(Date.UTC(2040, 1, 15));
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(true);
-    expect(await okApi('GET', WORKFLOWS)).toMatchObject({ total: 0 });
+    clock.set(Date.UTC(2040, 1, 15));
+    expect(await clock.ring(workflowStub(id))).toBe(true);
+    expect(await server.ok(200, 'GET', WORKFLOWS)).toMatchObject({ total: 0 });
     const left = await inWorkflow(id, (_, sql) =>
       sql.exec("SELECT name FROM sqlite_master WHERE name = 'parts'").toArray(),
     );
     expect(left).toEqual([]);
-    expect(await runDurableObjectAlarm(workflowStub(id))).toBe(false);
+    expect(await clock.ring(workflowStub(id))).toBe(false);
   });
 
   it('comes onto the list although the directory could not be reached', async () => {
-    await okApi('POST', '/ojs/v1/admin/reset');
+    await server.ok(200, 'POST', '/ojs/v1/admin/reset');
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue)] });
     await inWorkflow(id, ({ engine }) => {
@@ -369,9 +371,12 @@ describe('a workflow that has ended', () => {
     });
     await work(queue);
     await workflowIn(id, 'completed');
-    expect(await okApi('GET', `${WORKFLOWS}?state=running`)).toMatchObject({ total: 1 });
+    expect(await server.ok(200, 'GET', `${WORKFLOWS}?state=running`)).toMatchObject({ total: 1 });
     await evictDurableObject(workflowStub(id));
-    await runDurableObjectAlarm(workflowStub(id));
-    await until(async () => (await okApi('GET', `${WORKFLOWS}?state=completed`)).total === 1, 'the end on the list');
+    await clock.ring(workflowStub(id));
+    await until(
+      async () => (await server.ok(200, 'GET', `${WORKFLOWS}?state=completed`)).total === 1,
+      'the end on the list',
+    );
   });
 });

@@ -1,6 +1,9 @@
 /** Groups, batches, graphs, and workflows in each other, over HTTP. */
+
 import { describe, expect, it } from 'vitest';
-import { api, type Json, job, okApi, until } from '../support/http';
+import { until } from '../support/clock';
+import { type Json, server } from '../support/server';
+
 import {
   ack,
   begin,
@@ -14,7 +17,7 @@ import {
   work,
   workflow,
   workflowIn,
-} from './support';
+} from './workflows';
 
 const steps = (queue: string, count: number, change: Json = {}) =>
   Array.from({ length: count }, () => step(queue, change));
@@ -80,7 +83,7 @@ describe('a batch', () => {
     const states = async () => (await workflow(id)).steps.map(({ state }) => state);
     expect(await states()).toEqual(['active', 'pending']);
     const other = (await workflow(id)).steps[1]?.job_id;
-    await okApi('POST', `/ojs/v1/jobs/${other}/cancel`);
+    await server.ok(200, 'POST', `/ojs/v1/jobs/${other}/cancel`);
     await ack(job as Json);
     expect(await workflowIn(id, 'failed')).toMatchObject({
       jobs_completed: 1,
@@ -234,20 +237,23 @@ describe('large results', () => {
       'small',
       'y'.repeat(800_000),
     ]);
-    expect((await okApi('GET', `/ojs/v1/jobs/${first?.job_id}/result`)).result).toHaveLength(900_000);
+    expect((await server.ok(200, 'GET', `/ojs/v1/jobs/${first?.job_id}/result`)).result).toHaveLength(900_000);
   });
 });
 
 describe('the list of workflows', () => {
   it('shows the latest first, by state and by page, with their ends', async () => {
-    await okApi('POST', '/ojs/v1/admin/reset');
+    await server.ok(200, 'POST', '/ojs/v1/admin/reset');
     const queue = freshQueue();
     const ids: string[] = [];
     for (let n = 0; n < 3; n++) ids.push(await begin({ type: 'chain', name: `n${n}`, steps: [step(queue)] }));
     await work(queue);
     await workflowIn(ids[0] as string, 'completed');
-    await until(async () => (await okApi('GET', `${WORKFLOWS}?state=completed`)).total === 1, 'the end on the list');
-    const all = await okApi('GET', WORKFLOWS);
+    await until(
+      async () => (await server.ok(200, 'GET', `${WORKFLOWS}?state=completed`)).total === 1,
+      'the end on the list',
+    );
+    const all = await server.ok(200, 'GET', WORKFLOWS);
     expect((all.workflows as Json[]).map(({ id, state }) => [id, state])).toEqual([
       [ids[2], 'running'],
       [ids[1], 'running'],
@@ -255,18 +261,18 @@ describe('the list of workflows', () => {
     ]);
     expect(all.items).toEqual(all.workflows);
     expect((all.workflows as Json[])[2]).toMatchObject({ type: 'chain', name: 'n0', step_count: 1, steps_total: 1 });
-    const page = await okApi('GET', `${WORKFLOWS}?page=2&per_page=2`);
+    const page = await server.ok(200, 'GET', `${WORKFLOWS}?page=2&per_page=2`);
     expect(page).toMatchObject({ total: 3, pagination: { total: 3, page: 2, per_page: 2, has_more: false } });
     expect((page.workflows as Json[]).map(({ id }) => id)).toEqual([ids[0]]);
-    expect((await api('GET', `${WORKFLOWS}?state=odd`)).status).toBe(400);
+    expect((await server.call('GET', `${WORKFLOWS}?state=odd`)).status).toBe(400);
   });
 
   it('is empty after a reset, and so is every workflow', async () => {
     const queue = freshQueue();
     const id = await begin({ type: 'group', jobs: steps(queue, 2) });
-    await okApi('POST', '/ojs/v1/admin/reset');
-    expect(await okApi('GET', WORKFLOWS)).toMatchObject({ workflows: [], total: 0 });
-    expect((await api('GET', `${WORKFLOWS}/${id}`)).status).toBe(404);
+    await server.ok(200, 'POST', '/ojs/v1/admin/reset');
+    expect(await server.ok(200, 'GET', WORKFLOWS)).toMatchObject({ workflows: [], total: 0 });
+    expect((await server.call('GET', `${WORKFLOWS}/${id}`)).status).toBe(404);
     expect(await fetchJobs(queue)).toEqual([]);
   });
 });
@@ -277,9 +283,9 @@ describe('the progress of a workflow', () => {
     const id = await begin({ type: 'group', jobs: steps(queue, 4) });
     const jobs = (await fetchJobs(queue, 2)) as [Json, Json];
     await ack(jobs[0]);
-    await okApi('PUT', `/ojs/v1/jobs/${jobs[1].id}/progress`, { progress: 0.5 });
+    await server.ok(200, 'PUT', `/ojs/v1/jobs/${jobs[1].id}/progress`, { progress: 0.5 });
     await until(async () => (await workflow(id)).steps_completed === 1, 'the completed job');
-    expect(await okApi('GET', `${WORKFLOWS}/${id}/progress`)).toMatchObject({
+    expect(await server.ok(200, 'GET', `${WORKFLOWS}/${id}/progress`)).toMatchObject({
       workflow_id: id,
       type: 'group',
       progress: 0.375,
@@ -303,7 +309,7 @@ describe('events of a workflow', () => {
     await workflowIn(id, 'completed');
     const types = 'workflow.started,workflow.step_completed,workflow.completed,workflow.failed';
     const events = await until(async () => {
-      const found = (await okApi('GET', `/ojs/v1/events?queue=${queue}&types=${types}`)).events as Json[];
+      const found = (await server.ok(200, 'GET', `/ojs/v1/events?queue=${queue}&types=${types}`)).events as Json[];
       return found.length === 4 && found;
     }, 'the events');
     expect(events.map(({ type, subject }) => [type, subject])).toEqual([
@@ -325,7 +331,7 @@ describe('a workflow whose jobs are pushed', () => {
       steps: [task('a'), { type: 'group', jobs: [task('b'), task('c')] }, task('d')],
     });
     const ended = await workflowIn(id, 'completed');
-    expect(await job(ended.steps[2]?.job_id as string)).toMatchObject({
+    expect(await server.job(ended.steps[2]?.job_id as string)).toMatchObject({
       state: 'completed',
       result: 'd',
       workflow_id: id,

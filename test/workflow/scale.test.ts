@@ -1,11 +1,14 @@
 /** A thousand jobs in one workflow, and what the jobs of workflows cost in rows written. */
+
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import type { QueueApi } from '../../src/rpc/queue';
-import { counts, type Json, okApi, until } from '../support/http';
+import { until } from '../support/clock';
+import { TestQueue } from '../support/queue';
 import { countRows, startCounting } from '../support/rows';
-import { begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './support';
+import { type Json, server } from '../support/server';
+import { begin, fetchJobs, fetchOne, freshQueue, step, WORKFLOWS, work, workflow, workflowIn } from './workflows';
 
 const thousand = (queue: string) => Array.from({ length: 1000 }, (_, n) => step(queue, { args: [n] }));
 
@@ -18,7 +21,7 @@ async function drain(queue: string): Promise<number> {
   for (;;) {
     const jobs = await fetchJobs(queue);
     if (jobs.length === 0) return done;
-    await runInDurableObject(env.QUEUES.getByName(queue), (instance) =>
+    await new TestQueue(queue).inside(({ instance }) =>
       Promise.all(
         jobs.map((one) =>
           (instance as unknown as QueueApi).ack({
@@ -43,7 +46,7 @@ describe('a batch of 1000 jobs', () => {
     const [callback, ...others] = [await fetchOne(`${queue}-cb`), ...(await fetchJobs(`${queue}-cb`))] as [Json];
     expect(others).toEqual([]);
     expect(callback.parent_results).toEqual(Array.from({ length: 1000 }, (_, n) => n));
-    expect(await counts(queue)).toMatchObject({ completed: 1000, depth: 0 });
+    expect(await server.counts(queue)).toMatchObject({ completed: 1000, depth: 0 });
   });
 });
 
@@ -51,25 +54,27 @@ describe('a group of 1000 jobs', () => {
   it('can be cancelled whole', async () => {
     const queue = freshQueue();
     const id = await begin({ type: 'group', jobs: thousand(queue) });
-    expect(await okApi('DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({ state: 'cancelled', steps_cancelled: 1000 });
-    expect(await counts(queue)).toMatchObject({ cancelled: 1000, depth: 0 });
+    expect(await server.ok(200, 'DELETE', `${WORKFLOWS}/${id}`)).toMatchObject({
+      state: 'cancelled',
+      steps_cancelled: 1000,
+    });
+    expect(await server.counts(queue)).toMatchObject({ cancelled: 1000, depth: 0 });
   });
 
   it('costs few rows beside those of its jobs', async () => {
     const queue = freshQueue();
-    const queueStub = env.QUEUES.getByName(queue);
-    await okApi('POST', `/ojs/v1/queues/${queue}/pause`);
-    await okApi('POST', `/ojs/v1/queues/${queue}/resume`);
-    await inStorage(queueStub, startCounting);
+    const object = new TestQueue(queue);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
+    await object.startCounting();
     const id = await begin({ type: 'group', jobs: thousand(queue) });
     const workflowStub = env.WORKFLOWS.getByName(id);
     await inStorage(workflowStub, startCounting);
     await drain(queue);
     await workflowIn(id, 'completed');
-    const left = () =>
-      inStorage(queueStub, ({ sql }) => sql.exec('SELECT 1 FROM workflow_outbox LIMIT 1').toArray().length);
-    await until(async () => (await left()) === 0, 'an empty outbox');
-    const [inQueue, inWorkflow] = [await inStorage(queueStub, countRows), await inStorage(workflowStub, countRows)];
+    const left = () => object.rows('SELECT 1 FROM workflow_outbox LIMIT 1');
+    await until(async () => (await left()).length === 0, 'an empty outbox');
+    const [inQueue, inWorkflow] = [await object.counted(), await inStorage(workflowStub, countRows)];
     // Insert and delete of each job, its share of leases, archive and alarms; and of outbox and starts.
     expect((inQueue.written - inQueue.alarms) / 1000).toBeLessThan(2.4);
     expect((inWorkflow.written - inWorkflow.alarms) / 1000).toBeLessThan(0.1);
@@ -79,18 +84,18 @@ describe('a group of 1000 jobs', () => {
 describe('a step of a chain, one by one', () => {
   it('costs three rows in its queue and two in its workflow, besides those of any job and alarms', async () => {
     const queue = freshQueue();
-    const queueStub = env.QUEUES.getByName(queue);
+    const object = new TestQueue(queue);
     const id = await begin({ type: 'chain', steps: thousand(queue).slice(0, 6) });
     const workflowStub = env.WORKFLOWS.getByName(id);
     await work(queue, 0);
     await until(async () => (await workflow(id)).steps[1]?.job_id, 'the second step');
-    await inStorage(queueStub, startCounting);
+    await object.startCounting();
     await inStorage(workflowStub, startCounting);
     for (let n = 1; n <= 4; n++) {
       await work(queue, n);
       await until(async () => (await workflow(id)).steps[n + 1]?.job_id, 'the next step');
     }
-    const [inQueue, inWorkflow] = [await inStorage(queueStub, countRows), await inStorage(workflowStub, countRows)];
+    const [inQueue, inWorkflow] = [await object.counted(), await inStorage(workflowStub, countRows)];
     // A job alone: insert, lease, delete, archive row with its index entry. Its workflow: start, its end in the outbox, and
     // the removal of both.
     expect((inQueue.written - inQueue.alarms) / 4).toBeLessThanOrEqual(5 + 4);

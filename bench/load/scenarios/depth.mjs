@@ -1,5 +1,5 @@
 /**
- * What a claim reads, and what an object holds in memory, at 1,000, 100,000 and 1,000,000 waiting jobs, and with a million
+ * Rows read by a claim, and memory of an object, at 1,000, 100,000 and 1,000,000 waiting jobs, and with a million
  * scheduled ones beside them. The object is stocked from within; claims go over HTTP like a worker's.
  */
 import { call, load, request } from '../../http.mjs';

@@ -1,4 +1,4 @@
-/** 10,000 jobs due at the same millisecond: by how much does each start late, by its handler's clock? */
+/** 10,000 jobs due at the same millisecond: how late does each start, by its handler's clock? */
 import { summary } from '../../stats.mjs';
 import { startsLate } from '../steps.mjs';
 

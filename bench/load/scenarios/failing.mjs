@@ -1,4 +1,4 @@
-/** A handler that fails half of its runs. The coin is deterministic, so every outcome is known beforehand and checked. */
+/** A handler that fails half of its runs. The coin is deterministic, so every outcome is predicted and checked. */
 import { load, request } from '../../http.mjs';
 import { configure, job, pause, resume } from '../../jobs.mjs';
 import { cpuPer, rate } from '../../stats.mjs';

@@ -1,6 +1,6 @@
 /**
- * 64 producers, each on a connection of its own with one job to a request, while a handler Worker takes what they bring.
- * Whatever was accepted must have completed soon after they stop.
+ * 64 producers, each on a connection of its own with one job to a request, while a handler Worker runs their jobs.
+ * Every accepted job must have completed soon after they stop.
  */
 import { load } from '../../http.mjs';
 import { configure, enqueueRequest, job } from '../../jobs.mjs';

@@ -4,7 +4,7 @@ import type { LinkCheck } from './document';
 import { type Broken, linksOf, problemOf, targetOf } from './links';
 import { type Fetch, pageExists } from './visit';
 
-/** Links lead nowhere. Another run would find the same, so the job becomes a dead letter for its author to look at. */
+/** Links lead nowhere. Another run would find the same, so the job becomes a dead letter for its author. */
 export class BrokenLink extends UnrecoverableError {
   constructor(
     path: string,
@@ -23,14 +23,13 @@ export interface CheckedLinks {
   local: number;
   /** Pages visited. */
   visited: number;
-  /** Links to origins that may not be visited, mail addresses and the like. */
+  /** Links to origins that are not allowed, mail addresses and similar. */
   skipped: number;
 }
 
 /**
- * Looks up links into the project first: they need no network, and when one is broken the rest does not matter. Then
- * visits the pages of the origins that may be visited, one after the other.
- *
+ * Checks links into the project first. They need no network, and when one is broken the rest does not matter. Then it
+ * visits the pages of allowed origins, one after the other.
  * @throws {BrokenLink} with all links into the project, or all pages, that are not there
  * @throws {PageUnavailable} and others of {@link pageExists}
  */

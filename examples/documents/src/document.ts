@@ -1,4 +1,4 @@
-/** What the jobs of this Worker are given, checked before any work is done. */
+/** The arguments of this Worker's jobs, checked before any work is done. */
 import { UnrecoverableError } from '../../../src/handler';
 
 /** A Markdown document. */
@@ -8,11 +8,11 @@ export interface MarkdownDocument {
   markdown: string;
 }
 
-/** What `link.check` needs beside the document, because it sees no file system. */
+/** The additional arguments of `link.check`, which has no file system. */
 export interface LinkCheck extends MarkdownDocument {
-  /** Every file of the project with the anchors in it; `null` where anchors are not known. */
+  /** Every file of the project with its anchors; `null` where they are not known. */
   files: Record<string, readonly string[] | null>;
-  /** Origins that may be visited, and where each is reached. Links to all others are skipped. */
+  /** Allowed origins, and the address of each. Links to all others are skipped. */
   origins?: Record<string, string>;
 }
 
@@ -23,7 +23,7 @@ export type DocumentJobs = {
   'link.check': [LinkCheck];
 };
 
-/** The job's arguments are wrong, and will be in every run: a dead letter at once. */
+/** The job's arguments are wrong and stay so in every run: a dead letter at once. */
 export class InvalidArguments extends UnrecoverableError {}
 
 /**

@@ -1,7 +1,7 @@
 /**
- * An example of a handler Worker: what a documentation site may want done in the background whenever a page changes.
- * Each job type shows another side of a queue: plain work, a job that is no longer of use, and work that fails for a
- * while (retried), for good (dead letter) or by taking too long (timeout).
+ * An example of a handler Worker: jobs that a documentation site runs in the background whenever a page changes. Each
+ * job type shows another side of a queue: plain work, an obsolete job, and failing work. It fails for a while
+ * (retried), for good (dead letter) or by its timeout.
  */
 import { defineHandlers, discard } from '../../../src/handler';
 import { checkLinks } from './check';

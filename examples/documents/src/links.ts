@@ -1,4 +1,4 @@
-/** The links of a document: where each one leads, and whether there is anything. */
+/** The links of a document: their targets, and whether these exist. */
 import type { LinkCheck } from './document';
 import { anchorsOf, parseMarkdown, walk } from './markdown';
 
@@ -7,7 +7,7 @@ export type Target =
   /** A file or folder of the project; the path is undefined when it leads out of the project. */
   | { kind: 'file'; path: string | undefined; anchor: string | undefined }
   | { kind: 'url'; url: URL }
-  /** Mail addresses and the like, and URLs that cannot be read. */
+  /** Mail addresses and similar, and URLs that cannot be parsed. */
   | { kind: 'other' };
 
 /** A link that leads nowhere. */
@@ -57,7 +57,7 @@ function decode(text: string): string {
   }
 }
 
-/** What is wrong with a link into the project, or undefined. */
+/** The mistake in a link into the project, or undefined. */
 export function problemOf(target: Target & { kind: 'file' }, check: LinkCheck): string | undefined {
   const { path, anchor } = target;
   if (path === undefined) return 'leads out of the project';

@@ -11,7 +11,7 @@ export interface Heading {
 
 const marked = new Marked({ gfm: true });
 
-/** The block tokens of a document. Any text is Markdown: this never fails. */
+/** The block tokens of a document. Any text is Markdown, so this never fails. */
 export function parseMarkdown(markdown: string): Token[] {
   return marked.lexer(markdown);
 }
@@ -60,8 +60,8 @@ export function anchorsOf(markdown: string): string[] {
 }
 
 /**
- * Ids of headings as GitHub makes them: lower case, spaces to hyphens, punctuation dropped, and a number where a
- * document says the same thing twice.
+ * Ids of headings as GitHub makes them: lower case, spaces to hyphens, punctuation dropped, and a number for repeated
+ * headings.
  */
 export class Anchors {
   readonly #taken = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Counting words, sentences and syllables, and what follows from the counts. */
+/** Counts words, sentences and syllables, and computes the readability of a text. */
 
 /** Counts over the prose of a document. */
 export interface ProseCounts {
@@ -41,7 +41,7 @@ export function countSyllables(word: string): number {
   return Math.max(1, spoken.match(/[aeiouy]+/g)?.length ?? 0);
 }
 
-/** Minutes to read so many words, to one decimal. */
+/** Minutes to read this many words, to one decimal. */
 export function readingMinutes(wordCount: number): number {
   return round(wordCount / WORDS_PER_MINUTE);
 }

@@ -56,7 +56,7 @@ function blockRenderer(): (token: Token) => string {
 }
 
 /**
- * Web and mail addresses, and whatever has no scheme. An `&` before the first slash may hide a scheme, because browsers
+ * Web and mail addresses, and any without a scheme. An `&` before the first slash may hide a scheme, because browsers
  * decode entities in attributes.
  */
 function isSafeTarget(href: string): boolean {

@@ -1,7 +1,7 @@
-/** Asking a server whether a page is there. */
+/** Asks a server whether a page exists. */
 import { retryIn } from '../../../src/handler';
 
-/** The page may be there, but its server cannot say so now. Thrown as it is, so the job's retry policy decides. */
+/** The page may exist, but its server cannot say so now. A plain error, so the job's retry policy decides. */
 export class PageUnavailable extends Error {
   constructor(
     message: string,
@@ -20,8 +20,7 @@ const TEMPORARY = new Set([408, 425, 429]);
 const GONE = new Set([404, 410]);
 
 /**
- * Visits a page at the address where its origin is reached. Redirects are not followed: an answer is an answer.
- *
+ * Visits a page at the address of its origin. Redirects are not followed: any answer counts.
  * @returns false when the server says that there is no such page
  * @throws {PageUnavailable} when the server fails or cannot be reached
  * @throws {RetryLaterError} when it fails and names a time to come back

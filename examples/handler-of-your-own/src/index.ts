@@ -1,4 +1,4 @@
-/** The smallest handler Worker that is of any use: two job types, one result, one failure that is worth another try. */
+/** The smallest useful handler Worker: two job types, one result, one failure that is worth another try. */
 import { defineHandlers, retryIn } from '../../../src/handler';
 
 interface Jobs {
@@ -7,14 +7,14 @@ interface Jobs {
 }
 
 export default defineHandlers<Jobs>({
-  // What a handler returns is the job's result; what it throws is retried under the job's policy.
+  // The return value is the job's result; an error is retried under the job's policy.
   'greeting.write': (job) => {
     const [name] = job.args;
     if (typeof name !== 'string') throw new TypeError('a greeting needs a name');
     return { text: `Hello, ${name}!` };
   },
 
-  // An outside effect: the job's id is the same in every attempt, so the receiver can tell a repetition.
+  // An outside effect: the job's id is the same in every attempt, so the receiver recognises a repetition.
   'greeting.post': async (job, ctx) => {
     const [name, url] = job.args;
     const response = await fetch(url, {

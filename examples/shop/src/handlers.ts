@@ -1,4 +1,4 @@
-/** Does the work of the shop. What a provider would do is played here. */
+/** The handlers of the shop. They only simulate the providers. */
 import { deadLetter, defineHandlers } from '../../../src/handler';
 import type { ShopJobs } from './jobs';
 
@@ -12,7 +12,7 @@ export default defineHandlers<ShopJobs>({
 
   'payment.charge': (job) => {
     const [charge] = job.args;
-    // A customer who gave another card has it in the job's meta: its arguments never change.
+    // A new card is in the job's meta, because its arguments never change.
     const card = typeof job.meta.card === 'string' ? job.meta.card : charge.card;
     if (card.startsWith('expired')) throw deadLetter(`card ${card} was declined`);
     return { receipt: `${charge.number}/${job.id}`, cents: charge.cents };
@@ -22,7 +22,7 @@ export default defineHandlers<ShopJobs>({
 
   'mail.send': (job) => {
     const [mail] = job.args;
-    // In a workflow: what the steps before have left.
+    // In a workflow: the results of the steps before.
     return { to: mail.to, template: mail.template, about: job.parent_results ?? [] };
   },
 

@@ -1,4 +1,4 @@
-/** What there is to do in the shop, and with what: shared by those who ask for it and those who do it. */
+/** The jobs of the shop and their arguments, shared by producers and handlers. */
 import type { TocsinClient } from '../../../src/client';
 
 export interface Order {
@@ -22,5 +22,5 @@ export interface ShopJobs {
 /** A client that knows these jobs. */
 export type Shop = TocsinClient<ShopJobs>;
 
-/** All charges count together under this key: the payment provider allows no more. */
+/** All charges count together under this key, because the payment provider limits them. */
 export const PAYMENTS = 'payment-provider';

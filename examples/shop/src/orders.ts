@@ -1,4 +1,4 @@
-/** Orders: each is a workflow, and a charge that failed for good waits as a dead letter for another card. */
+/** Orders: each is a workflow. A charge that failed for good waits as a dead letter for another card. */
 import type { JobOutcome, WorkflowStatus } from '../../../src/client';
 import { type Order, PAYMENTS, type Shop } from './jobs';
 
@@ -25,7 +25,7 @@ export async function placeOrder(tocsin: Shop, order: Order): Promise<WorkflowSt
   return await tocsin.workflows.start(steps, { name: `order ${number}`, jobOptions: { queue: 'orders' } });
 }
 
-/** Tries a charge that failed for good again, with another card. Undefined: no charge of that order waits for one. */
+/** Redrives a charge that failed for good, with another card. Undefined: no charge of that order waits for one. */
 export async function payAgain(tocsin: Shop, number: string, card: string): Promise<JobOutcome | undefined> {
   const query = { type: 'payment.charge', deadLetter: true, where: { 'args.0.number': number } };
   for await (const charge of tocsin.list(query, { limit: 1 })) {

@@ -1,8 +1,8 @@
-/** What the shop needs beside orders: schedules, an index that follows changes, and a way to stop payments. */
+/** The shop's upkeep: schedules, an index that follows changes, and a way to stop payments. */
 import type { CronGroupResult, Job, RateLimitStatus } from '../../../src/client';
 import { PAYMENTS, type Shop } from './jobs';
 
-/** Declares settings and schedules. To be called at every deploy: what is the same already stays as it is. */
+/** Declares settings and schedules. Call it at every deploy: it changes only what differs. */
 export async function setUp(tocsin: Shop): Promise<CronGroupResult> {
   await tocsin.queues.configure('mail', {
     allowed_job_types: ['mail.*'],
@@ -38,7 +38,10 @@ export async function catalogueChanged(tocsin: Shop): Promise<Job> {
   });
 }
 
-/** Starts no charges for a while; those that wait stay in order. @throws {NotFoundError} when no charge was made lately */
+/**
+ * Starts no charges for a while; waiting ones keep their order.
+ * @throws {NotFoundError} when no charge was made lately
+ */
 export async function stopPayments(tocsin: Shop, minutes: number): Promise<RateLimitStatus> {
   return await tocsin.rateLimits.override(PAYMENTS, { concurrency: 0, expiresAt: `+PT${minutes}M` });
 }

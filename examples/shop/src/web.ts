@@ -1,6 +1,6 @@
 /**
- * A shop that leaves its work to a queue: a typical Worker that produces jobs, follows them, and acts on them. Who may call
- * which of these paths is for the shop to say; here everybody may.
+ * A shop that gives its work to a queue: a typical Worker that produces jobs, follows them, and acts on them. A real
+ * shop must check who may call which path; here everybody may.
  */
 import { type ServiceLike, TocsinClient, TocsinError } from '../../../src/client';
 import type { Order, Shop, ShopJobs } from './jobs';
@@ -35,7 +35,7 @@ export default {
     const tocsin: Shop = new TocsinClient<ShopJobs>({
       service: env.TOCSIN,
       safeRetries: true,
-      // What nobody waits for any more is given up.
+      // When the visitor leaves, the wait for the job ends too.
       signal: request.signal,
       ...(env.TOCSIN_KEY !== undefined && { key: env.TOCSIN_KEY }),
     });

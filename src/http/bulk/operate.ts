@@ -1,8 +1,8 @@
 /** Operations on all jobs that match a filter, as requests ask for them: with or without a key, on each job or on all or none. */
+import { actOnMatches } from '../../across/act-on-matches';
 import { type OperateOptions, type OperationSummary, operate } from '../../across/operations';
 import type { Selection } from '../../job/filter';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
-import { actOnMatches } from '../act-on-matches';
 import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 import { filterFromBody } from '../request/filter/from-body';

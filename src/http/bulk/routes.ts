@@ -1,17 +1,17 @@
 /** Requests about many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
+import { actOnAll, actOnEach } from '../../across/act-on-ids';
 import { findOperation } from '../../across/operations';
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
-import { actOnAll, actOnEach } from '../act-on-ids';
-import { enqueueBulk } from '../bulk-enqueue';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { readAtomicity, refuseConditionsOutsideFilter } from '../request/many-jobs';
 import { pathParam } from '../request/path';
 import { get, post, type Route } from '../route';
+import { enqueueBulk } from './enqueue';
 import { allOrNoneByFilter, operateByFilter, readWaitMs } from './operate';
 import { continuation, DONE, renderItems, statusOf } from './render';
 

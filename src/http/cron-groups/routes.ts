@@ -3,8 +3,7 @@ import { deleteCrons, type GroupEntry, replaceCronGroup } from '../../across/cro
 import { type Located, listCrons, readCrons } from '../../across/crons';
 import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../job/cron/definition';
 import { optional, readList, readObject } from '../../job/envelope/fields';
-import { atIndex } from '../../job/envelope/parse';
-import { conflict, invalidRequest, notFound } from '../../job/errors';
+import { atIndex, conflict, invalidRequest, notFound } from '../../job/errors';
 import { type AppContext, json } from '../context';
 import { renderCron } from '../cron/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';

@@ -1,14 +1,11 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
 import { refuseTakenIds } from '../../across/batch';
-import { enqueueEntries } from '../../across/enqueue';
+import { enqueueEntries, recallJobs } from '../../across/enqueue';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
-import { atIndex, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten } from '../../job/envelope/render';
-import { invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
-import type { IdempotencyKey } from '../../rpc/operations';
-import type { EnqueuedJob } from '../../rpc/queue';
-import { queueObject } from '../../rpc/stubs';
+import { atIndex, invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
 import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
@@ -21,7 +18,7 @@ export async function enqueueOne(c: AppContext): Promise<Response> {
   const body = await readBody(c);
   const idempotency = await readIdempotency(c, body);
   const parsed = await withFingerprint(parseJob(body, { now: Date.now() }));
-  const earlier = await recallAnswer(c, [parsed], idempotency);
+  const earlier = await recallJobs(c.env, [parsed], idempotency);
   if (!earlier && parsed.job.id !== undefined) await refuseTakenIds(c.env, [parsed], false);
   const [view] = earlier ?? unwrap(await enqueueEntries(c.env, [parsed], false, idempotency));
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
@@ -38,7 +35,7 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
   const idempotency = await readIdempotency(c, body);
   const parsed = await Promise.all(parseBatch(body).map(withFingerprint));
-  const earlier = await recallAnswer(c, parsed, idempotency);
+  const earlier = await recallJobs(c.env, parsed, idempotency);
   if (!earlier) await refuseTakenIds(c.env, parsed, true);
   const views = earlier ?? unwrap(await enqueueEntries(c.env, parsed, true, idempotency));
   const jobs = views.map((view, index) => ({
@@ -48,16 +45,6 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   const deduplicated = views.filter((view) => view.deduplicated).length;
   const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
   return json(c, { jobs, ...counts }, 201, earlier ? REPLAYED : limitHeaders(views));
-}
-
-/** What was answered under this key before, by the queue of the first job. @throws {ApiError} 409 to another request */
-async function recallAnswer(
-  c: AppContext,
-  [first]: readonly ParsedJob[],
-  idempotency: IdempotencyKey | undefined,
-): Promise<EnqueuedJob[] | undefined> {
-  if (!idempotency || !first) return undefined;
-  return unwrap(await queueObject(c.env, first.queue).recall(idempotency))?.jobs;
 }
 
 /** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */

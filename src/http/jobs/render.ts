@@ -4,7 +4,7 @@ import type { ParsedJob } from '../../job/envelope/parse';
 import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import { variablesLayer } from '../../job/retry/variables';
-import type { EnqueuedJob } from '../../rpc/queue';
+import type { EnqueuedJob } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
 
 /** The envelope of a job. */

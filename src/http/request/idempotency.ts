@@ -1,12 +1,12 @@
 /** `Idempotency-Key`: the same request sent again gets the first answer, for 24 hours. */
 import { v7 as uuidv7 } from 'uuid';
+import type { Keyed } from '../../across/keyed';
 import { readName } from '../../job/envelope/fields';
 import { invalidRequest, unwrap } from '../../job/errors';
-import { fingerprintOf } from '../../job/unique';
-import type { IdempotencyKey } from '../../rpc/operations';
+import { fingerprintOf } from '../../job/unique/fingerprint';
+import type { IdempotencyKey } from '../../rpc/receipts';
 import { directoryObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
-import type { Keyed } from '../keyed';
 import type { JsonObject } from './body';
 
 const HEADER = 'Idempotency-Key';

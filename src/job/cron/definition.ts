@@ -1,6 +1,6 @@
 /**
  * A cron entry as its owner wrote it: when it fires, what it enqueues, and what happens when fires overlap or were missed.
- * {@link parseCron} is the only judge of what a valid one is; {@link jobOf} makes the job of one fire.
+ * No code but {@link parseCron} decides whether one is valid; {@link jobOf} makes the job of one fire.
  *
  * | member | value | default |
  * |---|---|---|
@@ -32,7 +32,7 @@ import { type ParsedJob, parseJob, readTime } from '../envelope/parse';
 import { invalidRequest } from '../errors';
 import type { JobBody, NewJob } from '../record';
 import { formatInstant } from '../time';
-import { fingerprintOf } from '../unique';
+import { fingerprintOf } from '../unique/fingerprint';
 import { parseExpression } from './expression';
 import { MISSED_POLICIES, type MissedPolicy } from './missed';
 import { nextFire, type Schedule } from './schedule';
@@ -40,7 +40,7 @@ import { asWritten, readTemplate } from './template';
 import { isZone } from './zone';
 
 /**
- * What happens to a fire while the job of the fire before has not ended: it is skipped, fires all the same, fires after
+ * What happens to a fire while the job of the previous fire has not ended: it is skipped, fires anyway, fires after
  * cancelling that job, or fires when that job has ended.
  */
 export const OVERLAP_POLICIES = ['skip', 'allow', 'cancel_previous', 'enqueue'] as const;
@@ -64,7 +64,7 @@ export interface CronDefinition {
   group?: string;
   /** The queue its jobs go to, which owns the entry. */
   queue: string;
-  /** What each fire enqueues, as an enqueue would be written. */
+  /** The job that each fire enqueues, in the form of an enqueue. */
   template: Record<string, unknown>;
   /** Fingerprint of the template's unique policy. */
   fingerprint?: string;
@@ -85,19 +85,19 @@ export const readCronName: Reader<string> = (value, field) => {
   throw invalidRequest(field, `${field} ${CRON_NAME_RULE}.`);
 };
 
-/** Where, when and over what an entry is read. */
+/** The context in which an entry is read. */
 export interface CronContext {
   /** Epoch ms. */
   now: number;
   /** The entry's path in the request, e.g. `entries[3]`. */
   path?: string;
-  /** The entry that the request changes; what it leaves out stays. */
+  /** The entry that the request changes; members left out stay. */
   base?: CronDefinition;
   /** The name in the path of the request; the body may repeat it. */
   name?: string;
   /** The group that declares the entry. */
   group?: string | undefined;
-  /** When the request does not say: whether it fires, and by which clock. */
+  /** Defaults of the request: whether the entry fires, and in which time zone. */
   defaults?: { enabled?: boolean | undefined; timezone?: string | undefined };
 }
 
@@ -112,7 +112,7 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   const { base, now } = ctx;
   const group = ctx.group ?? base?.group;
   const read = <T>(name: string, reader: Reader<T>): T | undefined => optional(input, name, reader, prefix);
-  /** A member that a change may take away by `null`. */
+  /** A member that a change may remove with `null`. */
   const kept = <T>(name: string, reader: Reader<T>, before: T | undefined): T | undefined =>
     name in input ? read(name, reader) : before;
 
@@ -177,9 +177,9 @@ export function sameSchedule(a: CronDefinition, b: CronDefinition): boolean {
 export interface Fire {
   /** When it happens. */
   now: number;
-  /** The time in the schedule that it stands for; absent when somebody triggered it. */
+  /** The time in the schedule that the fire stands for; absent when an operator triggered it. */
   tick?: number;
-  /** The job's id, when it must be known beforehand. */
+  /** The job's id, when it must be known in advance. */
   id?: string;
 }
 
@@ -207,7 +207,7 @@ export function jobOf(definition: CronDefinition, fire: Fire): NewJob {
   };
 }
 
-/** What a fire adds to the job must still fit. */
+/** The members that a fire adds must fit in the job too. */
 function checkSize(definition: CronDefinition, now: number, path: string): void {
   const { body } = jobOf(definition, { now, tick: now });
   const { meta } = JSON.parse(body) as JobBody;
@@ -225,7 +225,7 @@ function readOwnName(input: Record<string, unknown>, { name, base }: CronContext
   return written ?? (known as string);
 }
 
-/** The expression under any of its names. A client may send back all three and have changed one of them. */
+/** The expression under any of its names. A client may return all three and have changed one of them. */
 function readExpression(
   input: Record<string, unknown>,
   before: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * The fields of a cron expression, checked strictly and rewritten into the plain form that the cron library reads. Libraries
- * differ in what they let pass (ranges that run backwards, names in odd places, steps that never step); here each field says
- * what it takes, and a mistake names the field and what is wrong with it.
+ * The fields of a cron expression, checked strictly and rewritten into the plain form of the cron library. Libraries
+ * differ in what they accept: ranges that run backwards, names in odd places, steps that never step. Here each field
+ * has its own rules, and an error names the field and its mistake.
  */
 
 /** What one field takes. */
@@ -9,7 +9,7 @@ interface FieldRule {
   name: string;
   min: number;
   max: number;
-  /** Words for numbers, the first one standing for `min`, except in the day of the week. */
+  /** Names of numbers, the first one for `min`, except in the day of the week. */
   words?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ const RULES: readonly FieldRule[] = [
   DAY_OF_WEEK,
 ];
 
-/** A field that cannot be read. */
+/** A field that cannot be parsed. */
 export class FieldError extends Error {
   override readonly name = 'FieldError';
 
@@ -44,11 +44,11 @@ export class FieldError extends Error {
   }
 }
 
-/** An expression whose fields are in order. */
+/** An expression whose fields are valid. */
 export interface CronFields {
   /** Six fields, seconds first, numbers only. */
   pattern: string;
-  /** Does every hour of the day match? Then the expression says how often, rather than at which local time. */
+  /** Does every hour of the day match? Then the expression states an interval rather than a local time. */
   everyHour: boolean;
 }
 
@@ -66,7 +66,7 @@ export function readFields(fields: readonly string[]): CronFields {
     const rule = RULES[index] as FieldRule;
     const items = text.split(',').map((item) => readItem(item, rule));
     if (rule === HOUR) everyHour = coversAll(items, rule);
-    // A field that has everything anyway must not count as restricted: it decides how the two day fields combine.
+    // A field that has every value must not count as restricted: it decides how the two day fields combine.
     return items.some((item) => item.text === '*') ? '*' : items.map((item) => item.text).join(',');
   });
   return { pattern: written.join(' '), everyHour };
@@ -74,7 +74,7 @@ export function readFields(fields: readonly string[]): CronFields {
 
 interface Item {
   text: string;
-  /** The numbers it stands for, unless that depends on the month. */
+  /** The numbers that match, unless they depend on the month. */
   range?: { from: number; to: number; step: number };
 }
 
@@ -99,7 +99,7 @@ function readItem(item: string, rule: FieldRule): Item {
   return { text: `${from}-${to}/${step}`, range: { from, to, step } };
 }
 
-/** `a` or `a-b`; with a step behind it, `a` means from `a` on. */
+/** `a` or `a-b`; followed by a step, `a` means from `a` on. */
 function readSpan(span: string, item: string, stepped: boolean, rule: FieldRule): { from: number; to: number } {
   const [first = '', last, ...rest] = span.split('-');
   if (rest.length > 0) throw wrong(rule, `"${item}" cannot be read`);
@@ -154,7 +154,7 @@ function isDay(rule: FieldRule): boolean {
   return rule === DAY_OF_MONTH || rule === DAY_OF_WEEK;
 }
 
-/** The highest number that means something of its own. */
+/** The highest number with a meaning of its own. */
 function topOf(rule: FieldRule): number {
   return rule === DAY_OF_WEEK ? 6 : rule.max;
 }

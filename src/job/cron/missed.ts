@@ -1,24 +1,24 @@
 /**
- * What becomes of fires whose time has come: of the one that is on time, and of those that were missed because nobody was
- * there to see them (the platform was down, or an alarm came late).
+ * Which due fires happen: the one that is on time, and those that were missed because the platform was down or an alarm
+ * came late.
  */
 import { firesBetween, lastFire, nextFire, type Schedule } from './schedule';
 
 /**
- * `skip`: those missed are dropped. `fire_once`: the last one stands for all. `fire_all`: each is made up for, from the oldest
- * on, up to a bound.
+ * `skip`: missed fires are dropped. `fire_once`: the last one stands for all. `fire_all`: each is caught up, from the
+ * oldest on, up to a bound.
  */
 export const MISSED_POLICIES = ['skip', 'fire_once', 'fire_all'] as const;
 export type MissedPolicy = (typeof MISSED_POLICIES)[number];
 
-/** A fire that is later than this has been missed, ms. Alarms may be late by as much when the platform moves an object. */
+/** A fire later than this was missed, ms. Alarms may be that late when the platform moves an object. */
 export const ON_TIME_MS = 60_000;
 
-/** What is to be done. Times in epoch ms. */
+/** The fires to make and to drop. Times in epoch ms. */
 export interface DueFires {
-  /** To be fired now, in order. */
+  /** Fires to make now, in order. */
   fires: number[];
-  /** The first and the last of those that are dropped. */
+  /** The first and the last dropped fire. */
   dropped?: { from: number; until: number };
   /** The next fire after all of these. */
   next: number | undefined;

@@ -15,7 +15,7 @@ import { offsetAt, resolveLocal } from './zone';
 
 const SECOND = 1000;
 
-/** Beyond this, nothing is looked for (the year 9000), epoch ms. */
+/** The search ends here (the year 9000), epoch ms. */
 const END_OF_TIME = 221_845_392_000_000;
 
 export interface Schedule {
@@ -30,7 +30,7 @@ export interface Schedule {
   end?: number | undefined;
 }
 
-/** The first fire strictly after an instant; undefined when there is none any more. Epoch ms. */
+/** The first fire strictly after an instant; undefined when none follows. Epoch ms. */
 export function nextFire(schedule: Schedule, after: number): number | undefined {
   const { expression, start, end } = schedule;
   const from = start === undefined ? after : Math.max(after, start - 1);
@@ -94,14 +94,14 @@ function firstPass(pattern: string, zone: string, local: number, from: number): 
     const found = resolveLocal(zone, match);
     const at = found.kind === 'once' ? found.at : found.kind === 'skipped' ? found.change : found.first;
     if (at > from) return at;
-    // What comes twice is over until the clock has passed it again; what was skipped lies behind.
+    // A local time that comes twice is over until the clock has passed it again; skipped ones lie behind.
     const resume = found.kind === 'twice' ? found.change + (match - found.first) - SECOND : match;
     match = nextLocal(pattern, Math.max(resume, match));
   }
   return undefined;
 }
 
-/** The next match while the clock goes over its local times again. */
+/** The next match while the clock passes its local times a second time. */
 function secondPass(
   pattern: string,
   zone: string,
@@ -109,7 +109,7 @@ function secondPass(
   here: { first: number; second: number; change: number },
   from: number,
 ): number | undefined {
-  // During the first pass: from the local time on that the clock is set back to.
+  // During the first pass: from the local time on to which the clock is set back.
   const setBackTo = here.change + (local - here.second);
   const match = nextLocal(pattern, from < here.change ? setBackTo - SECOND : local);
   const found = match === undefined ? undefined : resolveLocal(zone, match);
@@ -124,7 +124,7 @@ function nextLocal(pattern: string, local: number): number | undefined {
   let cron = patterns.get(pattern);
   if (!cron) {
     if (patterns.size >= MAX_PATTERNS) patterns.clear();
-    // A fixed offset of none: the library must not apply rules of its own to gaps and overlaps.
+    // A fixed offset of zero: the library must not apply rules of its own to gaps and overlaps.
     cron = new Cron(pattern, { mode: '6-part', utcOffset: 0, paused: true });
     patterns.set(pattern, cron);
   }

@@ -1,8 +1,8 @@
-/** What the fires of an entry enqueue, as it stands in the request: in `job_template`, or beside the entry's own members. */
+/** The job template of an entry as the request has it: in `job_template`, or beside the entry's own members. */
 import { optional, readDuration, readMilliseconds, readObject } from '../envelope/fields';
 import { ApiError, invalidRequest } from '../errors';
 
-/** Members of a job that may stand beside those of the entry. */
+/** Members of a job that are allowed beside those of the entry. */
 const FLAT_OPTIONS = [
   'queue',
   'priority',
@@ -17,11 +17,11 @@ const FLAT_OPTIONS = [
   'meta',
 ] as const;
 
-/** Times of each fire's job. Beside those of the entry, which say when it fires, they would be taken for these. */
+/** Times of each fire's job. Beside the entry's members, they would be taken for the times of the entry itself. */
 const OPTIONS_ONLY = ['delay_until', 'scheduled_at', 'expires_at'] as const;
 
 /**
- * Reads a template without judging the job in it.
+ * Reads a template without checking the job in it.
  * @param before the template to change: what is named changes, `null` takes it away
  * @param prefix path of the entry, with a dot at its end, or empty
  * @throws {ApiError} 400 for an `id`, and for times that stand beside the members of the entry
@@ -48,7 +48,7 @@ export function readTemplate(
   const template: Record<string, unknown> = { ...before };
   for (const name of names) {
     if (name === 'options' || source[name] === undefined) continue;
-    // A job without arguments says so by leaving them out, or by an empty list.
+    // A job without arguments leaves them out, or has an empty list.
     if (source[name] === null && name !== 'type' && name !== 'args') delete template[name];
     else template[name] = source[name];
   }
@@ -65,7 +65,7 @@ export function readTemplate(
   return { template, path, flat: Object.keys(flat).filter((name) => own?.[name] === undefined) };
 }
 
-/** Runs `read`; an error about an option that stands beside the entry's own members names it as it stands there. */
+/** Runs `read`. An error about an option beside the entry's own members names it by its place there. */
 export function asWritten<T>(flat: readonly string[], prefix: string, read: () => T): T {
   try {
     return read();
@@ -81,7 +81,7 @@ export function asWritten<T>(flat: readonly string[], prefix: string, read: () =
   }
 }
 
-/** `timeout` in seconds, as cron entries of the Open Job Spec have it, becomes `timeout_ms`. */
+/** Converts `timeout` in seconds, from cron entries of the Open Job Spec, to `timeout_ms`. */
 function withTimeout(options: Record<string, unknown>, path: string): Record<string, unknown> {
   const { timeout, ...rest } = options;
   if (timeout === undefined || timeout === null) return rest;

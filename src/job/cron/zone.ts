@@ -13,15 +13,15 @@ const UTC_NAMES: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GM
 
 const IANA_NAME = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+){1,2}$/;
 
-/** Names of one word in the database that stand for the rules of a place, daylight saving included. */
+/** One-word names in the database that stand for the rules of a place, daylight saving included. */
 const PLACE_NAMES: ReadonlySet<string> = new Set(
   `CET CST6CDT Cuba EET EST5EDT Egypt Eire GB GB-Eire Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST7MDT NZ
    NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT Universal W-SU WET Zulu`.split(/\s+/),
 );
 
 /**
- * Is this the name of a zone in the IANA database? An abbreviation such as `EST`, or an offset such as `+05:00`, is something
- * that date libraries accept as well, but it does not know of daylight saving.
+ * Is this the name of a zone in the IANA database? Date libraries also accept an abbreviation such as `EST`, or an
+ * offset such as `+05:00`, but these carry no daylight saving rules.
  */
 export function isZone(name: string): boolean {
   if (UTC_NAMES.has(name)) return true;
@@ -64,7 +64,7 @@ export function offsetAt(zone: string, instant: number): number {
   return Date.UTC(year, month - 1, day, hour, minute, second) - whole;
 }
 
-/** What a local time stands for, epoch ms. */
+/** The instants of a local time, epoch ms. */
 export type Resolved =
   | { kind: 'once'; at: number }
   /** The clock goes back over it. `change`: the instant at which it does; `first < change <= second`. */
@@ -87,7 +87,7 @@ export function resolveLocal(zone: string, local: number): Resolved {
   return { kind: 'skipped', change: changeBetween(zone, early, late) };
 }
 
-/** The first whole second after `from` whose offset is not that of `from`; at most `to`, where it is another one. */
+/** The first whole second after `from` whose offset differs from that of `from`; at most `to`, where it does. */
 function changeBetween(zone: string, from: number, to: number): number {
   const offset = offsetAt(zone, from);
   let same = from / SECOND;

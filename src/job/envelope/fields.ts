@@ -1,6 +1,6 @@
 /**
- * Readers for single members of a request: each takes the value and the path the client knows it by, and gives back
- * the typed value or throws the 400 that names that path. `null` and absence are the caller's business.
+ * Readers for single members of a request. Each takes the value and its path as the client wrote it. It returns the
+ * typed value or throws the 400 that names that path. The caller handles `null` and absence.
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest, payloadTooLarge } from '../errors';
@@ -39,7 +39,7 @@ export function readInteger(min: number, max: number): Reader<number> {
 /** A positive number of milliseconds, at most 36,500 days. */
 export const readMilliseconds: Reader<number> = readInteger(1, MAX_DURATION_MS);
 
-/** A duration in any of the accepted forms; gives milliseconds. */
+/** A duration in any of the accepted forms; returns milliseconds. */
 export const readDuration: Reader<number> = (value, field) => {
   const ms = parseDuration(value);
   if (ms !== undefined) return ms;

@@ -1,16 +1,17 @@
 /**
- * Reads a job as a producer sends it, and is the only judge of what a valid one is. Members may stand in `options` or
- * at the top level (`options` wins, `null` counts as absent, except for `type` and `args`); what the server manages is
- * ignored; what nobody knows is kept and echoed.
+ * Reads a job as a producer sends it; no other code decides whether one is valid. Members may stand in `options` or at
+ * the top level (`options` wins, `null` counts as absent, except for `type` and `args`). Members that the server
+ * manages are ignored; unknown ones are stored and echoed.
  */
-import { ApiError, invalidPolicy, invalidRequest, unsupported } from '../errors';
+import { invalidPolicy, invalidRequest, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
 import { formatInstant, parseInstant } from '../time';
-import { fingerprintOf, readUnique, type UniqueRequest } from '../unique';
+import { fingerprintOf } from '../unique/fingerprint';
+import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
   defined,
   isObject,
@@ -104,7 +105,7 @@ const readVersion: Reader<number | string> = (value, field) => {
   throw invalidRequest(field, `${field} must be an integer or a string of 1 to 255 characters.`);
 };
 
-/** Where and when a job is read. */
+/** The context in which a job is read. */
 export interface ParseContext {
   /** Epoch ms; relative times count from here. */
   now: number;
@@ -271,7 +272,7 @@ export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
   return meta;
 };
 
-/** A time, or a duration from `now` on; gives epoch ms. */
+/** A time, or a duration from `now` on; returns epoch ms. */
 export function readTime(now: number): Reader<number> {
   return (value, field) => {
     const instant = parseInstant(value, now);
@@ -283,13 +284,13 @@ export function readTime(now: number): Reader<number> {
   };
 }
 
-/** The text of an instant, where it is UTC and not what the instant would be written as anyway. */
+/** The text of an instant, if it is UTC and differs from the text that Tocsin would write. */
 function asWritten(instant: number): Reader<string | undefined> {
   return (value) =>
     typeof value === 'string' && /^\d{4}-.*\dZ$/.test(value) && value !== formatInstant(instant) ? value : undefined;
 }
 
-/** When the job may start: absent for now, and for every time that is not in the future. */
+/** The earliest start: absent for now, and for every time that is not in the future. */
 function readStart(members: Members, now: number): number | undefined {
   const names: OptionName[] = ['delay_until', 'scheduled_at'];
   names.sort((a, b) => Number(members.inOptions(b)) - Number(members.inOptions(a)));
@@ -300,7 +301,7 @@ function readStart(members: Members, now: number): number | undefined {
 
 /** The job layer of the retry policy; `max_attempts` may stand inside it or beside it, not both. */
 function readRetry(members: Members): { retry: RetryInput | undefined; maxAttempts: number | undefined } {
-  // The policy reference names fields from `retry.` on, wherever the policy stands in the request.
+  // Errors name fields from `retry.` on, wherever the policy stands in the request.
   const retry = members.option('retry', (value) => checkRetryLayer(value, members.at('retry')));
   const maxAttempts = members.option('max_attempts', (value, field) => {
     if (retry !== undefined && (retry.max_attempts ?? null) !== null) {
@@ -316,10 +317,4 @@ function readRetry(members: Members): { retry: RetryInput | undefined; maxAttemp
 function unknownMembers(input: Record<string, unknown>): Record<string, unknown> | undefined {
   const unknown = Object.keys(input).filter((name) => !KNOWN.has(name));
   return unknown.length === 0 ? undefined : Object.fromEntries(unknown.map((name) => [name, input[name]]));
-}
-
-/** Adds the entry's place in its batch to an error. */
-export function atIndex(error: unknown, index: number): unknown {
-  if (!(error instanceof ApiError)) return error;
-  return new ApiError({ ...error.data, details: { ...error.data.details, index } });
 }

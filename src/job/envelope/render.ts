@@ -1,5 +1,6 @@
 /**
- * Writes a job as its envelope: what every answer, delivery and event shows. Absent stays absent; times become RFC 3339.
+ * Writes a job as its envelope, for every answer, delivery and event. Absent members stay absent; times become RFC
+ * 3339.
  */
 import type { JobBody, JobErrorEntry, JobRecord, JobView } from '../record';
 import { describeRetry, resolveRetry } from '../retry/resolve';
@@ -58,7 +59,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
   return written.extra === undefined ? envelope : { ...envelope, ...written.extra, ...envelope };
 }
 
-/** The stored body. One that cannot be read shows as a job without arguments, so that it hides no other in a list. */
+/** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */
 function writtenBody(record: JobRecord): JobBody {
   let body: unknown;
   try {
@@ -75,7 +76,7 @@ interface ShownPolicy {
   retry_effective: Record<string, unknown>;
 }
 
-/** The policy of jobs for which no layer but the deployment's says anything: most of them. */
+/** The policy of jobs for which only the deployment's layer says anything: most of them. */
 const common = new WeakMap<Variables, ShownPolicy>();
 
 function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody): ShownPolicy {
@@ -140,7 +141,7 @@ function expiry({ expires_at, expires_at_written: text }: JobBody): string | und
   return text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
 }
 
-/** What happened to the job so far; members that do not apply to its state are undefined. */
+/** The history of a job so far; members that do not apply to its state are undefined. */
 function historyMembers({ state, history, ...record }: JobRecord): Envelope {
   const waitsForRetry = state === 'retryable';
   return {

@@ -1,11 +1,11 @@
-/** What operators put in the place of the limits of keys, in all queues: which of it holds, and how it is changed. */
+/** Overrides of limit keys, in all queues: which of them hold, and how they change. */
 import { conflict } from '../errors';
 import type { LimitOverride } from './policy';
 
 /** By key. */
 export type LimitOverrides = Readonly<Record<string, LimitOverride>>;
 
-/** Keys with an override at a time: every queue keeps them all. */
+/** Keys with an override at a time: every queue stores them all. */
 export const MAX_OVERRIDES = 1000;
 
 /** Does it hold at `now` (epoch ms)? */
@@ -19,7 +19,7 @@ export function holding(overrides: LimitOverrides | undefined, now: number): Lim
 }
 
 /**
- * The overrides after that of one key was replaced, or taken back (null).
+ * The overrides after that of one key was replaced, or removed (null).
  * @throws {ApiError} 409 when there would be more than {@link MAX_OVERRIDES}
  */
 export function withOverride(overrides: LimitOverrides, key: string, override: LimitOverride | null): LimitOverrides {

@@ -15,13 +15,13 @@ import { MAX_DURATION_MS } from '../duration';
 import { defined, type Reader, readDuration, readInteger, readObject, readWord } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
-/** So many starts in a time, ms. */
+/** This many starts in a period, ms. */
 export interface Quota {
   limit: number;
   period_ms: number;
 }
 
-/** What a key allows. Absent members are not limited. */
+/** The limits of a key. Absent members are not limited. */
 export interface Limits {
   /** Attempts that may run at once. */
   concurrency?: number;
@@ -31,26 +31,26 @@ export interface Limits {
   throttle?: Quota;
 }
 
-/** What becomes of a job whose turn comes while its limit is reached. */
+/** What happens to a job whose turn comes while its limit is reached. */
 export const ON_LIMIT = ['wait', 'reschedule', 'drop'] as const;
 export type OnLimit = (typeof ON_LIMIT)[number];
 
 /** A job's limits, read. */
 export interface LimitPolicy {
   key: string;
-  /** Absent: whatever the key allows already. */
+  /** Absent: the present limits of the key. */
   limits?: Limits;
   on_limit: OnLimit;
 }
 
-/** What is put in the place of a key's own limits for a while. Here 0 stands for "stop". */
+/** Limits that replace a key's own until they are removed. Here 0 means "stop". */
 export interface LimitOverride {
   concurrency?: number;
   limit?: number;
   period_ms?: number;
-  /** Beside a limit without a period: the period where a queue's key has none to keep. */
+  /** For a limit without a period: the period where a queue's key has none of its own. */
   usual_period_ms?: number;
-  /** Epoch ms; absent: until it is taken back. */
+  /** Epoch ms; absent: until it is removed. */
   expires_at?: number;
 }
 
@@ -84,7 +84,7 @@ const readKey: Reader<string> = (value, field) => {
 
 const readStarts = readInteger(1, MAX_STARTS);
 
-/** The length of a period: a duration longer than nothing, or one of the words second, minute, hour, day; gives ms. */
+/** The length of a period: a positive duration, or one of the words second, minute, hour, day; returns ms. */
 export const readPeriod: Reader<number> = (value, field) => {
   if (typeof value === 'string' && Object.hasOwn(PERIOD_WORDS, value)) return PERIOD_WORDS[value] as number;
   const ms = readDuration(value, field);
@@ -180,7 +180,7 @@ export const readQueueLimits: Reader<Pick<Limits, 'concurrency' | 'rate'>> = (va
 };
 
 /**
- * Reads what an operator puts in the place of a key's limits.
+ * Reads an operator's override of a key's limits.
  * @throws {ApiError} 400 naming the member
  */
 export function readLimitOverride(input: Record<string, unknown>, readTime: Reader<number>): LimitOverride {
@@ -204,8 +204,8 @@ export function readLimitOverride(input: Record<string, unknown>, readTime: Read
 }
 
 /**
- * The limits in force while an override holds: it replaces what it names and leaves the rest.
- * A limit without a period keeps the period of the limit that it replaces.
+ * The limits in force under an override: it replaces the members that it names and leaves the rest. A limit without a
+ * period keeps the period of the limit that it replaces.
  */
 export function overridden(limits: Limits, override: LimitOverride | undefined): Limits {
   if (!override) return limits;

@@ -1,12 +1,11 @@
 /**
- * The starts of the last period, for a sliding window: exact as long as they happened at no more than {@link MAX_MOMENTS}
- * different moments. Beyond that, neighbours are merged at the later of their moments, so that an old start may count for a
- * thousandth of the period too long and none ever too short: the limit holds in any case.
- *
- * A start at `s` counts in the half-open period that begins there: until just before `s + period`.
+ * The starts of the last period, for a sliding window. It is exact up to {@link MAX_MOMENTS} different moments. Beyond
+ * that, neighbours are merged at the later of their moments. So an old start may count for a thousandth of the period
+ * too long and none too short: the limit holds in any case. A start at `s` counts in the half-open period that begins
+ * there: until just before `s + period`.
  */
 
-/** Moments kept apart. A window is stored as JSON, so this bounds its size at some 20 kB. */
+/** Moments stored separately. A window is stored as JSON, so this bounds its size at some 20 kB. */
 export const MAX_MOMENTS = 1024;
 
 /** When, and how many. Epoch ms. */
@@ -20,7 +19,7 @@ export class Starts {
     this.total = moments.reduce((sum, [, count]) => sum + count, 0);
   }
 
-  /** What to store; empty when nothing is remembered. */
+  /** The text to store; empty when nothing is remembered. */
   get entries(): readonly Moment[] {
     return this.moments;
   }
@@ -35,7 +34,7 @@ export class Starts {
   add(now: number, count: number, periodMs: number): void {
     this.forget(now - periodMs);
     const last = this.moments.at(-1);
-    // A clock that was set back must not let earlier starts out of the window too soon.
+    // A clock that was set back must not drop earlier starts from the window too soon.
     if (last && last[0] >= now) last[1] += count;
     else this.moments.push([now, count]);
     this.total += count;
@@ -55,7 +54,7 @@ export class Starts {
     return Number.NEGATIVE_INFINITY;
   }
 
-  /** Forgets what happened at or before `cutoff`. */
+  /** Drops starts at or before `cutoff`. */
   forget(cutoff: number): void {
     let gone = 0;
     for (const [at, count] of this.moments) {

@@ -1,14 +1,14 @@
 /**
- * How much of its limits a key has used, and what that leaves: how many jobs may start now, and when the next one may.
- * Attempts that run are counted by whoever holds the leases; starts are counted here.
+ * How much of its limits a key has used, how many jobs may start now, and when the next one may. The leases count
+ * running attempts; starts are counted here.
  */
 import type { Limits, Quota } from './policy';
 import { type Moment, Starts } from './starts';
 
-/** What is stored of a key's use. Absent members are empty. Times in epoch ms. */
+/** The stored use of a key. Absent members are empty. Times in epoch ms. */
 export interface StoredUsage {
   starts?: Moment[];
-  /** A throttle lets nothing start before. */
+  /** A throttle admits no start before. */
   spaced_until?: number;
   /** Moments promised to jobs that were rescheduled. */
   booked?: Moment[];
@@ -34,7 +34,7 @@ export class Usage {
     };
   }
 
-  /** Does the past still matter to these limits? */
+  /** Do earlier starts still matter to these limits? */
   isEmpty(limits: Limits, now: number): boolean {
     this.booked.forget(now);
     const started = limits.rate ? this.starts.count(now, limits.rate.period_ms) : 0;
@@ -57,8 +57,8 @@ export class Usage {
   }
 
   /**
-   * When rate and throttle let the next one start: now or earlier when they do. Undefined when only an operator can tell,
-   * because they are stopped. What runs does not matter here.
+   * When rate and throttle admit the next start: now or earlier if they do. Undefined when only an operator can end the
+   * stop. Running attempts do not matter here.
    */
   opensAt({ rate, throttle }: Limits): number | undefined {
     if (rate?.limit === 0 || throttle?.limit === 0) return undefined;
@@ -68,7 +68,10 @@ export class Usage {
     );
   }
 
-  /** When more is left than now: when the next start fits, or else when the oldest one counts no more; epoch ms. */
+  /**
+   * When there will be more room than now: when the next start fits, or else when the oldest one counts no more; epoch
+   * ms.
+   */
   resetsAt(limits: Limits, now: number): number | undefined {
     const opensAt = this.opensAt(limits);
     if (opensAt === undefined || opensAt > now) return opensAt;
@@ -79,7 +82,7 @@ export class Usage {
   /** Notes that `count` jobs start now. @returns whether anything counts them */
   started(limits: Limits, count: number, now: number): boolean {
     const { rate, throttle } = limits;
-    // A throttle needs no more than its spacing; its starts are noted for those who ask how many there were.
+    // A throttle needs only its spacing; its starts are recorded for statistics.
     const counted = rate ?? throttle;
     if (counted) this.starts.add(now, count, counted.period_ms);
     if (throttle && throttle.limit > 0) {
@@ -89,8 +92,8 @@ export class Usage {
   }
 
   /**
-   * Promises a moment to a job that is rescheduled: the first at which it may start if everything that was promised before
-   * starts when it may. Undefined when nobody can know.
+   * Promises a moment to a job that is rescheduled: the first at which it may start if all promised starts before it
+   * happen on time. Undefined when that cannot be known.
    */
   book(limits: Limits, now: number): number | undefined {
     const { rate, throttle } = limits;
@@ -108,7 +111,7 @@ export class Usage {
       at = Math.max(at, line.opensAt(rate.limit, rate.period_ms));
     }
     at = Math.max(Math.ceil(at), now + 1, this.booked.entries.at(-1)?.[0] ?? 0);
-    // Promises older than the last `limit` ones decide nothing any more.
+    // Promises older than the last `limit` ones have no effect any more.
     this.booked.add(at, 1, rate?.period_ms ?? throttle?.period_ms ?? 0);
     return at;
   }

@@ -21,11 +21,11 @@ import { HARD_LIMIT_MS, retryDelay } from './delay';
 import type { RetryPolicy } from './policy';
 
 /**
- * A failed run as it was reported or observed. Members that came from outside may hold anything: what is not usable
- * counts as not given.
+ * A failed run as it was reported or observed. Members from outside may have any value; an unusable one counts as
+ * absent.
  */
 export interface Failure {
-  /** `error.code`; response codes count in any case. */
+  /** `error.code`; response codes match in any case. */
   code?: string;
   /** `error.type`, else the own class name is taken. */
   type?: string;
@@ -84,7 +84,6 @@ const UNRECOVERABLE = 'UnrecoverableError';
 
 /**
  * Decides about the n-th failed execution of a job. Never throws, whatever the failure contains.
- *
  * @param failedExecutions n, the one just failed included
  */
 export function decideFailure(
@@ -103,7 +102,7 @@ export function decideFailure(
   if (command === 'FAIL') return { outcome: 'discarded', reason: 'fail_code' };
   if (command === 'DEAD_LETTER') return deadLetter('dead_letter_code');
   if (isUnrecoverable(failure)) return deadLetter('unrecoverable');
-  // An answer that speaks about retrying itself is stronger than the status it came with.
+  // An answer that speaks about retrying takes precedence over its status.
   if (failure.target_rejected === true && command !== 'RETRY' && failure.retryable !== true) {
     return deadLetter('target_rejected');
   }
@@ -140,7 +139,7 @@ function isNonRetryable(
   const isRetryCode = command === 'RETRY';
   if (failure.retryable === false && !isRetryCode) return true;
   if (asked !== undefined) return false;
-  // RETRY says nothing about the kind of error, so it cannot be on the list.
+  // RETRY says nothing about the kind of error, so it cannot match the list.
   return matchesNonRetryable(policy.non_retryable_errors, typeOf(failure), isRetryCode ? undefined : codeOf(failure));
 }
 
@@ -166,7 +165,7 @@ function classNames(failure: Failure): readonly string[] {
   return Array.isArray(classes) ? classes.filter((name) => typeof name === 'string' && name !== '') : [];
 }
 
-/** ms from now on that the answer asks for, as it is: no jitter, no cap but the hard limit, the past means at once. */
+/** The delay in ms that the answer asks for: no jitter, no cap but the hard limit; the past means at once. */
 function askedDelay(failure: Failure, now: number): number | undefined {
   const at = askedInstant(failure.retry_at, now);
   const delay = at === undefined ? parseDuration(failure.retry_in) : at - now;

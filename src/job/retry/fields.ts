@@ -1,13 +1,13 @@
 /**
  * Readers for single values of a policy. Each returns the normalised value, or calls `report` and returns undefined.
- * Who reports decides what a mistake means: at enqueue it is thrown, at failure time the field counts as not given.
+ * The reporter decides what a mistake means: an enqueue throws, at failure time the field counts as absent.
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 
-/** Told of a mistake: the field's path as written, and what was expected. May throw. */
+/** Called with a mistake: the field's path as written, and what was expected. May throw. */
 export type Report = (field: string, message: string) => void;
 
-/** Reads one value that was given. `path` names it for the report. */
+/** Reads one value that is present. `path` names it for the report. */
 export type Reader<T> = (value: unknown, path: string, report: Report) => T | undefined;
 
 /** A JSON object: neither null nor an array. */
@@ -62,7 +62,7 @@ export const readBoolean: Reader<boolean> = reader(
   'true or false',
 );
 
-/** One of the words of `meanings`, translated to what it stands for. */
+/** One of the words of `meanings`, translated to its value. */
 export function readWord<T>(meanings: ReadonlyMap<string, T>): Reader<T> {
   return reader(
     (value) => (typeof value === 'string' ? meanings.get(value) : undefined),

@@ -30,8 +30,8 @@ const readFactor = readNumber(0, MAX_FACTOR);
 const readShare = readNumber(0, 1);
 
 /**
- * Reads `jitter`. Members of another kind are unknown members; one bad member makes the whole unusable, since a
- * jitter is replaced as a whole and never completed from below.
+ * Reads `jitter`. Members of another kind are unknown members. One bad member makes the whole unusable: a jitter is
+ * replaced as a whole and never completed from below.
  */
 export const readJitter: Reader<Jitter | false> = (value, path, report) => {
   if (typeof value === 'boolean') return value ? DEFAULT_JITTER : false;

@@ -36,7 +36,7 @@ export interface RetryPolicy {
   max_interval: number | null;
   /** ms, added before the cap. */
   offset: number;
-  /** What `linear` and `polynomial` count the first failure as. */
+  /** The number that `linear` and `polynomial` give the first failure. */
   first_index: 0 | 1;
   /** ms for each failure, the last one repeats. Used by strategy `table` only. */
   table?: number[];
@@ -47,7 +47,7 @@ export interface RetryPolicy {
   on_crash: OnCrash;
 }
 
-/** Some fields of a policy: what one layer gives. */
+/** Some fields of a policy: those of one layer. */
 export type RetryLayer = Partial<RetryPolicy>;
 
 /** What `jitter: true` means. */

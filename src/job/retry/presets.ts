@@ -1,6 +1,6 @@
 /**
- * The defaults of five job systems, each as one layer. A preset gives every field but `table` and
- * `non_retryable_errors`, so that nothing of a lower layer shines through.
+ * The defaults of five job systems, each as one layer. A preset sets every field but `table` and
+ * `non_retryable_errors`, so that nothing of a lower layer shows through.
  */
 import { DEFAULT_JITTER, type PresetName, type RetryPolicy } from './policy';
 

@@ -26,15 +26,14 @@ export function mergeLayers(...layers: readonly Readonly<RetryLayer>[]): RetryPo
   return Object.assign({ ...PRESETS.ojs, non_retryable_errors: [] }, ...layers);
 }
 
-/** Reads a layer that was checked when it was written: what has become unreadable since counts as not given. */
+/** Reads a layer that was checked when it was written; members that are unreadable by now count as absent. */
 export function lenientLayer(input: RetryInput | undefined): RetryLayer {
   return isObject(input) ? readLayer(input, 'retry', () => {}) : {};
 }
 
 /**
- * The effective policy of a job. Rejects nothing a layer may contain: strategy `table` without a table acts as
- * `constant`, a coefficient too low for its strategy is used as it is.
- *
+ * The effective policy of a job. Rejects nothing that a layer may contain: strategy `table` without a table acts as
+ * `constant`, and a coefficient too low for its strategy is used as it is.
  * @throws {ApiError} 500 `invalid_configuration` for the deployment variables, see {@link variablesLayer}
  */
 export function resolveRetry(layers: RetryLayers): RetryPolicy {

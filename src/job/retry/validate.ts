@@ -1,6 +1,6 @@
 /**
- * Refuses retry policies that say something impossible, naming the field as the client wrote it. A layer is checked
- * when it is written: by its shape, and then merged over the layers below it.
+ * Refuses impossible retry policies and names the field as the client wrote it. A layer is checked when it is written:
+ * by its shape, and then merged over the layers below it.
  */
 import { invalidPolicy } from '../errors';
 import type { RetryInput } from '../record';
@@ -33,12 +33,9 @@ export function checkRetryLayer(input: unknown, path = 'retry'): RetryInput {
 }
 
 /**
- * Checks the job layer: its shape, and what it makes of the layers below. To check another layer, pass it as `job`
- * with only the layers that lie below it.
- *
- * A fault of the merged policy counts only if this layer gives one of the fields involved; nobody is refused for what
- * is wrong below.
- *
+ * Checks the job layer: its shape, and the policy that it makes of the layers below. To check another layer, pass it as
+ * `job` with only the layers below it. A fault of the merged policy counts only if this layer sets one of the fields
+ * involved; a layer is not refused for mistakes below it.
  * @throws {ApiError} 422 for the layer, 500 `invalid_configuration` for the variables
  */
 export function checkRetry(layers: RetryLayers, path = 'retry'): void {

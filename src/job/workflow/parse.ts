@@ -1,21 +1,22 @@
 /**
- * Reads a workflow as a producer sends it, and is the only judge of what a valid one is: forms, nesting, dependencies, and
- * every job in it by the rules of a single job. An error names the path of what is wrong; then nothing has been stored.
+ * Reads a workflow as a producer sends it; no other code decides whether one is valid. It checks forms, nesting,
+ * dependencies, and every job by the rules of a single job. An error names the path of the mistake; then nothing has
+ * been stored.
  */
 
-import type { NewStep } from '../../rpc/workflow';
 import { defined, optional, type Reader, readList, readName, readObject } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';
-import { atIndex, parseJob } from '../envelope/parse';
-import { invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { parseJob } from '../envelope/parse';
+import { atIndex, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import type { NewJob } from '../record';
+import type { NewStep } from './plan';
 import { CALLBACKS, type NodeKind, type Plan, type PlanNode } from './plan';
 
 /** Jobs of one workflow, callbacks included. */
 export const MAX_JOBS = MAX_BATCH_SIZE;
 
-/** How deep workflows may lie in each other, the outermost included. */
+/** How deep workflows may nest, the outermost included. */
 export const MAX_DEPTH = 10;
 
 /** Entries of all `depends_on` lists together. */
@@ -34,13 +35,13 @@ export interface ParsedWorkflow {
   type?: 'chain' | 'group' | 'batch';
   name?: string;
   plan: Plan;
-  /** The jobs as they are to be parsed again when they start, in the order of their nodes. */
+  /** The jobs to parse again when they start, in the order of their nodes. */
   steps: NewStep[];
-  /** What only their queues can judge. */
+  /** The parts that only the queues can check. */
   checks: StepCheck[];
 }
 
-/** What its queue is to judge of one job: does it take such jobs, and does the retry policy make sense over its own layers? */
+/** What a queue must check of one job: does it accept such jobs, and is the retry policy valid over its own layers? */
 export interface StepCheck {
   queue: string;
   job: NewJob;
@@ -78,7 +79,7 @@ function kindOf(type: unknown): CompositeKind | undefined {
   return type === 'chain' || type === 'group' || type === 'batch' ? type : undefined;
 }
 
-/** A step is a job unless it says what it consists of. Types of jobs may be named "chain" or "group" too. */
+/** A step is a job unless it has parts. Types of jobs may be named "chain" or "group" too. */
 function compositeKind(step: Json): CompositeKind | undefined {
   if ('args' in step || !['steps', 'jobs', 'callbacks'].some((member) => member in step)) return undefined;
   return kindOf(step.type);
@@ -145,7 +146,7 @@ class TreeReader {
     }
     const kind = compositeKind(step);
     if (kind) return this.addComposite(step, kind, parent, id, path, depth + 1);
-    // Callbacks come on top: a batch of as many jobs as there may be has its callbacks too.
+    // Callbacks come on top: a batch with the maximum of jobs may have callbacks too.
     if (++this.jobs > MAX_JOBS) throw payloadTooLarge(path, this.jobs, MAX_JOBS, 'jobs');
     return this.addJob(step, parent, id, path);
   }
@@ -223,7 +224,7 @@ class TreeReader {
   }
 }
 
-/** Options of the whole workflow stand behind what a job says itself, in `options` or beside them. */
+/** Options of the whole workflow apply after those of the job itself, in `options` or beside them. */
 function withDefaults(input: Json, defaults: Json, path: string): Json {
   const missing = Object.entries(defaults).filter(([name]) => (input[name] ?? null) === null);
   if (missing.length === 0) return input;
@@ -232,7 +233,7 @@ function withDefaults(input: Json, defaults: Json, path: string): Json {
   return { ...input, options: { ...Object.fromEntries(missing), ...Object.fromEntries(given) } };
 }
 
-/** Steps that wait for each other, each for the next; undefined when there are none. */
+/** Steps that wait for each other in a circle; undefined when there are none. */
 function findCircle(needs: readonly (readonly number[])[]): number[] | undefined {
   const left = needs.map(({ length }) => length);
   const dependents = needs.map((): number[] => []);
@@ -248,7 +249,7 @@ function findCircle(needs: readonly (readonly number[])[]): number[] | undefined
   }
   const start = left.findIndex((count) => count > 0);
   if (start < 0) return undefined;
-  // Whoever is left over waits for somebody who is left over: following that must come back.
+  // Every remaining step waits for another remaining one, so following them must come back.
   const path: number[] = [];
   let at = start;
   while (!path.includes(at)) {

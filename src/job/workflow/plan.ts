@@ -1,9 +1,9 @@
 /**
- * What a workflow consists of: a tree of nodes. Leaves are jobs; the others say in which order their children run. The tree
- * never changes; how far it has got is a {@link Run}.
+ * The parts of a workflow: a tree of nodes. Leaves are jobs; the others say in which order their children run. The tree
+ * never changes; its progress is a {@link Run}.
  */
 
-/** `graph` is the form without a type: steps that name what they depend on. */
+/** `graph` is the form without a type: steps that name their dependencies. */
 export type NodeKind = 'job' | 'chain' | 'group' | 'batch' | 'graph';
 
 /** When a batch calls back. */
@@ -12,7 +12,7 @@ export type Callback = (typeof CALLBACKS)[number];
 
 /** One node. Nodes name each other by their index in {@link Plan.nodes}. */
 export interface PlanNode {
-  /** As its author named it, else its place among its siblings; of a callback the name of the event. */
+  /** Its author's name for it, else its place among its siblings; of a callback the name of the event. */
   id: string;
   kind: NodeKind;
   /** −1 for the root. */
@@ -56,4 +56,10 @@ export function pathOf(plan: Plan, index: number): string {
   const ids: string[] = [];
   for (let at = index; at > 0; at = nodeAt(plan, at).parent) ids.unshift(nodeAt(plan, at).id);
   return ids.join('.');
+}
+
+/** A job of a workflow, by the index of its node: JSON text of what its author wrote. */
+export interface NewStep {
+  step: number;
+  job: string;
 }

@@ -53,7 +53,7 @@ function ancestorsOf(plan: Plan, index: number): Set<number> {
 export type ReadResult = (job: number) => string | undefined;
 
 /**
- * Fills a shape with results. When they do not fit, the largest are left out, each replaced by what `omitted` says.
+ * Fills a shape with results. When they do not fit, the largest are left out, each replaced by the value of `omitted`.
  * @param maxBytes bytes of UTF-8 that the JSON text may have
  * @param omitted JSON text that stands for the result of a job
  * @returns JSON text

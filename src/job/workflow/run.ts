@@ -13,7 +13,7 @@ import { type Callback, nodeAt, type Plan } from './plan';
 /** `running` covers a job from the decision to start it until its end. */
 export type NodeState = 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
 
-/** How a job ended. Only `completed` lets anything that depends on it start. */
+/** How a job ended. Only `completed` lets its dependants start. */
 export type JobEnd = 'completed' | 'failed' | 'cancelled';
 
 export class Run {
@@ -55,7 +55,10 @@ export class Run {
     return starts;
   }
 
-  /** A job has ended. Told again, or of a job that never started, it changes nothing. @returns the jobs to start now */
+  /**
+   * A job has ended. A repeated end, or that of a job that never started, changes nothing.
+   * @returns the jobs to start now
+   */
   end(job: number, end: JobEnd): number[] {
     if (this.stateOf(job) !== 'running' || nodeAt(this.plan, job).kind !== 'job') return [];
     const starts: number[] = [];
@@ -63,7 +66,7 @@ export class Run {
     return starts;
   }
 
-  /** The workflow is cancelled: whatever ends from now on has no consequence. */
+  /** The workflow is cancelled: later ends have no consequence. */
   cancel(): void {
     this.states[0] = 'cancelled';
   }

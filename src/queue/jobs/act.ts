@@ -1,26 +1,26 @@
 /** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
 import { ApiError } from '../../job/errors';
-import { type JobState, TERMINAL_STATES } from '../../job/states';
+import { type JobState, MOVES, mayMove } from '../../job/states';
+import { LOCKED } from '../../job/undecided';
 import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
-import { noteFailure } from '../features/workflow/outbox';
-import { type Found, find, rowByKey } from '../read/find';
-import type { QueueState } from '../state';
+import { type Found, find } from '../read/find';
 import { deleteArchived } from '../store/archive';
-import { waitsNoMore } from '../store/limits/admit';
-import { idOf, isInLine, type JobRow, stateOf } from '../store/rows';
+import { type JobRow, rowByKey } from '../store/columns';
+import { remove } from '../store/jobs';
+import { idOf, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { cancel } from './cancel';
-import { removeEnded } from './end';
 import { recallAnswer, rememberAnswer } from './idempotency';
-import { LOCKED, refuseLocked } from './lock';
+import { refuseLocked } from './lock';
 import { refuseMoving } from './moving';
 import { redrive } from './redrive';
 
 /** States of the jobs that an operation by filter may act on. Jobs that run are never among them. */
 export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
-  cancel: ['scheduled', 'available', 'pending', 'retryable'],
-  retry: ['discarded', 'cancelled', 'retryable'],
-  delete: TERMINAL_STATES,
-  purge: ['scheduled', 'available', 'pending', 'retryable', ...TERMINAL_STATES],
+  cancel: MOVES.patch.from,
+  retry: MOVES.redrive.from,
+  delete: MOVES.remove.from,
+  purge: [...MOVES.patch.from, ...MOVES.remove.from],
 };
 
 /** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
@@ -29,26 +29,8 @@ export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: nu
   refuseMoving(q, row);
   if (action === 'cancel') cancel(q, id, now);
   else if (action === 'retry') redrive(q, id, { deadLetterOnly: false }, now);
-  else if (row.ended_at !== null) removeEnded(q, row);
-  else removeWaiting(q, row, 'purged', now);
-}
-
-/** Removes a job that has not ended, for good. Whoever waits for its end is told, and so is its workflow. */
-export function removeWaiting(q: QueueState, row: JobRow, reason: 'purged' | 'queue_deleted', now: number): void {
-  const active = q.leases.active.get(row.key);
-  if (active) q.leases.release(active);
-  else {
-    if (isInLine(row) && q.lineLength !== null) q.lineLength--;
-    waitsNoMore(q, row);
-  }
-  removeEnded(q, row);
-  noteFailure(q, row, false, { reason }, now);
-  q.events.add('job.discarded', idOf(q.route, row), now, {
-    job_type: row.type,
-    attempt: active?.attempt ?? row.attempt,
-    reason,
-    dead_letter: false,
-  });
+  else if (row.ended_at !== null) remove(q, row, 'remove', now);
+  else remove(q, row, 'purge', now, { reason: 'purged' });
 }
 
 /**
@@ -98,7 +80,7 @@ export function judge(
   if (row && q.locks.has(row.key)) return { job_id: id, status: 'failed', reason: LOCKED };
   if (row && q.moves.of(row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
-  const able = ACTS_ON[action].includes(state) || (action === 'cancel' && state === 'active');
+  const able = ACTS_ON[action].includes(state) || (action === 'cancel' && mayMove('cancel', state));
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };
 }
 
@@ -119,7 +101,7 @@ export function act(q: QueueState, action: BulkAction, id: string, now: number):
 
 /** Acts on a job that matched a moment ago. @returns what became of it; undefined when it is gone already */
 export function actOnKey(q: QueueState, action: BulkAction, key: number, now: number): BulkItem | undefined {
-  const row = rowByKey(q, key);
+  const row = rowByKey(q.sql, key);
   if (!row) return undefined;
   const job_id = idOf(q.route, row);
   if (q.locks.has(key)) return { job_id, status: 'failed', reason: LOCKED };

@@ -4,13 +4,11 @@
  */
 import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
-import type { QueuePressure } from '../../rpc/queue';
-import { rowByKey } from '../read/find';
-import type { QueueState } from '../state';
+import type { QueuePressure } from '../../rpc/receipts';
+import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
 import { bytesOf } from '../store/depth';
-import { waitsNoMore } from '../store/limits/admit';
-import { isInLine, type JobRow, STATE } from '../store/rows';
-import { discardUnrun } from './end';
+import type { QueueState } from '../store/state';
+import { drop } from './drop';
 
 /** From this part of the bound on producers are warned, unless the queue says otherwise. */
 const DEFAULT_WARNING = 0.8;
@@ -126,7 +124,7 @@ function oldest(q: QueueState, surplus: Arrival): JobRow[] | undefined {
   let { jobs, bytes } = surplus;
   for (const { key } of waitingLongest(q, Math.max(jobs, bytes > 0 ? 1_000 : 0))) {
     if (jobs <= 0 && bytes <= 0) break;
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.sql, key);
     if (!row) continue;
     chosen.push(row);
     jobs--;
@@ -172,10 +170,6 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
 
 /** Discards a job to make room. Two rows written. */
 function discard(q: QueueState, row: JobRow, now: number): void {
-  if (isInLine(row)) {
-    q.shedUntil = Math.max(q.shedUntil, row.key);
-    if (q.lineLength !== null) q.lineLength--;
-  }
-  waitsNoMore(q, row);
-  discardUnrun(q, row, 'queue_full', now);
+  if (isInLine(row)) q.shedUntil = Math.max(q.shedUntil, row.key);
+  drop(q, row, 'queue_full', now);
 }

@@ -1,11 +1,12 @@
 /** Cancelling: any job that has not ended, even one that runs. The report of a runner that goes on is refused. */
 import { conflict } from '../../job/errors';
 import type { JobView } from '../../job/record';
-import { mustFind, rowByKey, viewOfRow } from '../read/find';
-import type { QueueState } from '../state';
-import { waitsNoMore } from '../store/limits/admit';
-import { historyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../store/rows';
-import { end } from './end';
+import { mayMove, statesBefore } from '../../job/states';
+import { mustFind, viewOfRow } from '../read/find';
+import { STATE } from '../store/columns';
+import { move } from '../store/jobs';
+import { historyOf, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { unlockRow } from './lock';
 import { refuseSetAside } from './moving';
 
@@ -20,26 +21,15 @@ export function cancel(q: QueueState, id: string, now: number): JobView {
   if (found.row && q.locks.has(found.row.key)) found.row = unlockRow(q, found.row.key, now) ?? found.row;
   const active = found.row && q.leases.active.get(found.row.key);
   const state = found.row ? stateOf(found.row, active !== undefined, now) : 'completed';
-  if (!found.row || state === 'cancelled' || state === 'discarded') {
+  if (!found.row || !mayMove('cancel', state)) {
     throw conflict(`Job ${id} is ${state} and cannot be cancelled.`, {
       job_id: id,
       current_state: state,
-      expected_state: 'scheduled, available, pending, active or retryable',
+      expected_state: statesBefore('cancel'),
     });
   }
-  const { row } = found;
-  const history = { ...historyOf(row), cancelled_at: now };
+  const history = { ...historyOf(found.row), cancelled_at: now };
   delete history.retry_delay_ms;
-  if (active) {
-    history.started_at = active.startedAt;
-    q.leases.release(active);
-    end(q, { ...row, attempt: active.attempt, claims: active.claim }, STATE.cancelled, history, now);
-  } else {
-    if (isInLine(row) && q.lineLength !== null) q.lineLength--;
-    waitsNoMore(q, row);
-    end(q, row, STATE.cancelled, history, now);
-  }
-  const after = rowByKey(q, row.key) as JobRow;
-  q.events.add('job.cancelled', idOf(q.route, row), now, { job_type: row.type, attempt: after.attempt });
-  return viewOfRow(q, after, now);
+  if (active) history.started_at = active.startedAt;
+  return viewOfRow(q, move(q, found.row, 'cancel', { state: STATE.cancelled, history }, now), now);
 }

@@ -5,8 +5,8 @@
 import { conflict } from '../../job/errors';
 import type { AttemptName, CheckpointRequest, StoredCheckpoint } from '../../rpc/workers';
 import { type Found, mustFindForReport } from '../read/find';
-import type { QueueState } from '../state';
 import { stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { fence, isNamed } from './report';
 
 const keyOf = (found: Found): number => (found.row ? found.row.key : found.archived.k);

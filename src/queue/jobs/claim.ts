@@ -6,11 +6,13 @@ import type { JobBody, JobView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
 import type { ClaimRequest } from '../../rpc/workers';
 import { viewForRunner } from '../read/find';
-import type { QueueState } from '../state';
+import type { JobRow } from '../store/columns';
+import { lease } from '../store/jobs';
 import { selectReady } from '../store/lanes';
 import type { Active } from '../store/leases';
 import { startsLeft } from '../store/limits/queue-limit';
-import { idOf, type JobRow, readableBody } from '../store/rows';
+import { readableBody } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { expire } from './expire';
 import { LimitJudge, noteStarts } from './limit-judge';
 import { quarantine } from './settle';
@@ -65,21 +67,8 @@ export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number):
     });
   }
   if (readable.length === 0) return [];
-  q.leases.grant(
-    readable.map(({ entry }) => entry),
-    { head: q.head(), nextSequence: q.nextSequence },
-  );
-  q.wake(q.leases.earliest);
-  return readable.map(({ row, body }) => {
-    const active = q.leases.active.get(row.key) as Active;
-    if (!active.indexed && q.lineLength !== null) q.lineLength--;
-    q.events.add('job.started', idOf(q.route, row), now, {
-      job_type: row.type,
-      attempt: active.attempt,
-      ...(active.workerId !== undefined && { worker_id: active.workerId }),
-    });
-    return { row, body, active };
-  });
+  const leased = lease(q, readable, now);
+  return readable.map(({ row, body }, index) => ({ row, body, active: leased[index] as Active }));
 }
 
 /** Judges a row for any consumer: already running or expired rows are passed over, the latter discarded later. */

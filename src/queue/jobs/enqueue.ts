@@ -1,29 +1,21 @@
 /** Accepting jobs: all of them or none. One written row for each immediate job, two for a delayed or prioritised one. */
-import { ApiError, duplicate, invalidRequest } from '../../job/errors';
-import { decodeId, isUuidV7, LANE_BIT, sequenceOf } from '../../job/ids';
-import type { JobRecord, NewJob } from '../../job/record';
+import { atIndex, duplicate, invalidRequest } from '../../job/errors';
+import { decodeId, isUuidV7, sequenceOf } from '../../job/ids';
+import type { NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
-import type { QueueConfig } from '../../job/settings';
-import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/queue';
-import { standingOf } from '../features/limits/report';
+import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
+import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/receipts';
 import { find, viewOf } from '../read/find';
-import type { QueueState } from '../state';
+import type { JobRow } from '../store/columns';
 import { bytesOf } from '../store/depth';
-import { learn, nowWaits, type Place, place } from '../store/limits/admit';
-import { type JobRow, recordOf, STATE } from '../store/rows';
-import { remember } from '../store/unique-keys';
-import { type Arrival, checkRoom, isBounded, makeRoom, pressureOf } from './backpressure';
+import { insert, insertRun, type NewRow } from '../store/jobs';
+import { recordOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
+import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { checkType, refuseNewcomers } from './intake';
-import { cancelKey, existingJob, type Placement, UniquePlanner } from './rivals';
-
-const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, limit_key,
-   waits_since)
-  VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?)`;
-
-/** Neither in the due index nor behind a key. */
-const NOWHERE: Place = { due_at: null, waits_since: null };
+import { standingOf } from './limit-standing';
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
@@ -43,39 +35,6 @@ export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): 
   });
 }
 
-/** What holds in a queue before it says anything itself. */
-export interface NewQueueLayers {
-  settings: QueueConfig;
-  variables: Record<string, string | undefined>;
-}
-
-/**
- * Would a queue take these jobs that does not exist yet? As {@link checkJobs}, as far as it can be told.
- * @throws {ApiError} 400 or 422, with `details.index` when there are several jobs
- */
-export function checkForNewQueue(
-  name: string,
-  jobs: readonly Pick<NewJob, 'type' | 'retry'>[],
-  { settings, variables }: NewQueueLayers,
-): void {
-  const { default_retry } = settings;
-  forEachNumbered(jobs, ({ type }) => checkType({ name, settings }, type));
-  checkPolicies(jobs, () => ({ variables, ...(default_retry && { queue: default_retry }) }));
-}
-
-/**
- * Would a queue take all these jobs that does not exist yet? As {@link enqueue}, as far as it can be told.
- * @throws {ApiError} as {@link checkForNewQueue}; 409 for duplicates among them, 429 when they are too many
- */
-export function refuseForNewQueue(name: string, jobs: readonly NewJob[], layers: NewQueueLayers, now: number): void {
-  checkForNewQueue(name, jobs, layers);
-  const plan = planned(new UniquePlanner(undefined, now), jobs);
-  const { settings } = layers;
-  if (isBounded({ settings })) checkRoom({ name, settings, depth: EMPTY }, arrivalOf(plan));
-}
-
-const EMPTY = { jobs: () => 0, bytes: () => 0 };
-
 /**
  * Checks the jobs' own retry policies over the layers below them.
  * @throws {ApiError} 422, with `details.index` when there are several jobs
@@ -94,8 +53,7 @@ function forEachNumbered<T>(jobs: readonly T[], check: (job: T) => void): void {
     try {
       check(job);
     } catch (error) {
-      if (!(error instanceof ApiError) || jobs.length === 1) throw error;
-      throw new ApiError({ ...error.data, details: { ...error.data.details, index } });
+      throw jobs.length === 1 ? error : atIndex(error, index);
     }
   });
 }
@@ -113,7 +71,7 @@ function checkId(q: QueueState, id: string, now: number): void {
 
 /** What becomes of each job, and what may be tidied up when that is done. */
 export interface Plan {
-  placements: Placement[];
+  placements: Placement<StoredJob>[];
   tidy(): void;
 }
 
@@ -123,13 +81,10 @@ export interface Plan {
  */
 export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): Plan {
   checkJobs(q, jobs, now);
-  return planned(new UniquePlanner(q, now), jobs);
-}
-
-function planned(planner: UniquePlanner, jobs: readonly NewJob[]): Plan {
-  const placements: Placement[] = [];
-  forEachNumbered(jobs, (job) => placements.push(planner.place(job)));
-  return { placements, tidy: () => planner.tidy() };
+  const conflicts = new QueueConflicts(q, now);
+  const placements: Placement<StoredJob>[] = [];
+  forEachNumbered(jobs, (job) => placements.push(conflicts.place(job)));
+  return { placements, tidy: () => conflicts.tidy() };
 }
 
 /** Carries out a plan. */
@@ -140,31 +95,29 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
   const arrived = (row: JobRow, index: number) => {
     keys[index] = row.key;
     const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
-    announce(q, record, now);
     jobs[index] = { record, layers: q.layersFor(row.type), ...(isAlone && standingAfter(q, row, now)) };
   };
   for (let index = 0; index < plan.placements.length; index++) {
     const run = plainRun(plan.placements, index, now);
     if (run.length >= SHORTEST_RUN) {
-      for (const row of insertRun(q, run, now)) arrived(row, index++);
+      const bodies = run.map(({ body }) => body);
+      for (const row of insertRun(q, (run[0] as NewJob).type, bodies, now)) arrived(row, index++);
       index--;
       continue;
     }
-    const placement = plan.placements[index] as Placement;
+    const placement = plan.placements[index] as Placement<StoredJob>;
     if ('existing' in placement) {
       jobs[index] = { ...existingJob(q, placement.existing, jobs, now), deduplicated: true };
       continue;
     }
     const { job, replaces } = placement;
-    for (const rival of replaces) {
-      const key = 'index' in rival ? keys[rival.index] : rival.key;
+    for (const replaced of replaces) {
+      const key = isEarlierEntry(replaced) ? keys[replaced.index] : replaced.key;
       const cancelled = key === undefined ? undefined : cancelKey(q, key, now);
-      if (cancelled && 'index' in rival) jobs[rival.index] = cancelled;
+      if (cancelled && isEarlierEntry(replaced)) jobs[replaced.index] = cancelled;
     }
-    const row = insert(q, job, now);
-    arrived(row, index);
-    if (job.unique) remember(q.sql, job.unique.fingerprint, row.key);
-    const superseded = job.superseded ? cancelKey(q, row.key, now) : undefined;
+    arrived(insertOne(q, job, now), index);
+    const superseded = job.superseded ? cancelKey(q, keys[index] as number, now) : undefined;
     if (superseded) jobs[index] = superseded;
   }
   if (keys.length > 0) plan.tidy();
@@ -175,15 +128,6 @@ function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
 function standingAfter(q: QueueState, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
   const standing = row.limit_key === null ? undefined : standingOf(q, row.limit_key, now);
   return standing ? { standing } : {};
-}
-
-/** Notes the event of a job's arrival. */
-export function announce(q: QueueState, record: JobRecord, now: number): void {
-  q.events.add(record.state === 'scheduled' ? 'job.scheduled' : 'job.enqueued', record.id, now, {
-    job_type: record.type,
-    attempt: 0,
-    ...(record.due_at !== undefined && { scheduled_at: record.due_at }),
-  });
 }
 
 /** What a plan adds to the queue. What it replaces goes at the same time. */
@@ -215,11 +159,11 @@ const SHORTEST_RUN = 4;
 const MAX_RUN_CHARS = 512 * 1024;
 
 /** Consecutive new jobs from `from` on that differ in nothing but their bodies: immediate ones of one type. */
-function plainRun(placements: readonly Placement[], from: number, now: number): NewJob[] {
+function plainRun(placements: readonly Placement<StoredJob>[], from: number, now: number): NewJob[] {
   const run: NewJob[] = [];
   let chars = 0;
   for (let index = from; index < placements.length; index++) {
-    const placement = placements[index] as Placement;
+    const placement = placements[index] as Placement<StoredJob>;
     if ('existing' in placement || placement.replaces.length > 0) break;
     const { job } = placement;
     const special = job.id ?? job.expiresAt ?? job.unique ?? job.superseded;
@@ -229,28 +173,6 @@ function plainRun(placements: readonly Placement[], from: number, now: number): 
     run.push(job);
   }
   return run;
-}
-
-/** Inserts plain jobs under consecutive keys with one statement. One row written for each. */
-function insertRun(q: QueueState, run: readonly NewJob[], now: number): JobRow[] {
-  const first = q.nextSequence;
-  q.nextSequence += run.length;
-  const { type } = run[0] as NewJob;
-  q.sql
-    .exec(
-      `INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, body)
-       SELECT ? + key, ${STATE.waiting}, ?, 0, 0, 0, ?, ?, value FROM json_each(?)`,
-      first,
-      type,
-      now,
-      now,
-      JSON.stringify(run.map((job) => job.body)),
-    )
-    .toArray();
-  for (const job of run) q.depth.added(job);
-  if (q.lineLength !== null) q.lineLength += run.length;
-  q.arrived(now, type);
-  return run.map((job, index) => newRow(job, { key: first + index, state: STATE.waiting, ...NOWHERE }, now));
 }
 
 /** Does the job stand in the line: available now, of default priority, not limited? */
@@ -263,67 +185,15 @@ export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
   return job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
 }
 
-function insert(q: QueueState, job: NewJob, now: number): JobRow {
-  const line = isImmediate(job, now);
-  if (job.limit) learn(q, job.limit, now);
-  const at = line || job.pending ? NOWHERE : placeOf(q, job, now);
-  const row = writeRow(q, job, { line, state: job.pending ? STATE.pending : STATE.waiting, ...at }, now);
-  if (line) {
-    if (q.lineLength !== null) q.lineLength++;
-    q.arrived(now, row.type);
-  } else if (!job.pending) {
-    nowWaits(q, row, now);
-  }
-  return row;
+function insertOne(q: QueueState, job: NewJob, now: number): JobRow {
+  const { pending = false, limit } = job;
+  return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit }, now);
 }
 
-function placeOf(q: QueueState, job: NewJob, now: number): Place {
-  return place(q, { ...job, limit_key: job.limit?.key ?? null }, dueAtOf(job, now), now, job.limit);
-}
-
-/** Writes the row of a new job under the next sequence number, and its alias if it has one. */
-export function writeRow(
-  q: QueueState,
-  job: NewJob,
-  at: Place & { line: boolean; state: number },
-  now: number,
-): JobRow {
-  const sequence = q.nextSequence++;
-  const row = newRow(job, { ...at, key: at.line ? sequence : LANE_BIT + sequence }, now);
-  q.sql
-    .exec(
-      INSERT,
-      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, now, now, row.expires_at, row.body],
-      ...[row.limit_key, row.waits_since],
-    )
-    .toArray();
-  q.depth.added(row);
-  if (row.alias !== null) q.sql.exec('INSERT INTO aliases (id, key) VALUES (?, ?)', row.alias, row.key).toArray();
-  if (row.expires_at !== null) {
-    q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
-    q.wake(row.expires_at);
-  }
-  return row;
-}
-
-/** The row of a job that is new at `now`. */
-function newRow(job: NewJob, at: Place & { key: number; state: number }, now: number): JobRow {
+/** What is written of a job that is new at `now`. */
+export function rowOf(job: NewJob, now: number): NewRow {
   return {
-    key: at.key,
-    alias: job.id ?? null,
-    state: at.state,
-    type: job.type,
-    priority: job.priority,
-    due_at: at.due_at,
-    attempt: 0,
-    claims: 0,
-    created_at: now,
-    enqueued_at: now,
-    expires_at: job.expiresAt ?? null,
-    ended_at: null,
-    body: job.body,
-    history: null,
-    limit_key: job.limit?.key ?? null,
-    waits_since: at.waits_since,
+    ...{ alias: job.id ?? null, type: job.type, priority: job.priority, attempt: 0, claims: 0 },
+    ...{ created_at: now, enqueued_at: now, expires_at: job.expiresAt ?? null, body: job.body, history: null },
   };
 }

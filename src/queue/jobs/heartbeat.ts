@@ -2,8 +2,8 @@
 
 import type { HeartbeatRequest } from '../../rpc/workers';
 import { find } from '../read/find';
-import type { QueueState } from '../state';
 import type { Active } from '../store/leases';
+import type { QueueState } from '../store/state';
 import { leasesOf } from './held';
 
 /**

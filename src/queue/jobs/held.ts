@@ -1,10 +1,10 @@
 /** What one worker holds in this queue, and taking it away when the worker is gone. */
 
 import type { HeldJob } from '../../rpc/workers';
-import { rowByKey } from '../read/find';
-import type { QueueState } from '../state';
+import { rowByKey } from '../store/columns';
 import type { Active } from '../store/leases';
 import { bodyOf, idOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { fail, type Random, requeue } from './settle';
 
 /** The worker's leases with the ids of their jobs. */
@@ -44,7 +44,7 @@ export function heldBy(q: QueueState, workerId: string): HeldJob[] {
 export function releaseHeld(q: QueueState, workerId: string, now: number, random: Random): string[] {
   const held = leasesOf(q, workerId);
   for (const { active } of held) {
-    const row = rowByKey(q, active.key);
+    const row = rowByKey(q.sql, active.key);
     if (!row) continue;
     if (active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
       requeue(q, row, active, now);

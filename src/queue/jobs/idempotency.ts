@@ -3,8 +3,8 @@
  * again, whatever became of the first answer, gets that answer and enqueues nothing.
  */
 import { ApiError } from '../../job/errors';
-import type { IdempotencyKey } from '../../rpc/operations';
-import type { QueueState } from '../state';
+import type { IdempotencyKey } from '../../rpc/receipts';
+import type { QueueState } from '../store/state';
 
 /** An answer is remembered so long, ms. */
 export const REMEMBER_ANSWER_MS = 24 * 3_600_000;

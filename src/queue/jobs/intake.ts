@@ -1,6 +1,6 @@
 /** Which jobs a queue takes: none while it drains or is being deleted, and only those of the types it is meant for. */
 import { ApiError, conflict, invalidRequest } from '../../job/errors';
-import type { QueueState } from '../state';
+import type { QueueState } from '../store/state';
 
 /** A queue that drains, or is being deleted, takes no jobs. @throws {ApiError} 409 */
 export function refuseNewcomers(q: QueueState): void {

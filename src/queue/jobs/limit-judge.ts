@@ -3,12 +3,13 @@
  * it puts where the job's policy says. Counted in the transaction of the claim.
  */
 
-import type { QueueState } from '../state';
-import { limiterOf, nowWaits, policyOf, runningOf, waitsNoMore } from '../store/limits/admit';
+import type { JobRow } from '../store/columns';
+import { move } from '../store/jobs';
 import type { Limiter } from '../store/limits/limiter';
+import { limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
-import { idOf, type JobRow } from '../store/rows';
-import { discardUnrun } from './end';
+import type { QueueState } from '../store/state';
+import { drop } from './drop';
 
 /** One selection of jobs. */
 export class LimitJudge {
@@ -47,18 +48,15 @@ export class LimitJudge {
 function refuse(q: QueueState, row: JobRow, now: number): void {
   const limiter = limiterOf(q, row);
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
-  waitsNoMore(q, row);
   // Whoever stops a key wants to run its jobs later, not to lose them.
   if (limiter.isStopped(now) || onLimit === 'wait') park(q, row, now);
   else if (onLimit === 'reschedule') reschedule(q, row, limiter, now);
-  else discardUnrun(q, row, 'rate_limited', now);
+  else drop(q, row, 'rate_limited', now);
 }
 
 /** It waits until its key has room again. */
 function park(q: QueueState, row: JobRow, now: number): void {
-  const parked = { ...row, due_at: null, waits_since: row.due_at };
-  q.sql.exec('UPDATE jobs SET due_at = NULL, waits_since = ? WHERE key = ?', parked.waits_since, row.key).toArray();
-  nowWaits(q, parked, now);
+  move(q, row, 'park', { due_at: null, waits_since: row.due_at }, now);
 }
 
 /** It is scheduled for a moment of its own. How long attempts run nobody knows: for a place among them it waits. */
@@ -73,14 +71,7 @@ function reschedule(q: QueueState, row: JobRow, limiter: Limiter, now: number): 
   }
   limiter.isChanged = true;
   q.limiters.save(limiter);
-  q.sql.exec('UPDATE jobs SET due_at = ? WHERE key = ?', at, row.key).toArray();
-  nowWaits(q, { ...row, due_at: at }, now);
-  q.events.add('job.scheduled', idOf(q.route, row), now, {
-    job_type: row.type,
-    attempt: row.attempt,
-    scheduled_at: at,
-    reason: 'rate_limited',
-  });
+  move(q, row, 'defer', { availableAt: at }, now);
 }
 
 /** These jobs have been claimed: their starts count. One row written for each key whose starts are counted. */

@@ -2,32 +2,15 @@
  * Locking jobs for an operation over several queues: from its preparation to the decision nobody is given the job, and
  * nobody changes it. Readers see it as it was.
  */
-import { ApiError, unavailable } from '../../job/errors';
-import { find, rowByKey } from '../read/find';
-import type { QueueState } from '../state';
-import { nowWaits, waitsNoMore } from '../store/limits/admit';
+import { lockedError } from '../../job/undecided';
+import { find } from '../read/find';
+import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
+import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
-import { isInLine, type JobRow, STATE } from '../store/rows';
-
-/** `details.reason` of {@link lockedError}. */
-export const LOCKED = 'locked';
+import type { QueueState } from '../store/state';
 
 /** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */
 const LOOK_AGAIN_MS = 1_000;
-
-/** 503: the job is locked, for a moment as a rule. */
-export function lockedError(id: string): ApiError {
-  const { data } = unavailable(
-    `Job ${id} is part of an operation over several queues that is being decided; try again.`,
-  );
-  return new ApiError({ ...data, details: { reason: LOCKED, job_id: id } });
-}
-
-/** What is to happen to all or none waits for locks. @throws {ApiError} 503 when one of these items was found locked */
-export function refuseLockedItems(items: readonly { job_id: string; reason?: string }[]): void {
-  const locked = items.find(({ reason }) => reason === LOCKED);
-  if (locked) throw lockedError(locked.job_id);
-}
 
 /** @throws {ApiError} 503 when the job with this id is locked. Reads nothing while no job is. */
 export function refuseLocked(q: QueueState, id: string): void {
@@ -36,18 +19,10 @@ export function refuseLocked(q: QueueState, id: string): void {
   if (row && q.locks.has(row.key)) throw lockedError(id);
 }
 
-/** Locks a job that does not run. Two rows written, one when it stands in the line. The caller keeps the place. */
-export function lockRow(q: QueueState, row: JobRow): LockedPlace {
+/** Locks a job that does not run. One row written. The caller keeps the place. */
+export function lockRow(q: QueueState, row: JobRow, now: number): LockedPlace {
   const { key, state, due_at, waits_since, ended_at, attempt } = row;
-  if (isInLine(row) && q.lineLength !== null) q.lineLength--;
-  if (row.ended_at === null) waitsNoMore(q, row);
-  if (state === STATE.dead && q.deadCount !== null) q.deadCount--;
-  q.sql
-    .exec(
-      `UPDATE jobs SET state = ${STATE.held}, due_at = NULL, waits_since = NULL, ended_at = NULL WHERE key = ?`,
-      key,
-    )
-    .toArray();
+  move(q, row, 'lock', { state: STATE.held, due_at: null, waits_since: null, ended_at: null }, now);
   const place = { key, state, due_at, waits_since, ended_at, attempt };
   q.locks.add(place);
   return place;
@@ -55,33 +30,17 @@ export function lockRow(q: QueueState, row: JobRow): LockedPlace {
 
 /**
  * Puts a locked job back where it stood. One that stood in the line, which is read only forwards, comes into the due index
- * at its old place in the order. As many rows written as by {@link lockRow}.
+ * at its old place in the order. Two rows written, one for a job that was pending.
  * @param notBefore a delayed job is due at this time at the earliest, epoch ms
  * @returns the row; undefined when it was not locked
  */
 export function unlockRow(q: QueueState, key: number, now: number, notBefore = 0): JobRow | undefined {
   const place = q.locks.take(key);
-  const row = place && rowByKey(q, key);
-  if (row?.state !== STATE.held) return undefined;
-  const after: JobRow = { ...row, ...place };
-  if (isInLine(after)) after.due_at = after.enqueued_at;
-  else if (after.due_at !== null) after.due_at = Math.max(after.due_at, notBefore);
-  q.sql
-    .exec(
-      'UPDATE jobs SET state = ?, due_at = ?, waits_since = ?, ended_at = ? WHERE key = ?',
-      after.state,
-      after.due_at,
-      after.waits_since,
-      after.ended_at,
-      key,
-    )
-    .toArray();
-  if (after.state === STATE.dead && q.deadCount !== null) q.deadCount++;
-  if (after.state === STATE.waiting) nowWaits(q, after, now);
-  if (after.ended_at !== null) q.wake(now + LOOK_AGAIN_MS);
-  else if (after.expires_at !== null) {
-    q.nextExpiry = Math.min(q.nextExpiry, after.expires_at);
-    q.wake(after.expires_at);
-  }
+  const row = place && rowByKey(q.sql, key);
+  if (!place || row?.state !== STATE.held) return undefined;
+  const { state, waits_since, ended_at } = place;
+  const due_at = isInLine({ ...row, ...place }) ? row.enqueued_at : place.due_at && Math.max(place.due_at, notBefore);
+  const after = move(q, row, 'unlock', { state, due_at, waits_since, ended_at }, now);
+  if (ended_at !== null) q.wake(now + LOOK_AGAIN_MS);
   return after;
 }

@@ -1,9 +1,10 @@
 /** Jobs about which it has been decided that they go to another queue (`operations/moves.ts`): nothing else happens to them. */
-import { ApiError, conflict, unavailable } from '../../job/errors';
+import { conflict } from '../../job/errors';
+import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
-import type { QueueState } from '../state';
-import { idOf, type JobRow } from '../store/rows';
-import { LOCKED } from './lock';
+import type { JobRow } from '../store/columns';
+import { idOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
 export function refuseMoving(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
@@ -28,6 +29,5 @@ export function refuseSetAside(q: QueueState, id: string): void {
   if (!moving) return;
   const key = keyOf(q, id);
   if (key === undefined || !moving.keys.includes(key)) return;
-  const { data } = unavailable(`Job ${id} is on its way to queue ${q.removal?.target_queue}; try again.`);
-  throw new ApiError({ ...data, details: { reason: LOCKED, job_id: id } });
+  throw lockedError(id, `Job ${id} is on its way to queue ${q.removal?.target_queue}; try again.`);
 }

@@ -6,22 +6,23 @@ import { conflict } from '../../job/errors';
 import type { JobBody, JobView, RetryInput } from '../../job/record';
 import { mergeRetention } from '../../job/retention';
 import { checkRetry } from '../../job/retry/validate';
+import { mayMove, statesBefore } from '../../job/states';
 import type { PatchRequest } from '../../rpc/operations';
 import { mustFind, viewOfRow } from '../read/find';
-import type { QueueState } from '../state';
-import { entersDueIndex } from '../store/due-index';
-import { waitsNoMore } from '../store/limits/admit';
-import { bodyOf, idOf, isInLine, type JobRow, STATE, stateOf } from '../store/rows';
+import { isInLine, type JobRow, STATE } from '../store/columns';
+import { move } from '../store/jobs';
+import { bodyOf, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 
 /** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
 export function patch(q: QueueState, request: PatchRequest, now: number): JobView {
   const { row } = mustFind(q, request.id);
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
-  if (!row || !(row.state === STATE.pending || (row.state === STATE.waiting && state !== 'active'))) {
+  if (!row || !mayMove('patch', state)) {
     throw conflict(`Job ${request.id} is ${state} and cannot be changed.`, {
       job_id: request.id,
       current_state: state,
-      expected_state: 'scheduled, available, pending or retryable',
+      expected_state: statesBefore('patch'),
     });
   }
   const body = bodyOf(row);
@@ -47,43 +48,12 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   const moves = after.priority !== row.priority || after.due_at !== row.due_at;
   if (row.limit_key !== null && moment !== null && moves) {
     // It may belong before some that stand ready, and after others: that is for the next claim to see.
-    waitsNoMore(q, row);
     Object.assign(after, { due_at: moment, waits_since: null });
   }
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
-  q.sql
-    .exec(
-      'UPDATE jobs SET priority = ?, due_at = ?, waits_since = ?, expires_at = ?, body = ? WHERE key = ?',
-      after.priority,
-      after.due_at,
-      after.waits_since,
-      after.expires_at,
-      after.body,
-      row.key,
-    )
-    .toArray();
-  q.depth.gone(row);
-  q.depth.added(after);
-  if (waitsInLine && after.due_at !== null && q.lineLength !== null) q.lineLength--;
-  if (moves && after.due_at !== null) {
-    entersDueIndex(q, after);
-    if (after.due_at <= now) q.arrived(now, row.type);
-    else q.wake(after.due_at);
-  }
-  if (after.expires_at !== null) {
-    q.nextExpiry = Math.min(q.nextExpiry, after.expires_at);
-    q.wake(after.expires_at);
-  }
-  const rescheduled = after.due_at !== null && after.due_at > now && after.due_at !== row.due_at;
-  if (rescheduled) {
-    q.events.add('job.scheduled', idOf(q.route, row), now, {
-      job_type: row.type,
-      attempt: row.attempt,
-      scheduled_at: after.due_at,
-    });
-  }
-  return viewOfRow(q, after, now);
+  const { priority, due_at, waits_since, expires_at } = after;
+  return viewOfRow(q, move(q, row, 'patch', { priority, due_at, waits_since, expires_at, body: after.body }, now), now);
 }
 
 /** When the job becomes available. One that is so already and is to stay so keeps its place. */

@@ -2,9 +2,9 @@
 
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
-import type { QueueState } from '../state';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { fence } from './report';
 
 /**

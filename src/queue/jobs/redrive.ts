@@ -2,14 +2,14 @@
 import { conflict, notFound } from '../../job/errors';
 import type { JobBody, JobHistory, JobView } from '../../job/record';
 import { checkRetry } from '../../job/retry/validate';
+import { mayMove, statesBefore } from '../../job/states';
 import type { Override } from '../../rpc/operations';
 import type { RedriveOptions } from '../../rpc/queue';
 import { find, mustFind, viewOfRow } from '../read/find';
-import type { QueueState } from '../state';
-import { nowWaits, place } from '../store/limits/admit';
-import { bodyOf, historyOf, idOf, type JobRow, STATE, stateOf } from '../store/rows';
-import { fingerprintIn, remember } from '../store/unique-keys';
-import { removeEnded } from './end';
+import { type JobRow, STATE } from '../store/columns';
+import { move, remove } from '../store/jobs';
+import { bodyOf, historyOf, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 import { refuseMoving } from './moving';
 
 /** What a job takes along into its second life. */
@@ -46,48 +46,28 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
 export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
   const row = options.deadLetterOnly ? deadLetterRow(q, id) : mustFind(q, id).row;
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
-  if (!row || !(state === 'discarded' || state === 'cancelled' || state === 'retryable')) {
+  if (!row || !mayMove('redrive', state)) {
     throw conflict(`Job ${id} is ${state} and cannot be retried.`, {
       job_id: id,
       current_state: state,
-      expected_state: 'discarded, cancelled or retryable',
+      expected_state: statesBefore('redrive'),
     });
   }
   refuseMoving(q, row);
   const { body, history } = secondLife(row, options.override);
   if (options.override?.retry) checkRetry(q.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
-  const after: JobRow = {
-    ...row,
-    state: STATE.waiting,
-    attempt: 0,
-    ...place(q, row, now, now),
-    enqueued_at: now,
-    expires_at: null,
-    ended_at: null,
-    body: JSON.stringify(body),
-    history: JSON.stringify(history),
-  };
-  q.sql
-    .exec(
-      `UPDATE jobs SET state = ?, attempt = 0, due_at = ?, waits_since = ?, enqueued_at = ?, expires_at = NULL, ended_at = NULL,
-       body = ?, history = ? WHERE key = ?`,
-      after.state,
-      after.due_at,
-      after.waits_since,
-      now,
-      after.body,
-      after.history,
-      row.key,
-    )
-    .toArray();
-  if (row.ended_at === null) q.depth.gone(row);
-  q.depth.added(after);
-  if (row.state === STATE.dead && q.deadCount !== null) q.deadCount--;
   // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
-  const fingerprint = fingerprintIn(row);
-  if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
-  nowWaits(q, after, now);
-  q.events.add('job.enqueued', idOf(q.route, row), now, { job_type: row.type, attempt: 0, redrive: true });
+  const after = move(
+    q,
+    row,
+    'redrive',
+    {
+      ...{ state: STATE.waiting, attempt: 0, enqueued_at: now, expires_at: null, ended_at: null, availableAt: now },
+      body: JSON.stringify(body),
+      history,
+    },
+    now,
+  );
   return viewOfRow(q, after, now);
 }
 
@@ -99,9 +79,9 @@ export function deadLetterRow(q: QueueState, id: string): JobRow {
 }
 
 /** Deletes a dead letter for good. @throws {ApiError} 404 */
-export function deleteDeadLetter(q: QueueState, id: string): { job_id: string } {
+export function deleteDeadLetter(q: QueueState, id: string, now: number): { job_id: string } {
   const row = deadLetterRow(q, id);
   refuseMoving(q, row);
-  removeEnded(q, row);
+  remove(q, row, 'remove', now);
   return { job_id: id };
 }

@@ -10,11 +10,13 @@ import { type ApiError, conflict } from '../../job/errors';
 import { claimOfDelivery } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
-import { mustFindForReport, rowByKey, viewOf, viewOfArchived, viewOfRow } from '../read/find';
-import type { QueueState } from '../state';
+import { mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
+import { type JobRow, rowByKey, STATE } from '../store/columns';
+import { complete, type EndedAttempt, runningAttempt } from '../store/jobs';
 import type { Active } from '../store/leases';
-import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, type JobRow, STATE, stateOf } from '../store/rows';
-import { complete, type EndedAttempt, fail, lateAttempt, type Random, requeue, runningAttempt } from './settle';
+import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { fail, lateAttempt, type Random, requeue } from './settle';
 
 /** Does a report that names its attempt mean this one? Absent names match. */
 function names(id: string, name: AttemptName, attempt: number, claim: number): boolean {
@@ -78,7 +80,7 @@ function completed(
   now: number,
 ): JobView {
   const before = viewOfRow(q, row, now);
-  complete(q, row, attempt, result, now);
+  complete(q, [{ row, attempt, result }], now);
   const { error: _error, retry_delay_ms: _delay, ...history } = before.record.history;
   const { due_at: _due, worker_id: _worker, ...record } = before.record;
   return {
@@ -116,7 +118,7 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
   } else {
     fail(q, row, active, request.error, now, random);
   }
-  return viewOfRow(q, rowByKey(q, row.key) as JobRow, now);
+  return viewOfRow(q, rowByKey(q.sql, row.key) as JobRow, now);
 }
 
 /** Is this the repeated report of the attempt that ended last? */

@@ -3,21 +3,16 @@ import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { CheckpointContent } from '../../rpc/workers';
-import type { QueueState } from '../state';
 import { farResult, findArchived } from '../store/archive';
-import { type ArchivedJob, type JobRow, ROW_COLUMNS, readRows, recordOf, recordOfArchived } from '../store/rows';
+import { type JobRow, rowByKey } from '../store/columns';
+import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
+import type { QueueState } from '../store/state';
 
 /** Where a job lies. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
 
-/** Reads the row with this key. */
-export function rowByKey(q: QueueState, key: number): JobRow | undefined {
-  const [row] = readRows(q.sql, `SELECT ${ROW_COLUMNS} FROM jobs WHERE key = ?`, key);
-  return row;
-}
-
 function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
-  const row = rowByKey(q, key);
+  const row = rowByKey(q.sql, key);
   if (row) {
     const seen = q.locks.seen(row);
     return seen && matches({ created: row.created_at, alias: row.alias }) ? { row: seen } : undefined;

@@ -1,6 +1,6 @@
 /** Reading several jobs at once. */
 import type { JobView } from '../../job/record';
-import type { QueueState } from '../state';
+import type { QueueState } from '../store/state';
 import { find, viewOf } from './find';
 
 /** Characters of bodies and results in one answer: a message holds 32 MiB. */

@@ -5,10 +5,11 @@ import type { JobView } from '../../job/record';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
 import type { DeadLetterRequest, ListPage, ListRequest } from '../../rpc/queue';
-import type { QueueState } from '../state';
+import { rowByKey, STATE } from '../store/columns';
 import { newestEnded } from '../store/ended-rows';
-import { type ArchivedJob, historyOf, STATE } from '../store/rows';
-import { rowByKey, viewOfArchived, viewOfRow } from './find';
+import { type ArchivedJob, historyOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { viewOfArchived, viewOfRow } from './find';
 import { type Hit, scan } from './scan';
 import { stats } from './stats';
 
@@ -68,7 +69,7 @@ function filterOf(request: ListRequest): JobFilter {
 
 function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
   if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
-  const row = rowByKey(q, hit.key);
+  const row = rowByKey(q.sql, hit.key);
   const seen = row && q.locks.seen(row);
   return seen && viewOfRow(q, seen, now);
 }

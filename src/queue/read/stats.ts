@@ -1,10 +1,11 @@
 /** How many jobs are in each state. Exact; the one number that needs a scan is counted once and then kept in memory. */
 import { LANE_BIT } from '../../job/ids';
 import type { QueueStats, StateCounts } from '../../rpc/queue';
-import { countDead } from '../jobs/end';
-import type { QueueState } from '../state';
 import { countArchived } from '../store/archive';
-import { STATE, stateOf } from '../store/rows';
+import { STATE } from '../store/columns';
+import { countDead } from '../store/jobs';
+import { stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
 
 /** Counts of a queue that has never been used. */
 export function emptyStats(queue: string, now: number): QueueStats {

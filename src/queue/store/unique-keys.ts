@@ -3,8 +3,9 @@
  * with the job: two rows over the life of a unique job, none for any other.
  */
 import type { JobBody } from '../../job/record';
-import { scopeOf } from '../../job/unique';
-import { type JobRow, readableBody } from './rows';
+import { scopeOf } from '../../job/unique/policy';
+import type { JobRow } from './columns';
+import { readableBody } from './rows';
 
 /** Which of these fingerprints have a job here? */
 export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string[]): string[] {

@@ -2,15 +2,15 @@
  * Acting on all jobs that match a filter, or on none: found, judged and acted on in one transaction, so that nobody can come
  * in between. That bounds how many there may be, and how many may have to be looked at to find them.
  */
-import { ApiError, unsupported } from '../../../job/errors';
+import { tooManyLookedAt, tooManyMatches } from '../../../job/filter';
+import { refuseLockedItems } from '../../../job/undecided';
 import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { ACTS_ON, act, judge } from '../../jobs/act';
 import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
-import { refuseLockedItems } from '../../jobs/lock';
-import { rowByKey } from '../../read/find';
 import { type Hit, scan } from '../../read/scan';
-import type { QueueState } from '../../state';
+import { rowByKey } from '../../store/columns';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 
 /** Jobs looked at in one transaction. */
 const MAX_LOOKED = 50_000;
@@ -27,7 +27,8 @@ export function judgeMatching(q: QueueState, { action, filter }: MatchingRequest
   const { next } = scan(q, { filter: { ...filter, states }, limit: MAX_ITEMS, budget: MAX_LOOKED }, now, (hit) =>
     hits.push(hit),
   );
-  if (next !== undefined) throw hits.length === MAX_ITEMS ? tooMany() : tooMuch(q.name);
+  if (next !== undefined)
+    throw hits.length === MAX_ITEMS ? tooManyMatches(MAX_ITEMS) : tooManyLookedAt(MAX_LOOKED, q.name);
   return hits.reverse().flatMap((hit): BulkItem[] => {
     const job_id = idOfHit(q, hit);
     if (job_id === undefined) return [];
@@ -55,26 +56,8 @@ export function bulkMatching(q: QueueState, request: MatchingRequest, now: numbe
 
 function idOfHit(q: QueueState, { key, archived }: Hit): string | undefined {
   if (archived === undefined) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.sql, key);
     return row && idOf(q.route, row);
   }
   return idOfArchived(q.route, JSON.parse(archived) as ArchivedJob);
-}
-
-const NARROWER =
-  'Narrow the filter, send job_ids in portions, or leave atomicity out: then every match is acted on, in steps.';
-
-/** 422: what is all or none is done in one go. */
-export function tooMany(): ApiError {
-  const message = `More than ${MAX_ITEMS} jobs match; all or none is offered for at most that many.`;
-  return hinted(unsupported(message, { field: 'filter', max_matches: MAX_ITEMS }));
-}
-
-function tooMuch(queue: string): ApiError {
-  const message = `Finding what matches means looking at more than ${MAX_LOOKED} jobs of queue ${queue}; all or none is not offered for that.`;
-  return hinted(unsupported(message, { field: 'filter', queue }));
-}
-
-function hinted({ data }: ApiError): ApiError {
-  return new ApiError({ ...data, hint: NARROWER });
 }

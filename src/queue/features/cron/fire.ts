@@ -15,12 +15,12 @@ import { ApiError, notFound, type Outcome } from '../../../job/errors';
 import type { NewJob } from '../../../job/record';
 import { TERMINAL_STATES } from '../../../job/states';
 import type { CronAcross, CronRun, CronView } from '../../../rpc/cron';
-import type { EnqueuedJob } from '../../../rpc/queue';
+import type { EnqueuedJob } from '../../../rpc/receipts';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { find } from '../../read/find';
-import type { QueueState } from '../../state';
 import { stateOf } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { noteJob, noteRefusal, noteSkip } from './notes';
 
 /** Entries fired in one transaction; the others follow in the next one, a moment later. */

@@ -12,7 +12,7 @@ import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '..
 import { checkPolicies } from '../../jobs/enqueue';
 import { checkType } from '../../jobs/intake';
 import { find, viewOf } from '../../read/find';
-import type { QueueState } from '../../state';
+import type { QueueState } from '../../store/state';
 import { mustReadCron, setNext } from './fire';
 
 /** Entries of one queue at most. */

@@ -7,35 +7,17 @@
  * target first, under a name for the step that the target remembers, and then deleted here: cut off in between, the same
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
+
+import { writeMeta } from '../../../durable/meta';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
-import { removeWaiting } from '../../jobs/act';
-import { removeEnded } from '../../jobs/end';
-import { rowByKey } from '../../read/find';
 import { stats } from '../../read/stats';
-import type { QueueState } from '../../state';
-import { idOf, type JobRow, STATE } from '../../store/rows';
-import { writeMeta } from '../../store/schema';
-
-/** A deletion that has begun. */
-export interface Removal extends RemovalRequest {
-  /** Epoch ms. */
-  at: number;
-  jobs_affected: number;
-  /** Steps of moving so far. */
-  steps?: number;
-  moving?: Moving;
-}
-
-/** Jobs on their way to the target. */
-export interface Moving {
-  /** Names the step for the target. */
-  name: string;
-  keys: number[];
-  /** Those among them that wait to be activated. */
-  pending: number[];
-}
+import { type JobRow, rowByKey, STATE } from '../../store/columns';
+import { move, remove } from '../../store/jobs';
+import type { Moving, Removal } from '../../store/removal';
+import { idOf } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 
 /** Jobs moved in one step, and characters of their bodies. */
 const STEP = 100;
@@ -114,8 +96,8 @@ export function discardNext(q: QueueState, now: number): boolean {
     )
     .toArray();
   for (const { key } of keys) {
-    const row = rowByKey(q, key);
-    if (row) removeWaiting(q, row, 'queue_deleted', now);
+    const row = rowByKey(q.sql, key);
+    if (row) remove(q, row, 'purge', now, { reason: 'queue_deleted' });
   }
   return keys.length < DISCARD_STEP;
 }
@@ -141,7 +123,7 @@ function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
  * Sets the next jobs aside, so that nothing can happen to them here while they are on their way; those of a step that was
  * cut off come first.
  */
-export function setAside(q: QueueState): Moving | undefined {
+export function setAside(q: QueueState, now: number): Moving | undefined {
   const removal = q.removal as Removal;
   if (removal.moving) return removal.moving;
   // A batch that is being decided may have promised to replace one of them.
@@ -155,9 +137,7 @@ export function setAside(q: QueueState): Moving | undefined {
     pending: rows.flatMap(({ key, state }) => (state === STATE.pending ? [key] : [])),
   };
   writeMeta(q.sql, 'removal', removal);
-  const keys = JSON.stringify(removal.moving.keys);
-  q.sql.exec(`UPDATE jobs SET state = ${STATE.held} WHERE key IN (SELECT value FROM json_each(?))`, keys).toArray();
-  q.lineLength = null;
+  for (const { key } of rows) move(q, rowByKey(q.sql, key) as JobRow, 'setAside', { state: STATE.held }, now);
   return removal.moving;
 }
 
@@ -165,7 +145,7 @@ export function setAside(q: QueueState): Moving | undefined {
 export function packed(q: QueueState, moving: Moving): MovedJob[] {
   const pending = new Set(moving.pending);
   return moving.keys.flatMap((key) => {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.sql, key);
     if (!row) return [];
     const checkpoint = q.checkpoints.read(key);
     const { type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = row;
@@ -180,11 +160,11 @@ export function packed(q: QueueState, moving: Moving): MovedJob[] {
 }
 
 /** The jobs that were set aside are in the target now. */
-export function dropMoved(q: QueueState): void {
+export function dropMoved(q: QueueState, now: number): void {
   const removal = q.removal as Removal;
   for (const key of removal.moving?.keys ?? []) {
-    const row = rowByKey(q, key);
-    if (row) removeEnded(q, row);
+    const row = rowByKey(q.sql, key);
+    if (row) remove(q, row, 'depart', now);
   }
   delete removal.moving;
   writeMeta(q.sql, 'removal', removal);

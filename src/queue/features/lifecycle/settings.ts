@@ -1,4 +1,6 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
+
+import { writeMeta } from '../../../durable/meta';
 import { conflict } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import {
@@ -9,11 +11,10 @@ import {
   type QueueMode,
   type SettingsChange,
 } from '../../../job/settings';
-import type { QueueStatus } from '../../../rpc/queue';
-import type { QueueState } from '../../state';
-import { overridesChanged } from '../../store/limits/overrides';
+import type { QueueStatus } from '../../../rpc/receipts';
+import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
-import { writeMeta } from '../../store/schema';
+import type { QueueState } from '../../store/state';
 
 /** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
 export function setMode(q: QueueState, mode: QueueMode, now: number): QueueStatus {

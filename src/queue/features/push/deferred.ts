@@ -2,8 +2,9 @@
  * Announced types whose concurrency is used up. Their jobs are passed over, so that however many of them wait they keep no
  * other type from being found; a cursor of their own leads on to them when one of theirs has ended.
  */
-import type { QueueState } from '../../state';
+
 import type { Scan } from '../../store/lanes';
+import type { QueueState } from '../../store/state';
 
 export class DeferredEntries {
   private readonly entries = new Set<string>();

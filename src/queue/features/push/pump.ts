@@ -13,7 +13,7 @@
  * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt.
  */
 import type { DeliveryOutcome } from '../../../dispatch/answer';
-import { type TargetConfig, takesFrom, targetFor } from '../../../dispatch/config';
+import { takesFrom, targetFor } from '../../../dispatch/config';
 import {
   ANNOUNCEMENT_TIMEOUT_MS,
   type Delivery,
@@ -22,40 +22,25 @@ import {
   NOT_RUNNING,
 } from '../../../dispatch/deliver';
 import type { StoppedTarget } from '../../../dispatch/health';
+import { earliest } from '../../../durable/alarm-clock';
+import { readMeta, writeMeta } from '../../../durable/meta';
 import { renderJob } from '../../../job/envelope/render';
 import type { AnnouncedType } from '../../../job/record';
+import type { Feature, Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
-import { deliveryOf, type Random } from '../../jobs/settle';
+import { deliveryOf } from '../../jobs/settle';
 import { viewForRunner } from '../../read/find';
-import type { QueueState } from '../../state';
 import { pushedTimeoutMs } from '../../store/leases';
 import { queueOpensAt } from '../../store/limits/queue-limit';
-import { writeMeta } from '../../store/schema';
 import { CallBudget } from './budget';
 import { PushSelector } from './select';
 import { type Delivered, settleDeliveries } from './settle';
 import { PushTarget } from './target';
 
-/** What the pump needs of the object it works for. */
-export interface PumpHost {
-  readonly q: QueueState;
-  readonly targets: readonly TargetConfig[];
-  readonly random: Random;
-  now(): number;
-  /** Runs an operation in the next shared transaction. */
-  write<T>(operation: (now: number) => T): Promise<T>;
-  /** Runs an operation in a transaction of its own, at once. @throws what the operation throws */
-  writeNow<T>(operation: (now: number) => T): T;
-  /** Keeps the object alive until the promise settles. */
-  keepAlive(promise: Promise<unknown>): void;
-  /** Arms the alarm for `at`. */
-  wakeAt(at: number): void;
-}
-
 /** An object that dies before what it began is on record continues this much later than that was due, ms. */
 const STANDBY_MS = 1_000;
 
-export class Pump {
+export class Pump implements Feature {
   private readonly targets: PushTarget[];
   private readonly selector: PushSelector;
   private budget = new CallBudget();
@@ -68,10 +53,8 @@ export class Pump {
   /** Characters of the bodies that handlers have not answered for. */
   private charsUnderWay = 0;
 
-  constructor(
-    private readonly host: PumpHost,
-    stopped: readonly StoppedTarget[],
-  ) {
+  constructor(private readonly host: Host) {
+    const stopped = (readMeta(host.q.sql).get('stopped') as StoppedTarget[] | undefined) ?? [];
     this.targets = host.targets
       .filter((config) => takesFrom(config, host.q.name))
       .map((config) => {
@@ -84,7 +67,7 @@ export class Pump {
   }
 
   /** Does this queue push at all? */
-  get pushes(): boolean {
+  private get pushes(): boolean {
     return this.targets.length > 0;
   }
 
@@ -93,11 +76,23 @@ export class Pump {
     this.budget = new CallBudget();
   }
 
+  due(now: number): number | undefined {
+    return earliest([this.nextTrial(now), this.nextPush(now)]) ?? undefined;
+  }
+
+  workArrived(): void {
+    this.pump();
+  }
+
+  start(why: 'commit' | 'alarm'): void {
+    if (why === 'alarm') this.pump();
+  }
+
   /**
    * Pushes what can be pushed: chooses and claims at once, in the turn of whatever made work or room, so that both are
    * flushed together; awaits no handler.
    */
-  start(): void {
+  private pump(): void {
     if (!this.pushes || this.host.q.paused) return;
     this.again = true;
     this.looked = false;
@@ -115,11 +110,11 @@ export class Pump {
 
   /** An attempt has ended other than by the answer to its delivery: one that waited may take its place. */
   capacityFreed(): void {
-    if (this.full) this.start();
+    if (this.full) this.pump();
   }
 
   /** When a stopped target may be tried again, or undefined. */
-  nextTrial(now: number): number | undefined {
+  private nextTrial(now: number): number | undefined {
     const times = this.targets.flatMap(({ health }) => health.resumesAt(now) ?? []);
     return times.length > 0 ? Math.min(...times) : undefined;
   }
@@ -128,7 +123,7 @@ export class Pump {
    * When to look for work if nothing else happens before: at once while jobs wait that nobody has looked at. Jobs that
    * wait for capacity need no wake; they follow the end of a lease.
    */
-  nextPush(now: number): number | undefined {
+  private nextPush(now: number): number | undefined {
     if (!this.pushes || this.host.q.paused) return undefined;
     if (this.targets.some(({ asking }) => asking)) return now + ANNOUNCEMENT_TIMEOUT_MS + STANDBY_MS;
     const opensAt = queueOpensAt(this.host.q, now);
@@ -183,7 +178,7 @@ export class Pump {
       this.charsUnderWay -= chars;
       target.health.trialEnded();
     }
-    this.start();
+    this.pump();
   }
 
   /** Notes whether the target took the call, and stops or resumes it. Runs inside a transaction. */
@@ -229,7 +224,7 @@ export class Pump {
       target.asking = false;
       target.health.trialEnded();
     }
-    this.start();
+    this.pump();
   }
 
   private storeAnnounced(): void {

@@ -7,12 +7,12 @@ import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
 import { expire } from '../../jobs/expire';
 import { LimitJudge, noteStarts } from '../../jobs/limit-judge';
 import { fail, type Random } from '../../jobs/settle';
-import { rowByKey } from '../../read/find';
-import type { QueueState } from '../../state';
+import { type JobRow, rowByKey } from '../../store/columns';
 import { type Scan, selectReady, type Verdict } from '../../store/lanes';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/leases';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
-import { bodyOf, historyOf, type JobRow } from '../../store/rows';
+import { bodyOf, historyOf } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { PushLook } from './look';
 import { CallPlan } from './plan';
 import type { PushTarget } from './target';
@@ -113,7 +113,7 @@ export class PushSelector {
       calls -= this.selectFor(target, calls, now, selection);
     }
     if (this.mayHoldOrphans) this.findOrphans(now, selection);
-    for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
+    for (const row of selection.expired) if (rowByKey(q.sql, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
     const opensAt = queueOpensAt(q, now);
     if (opensAt !== undefined && this.targets.some((target) => this.look.hasReadyFor(target, now))) {

@@ -4,7 +4,7 @@ import type { Announcement } from '../../../dispatch/deliver';
 import { TargetHealth } from '../../../dispatch/health';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
-import type { QueueState } from '../../state';
+import type { QueueState } from '../../store/state';
 import { DeferredEntries } from './deferred';
 
 /** An announcement that could not be had is asked for again after this, ms. */

@@ -1,13 +1,12 @@
 /** Taking jobs over from another queue: those of a queue that is deleted, and dead letters that live again here. */
-import { LANE_BIT } from '../../../job/ids';
 import type { MovedJob } from '../../../rpc/operations';
 import { once } from '../../jobs/idempotency';
 import { refuseNewcomers } from '../../jobs/intake';
-import type { QueueState } from '../../state';
-import { learn, nowWaits, place, policyOf } from '../../store/limits/admit';
-import { type JobRow, STATE } from '../../store/rows';
-import { fingerprintIn, remember } from '../../store/unique-keys';
-import { refuseGivenUp } from '../shares/batch';
+import { refuseGivenUp } from '../../jobs/ticket';
+import type { Note } from '../../store/job-events';
+import { insert } from '../../store/jobs';
+import { policyOf } from '../../store/limits/place';
+import type { QueueState } from '../../store/state';
 
 /**
  * A move is remembered so long, ms: it may be sent again as long as the answer has not reached the source, whose alarm would
@@ -47,40 +46,16 @@ export function adopt(
   });
 }
 
-const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
-   limit_key, waits_since)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-
-/** Writes a job that comes from another queue. */
-export function adoptJob(q: QueueState, job: MovedJob, now: number): void {
-  const key = LANE_BIT + q.nextSequence++;
-  const state = job.pending ? STATE.pending : STATE.waiting;
+/** Writes a job that comes from another queue, under its old id. */
+export function adoptJob(q: QueueState, job: MovedJob, now: number, note?: Note): void {
   const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;
-  const policy = policyOf(q, { type, body });
-  if (policy) learn(q, policy, now);
-  const row: JobRow = {
-    ...{ key, alias: id, state, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
-    ended_at: null,
-    limit_key: policy?.key ?? null,
-    ...{ due_at: null, waits_since: null },
-  };
-  if (!job.pending) Object.assign(row, place(q, row, job.due_at, now, policy));
-  q.sql
-    .exec(
-      INSERT,
-      ...[key, id, state, type, priority, row.due_at, attempt, claims, created_at, enqueued_at, expires_at, body],
-      ...[history, row.limit_key, row.waits_since],
-    )
-    .toArray();
-  q.depth.added(row);
-  q.sql.exec('INSERT OR REPLACE INTO aliases (id, key) VALUES (?, ?)', id, key).toArray();
-  const fingerprint = fingerprintIn({ body });
-  if (fingerprint !== undefined) remember(q.sql, fingerprint, key);
-  if (job.checkpoint) q.checkpoints.put(key, job.checkpoint);
-  if (!job.pending) nowWaits(q, row, now);
-  if (expires_at !== null) {
-    q.nextExpiry = Math.min(q.nextExpiry, expires_at);
-    q.wake(expires_at);
-  }
+  const row = insert(
+    q,
+    'adopt',
+    { alias: id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
+    { at: job.due_at, pending: job.pending, limit: policyOf(q, { type, body }) },
+    now,
+    note,
+  );
+  if (job.checkpoint) q.checkpoints.put(row.key, job.checkpoint);
 }

@@ -12,17 +12,17 @@ import { conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/err
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
-import { removeEnded } from '../../jobs/end';
-import { checkForNewQueue, type NewQueueLayers } from '../../jobs/enqueue';
 import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
-import { find, rowByKey, viewOf } from '../../read/find';
-import type { QueueState } from '../../state';
+import { find, viewOf } from '../../read/find';
+import { type JobRow, rowByKey } from '../../store/columns';
 import { bytesOf } from '../../store/depth';
-import { bodyOf, idOf, type JobRow } from '../../store/rows';
+import { remove } from '../../store/jobs';
+import type { Move } from '../../store/move-table';
+import { bodyOf, idOf } from '../../store/rows';
+import type { QueueState } from '../../store/state';
 import { adoptJob, onceForMove } from './adopt';
-import type { Move } from './move-table';
 
 /** The alarm stands by for a decision that was just made, ms. */
 export const STANDBY_MS = 1_000;
@@ -61,7 +61,7 @@ function isSame(move: Move, { target, override }: MoveRequest): boolean {
 
 /** The job of a decision as it travels; undefined when it is gone. */
 export function packedMove(q: QueueState, { key, override, at }: Move): MovedJob | undefined {
-  const row = rowByKey(q, key);
+  const row = rowByKey(q.sql, key);
   return row && packed(q, row, override, at);
 }
 
@@ -84,11 +84,11 @@ function packed(q: QueueState, row: JobRow, override: Override, at: number): Mov
 }
 
 /** The target has the job: it goes from here. */
-export function finishMove(q: QueueState, key: number): void {
+export function finishMove(q: QueueState, key: number, now: number): void {
   if (!q.moves.of(key)) return;
   q.moves.forget(key);
-  const row = rowByKey(q, key);
-  if (row) removeEnded(q, row);
+  const row = rowByKey(q.sql, key);
+  if (row) remove(q, row, 'depart', now);
 }
 
 /** The target will not have the job: it is a dead letter like any other again. */
@@ -116,15 +116,6 @@ export function considerMove(q: QueueState, job: MovedJob): void {
 }
 
 /**
- * Would a queue take the job that does not exist yet? @throws {ApiError} as {@link considerMove}
- * @param lower what holds in it
- */
-export function considerMoveIntoNew(name: string, lower: NewQueueLayers, job: MovedJob): void {
-  const { retry } = bodyOf(job);
-  checkForNewQueue(name, [{ type: job.type, ...(retry && { retry }) }], lower);
-}
-
-/**
  * Takes the job, once for each decision, or refuses it for good.
  * @param ticket as in {@link onceForMove}
  * @throws {ApiError} 503 when the ticket was given up: nothing was answered to the decision
@@ -142,8 +133,7 @@ export function adoptMoved(
       if (isBounded(q)) makeRoom(q, arrivalOf(job), now);
     });
     if (!outcome.ok) return { refused: outcome.error };
-    adoptJob(q, job, now);
-    q.events.add('job.enqueued', job.id, now, { job_type: job.type, attempt: 0, redrive: true });
+    adoptJob(q, job, now, { redriven: true });
     return {};
   });
   if (answer.refused) return { refused: answer.refused };

@@ -2,8 +2,7 @@
  * Telling workflows of the ends of their jobs, from the outbox. A report that was not confirmed is made again; a workflow that
  * cannot be reached is left alone for a while and holds up no other.
  */
-import type { WorkflowApi } from '../../../rpc/workflow';
-import type { DutyHost } from '../../duty-host';
+import type { Feature, Host } from '../../feature';
 
 /** Workflows told at once. */
 const WIDTH = 10;
@@ -14,18 +13,13 @@ const STANDBY_MS = 1_000;
 /** Pauses before a workflow that could not be reached is told again, ms: doubled each time. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };
 
-/** What the notifier needs of the object it works for. */
-export interface NotifierHost extends DutyHost {
-  workflow(id: string): Pick<WorkflowApi, 'stepsEnded'>;
-}
-
-export class WorkflowNotifier {
+export class WorkflowNotifier implements Feature {
   private running: Promise<void> | undefined;
   private again = false;
   /** Workflows that could not be reached: when to try again, and how often it was tried. */
   private readonly failing = new Map<string, { at: number; tries: number }>();
 
-  constructor(private readonly host: NotifierHost) {}
+  constructor(private readonly host: Host) {}
 
   /** Tells what there is to tell. Never throws. */
   start(): void {
@@ -36,8 +30,8 @@ export class WorkflowNotifier {
     this.host.keepAlive(this.running);
   }
 
-  /** When to start again if nothing else happens before, epoch ms; undefined when everything is told. */
-  nextMoment(now: number): number | undefined {
+  /** When to start again if nothing else happens before; undefined when everything is told. */
+  due(now: number): number | undefined {
     if (this.host.q.workflows.isEmpty) return undefined;
     if (this.running) return now + STANDBY_MS;
     return this.failing.size > 0 ? Math.min(...Array.from(this.failing.values(), ({ at }) => at)) : now;
@@ -72,7 +66,7 @@ export class WorkflowNotifier {
       for (;;) {
         const report = q.workflows.reportFor(workflow);
         if (!report) break;
-        const receipt = await this.host.workflow(workflow).stepsEnded(q.name, report.endings);
+        const receipt = await this.host.others.workflow(workflow).stepsEnded(q.name, report.endings);
         await this.host.write((at) => {
           q.workflows.confirm(workflow, report, receipt.unrecorded);
           for (const { type, data } of receipt.events) q.events.add(type, workflow, at, data);

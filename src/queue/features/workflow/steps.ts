@@ -6,8 +6,8 @@ import type { StepStart } from '../../../rpc/workflow';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { find, viewOf } from '../../read/find';
-import type { QueueState } from '../../state';
-import { addEnding } from './outbox';
+import { addEnding } from '../../store/endings';
+import type { QueueState } from '../../store/state';
 
 /**
  * Enqueues jobs of a workflow. One that this queue has taken before is not taken again. One that it refuses for good has

@@ -3,10 +3,8 @@
  * in their row. A key that is met for the first time finds its override here. An override costs no row of the key's own,
  * and its end wakes the queue only while jobs wait for the key.
  */
-import { differing, holds, type LimitOverrides } from '../../../job/limits/overrides';
+import type { LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
-import type { QueueState } from '../../state';
-import { writeMeta } from '../schema';
 
 export class Overrides {
   private said = new Map<string, LimitOverride>();
@@ -53,33 +51,4 @@ export class Overrides {
     this.nextEnd = Math.min(...this.ends.values(), Number.POSITIVE_INFINITY);
     return ended.map(([key]) => key);
   }
-}
-
-/** The overrides are others than `before`: the keys that this concerns are seen to with the running operation. */
-export function overridesChanged(q: QueueState, before: LimitOverrides | undefined): void {
-  for (const key of differing(before, q.defaults?.overrides)) {
-    const limiter = q.limiters.find(key);
-    if (!limiter) continue;
-    q.limiters.touch(key);
-    if (!limiter.ownOverride) continue;
-    limiter.ownOverride = undefined;
-    limiter.isChanged = true;
-    q.limiters.save(limiter);
-  }
-}
-
-/**
- * Forgets the overrides of these keys that have ended. Else they would be looked at again, for the sake of the jobs that
- * wait, whenever the object starts. One row written.
- */
-export function forgetEnded(q: QueueState, keys: readonly string[], now: number): void {
-  const { defaults } = q;
-  if (!defaults?.overrides || keys.length === 0) return;
-  const looked = new Set(keys);
-  const overrides = Object.fromEntries(
-    Object.entries(defaults.overrides).filter(([key, override]) => !looked.has(key) || holds(override, now)),
-  );
-  const after = { ...defaults, overrides };
-  writeMeta(q.sql, 'defaults', after);
-  q.setSettings(q.own, after);
 }

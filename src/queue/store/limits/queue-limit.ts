@@ -2,7 +2,7 @@
  * The limits of a queue as a whole (`rate_limit` of its settings): attempts that may run at once, and starts in a period,
  * over all its jobs, pushed or fetched. They close the queue as a pause would, and open it again.
  */
-import type { QueueState } from '../../state';
+import type { QueueState } from '../state';
 import type { Limiter } from './limiter';
 import { QUEUE_KEY } from './limiters';
 

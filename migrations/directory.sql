@@ -1,0 +1,71 @@
+-- The whole schema of the directory, version 2. A change gets a higher version in `src/durable/schema.ts`, and a file
+-- `directory_<version>.sql` that brings a database of the version before to it.
+-- Times are epoch milliseconds.
+
+-- schema: the version of this database.
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Which queues exist. route: the number that the ids of a queue's jobs carry.
+CREATE TABLE queues (
+  route INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX queues_name ON queues (name);
+
+-- Workers that pull. data: JSON of what the worker said about itself and what it was told. seen_at: time of a heartbeat,
+-- refreshed at most every half minute; memory knows the last one.
+CREATE TABLE workers (
+  id TEXT PRIMARY KEY,
+  seen_at INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Which queue has the cron entry with a name.
+-- others: JSON array of queues that may still have it, because the last change was cut off.
+-- version: number of the last change to this name; rises over all names, for ever.
+CREATE TABLE cron_places (
+  name TEXT PRIMARY KEY,
+  queue TEXT NOT NULL,
+  others TEXT NOT NULL,
+  version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row: the last number given to a change of a cron entry.
+CREATE TABLE cron_version (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  version INTEGER NOT NULL
+) STRICT;
+
+-- Workflows: one row each, written at the start and at the end.
+-- data: JSON of a summary. Ids are UUIDv7, so they sort by time.
+CREATE TABLE workflows (
+  id TEXT PRIMARY KEY,
+  state TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row: the settings that hold in all queues, and what operators put in the place of the limits of keys.
+-- version: rises with each change. config: JSON. untold: JSON array of the queues that have not confirmed this version.
+-- limit_overrides: JSON, by key. It belongs to the version beside it, and is spread with the settings.
+CREATE TABLE queue_defaults (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  version INTEGER NOT NULL,
+  config TEXT NOT NULL,
+  untold TEXT NOT NULL,
+  limit_overrides TEXT NOT NULL DEFAULT '{}'
+) STRICT;
+
+-- Operations on many jobs that were begun under an idempotency key.
+-- hash: of the request. data: JSON of the operation's id, when it began, the queues that there were, and the one that
+-- decides where it is all or nothing.
+CREATE TABLE operation_keys (
+  key TEXT PRIMARY KEY,
+  hash TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX operation_keys_expiry ON operation_keys (expires_at);

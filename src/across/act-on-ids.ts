@@ -1,0 +1,129 @@
+/** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
+
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { unwrap } from '../job/errors';
+import { refuseLockedItems } from '../job/undecided';
+import type { BulkAction, BulkAnswer, BulkItem } from '../rpc/operations';
+import { queueObject } from '../rpc/stubs';
+import { actOnGroups } from './act-on-all';
+import { earlierIfRefused, type Keyed, onceFor, recall } from './keyed';
+import { groupByHome } from './locate';
+import { knownQueues } from './queues';
+import { untilDecided } from './retry';
+
+/** Ids handled in one transaction, where they need not be all or nothing. */
+const STEP = 500;
+
+/**
+ * Acts on each job that can be acted on.
+ * @returns one item for each id, in order
+ */
+export async function actOnEach(
+  env: Env,
+  action: BulkAction,
+  ids: readonly string[],
+  keyed?: Keyed,
+): Promise<BulkAnswer> {
+  const operation = keyed?.operation;
+  const homes = await groupByHome(env, ids, operation?.queues);
+  const items = new Map<string, BulkItem>();
+  const ask = async (queue: string, named: readonly string[], turn: string) => {
+    for (let at = 0; at < named.length; at += STEP) {
+      const request = {
+        action,
+        ids: named.slice(at, at + STEP),
+        atomic: false,
+        // Each step is done once, and remembered by the queue in the transaction that does it.
+        ...(operation && { once: onceFor(operation, `${turn} ${at}`) }),
+        ...(operation?.replayed && { createdUntil: operation.started_at }),
+      };
+      for (const item of unwrap(await queueObject(env, queue).bulk(request)).items) note(items, item);
+    }
+  };
+  await inParallel([...homes], ([queue, named]) => ask(queue, named, 'home'));
+  // A job may have moved to another queue with its id.
+  const lost = [...items.values()].filter(({ reason }) => reason === 'not_found').map(({ job_id }) => job_id);
+  if (lost.length > 0) {
+    for (const queue of operation?.queues ?? (await knownQueues(env))) {
+      const wanted = lost.filter((id) => items.get(id)?.reason === 'not_found' && !homes.get(queue)?.includes(id));
+      await ask(queue, wanted, 'search');
+    }
+  }
+  return { items: inOrder(ids, items), applied: true };
+}
+
+/** Of what several queues say about a job, that of the one that has it counts. */
+function note(items: Map<string, BulkItem>, item: BulkItem): void {
+  if (!items.has(item.job_id) || item.reason !== 'not_found') items.set(item.job_id, item);
+}
+
+/** One item for each id that was named, in order. */
+function inOrder(ids: readonly string[], items: ReadonlyMap<string, BulkItem>): BulkItem[] {
+  const firsts = new Set<string>();
+  return ids.map((job_id): BulkItem => {
+    if (firsts.has(job_id)) return { job_id, status: 'skipped', reason: 'repeated' };
+    firsts.add(job_id);
+    return items.get(job_id) ?? { job_id, status: 'failed', reason: 'not_found' };
+  });
+}
+
+/**
+ * Acts on all of these jobs or on none.
+ * @returns one item for each id, in order; not applied: nothing was changed
+ * @throws {ApiError} 503 when other operations have the jobs, time and again
+ */
+export async function actOnAll(
+  env: Env,
+  action: BulkAction,
+  ids: readonly string[],
+  keyed?: Keyed,
+): Promise<BulkAnswer> {
+  const answer = await untilDecided(() => actOnAllOnce(env, action, ids, keyed));
+  return { ...answer, items: inOrder(ids, new Map(answer.items.map((item) => [item.job_id, item]))) };
+}
+
+async function actOnAllOnce(
+  env: Env,
+  action: BulkAction,
+  ids: readonly string[],
+  keyed: Keyed | undefined,
+): Promise<BulkAnswer> {
+  const earlier = await recall(env, keyed);
+  if (earlier) return earlier;
+  const found = await checkAll(env, action, ids, keyed?.operation.queues);
+  const items = inOrder(ids, new Map(found.map(({ item }) => [item.job_id, item])));
+  refuseLockedItems(items);
+  if (items.some(({ status, reason }) => status !== 'done' && reason !== 'repeated')) {
+    return earlierIfRefused(env, { items, applied: false }, keyed);
+  }
+  const groups = new Map<string, string[]>();
+  for (const { queue, item } of found) groups.set(queue, [...(groups.get(queue) ?? []), item.job_id]);
+  return actOnGroups(env, action, groups, keyed);
+}
+
+/** Where each job is, and what would become of it. Jobs that no queue has are left out. */
+async function checkAll(
+  env: Env,
+  action: BulkAction,
+  ids: readonly string[],
+  queues: string[] | undefined,
+): Promise<{ queue: string; item: BulkItem }[]> {
+  const homes = await groupByHome(env, ids, queues);
+  const found = new Map<string, { queue: string; item: BulkItem }>();
+  const ask = async (queue: string, named: string[]) => {
+    for (const item of unwrap(await queueObject(env, queue).judge({ action, ids: named }))) {
+      if (item.reason !== 'not_found' && !found.has(item.job_id)) found.set(item.job_id, { queue, item });
+    }
+  };
+  await inParallel([...homes], ([queue, named]) => ask(queue, named));
+  const lost = [...new Set([...homes.values()].flat())].filter((id) => !found.has(id));
+  if (lost.length > 0) {
+    // A job may have moved to another queue with its id.
+    await inParallel(queues ?? (await knownQueues(env)), async (queue) => {
+      const named = lost.filter((id) => !homes.get(queue)?.includes(id));
+      if (named.length > 0) await ask(queue, named);
+    });
+  }
+  return [...new Set(ids)].flatMap((id) => found.get(id) ?? []);
+}

@@ -1,0 +1,88 @@
+/**
+ * All or nothing over several queues, whatever dies in the middle:
+ *
+ *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
+ *
+ * What preparing and committing mean is up to each queue (`src/queue/features/shares/batch.ts`). The driver here may die at any
+ * point: a queue that has prepared asks the coordinator, and the coordinator tells its decision until every queue has heard.
+ */
+import type { Env } from '../config';
+import { unwrap } from '../job/errors';
+import type { IdempotencyKey } from '../rpc/receipts';
+import { queueObject } from '../rpc/stubs';
+
+/** Which queues take part. */
+export interface Participants {
+  /** UUIDv7. */
+  batch: string;
+  /** The queue that decides. */
+  coordinator: string;
+  others: readonly string[];
+}
+
+/** What preparing has come to. */
+export interface Prepared<T> {
+  /** Every queue has prepared. */
+  agreed: boolean;
+  /** What is answered once it is decided; what stands in the way otherwise. */
+  answer: T;
+}
+
+export interface Steps<T> {
+  prepare: () => Promise<Prepared<T>>;
+  /** Runs when every queue has agreed. */
+  beforeDeciding?: (() => Promise<void>) | undefined;
+  /** The answer is remembered under this key in the transaction that decides. */
+  once?: IdempotencyKey | undefined;
+}
+
+/**
+ * Prepares, decides and commits; gives up when a step fails before the decision.
+ * @returns the answer of preparing, or what was answered under the same key before
+ * @throws {ApiError} what a step throws, and nothing was changed; 503 when it took too long; 409 for a key of another request
+ */
+export async function allOrNothing<T>(env: Env, participants: Participants, steps: Steps<T>): Promise<T> {
+  const { batch, coordinator, others } = participants;
+  const { prepare, beforeDeciding, once } = steps;
+  let prepared: Prepared<T>;
+  try {
+    prepared = await prepare();
+    if (prepared.agreed) await beforeDeciding?.();
+  } catch (error) {
+    await giveUp(env, participants);
+    throw error;
+  }
+  const { agreed, answer } = prepared;
+  if (!agreed) {
+    await giveUp(env, participants);
+    return answer;
+  }
+  const remembered = once && { idempotency: once, receipt: answer };
+  const decision = await queueObject(env, coordinator).decideBatch<T>(batch, [...others], remembered);
+  if (decision.ok && decision.value === null) {
+    await tellCommitted(env, participants);
+    return answer;
+  }
+  // The decision was refused, or the same request was faster.
+  await giveUp(env, participants);
+  return unwrap(decision) as T;
+}
+
+/** Gives a batch up that may have been prepared. Creates no queue. */
+async function giveUp(env: Env, { batch, coordinator, others }: Participants): Promise<void> {
+  // The coordinator first: once it has given up, no queue can be told to commit. A queue that is not reached asks later.
+  await queueObject(env, coordinator).giveUpBatch(batch);
+  await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(batch)));
+}
+
+/** The coordinator has decided for the batch. It tells the queues that are not reached now. */
+async function tellCommitted(env: Env, { batch, coordinator, others }: Participants): Promise<void> {
+  const told = await Promise.allSettled(
+    others.map(async (queue) => unwrap(await queueObject(env, queue).commitBatch(batch))),
+  );
+  const confirmed = others.filter((_, at) => told[at]?.status === 'fulfilled');
+  if (confirmed.length === 0) return;
+  await queueObject(env, coordinator)
+    .confirmBatch(batch, confirmed)
+    .catch(() => undefined);
+}

@@ -1,0 +1,125 @@
+/**
+ * Enqueues many jobs of which some may be refused: all of them or none, or each that can be accepted. Every entry has an
+ * outcome of its own.
+ */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { ApiError, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
+import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
+import { queueObject } from '../rpc/stubs';
+import { type Entry, refuseTakenIds } from './batch';
+import { enqueueEntries, recallJobs } from './enqueue';
+
+/** What became of the entries. */
+export interface Enqueued {
+  /** One for each entry, in order. */
+  outcomes: Outcome<EnqueuedJob>[];
+  /** The answer is that of an earlier request. */
+  replayed: boolean;
+}
+
+const ROLLED_BACK: ErrorData = {
+  status: 422,
+  code: 'conflict',
+  type: 'rolled_back',
+  message: 'Another entry was refused, so none was enqueued.',
+  retryable: true,
+};
+
+/**
+ * Enqueues all entries or none.
+ * @param entries an error: the entry is refused already
+ * @throws {ApiError} an error of the whole request
+ */
+export async function enqueueAllOrNone(
+  env: Env,
+  entries: readonly Outcome<Entry>[],
+  idempotency: IdempotencyKey | undefined,
+): Promise<Enqueued> {
+  const accepted = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
+  if (accepted.length < entries.length) return { outcomes: rolledBack(entries), replayed: false };
+  const earlier = await recallJobs(env, accepted, idempotency);
+  if (earlier) return { outcomes: earlier.map((value) => ({ ok: true, value })), replayed: true };
+  const outcome = await eventualOutcomeOf(async () => {
+    await refuseTakenIds(env, accepted, true);
+    return unwrap(await enqueueEntries(env, accepted, true, idempotency));
+  });
+  if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed: false };
+  const index = outcome.error.details?.index ?? (accepted.length === 1 ? 0 : undefined);
+  // An error that no entry has caused is the whole request's.
+  if (typeof index !== 'number') throw new ApiError(outcome.error);
+  return { outcomes: rolledBack(accepted.map((_, at) => (at === index ? outcome : undefined))), replayed: false };
+}
+
+/** Nothing was enqueued: each entry fails for its own reason, or because of the others. */
+function rolledBack(entries: readonly (Outcome<unknown> | undefined)[]): Outcome<EnqueuedJob>[] {
+  return entries.map((entry) => ({ ok: false, error: entry && !entry.ok ? entry.error : ROLLED_BACK }));
+}
+
+/**
+ * Enqueues each entry that can be accepted.
+ * @param entries an error: the entry is refused already
+ * @throws {ApiError} 409 when the key was used for another request; then nothing was enqueued
+ */
+export async function enqueueEach(
+  env: Env,
+  entries: readonly Outcome<Entry>[],
+  idempotency: IdempotencyKey | undefined,
+): Promise<Enqueued> {
+  const outcomes: Outcome<EnqueuedJob>[] = [];
+  const byQueue = new Map<string, { index: number; entry: Entry }[]>();
+  const alone: { index: number; entry: Entry }[] = [];
+  const checked = await inParallel([...entries.entries()], ([index, entry]) => refuseTakenId(env, entry, index));
+  for (const [index, outcome] of checked.entries()) {
+    if (!outcome.ok) {
+      outcomes[index] = outcome;
+      continue;
+    }
+    const entry = outcome.value;
+    // Uniqueness across queues is decided one by one; it has no place in the transaction of a single queue.
+    if (entry.job.unique?.scope === 'global') alone.push({ index, entry });
+    else byQueue.set(entry.queue, [...(byQueue.get(entry.queue) ?? []), { index, entry }]);
+  }
+  if (idempotency) {
+    const earlier = await inParallel([...byQueue.keys()], (queue) => queueObject(env, queue).recall(idempotency));
+    for (const answer of earlier) unwrap(answer);
+  }
+  let replayed = false;
+  await inParallel([...byQueue], async ([queue, group]) => {
+    const jobs = group.map(({ entry }) => entry.job);
+    const receipt = await queueObject(env, queue).enqueueEach(jobs, idempotency);
+    if (!receipt.ok && receipt.error.details?.idempotency_key !== undefined) throw new ApiError(receipt.error);
+    if (receipt.ok && receipt.value.replayed) replayed = true;
+    for (const [at, { index }] of group.entries()) {
+      outcomes[index] = receipt.ok ? (receipt.value.outcomes[at] as Outcome<EnqueuedJob>) : receipt;
+    }
+  });
+  for (const { index, entry } of alone) {
+    outcomes[index] = await enqueueAlone(env, entry, idempotency && keyOfEntry(idempotency, index));
+  }
+  return { outcomes, replayed };
+}
+
+async function refuseTakenId(env: Env, entry: Outcome<Entry>, index: number): Promise<Outcome<Entry>> {
+  if (!entry.ok) return entry;
+  return eventualOutcomeOf(async () => {
+    await refuseTakenIds(env, [entry.value], false);
+    return entry.value;
+  }, index);
+}
+
+async function enqueueAlone(
+  env: Env,
+  entry: Entry,
+  idempotency: IdempotencyKey | undefined,
+): Promise<Outcome<EnqueuedJob>> {
+  const [earlier] = (await recallJobs(env, [entry], idempotency)) ?? [];
+  if (earlier) return { ok: true, value: earlier };
+  const outcome = await enqueueEntries(env, [entry], false, idempotency);
+  return outcome.ok ? { ok: true, value: outcome.value[0] as EnqueuedJob } : outcome;
+}
+
+/** No key of a client has a line break, so it cannot be taken for one of these. */
+function keyOfEntry({ key, hash }: IdempotencyKey, index: number): IdempotencyKey {
+  return { key: `${key}\n${index}`, hash };
+}

@@ -1,0 +1,224 @@
+/**
+ * Enqueues jobs whose unique policy looks across queues: reserves their fingerprints, asks the queues that can have such
+ * jobs, plans the conflicts with jobs of other queues, and enqueues what is left under the reservation's ticket. Each queue
+ * then plans the conflicts with its own jobs. Policies that name the queue need none of this.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { atIndex, duplicate, unwrap } from '../job/errors';
+import type { JobView, UniquePolicy } from '../job/record';
+import { type Candidate, ConflictPlanner, isEarlierEntry, type Placement } from '../job/unique/conflicts';
+import type { Wanted } from '../rpc/locks';
+import type { UniqueConflicts, UniqueQuestion } from '../rpc/queue';
+import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
+import { queueObject } from '../rpc/stubs';
+import { type BatchGroup, type Entry, enqueueAcross, groupByQueue } from './batch';
+import { Reservations } from './reservation';
+
+/** The policy of an entry, if it looks across queues. */
+export function globalPolicy({ job }: Entry): UniquePolicy | undefined {
+  return job.unique?.scope === 'global' ? job.unique : undefined;
+}
+
+/**
+ * Enqueues all entries, or none.
+ * @param entries at least one
+ * @returns one job for each entry, in order
+ * @throws {ApiError} with `details.index`; then nothing was enqueued
+ */
+export async function enqueueReserved(
+  env: Env,
+  entries: readonly Entry[],
+  idempotency: IdempotencyKey | undefined,
+): Promise<EnqueuedJob[]> {
+  const coordinator = (entries[0] as Entry).queue;
+  const reservations = new Reservations(env, uuidv7(), coordinator);
+  try {
+    const wanted = entries.flatMap((entry) => {
+      const policy = globalPolicy(entry);
+      return policy ? [{ fingerprint: policy.fingerprint, queue: entry.queue }] : [];
+    });
+    let existing: EnqueuedJob | undefined;
+    const policy = entries.length === 1 ? globalPolicy(entries[0] as Entry) : undefined;
+    const mayPeek = policy?.on_conflict === 'reject' || policy?.on_conflict === 'ignore';
+    const holders = await reservations.reserve(
+      wanted,
+      mayPeek
+        ? async (seen) => {
+            existing = await existingDuplicate(env, policy, seen);
+            return existing !== undefined;
+          }
+        : undefined,
+    );
+    if (!holders) return existing ? [existing] : [];
+    const resolution = resolveConflicts(
+      entries,
+      await askHolders(env, entries, wanted, holders, reservations),
+      Date.now(),
+    );
+    const groups = coordinatedBy(coordinator, groupByQueue(resolution.entries));
+    const { cancels, complete } = resolution;
+    const enqueue = async () =>
+      unwrap(
+        await enqueueAcross(env, groups, {
+          ticket: reservations.ticket,
+          ...(cancels.length > 0 && { beforeDeciding: () => cancelAll(env, cancels) }),
+          complete,
+          idempotency,
+        }),
+      );
+    return groups.length === 0 ? complete([]) : await reservations.use(enqueue);
+  } finally {
+    await reservations.release();
+  }
+}
+
+/** The ticket is given up at its coordinator, so that queue takes part even when none of the jobs is left for it. */
+function coordinatedBy(coordinator: string, groups: BatchGroup[]): BatchGroup[] {
+  if (groups.length === 0) return groups;
+  const own = groups.find(({ queue }) => queue === coordinator) ?? { queue: coordinator, jobs: [], indexes: [] };
+  return [own, ...groups.filter((group) => group !== own)];
+}
+
+/** Answers of other queues, by entry. */
+type Answers = ReadonlyMap<number, UniqueConflicts[]>;
+
+/** Asks every queue that can have a fingerprint, except the one its entry goes to. */
+async function askHolders(
+  env: Env,
+  entries: readonly Entry[],
+  wanted: readonly Wanted[],
+  holders: readonly Wanted[],
+  reservations: Reservations,
+): Promise<Answers> {
+  const queuesOf = new Map<string, Set<string>>();
+  for (const { fingerprint, queue } of holders) {
+    queuesOf.set(fingerprint, (queuesOf.get(fingerprint) ?? new Set()).add(queue));
+  }
+  const questions = new Map<string, { index: number; policy: UniquePolicy }[]>();
+  for (const [index, entry] of entries.entries()) {
+    const policy = globalPolicy(entry);
+    for (const queue of policy ? (queuesOf.get(policy.fingerprint) ?? []) : []) {
+      if (!policy || queue === entry.queue) continue;
+      questions.set(queue, [...(questions.get(queue) ?? []), { index, policy }]);
+    }
+  }
+  const given = new Map<number, UniqueConflicts[]>();
+  const vacant: Wanted[] = [];
+  const isWanted = new Set(wanted.map(({ fingerprint, queue }) => `${fingerprint} ${queue}`));
+  await inParallel([...questions], async ([queue, asked]) => {
+    const answers = await queueObject(env, queue).uniqueConflicts(asked.map(({ policy }) => questionOf(policy)));
+    for (const [at, { index, policy }] of asked.entries()) {
+      const answer = answers[at] as UniqueConflicts;
+      given.set(index, [...(given.get(index) ?? []), answer]);
+      const { fingerprint } = policy;
+      if (!answer.known && !isWanted.has(`${fingerprint} ${queue}`)) vacant.push({ fingerprint, queue });
+    }
+  });
+  reservations.foundVacant(vacant);
+  return given;
+}
+
+function questionOf({ fingerprint, states, period_ms }: UniquePolicy): UniqueQuestion {
+  return { fingerprint, states, ...(period_ms !== undefined && { period_ms }) };
+}
+
+/**
+ * Looks into the queues without a reservation, while others have it. A job that is seen in conflict was in conflict at that
+ * moment, which is all that refusing or ignoring a duplicate takes.
+ */
+async function existingDuplicate(
+  env: Env,
+  policy: UniquePolicy,
+  holders: readonly Wanted[],
+): Promise<EnqueuedJob | undefined> {
+  const answers = await inParallel(holders, ({ queue }) =>
+    queueObject(env, queue).uniqueConflicts([questionOf(policy)]),
+  );
+  const [seen] = answers.flat().flatMap(({ blocking }) => blocking);
+  if (seen && policy.on_conflict === 'reject') throw duplicate(seen.record.id, seen.record.state);
+  return seen && { ...seen, deduplicated: true };
+}
+
+/** Cancels jobs that are replaced. One that has ended by now is out of the way as well. */
+async function cancelAll(env: Env, jobs: readonly JobView[]): Promise<void> {
+  await inParallel(jobs, async ({ record: { id, queue } }) => {
+    const outcome = await queueObject(env, queue).cancel(id);
+    if (!outcome.ok && outcome.error.status !== 404 && outcome.error.code !== 'conflict') unwrap(outcome);
+  });
+}
+
+/** What becomes of the entries, as far as jobs of other queues have a say in it. */
+interface Resolution {
+  /** What is left to enqueue, each in its place. */
+  entries: (Entry | undefined)[];
+  /** Jobs of other queues that are replaced. */
+  cancels: JobView[];
+  /** One job for each entry, given those that were enqueued. */
+  complete: (enqueued: readonly EnqueuedJob[]) => EnqueuedJob[];
+}
+
+/** A job in another queue. */
+interface RemoteJob extends Candidate {
+  view?: JobView;
+}
+
+/**
+ * Applies the policies that look across queues, in the order of the entries.
+ * @param now epoch ms
+ * @throws {ApiError} 409 `duplicate`, 503 in doubt, with `details.index`
+ */
+function resolveConflicts(entries: readonly Entry[], answers: Answers, now: number): Resolution {
+  const queueOf = (index: number) => entries[index]?.queue;
+  // Entries of one queue are left to that queue.
+  const planner = new ConflictPlanner<RemoteJob>(now, (index, earlier) => queueOf(index) !== queueOf(earlier));
+  const superseded = new Set<number>();
+  const cancels = new Map<string, JobView>();
+  const placements = entries.map(({ job }, index) => {
+    try {
+      const candidates = (answers.get(index) ?? []).flatMap(remoteJobs).filter(({ id }) => !cancels.has(id));
+      const placement = planner.place(
+        job,
+        candidates.sort((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0)),
+      );
+      for (const replaced of 'replaces' in placement ? placement.replaces : []) {
+        if (isEarlierEntry(replaced)) superseded.add(replaced.index);
+        else if (replaced.view) cancels.set(replaced.id, replaced.view);
+      }
+      return placement;
+    } catch (error) {
+      throw atIndex(error, index);
+    }
+  });
+  return {
+    entries: placements.map((placement, index) => {
+      if ('existing' in placement) return undefined;
+      const { queue } = entries[index] as Entry;
+      return { queue, job: superseded.has(index) ? { ...placement.job, superseded: true } : placement.job };
+    }),
+    cancels: [...cancels.values()],
+    complete: (enqueued) => withExisting(enqueued, placements),
+  };
+}
+
+function remoteJobs({ undecided, blocking }: UniqueConflicts): RemoteJob[] {
+  const jobs = blocking.map((view): RemoteJob => {
+    const { id, state, created_at: createdAt, body } = view.record;
+    return { key: id, id, state, createdAt, body, view };
+  });
+  return undecided ? [...jobs, { key: '', id: '', state: 'undecided', createdAt: undefined, body: '' }] : jobs;
+}
+
+/** Adds the jobs that entries stand for to those that were enqueued. */
+function withExisting(enqueued: readonly EnqueuedJob[], placements: readonly Placement<RemoteJob>[]): EnqueuedJob[] {
+  const jobs = [...enqueued];
+  // In order, because an entry may stand for an earlier one that stands for another job itself.
+  for (const [index, placement] of placements.entries()) {
+    if (!('existing' in placement)) continue;
+    const { existing } = placement;
+    const job = isEarlierEntry(existing) ? jobs[existing.index] : existing.view;
+    if (job) jobs[index] = { ...job, deduplicated: true };
+  }
+  return jobs;
+}

@@ -1,0 +1,190 @@
+/**
+ * Group commit: operations that arrive together share one transaction and its flush.
+ *
+ * Each operation runs in a savepoint of its own, so one that is refused changes nothing and spares its neighbours. What an
+ * operation wants to happen afterwards (events, a wake, calling waiting workers) happens once the transaction is committed.
+ * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: nobody was told of a
+ * success that is not there.
+ */
+import { unavailable } from '../job/errors';
+import type { AlarmClock } from './alarm-clock';
+
+/** What is in memory of an object, as a transaction works on it. */
+export interface Memory {
+  /** The earliest moment at which something the running transaction wrote becomes due, epoch ms. */
+  readonly wanted: number;
+  /** Rebuilds everything from storage. */
+  load(): void;
+  /** Notes what the running transaction has gathered so far. @returns goes back to that: what came after was rolled back */
+  mark(): () => void;
+  /** Writes what was gathered. The last thing in a transaction. */
+  flush(): void;
+  /** The transaction is committed: what it gathered becomes visible. */
+  publish(): void;
+}
+
+/** Something that an object does of itself inside a transaction. It is undone alone when it fails. */
+export interface Step {
+  run(now: number): void;
+  failed(error: unknown): void;
+}
+
+export interface CommitHooks {
+  /** Epoch ms. */
+  now(): number;
+  /** Runs first in every transaction: what is due is treated as due. */
+  before(now: number): void;
+  /** What the object itself has to do, before the operations of a transaction and after them. */
+  steps(now: number, when: 'before' | 'after'): Step[];
+  /** Runs after each operation and each step, as a part of it. */
+  follow(now: number): void;
+  /** Runs after every commit, when the callers have their answers. */
+  committed(): void;
+}
+
+interface Waiting {
+  run: (now: number) => unknown;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+export class Committer {
+  private waiting: Waiting[] = [];
+  private closed = false;
+  /** Memory may differ from storage: it has to be rebuilt before anything else. */
+  private stale = false;
+
+  constructor(
+    private readonly storage: Pick<DurableObjectStorage, 'transactionSync'>,
+    private readonly clock: AlarmClock,
+    private readonly memory: Memory,
+    private readonly hooks: CommitHooks,
+  ) {}
+
+  /** The object was emptied: operations that were still on their way are refused. */
+  close(): void {
+    this.closed = true;
+  }
+
+  /** Runs an operation in the next shared transaction. Rejects with what the operation threw. */
+  run<T>(operation: (now: number) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.push({ run: operation, resolve: resolve as (value: unknown) => void, reject });
+      if (this.waiting.length === 1) void this.flushSoon();
+    });
+  }
+
+  /** Runs an operation in a transaction of its own, at once. */
+  runNow<T>(operation: (now: number) => T): T {
+    let outcome: { value: T } | { error: unknown } | undefined;
+    this.transact([
+      {
+        run: operation,
+        resolve: (value) => {
+          outcome = { value: value as T };
+        },
+        reject: (error) => {
+          outcome = { error };
+        },
+      },
+    ]);
+    if (!outcome || 'error' in outcome) throw outcome?.error ?? new Error('The operation did not run.');
+    return outcome.value;
+  }
+
+  private async flushSoon(): Promise<void> {
+    // Lets requests that have arrived already add their operations.
+    await scheduler.wait(0);
+    const batch = this.waiting;
+    this.waiting = [];
+    this.transact(batch);
+  }
+
+  private transact(batch: Waiting[]): void {
+    const { memory, storage } = this;
+    if (this.closed) {
+      for (const { reject } of batch) reject(unavailable('The queue was emptied; try again.'));
+      return;
+    }
+    const answers: (() => void)[] = [];
+    const armed = this.clock.armedAt;
+    const undo = memory.mark();
+    try {
+      storage.transactionSync(() => {
+        if (this.stale) this.rebuild();
+        const now = this.hooks.now();
+        this.hooks.before(now);
+        this.doSteps('before', now);
+        for (const { run, resolve, reject } of batch) {
+          // Rules are checked before anything is written, so only a defect can leave memory out of step.
+          const outcome = this.attempt(run, now, isRefusal);
+          answers.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
+        }
+        this.doSteps('after', now);
+        memory.flush();
+        if (Number.isFinite(memory.wanted)) this.clock.arm(memory.wanted, now);
+      });
+    } catch (error) {
+      undo();
+      this.clock.restore(armed);
+      this.rebuildIfPossible();
+      for (const { reject } of batch) reject(error);
+      return;
+    }
+    memory.publish();
+    for (const answer of answers) answer();
+    this.hooks.committed();
+  }
+
+  private doSteps(when: 'before' | 'after', now: number): void {
+    for (const { run, failed } of this.hooks.steps(now, when)) {
+      const outcome = this.attempt(run, now, () => false);
+      if ('error' in outcome) failed(outcome.error);
+    }
+  }
+
+  /**
+   * Runs something in a savepoint. What fails leaves nothing behind, in storage or in memory: what follows in this
+   * transaction must not build on it.
+   * @param wroteNothing errors of which it is known that memory is as it was
+   */
+  private attempt(
+    run: (now: number) => unknown,
+    now: number,
+    wroteNothing: (error: unknown) => boolean,
+  ): { value: unknown } | { error: unknown } {
+    const undo = this.memory.mark();
+    try {
+      return {
+        value: this.storage.transactionSync(() => {
+          const value = run(now);
+          this.hooks.follow(now);
+          return value;
+        }),
+      };
+    } catch (error) {
+      if (!wroteNothing(error)) this.rebuild();
+      undo();
+      return { error };
+    }
+  }
+
+  private rebuild(): void {
+    this.stale = true;
+    this.memory.load();
+    this.stale = false;
+  }
+
+  /** Whoever waits for an answer gets it even when storage cannot be read now. */
+  private rebuildIfPossible(): void {
+    try {
+      this.rebuild();
+    } catch (error) {
+      console.error('tocsin: the object could not be read again yet', error);
+    }
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ApiError';
+}

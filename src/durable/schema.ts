@@ -1,0 +1,144 @@
+/**
+ * The schema of each object's own SQLite database, and how a stored one is brought up to date.
+ *
+ * `migrations/<object>.sql` is the whole schema as it is now: a new database is made from it. A stored one of an earlier
+ * version goes through `<object>_<version>.sql`, step by step, in one transaction. The version stands in the table `meta`; a
+ * database with tables of version 1 and without `meta` has that version. An object that is only read stays empty.
+ *
+ * A database of a later version (the deployment was rolled back) is left as it is. Every call that needs it is refused, the
+ * alarm stands by, and the object goes on when the later version is deployed again.
+ */
+import directory from '../../migrations/directory.sql';
+import directory2 from '../../migrations/directory_2.sql';
+import locks from '../../migrations/locks.sql';
+import queue from '../../migrations/queue.sql';
+import workflow from '../../migrations/workflow.sql';
+import { ApiError, invalidConfiguration } from '../job/errors';
+import { readMeta, writeMeta } from './meta';
+
+/** What one kind of object stores. */
+export interface SchemaVersion {
+  /** The kind of object, for errors. */
+  readonly object: string;
+  /** From 1 on. */
+  readonly version: number;
+  /** Tables of version 1: any of them shows a database that tells no version. The platform's own tables do not count. */
+  readonly first: readonly string[];
+  /** Makes the tables of this version in an empty database; with the table `meta`, from version 2 on. */
+  readonly tables: string;
+  /** By version: brings a database of the version before to it. */
+  readonly steps: Readonly<Record<number, string>>;
+}
+
+export const QUEUE: SchemaVersion = { object: 'queue', version: 7, first: [], tables: queue, steps: {} };
+export const DIRECTORY: SchemaVersion = {
+  object: 'directory',
+  version: 2,
+  first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
+  tables: directory,
+  steps: { 2: directory2 },
+};
+export const WORKFLOW: SchemaVersion = {
+  object: 'workflow',
+  version: 1,
+  first: ['parts'],
+  tables: workflow,
+  steps: {},
+};
+export const LOCKS: SchemaVersion = { object: 'lock object', version: 1, first: ['holders'], tables: locks, steps: {} };
+
+/** An alarm that rings while the database is refused rings again after this, ms. */
+const STANDBY_MS = 60_000;
+
+type Storage = Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm'>;
+
+export class Schema {
+  private ready = false;
+
+  /** @param name of the object, for errors */
+  constructor(
+    private readonly storage: Storage,
+    private readonly current: SchemaVersion,
+    private readonly name = '',
+  ) {}
+
+  /**
+   * Are the tables there? Those of an earlier version are brought up to date.
+   * @throws {ApiError} 500 `invalid_configuration` when they are of a version that this code does not know
+   */
+  exist(): boolean {
+    if (this.ready) return true;
+    const stored = this.stored();
+    if (stored === 0) return false;
+    this.upgrade(stored);
+    this.ready = true;
+    return true;
+  }
+
+  /** Makes them unless they are there. @throws as {@link exist} */
+  create(): void {
+    if (this.exist()) return;
+    const { version, tables } = this.current;
+    this.storage.transactionSync(() => {
+      this.storage.sql.exec(tables).toArray();
+      this.record(version);
+    });
+  }
+
+  /** Why this code must leave the database as it is; undefined when it need not. */
+  get refusal(): ApiError | undefined {
+    try {
+      this.exist();
+      return undefined;
+    } catch (error) {
+      if (error instanceof ApiError) return error;
+      throw error;
+    }
+  }
+
+  /** The alarm has fired while the database is refused: it fires again later. @param now epoch ms */
+  async standBy(now: number): Promise<void> {
+    await this.storage.setAlarm(now + STANDBY_MS);
+  }
+
+  /** The storage was emptied. */
+  forget(): void {
+    this.ready = false;
+  }
+
+  /** The version that is stored; 0: there are no tables. */
+  private stored(): number {
+    const { sql } = this.storage;
+    const tables = sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
+    const names = new Set(tables.map(({ name }) => name));
+    if (names.has('meta')) return (readMeta(sql).get('schema') as number | undefined) ?? 0;
+    return this.current.first.some((table) => names.has(table)) ? 1 : 0;
+  }
+
+  private upgrade(stored: number): void {
+    const { version, steps } = this.current;
+    if (stored === version) return;
+    const path = Array.from({ length: Math.max(0, version - stored) }, (_, at) => steps[stored + at + 1]);
+    if (path.length === 0 || path.includes(undefined)) throw this.unknown(stored);
+    this.storage.transactionSync(() => {
+      for (const step of path) this.storage.sql.exec(step as string).toArray();
+      this.record(version);
+    });
+  }
+
+  private record(version: number): void {
+    if (version > 1) writeMeta(this.storage.sql, 'schema', version);
+  }
+
+  private unknown(stored: number): ApiError {
+    const { name } = this;
+    const { object, version } = this.current;
+    return new ApiError({
+      ...invalidConfiguration(
+        `The ${object} ${name} is stored in version ${stored} of its schema; this code knows version ${version}.`,
+        { object, name, stored_version: stored, known_version: version },
+      ).data,
+      hint: stored > version ? 'Deploy the later code again.' : 'Deploy a release between the two first.',
+    });
+  }
+}

@@ -1,0 +1,27 @@
+/** Fingerprints: what is equal as JSON has the same one. */
+
+/**
+ * JSON in which equal values are equal text: members sorted by UTF-16 code units as RFC 8785 has it, all text in Unicode
+ * normalisation form C. The value must be JSON, nested no deeper than a request may be.
+ */
+export function canonicalJson(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.normalize('NFC'));
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = Object.entries(value).map(
+    ([name, member]) => [name.normalize('NFC'), name, canonicalJson(member)] as const,
+  );
+  // Two names that normalise to the same one are told apart by how they were written.
+  members.sort(([a, rawA], [b, rawB]) => compare(a, b) || compare(rawA, rawB));
+  return `{${members.map(([name, , member]) => `${JSON.stringify(name)}:${member}`).join(',')}}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** SHA-256 of the canonical JSON, 64 hexadecimal digits. */
+export async function fingerprintOf(dimensions: Record<string, unknown>): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonicalJson(dimensions)));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

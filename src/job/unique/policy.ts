@@ -1,0 +1,193 @@
+/**
+ * Reads the policy of a unique job, and says what its fingerprint is made of. Two jobs with the same fingerprint are the
+ * same job. Whether the older one stands in the way is up to the policy of the newer one (`conflicts.ts`).
+ *
+ * | member | value | default |
+ * |---|---|---|
+ * | `keys` (or `key` as an array) | of `type`, `queue`, `args`, `meta`; `type` is always part | `["type"]`, plus what `args_keys` and `meta_keys` imply |
+ * | `key` | a string: the fingerprint is this text (and the type, and the `keys`) | none |
+ * | `args_keys`, `meta_keys` | names of members that count | all of `args`; `meta` needs its keys |
+ * | `period` (or `within`) | duration since the existing job's creation | for as long as its state counts |
+ * | `states` (or `unique_while`) | states in which an existing job counts | the five in which it has not ended |
+ * | `on_conflict` | `reject`, `ignore` (`ignore_new`), `replace` (`cancel_existing`), `replace_except_schedule` | `reject` |
+ */
+import { type Reader, readDuration, readList, readName, readObject } from '../envelope/fields';
+import { invalidRequest } from '../errors';
+import type { JobBody, UniquePolicy } from '../record';
+import { JOB_STATES, type JobState, TERMINAL_STATES } from '../states';
+
+type Dimension = 'type' | 'queue' | 'args' | 'meta';
+const DIMENSIONS: readonly Dimension[] = ['type', 'queue', 'args', 'meta'];
+
+/** What an existing job is tested with: the policy, before its fingerprint is computed. */
+export interface UniqueRequest {
+  policy: Omit<UniquePolicy, 'fingerprint'>;
+  /** What the fingerprint is made of. */
+  dimensions: Record<string, unknown>;
+}
+
+/** The parts of a job that its fingerprint may be made of. */
+export type Identity = Pick<JobBody, 'type' | 'args' | 'meta'> & { queue: string };
+
+const OPEN_STATES = JOB_STATES.filter((state) => !TERMINAL_STATES.includes(state));
+
+/** `unique_while`: how long a job keeps others away. */
+const WHILE: Readonly<Record<string, readonly JobState[]>> = {
+  queued: OPEN_STATES.filter((state) => state !== 'active'),
+  active: OPEN_STATES,
+  exists: JOB_STATES,
+};
+
+const ON_CONFLICT: Readonly<Record<string, UniquePolicy['on_conflict']>> = {
+  reject: 'reject',
+  ignore: 'ignore',
+  ignore_new: 'ignore',
+  replace: 'replace',
+  cancel_existing: 'replace',
+  replace_except_schedule: 'replace_except_schedule',
+};
+
+const MEMBERS = [
+  'keys',
+  'key',
+  'args_keys',
+  'meta_keys',
+  'period',
+  'within',
+  'states',
+  'unique_while',
+  'on_conflict',
+] as const;
+type Member = (typeof MEMBERS)[number];
+
+const readMemberNames = readList(100, readName(255));
+
+/** Reads one of `words`; their meaning when `words` is a table. */
+function readWord<T>(words: Readonly<Record<string, T>>): Reader<T> {
+  return (value, field) => {
+    if (typeof value === 'string' && Object.hasOwn(words, value)) return words[value] as T;
+    throw invalidRequest(field, `${field} must be one of ${Object.keys(words).join(', ')}.`);
+  };
+}
+
+const readDimension = readWord(Object.fromEntries(DIMENSIONS.map((name) => [name, name])));
+const readState = readWord(Object.fromEntries(JOB_STATES.map((name) => [name, name])));
+const readOnConflict = readWord(ON_CONFLICT);
+const readWhile = readWord(WHILE);
+
+/** A list with at least one entry, without repetitions. */
+function readSome<T>(item: Reader<T>): Reader<T[]> {
+  const read = readList(100, item);
+  return (value, field) => {
+    const list = read(value, field);
+    if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
+    return [...new Set(list)];
+  };
+}
+
+/**
+ * Reads a unique policy.
+ * @param field the policy's path as the client wrote it
+ * @throws {ApiError} 400 naming the member that is malformed, contradicts another one, or selects what is not there
+ */
+export function readUnique(value: unknown, field: string, job: Identity): UniqueRequest {
+  const policy = readObject(value, field);
+  const unknown = Object.keys(policy).find((name) => !MEMBERS.includes(name as Member));
+  if (unknown !== undefined) {
+    const path = `${field}.${unknown}`;
+    throw invalidRequest(path, `${path} is not part of a unique policy, which has ${MEMBERS.join(', ')}.`);
+  }
+  const given = (name: Member) => (policy[name] ?? null) !== null;
+  const read = <T>(name: Member, reader: Reader<T>): T | undefined =>
+    given(name) ? reader(policy[name], `${field}.${name}`) : undefined;
+  const contradiction = (name: Member, other: Member) =>
+    invalidRequest(`${field}.${name}`, `${field}.${name} cannot stand beside ${field}.${other}.`);
+  for (const [name, other] of [
+    ['within', 'period'],
+    ['unique_while', 'states'],
+  ] as const) {
+    if (given(name) && given(other)) throw contradiction(name, other);
+  }
+
+  const literal = typeof policy.key === 'string' ? read('key', readName(255)) : undefined;
+  const listed = literal === undefined ? read('key', readSome(readDimension)) : undefined;
+  if (listed !== undefined && given('keys')) throw contradiction('key', 'keys');
+  const chosen = listed ?? read('keys', readSome(readDimension));
+  const argsKeys = read('args_keys', readSome(readName(255)));
+  const metaKeys = read('meta_keys', readMemberNames);
+  const uses = (name: 'args' | 'meta', keys: readonly string[] | undefined): boolean => {
+    if (chosen === undefined) return keys !== undefined;
+    if (chosen.includes(name)) return true;
+    if (keys === undefined) return false;
+    const path = `${field}.${name}_keys`;
+    throw invalidRequest(path, `${path} has no effect unless ${field}.keys includes "${name}".`);
+  };
+  const dimensions: Record<string, unknown> = { type: job.type };
+  const scope = scopeOf(value);
+  if (scope === 'queue') dimensions.queue = job.queue;
+  if (literal !== undefined) dimensions.key = literal;
+  if (uses('args', argsKeys)) {
+    dimensions.args = argsKeys ? selectFromArgs(job.args, argsKeys, `${field}.args_keys`) : job.args;
+  }
+  if (uses('meta', metaKeys)) dimensions.meta = selectFromMeta(job.meta, metaKeys, `${field}.meta_keys`);
+
+  const period = readPeriod(given('within') ? 'within' : 'period', read);
+  return {
+    policy: {
+      scope,
+      states: read('states', readSome(readState)) ?? [...(read('unique_while', readWhile) ?? OPEN_STATES)],
+      on_conflict: read('on_conflict', readOnConflict) ?? 'reject',
+      ...(period !== undefined && { period_ms: period }),
+    },
+    dimensions,
+  };
+}
+
+/**
+ * Which jobs a policy looks at: those of its queue, or those of all queues.
+ * @param policy as written, and valid
+ */
+export function scopeOf(policy: unknown): UniquePolicy['scope'] {
+  if (!isRecord(policy)) return 'global';
+  const chosen = Array.isArray(policy.key) ? policy.key : policy.keys;
+  return Array.isArray(chosen) && chosen.includes('queue') ? 'queue' : 'global';
+}
+
+function readPeriod(name: Member, read: <T>(name: Member, reader: Reader<T>) => T | undefined): number | undefined {
+  return read(name, (value, field) => {
+    const ms = readDuration(value, field);
+    if (ms > 0) return ms;
+    throw invalidRequest(field, `${field} must be longer than zero.`);
+  });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function pick(source: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
+}
+
+/** The chosen members of every object in `args`, in order. Each name must be found in at least one of them. */
+function selectFromArgs(args: readonly unknown[], names: readonly string[], field: string): unknown[] {
+  const objects = args.filter(isRecord);
+  for (const [index, name] of names.entries()) {
+    if (objects.some((object) => Object.hasOwn(object, name))) continue;
+    const path = `${field}[${index}]`;
+    throw invalidRequest(path, `${path}: no object in args has a member ${JSON.stringify(name)}.`);
+  }
+  return objects.map((object) => pick(object, names));
+}
+
+function selectFromMeta(meta: Record<string, unknown>, names: readonly string[] | undefined, field: string): unknown {
+  if (names === undefined || names.length === 0) {
+    throw invalidRequest(field, `${field} must name the members of meta that count.`);
+  }
+  for (const [index, name] of names.entries()) {
+    if (Object.hasOwn(meta, name)) continue;
+    const path = `${field}[${index}]`;
+    throw invalidRequest(path, `${path}: meta has no member ${JSON.stringify(name)}.`);
+  }
+  return pick(meta, names);
+}

@@ -1,0 +1,67 @@
+/**
+ * A feature: something a queue does beside answering its verbs, in one folder below `features/`. The engine keeps a list of
+ * them and knows nothing else about them; adding one is a folder and a line in that list (see `docs/reference`).
+ */
+import type { Reservations } from '../across/reservation';
+import type { TargetConfig } from '../dispatch/config';
+import type { Step } from '../durable/group-commit';
+import type { Outcome } from '../job/errors';
+import type { NewJob } from '../job/record';
+import type { QueueApi } from '../rpc/queue';
+import type { EnqueuedJob } from '../rpc/receipts';
+import type { WorkflowApi } from '../rpc/workflow';
+import type { QueueState } from './store/state';
+
+export interface Feature {
+  /** When it has something to do by itself, epoch ms: the alarm is set for the earliest of all features. */
+  due?(now: number): number | undefined;
+  /** What is due at this moment (epoch ms) must be done before anybody reads the queue. Infinity: nothing is. */
+  readonly overdueAt?: number;
+  /** First in every transaction: treats what is due as due. Must not throw because of a single job. */
+  before?(now: number): void;
+  /** Pieces of work in every transaction, before its operations and after them. Each is undone alone when it fails. */
+  steps?(now: number, when: 'before' | 'after'): Step[];
+  /** Ends each operation, as a part of it. */
+  follow?(now: number): void;
+  /** Clears up, in a transaction of the alarm's own. Bounded: what is left waits for the next alarm. */
+  tidy?(now: number): void;
+  /** A commit has made jobs available. */
+  workArrived?(): void;
+  /** Goes on with what takes longer than a transaction: after every commit and at every alarm. Neither waits nor throws. */
+  start?(why: 'commit' | 'alarm'): void;
+}
+
+/** What features need of the engine and the object around them. */
+export interface Host {
+  readonly q: QueueState;
+  readonly targets: readonly TargetConfig[];
+  /** One number in [0, 1). */
+  readonly random: () => number;
+  /** Epoch ms. */
+  now(): number;
+  /** Keeps the object alive until the promise ends. */
+  keepAlive(promise: Promise<unknown>): void;
+  /** Runs an operation in the next shared transaction. Rejects with what it throws. */
+  write<T>(operation: (now: number) => T): Promise<T>;
+  /** Runs an operation in a transaction of its own, at once. @throws what the operation throws */
+  writeNow<T>(operation: (now: number) => T): T;
+  /** As {@link write} on behalf of a request: a refusal comes back as data. */
+  request<T>(operation: (now: number) => T): Promise<Outcome<T>>;
+  /** Arms the alarm for `at`, epoch ms. */
+  wakeAt(at: number): void;
+  /** When the first feature is overdue for whoever reads, epoch ms. */
+  overdueAt(): number;
+  readonly others: Others;
+}
+
+/** Whom a queue talks to. */
+export interface Others {
+  queue(name: string): QueueApi;
+  workflow(id: string): WorkflowApi;
+  /** Enqueues a job into this queue whose unique policy looks across queues. */
+  enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
+  /** Begins to reserve unique fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */
+  reservations(coordinator: string): Reservations;
+  /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
+  destroy(at: number): Promise<void>;
+}

@@ -1,0 +1,110 @@
+/**
+ * Admission: which limited jobs stand where claims read.
+ *
+ *     enqueued, retried, given back ──▶ room? ──yes──▶ due index ──▶ claimed, if there still is room
+ *                                         │no             ▲  │else
+ *                                         ▼               │  ▼
+ *                                  waits for its key ─────┘ waits, is rescheduled or dropped (jobs/limit-judge.ts)
+ *                                     room again: an attempt of the key ended, a window opened, limits were raised
+ *
+ * A job that waits for its key costs nothing: it is read when its key admits it and not before, so ten thousand of them
+ * are in nobody's way. Whether there is room is judged for good by the claim, in its own transaction; admission only keeps
+ * the jobs that have no chance out of its sight. It may therefore admit too many (after this object lost its memory), at
+ * the price of rows, but never too few: whatever makes room, or takes away a job that stood ready, touches the key, and
+ * touched keys are seen to at the end of each operation, in the same transaction.
+ */
+import { holds } from '../../../job/limits/overrides';
+import { move } from '../../store/jobs';
+import { forgetEnded } from '../../store/limits/changes';
+import type { Limiter } from '../../store/limits/limiter';
+import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
+import type { QueueState } from '../../store/state';
+
+/** Keys looked at in one transaction. */
+const KEYS_PER_TURN = 200;
+
+/** Lets in as many jobs as the key has room for. Two rows written for each. */
+function admit(q: QueueState, limiter: Limiter, now: number): void {
+  if (!limiter.mayHaveWaiting) return;
+  const running = runningOf(q, limiter.key);
+  if (limiter.room(running, now) === 0) return;
+  const [first] = firstWaiting(q, limiter, 1);
+  if (!first) return;
+  const room = limiter.roomToAdmit(first.priority, running, now);
+  if (room <= 0) return;
+  for (const row of firstWaiting(q, limiter, room)) {
+    if (limiter.roomToAdmit(row.priority, running, now) <= 0) break;
+    move(q, row, 'admit', { due_at: row.waits_since, waits_since: null }, now);
+  }
+}
+
+/** When the key must be looked at although nothing happens: its window opens for those who wait, its override ends. */
+function planCheck(q: QueueState, limiter: Limiter, now: number): void {
+  const { ownOverride } = limiter;
+  let at = (ownOverride && holds(ownOverride, now) && ownOverride.expires_at) || Number.POSITIVE_INFINITY;
+  const opens = limiter.usage.opensAt(limiter.inForce(now)) ?? now;
+  const ends = q.limiters.overrides.get(limiter.key)?.expires_at ?? now;
+  if ((opens > now || ends > now) && limiter.mayHaveWaiting && firstWaiting(q, limiter, 1).length > 0) {
+    if (opens > now) at = Math.min(at, opens);
+    if (ends > now) {
+      q.limiters.overrides.awaitEnd(limiter.key, ends);
+      q.wake(ends);
+    }
+  }
+  const isOver = limiter.checkAt === null || limiter.checkAt <= now;
+  if (!Number.isFinite(at)) {
+    if (!isOver) return;
+    if (!ownOverride && isForgettable(q, limiter, now)) {
+      q.limiters.remove(limiter);
+      return;
+    }
+    limiter.setCheck(ownOverride ? null : now + FORGET_AFTER_MS);
+  } else if (isOver || at < (limiter.checkAt as number)) {
+    limiter.setCheck(at);
+  }
+  q.limiters.save(limiter);
+  if (limiter.checkAt !== null) q.wake(limiter.checkAt);
+}
+
+/** Is there nothing that only its row knows? What stands ready carries its limits with it. */
+function isForgettable(q: QueueState, limiter: Limiter, now: number): boolean {
+  if (!limiter.isStored || limiter.hasReady || runningOf(q, limiter.key) > 0) return false;
+  if (!limiter.usage.isEmpty(limiter.inForce(now), now)) return false;
+  return !limiter.mayHaveWaiting || firstWaiting(q, limiter, 1).length === 0;
+}
+
+/** Sees to the keys that the operation just done has touched. */
+export function seeToTouched(q: QueueState, now: number): void {
+  if (q.leases.hasFreed) {
+    for (const key of q.leases.takeFreed()) q.limiters.touch(key);
+    // A place in the queue may be what a worker waits for.
+    if (q.settings.rate_limit?.concurrency !== undefined) q.workArrived = true;
+  }
+  for (const key of q.limiters.takeTouched()) {
+    const limiter = q.limiters.find(key);
+    if (!limiter) continue;
+    admit(q, limiter, now);
+    planCheck(q, limiter, now);
+  }
+}
+
+/** Looks at the keys whose moment has come. */
+export function lookAtDueKeys(q: QueueState, now: number): void {
+  if (now < q.limiters.nextCheck) return;
+  const ended = q.limiters.overrides.takeEnded(now, KEYS_PER_TURN);
+  forgetEnded(q, ended, now);
+  for (const key of new Set([...ended, ...q.limiters.due(now, KEYS_PER_TURN)])) {
+    const limiter = q.limiters.find(key);
+    if (!limiter) continue;
+    if (limiter.ownOverride && !holds(limiter.ownOverride, now)) {
+      limiter.ownOverride = undefined;
+      limiter.isChanged = true;
+    }
+    admit(q, limiter, now);
+    planCheck(q, limiter, now);
+  }
+  q.limiters.flush();
+  q.limiters.readNextCheck();
+  // Many keys at once are seen to in turns.
+  q.wake(q.limiters.nextCheck);
+}

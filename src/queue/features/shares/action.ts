@@ -1,0 +1,79 @@
+/**
+ * One queue's share of an action on jobs of several queues. Preparing checks the jobs and locks them; the commit unlocks each
+ * job and acts on it in the same transaction.
+ *
+ * Jobs that run are refused: a handler's report cannot be made to wait for a decision that other queues take. Completed ones
+ * need no lock, because nothing can happen to them but a removal, which is all that is asked for.
+ */
+import { ApiError } from '../../../job/errors';
+import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
+import { actOnRow, judge } from '../../jobs/act';
+import { lockRow, refuseLocked, unlockRow } from '../../jobs/lock';
+import { refuseGivenUp } from '../../jobs/ticket';
+import { find } from '../../read/find';
+import { deleteArchived } from '../../store/archive';
+import { type PreparedAction, writeShare } from '../../store/batches';
+import type { QueueState } from '../../store/state';
+
+/**
+ * Checks this queue's share and locks its jobs, two rows written for each. When one job cannot be acted on nothing is
+ * written, and `applied` is false.
+ * @param request ids, each named once
+ * @throws {ApiError} 503 while another operation has one of them
+ */
+export function prepareBulk(
+  q: QueueState,
+  batch: string,
+  coordinator: string,
+  request: { action: BulkAction; ids: readonly string[] },
+  now: number,
+): BulkAnswer {
+  refuseGivenUp(q, batch, now);
+  const { action, ids } = request;
+  for (const id of ids) refuseLocked(q, id);
+  const items = ids.map((id) => {
+    const item = judge(q, action, id, now);
+    const runs = item.status === 'done' && isRunning(q, id);
+    return runs ? { job_id: id, status: 'skipped' as const, reason: 'active' } : item;
+  });
+  if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
+  const act: PreparedAction = { action, locked: [], archived: [] };
+  for (const id of ids) {
+    const found = find(q, id);
+    if (found?.row) act.locked.push(lockRow(q, found.row, now));
+    else if (found) act.archived.push(found.archived.k);
+  }
+  const open = act.locked.filter(({ ended_at }) => ended_at === null).length;
+  writeShare(q, batch, { coordinator, jobs: [], act, open }, now);
+  return { items, applied: true };
+}
+
+function isRunning(q: QueueState, id: string): boolean {
+  const row = find(q, id)?.row;
+  return row !== undefined && q.leases.active.has(row.key);
+}
+
+/** The batch is committed: the jobs are acted on. */
+export function commitAction(q: QueueState, { action, locked, archived }: PreparedAction, now: number): void {
+  for (const { key } of locked) {
+    // A retry that came due meanwhile is still the one that was checked.
+    const row = unlockRow(q, key, now, action === 'retry' ? now + 1 : undefined);
+    if (row) actSurely(q, action, row, now);
+  }
+  if (archived.length > 0) deleteArchived(q.sql, archived);
+}
+
+/** A decision stands: what goes wrong with one job keeps it from none of the others. */
+function actSurely(q: QueueState, action: BulkAction, row: Parameters<typeof actOnRow>[2], now: number): void {
+  try {
+    actOnRow(q, action, row, now);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    console.error(`tocsin: a job could not be acted on as decided (${action})`, error);
+  }
+}
+
+/** The batch is given up: the jobs are as they were. */
+export function abortAction(q: QueueState, { locked }: PreparedAction, now: number): void {
+  for (const { key } of locked) unlockRow(q, key, now);
+}

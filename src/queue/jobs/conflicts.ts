@@ -1,0 +1,157 @@
+/**
+ * Unique jobs inside one queue: gives the planner (`job/unique/conflicts`) the stored jobs with a fingerprint, and carries
+ * out what it says about them. Check and insert belong to one transaction.
+ */
+import { sequenceOf } from '../../job/ids';
+import type { JobView, NewJob } from '../../job/record';
+import { type JobState, TERMINAL_STATES } from '../../job/states';
+import {
+  blocks,
+  type Candidate,
+  ConflictPlanner,
+  type EarlierEntry,
+  isEarlierEntry,
+  type Placement,
+} from '../../job/unique/conflicts';
+import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
+import { viewOfArchived, viewOfRow } from '../read/find';
+import { findArchived } from '../store/archive';
+import { type JobRow, rowByKey, STATE } from '../store/columns';
+import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { forgetKey } from '../store/unique-keys';
+import { cancel } from './cancel';
+
+/** Rows looked at for one fingerprint; many collect only where a policy lets many jobs with the same one wait. */
+const MAX_CANDIDATES = 100;
+
+/** A stored job with the fingerprint in question. A completed one has no row, and is read from the archive when needed. */
+export class StoredJob implements Candidate {
+  readonly state: JobState | 'undecided';
+  private readonly row: JobRow | undefined;
+  private found: ArchivedJob | undefined;
+
+  constructor(
+    private readonly q: QueueState,
+    readonly key: number,
+    now: number,
+  ) {
+    this.row = rowByKey(q.sql, key);
+    if (!this.row) this.state = 'completed';
+    else if (this.row.state === STATE.held) this.state = 'undecided';
+    else this.state = stateOf(this.row, q.leases.active.has(key), now);
+  }
+
+  /** Undefined: the key has outlived its job. */
+  get createdAt(): number | undefined {
+    return this.row?.created_at ?? this.archived?.at[0];
+  }
+
+  get id(): string {
+    return this.row ? idOf(this.q.route, this.row) : this.archived ? idOfArchived(this.q.route, this.archived) : '';
+  }
+
+  get body(): string {
+    return this.row?.body ?? JSON.stringify(this.archived?.b);
+  }
+
+  view(now: number): JobView | undefined {
+    if (this.row) return viewOfRow(this.q, this.row, now);
+    return this.archived && viewOfArchived(this.q, this.archived);
+  }
+
+  /** The completed job, also one that this transaction has completed. */
+  private get archived(): ArchivedJob | undefined {
+    this.found ??= this.q.archive.find(this.key) ?? findArchived(this.q.sql, this.key);
+    return this.found;
+  }
+}
+
+/** What this queue knows of a fingerprint, for a new job in another queue. Writes nothing. */
+export function conflictsHere(q: QueueState, question: UniqueQuestion, now: number): UniqueConflicts {
+  const stored = storedJobs(q, question.fingerprint, now);
+  const found: UniqueConflicts = { known: stored.length > 0, undecided: false, blocking: [] };
+  for (const job of stored) {
+    const answer = blocks(question, job, now);
+    if (answer === 'undecided') found.undecided = true;
+    const view = answer === true ? job.view(now) : undefined;
+    if (view) found.blocking.push(view);
+  }
+  return found;
+}
+
+/** The stored jobs with this fingerprint, newest first. */
+function storedJobs(q: QueueState, fingerprint: string, now: number): StoredJob[] {
+  return q.sql
+    .exec<{ key: number }>('SELECT key FROM unique_keys WHERE fingerprint = ?', fingerprint)
+    .toArray()
+    .sort((a, b) => sequenceOf(b.key) - sequenceOf(a.key))
+    .map(({ key }) => new StoredJob(q, key, now));
+}
+
+/** Plans the jobs of one enqueue, in their order. Reads only. */
+export class QueueConflicts {
+  private readonly planner: ConflictPlanner<StoredJob>;
+  private readonly stored = new Map<string, StoredJob[]>();
+  /** Keys of jobs that can no longer decide anything. */
+  private readonly outdated: { fingerprint: string; key: number }[] = [];
+
+  constructor(
+    private readonly q: QueueState,
+    private readonly now: number,
+  ) {
+    this.planner = new ConflictPlanner(now);
+  }
+
+  /** @throws {ApiError} 409 `duplicate`; 503 while that is not decided */
+  place(job: NewJob): Placement<StoredJob> {
+    return this.planner.place(job, job.unique ? this.candidates(job.unique.fingerprint) : []);
+  }
+
+  /** Deletes the keys that can no longer decide anything; call when new ones have been written. */
+  tidy(): void {
+    for (const { fingerprint, key } of this.outdated) forgetKey(this.q.sql, fingerprint, key);
+  }
+
+  private candidates(fingerprint: string): StoredJob[] {
+    const known = this.stored.get(fingerprint);
+    if (known) return known;
+    const ended = new Set<string>();
+    const candidates = storedJobs(this.q, fingerprint, this.now).filter(({ key, state }, place) => {
+      // Of those that ended the same way, the newest stays in the way the longest.
+      const counts = place < MAX_CANDIDATES && !(isTerminal(state) && ended.has(state));
+      ended.add(state);
+      if (!counts) this.outdated.push({ fingerprint, key });
+      return counts;
+    });
+    this.stored.set(fingerprint, candidates);
+    return candidates;
+  }
+}
+
+function isTerminal(state: StoredJob['state']): boolean {
+  return state !== 'undecided' && TERMINAL_STATES.includes(state);
+}
+
+/**
+ * The job that an ignored entry stands for, as it is by now.
+ * @param earlier the jobs of the entries before it
+ */
+export function existingJob(
+  q: QueueState,
+  existing: StoredJob | EarlierEntry,
+  earlier: readonly JobView[],
+  now: number,
+): JobView {
+  const view = isEarlierEntry(existing) ? earlier[existing.index] : new StoredJob(q, existing.key, now).view(now);
+  if (!view) throw new Error(`Queue ${q.name} lost a job within a transaction.`);
+  return view;
+}
+
+/** Cancels the job with this key unless it has ended. */
+export function cancelKey(q: QueueState, key: number, now: number): JobView | undefined {
+  const stored = rowByKey(q.sql, key);
+  const row = stored && q.locks.seen(stored);
+  if (!row || isTerminal(stateOf(row, q.leases.active.has(key), now))) return undefined;
+  return cancel(q, idOf(q.route, row), now);
+}

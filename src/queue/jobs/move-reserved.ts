@@ -1,0 +1,45 @@
+/**
+ * Moving jobs whose unique policy looks across queues. To their lock objects a move is one more enqueue, into the target
+ * under a ticket:
+ *
+ *     reserve ──▶ the target takes the jobs under the ticket ──▶ they go from here ──▶ release
+ *
+ * So the lock objects have the target on disk before it can show the jobs; whoever asked for the same fingerprint before has
+ * come to an end, and whoever asks later looks into both queues. Cut off, or slower than the reservation lasts, the ticket is
+ * decided like any other: the jobs are in the target, or it will refuse them, and then they are still here and the move is
+ * made again under another ticket.
+ */
+
+import type { Reservations } from '../../across/reservation';
+import type { MovedJob } from '../../rpc/operations';
+import type { QueueState } from '../store/state';
+import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
+
+/**
+ * Runs `move` while the fingerprints of `jobs` are reserved for `target`; without any it runs at once.
+ * @param reservations begins reservations whose ticket this queue can give up
+ * @param move has the target take the jobs, under the ticket if there is one, and lets go of them here
+ * @throws {ApiError} 503 when others keep a fingerprint for too long; what `move` throws
+ */
+export async function moveReserved<T>(
+  q: QueueState,
+  jobs: readonly Pick<MovedJob, 'body'>[],
+  target: string,
+  reservations: (coordinator: string) => Reservations,
+  move: (ticket?: string) => Promise<T>,
+): Promise<T> {
+  const fingerprints = [...new Set(jobs.flatMap((job) => globalFingerprintIn(job) ?? []))];
+  if (fingerprints.length === 0) return move();
+  const reserved = reservations(target);
+  try {
+    await reserved.reserve(fingerprints.map((fingerprint) => ({ fingerprint, queue: target })));
+    const moved = await reserved.use(() => move(reserved.ticket));
+    const left = new Set(knownFingerprints(q.sql, fingerprints));
+    reserved.foundVacant(
+      fingerprints.flatMap((fingerprint) => (left.has(fingerprint) ? [] : [{ fingerprint, queue: q.name }])),
+    );
+    return moved;
+  } finally {
+    await reserved.release();
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * The life of one queue inside its object: whether it exists, how it comes into being and is emptied, and the footings on which
+ * verbs stand. The object is constructed when touched and evicted when idle, at any moment and without notice; so everything
+ * that matters is in SQLite, and what is in memory can be rebuilt ({@link QueueEngine}).
+ */
+import { v7 as uuidv7 } from 'uuid';
+import { enqueueEntries } from '../across/enqueue';
+import { Reservations } from '../across/reservation';
+import { type Config, type Env, readConfig } from '../config';
+import { AlarmClock } from '../durable/alarm-clock';
+import { readMeta } from '../durable/meta';
+import { QUEUE, Schema } from '../durable/schema';
+import { type ApiError, type Outcome, outcomeOf } from '../job/errors';
+import type { JobView, NewJob } from '../job/record';
+import type { QueueApi, QueueSettings } from '../rpc/queue';
+import type { EnqueuedJob } from '../rpc/receipts';
+import { directoryObject, queueObject, workflowObject } from '../rpc/stubs';
+import type { ClaimRequest } from '../rpc/workers';
+import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
+import { QueueEngine } from './engine';
+import { SilencedWorkers } from './features/pull/silenced';
+import type { QueueState } from './store/state';
+
+/** How often a fetch looks whether a queue that does not exist has come into being, ms. */
+const LOOK_EVERY_MS = 250;
+
+export class QueueLife {
+  readonly name: string;
+  private opened: QueueEngine | undefined;
+  private readonly schema: Schema;
+  /** This code must leave the stored queue as it is. */
+  private readonly refusal: ApiError | undefined;
+  private clock!: AlarmClock;
+  /** The queue is coming into being. */
+  private birth: Promise<unknown> | undefined;
+  private readonly silenced = new SilencedWorkers(
+    () => directoryObject(this.env).silencedWorkers(),
+    () => Date.now(),
+  );
+
+  constructor(
+    private readonly ctx: DurableObjectState,
+    private readonly env: Env,
+  ) {
+    this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
+    this.refusal = this.schema.refusal;
+    const exists = !this.refusal && this.schema.exist();
+    this.name = exists ? (readMeta(ctx.storage.sql).get('name') as string) : (ctx.id.name ?? '');
+    void ctx.blockConcurrencyWhile(async () => {
+      this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
+      if (!exists) return;
+      this.opened = this.open();
+      this.opened.armNext();
+    });
+  }
+
+  /** Undefined while the queue does not exist. @throws {ApiError} when this code must leave the queue as it is */
+  get engine(): QueueEngine | undefined {
+    if (this.refusal) throw this.refusal;
+    return this.opened;
+  }
+
+  async alarm(): Promise<void> {
+    if (this.refusal) return this.schema.standBy(Date.now());
+    if (this.engine) this.engine.alarm();
+    else this.clock.fired(Date.now());
+  }
+
+  /** Empties the object: rows, alarm, memory. */
+  async reset(): Promise<void> {
+    this.silenced.forget();
+    this.opened?.close();
+    this.opened = undefined;
+    this.birth = undefined;
+    await this.clock.clear();
+    await this.ctx.storage.deleteAll();
+    this.clock = new AlarmClock(this.ctx.storage, null);
+  }
+
+  // ---- footings ----------------------------------------------------------------------------------------------------
+
+  /** The state to read from; undefined when the queue does not exist. */
+  present(): QueueState | undefined {
+    return this.engine?.tidied();
+  }
+
+  /** Reads what may be refused; undefined when the queue does not exist. */
+  read<T>(operation: Operation<T>): Outcome<T> | undefined {
+    const q = this.present();
+    return q && outcomeOf(() => operation(q, Date.now()));
+  }
+
+  /**
+   * Runs a writing operation, in the transaction that brings the queue into being if need be. A refused one leaves nothing.
+   * @param creates is this result worth a queue that does not exist yet?
+   */
+  async write<T>(operation: Operation<T>, creates: (value: T) => boolean = () => true): Promise<Outcome<T>> {
+    while (!this.engine && this.birth) await this.birth;
+    const written = this.writeIfExists(operation);
+    if (written) return written;
+    const born = giveBirth(this.birthPlace(), operation, creates);
+    this.birth = born
+      .catch(() => undefined)
+      .finally(() => {
+        this.birth = undefined;
+      });
+    return born;
+  }
+
+  /** Runs a writing operation; undefined when the queue does not exist. */
+  writeIfExists<T>(operation: Operation<T>): Promise<Outcome<T>> | undefined {
+    const { engine } = this;
+    return engine?.write((now) => operation(engine.q, now));
+  }
+
+  /** What would the queue say to this, whether it exists or not? Nothing stays written. */
+  async consider<T>(operation: Operation<T>): Promise<Outcome<T>> {
+    return this.read(operation) ?? tryUnborn(this.birthPlace(), operation);
+  }
+
+  /** Waits while the queue is coming into being. */
+  async born(): Promise<void> {
+    await this.birth;
+  }
+
+  // ---- verbs that need more than the engine ------------------------------------------------------------------------
+
+  /** A claim that may wait, also for the queue itself. */
+  async claim(request: ClaimRequest): Promise<Outcome<JobView[]>> {
+    const deadline = Date.now() + (request.wait_ms ?? 0);
+    const { worker_id } = request;
+    if (worker_id !== undefined && this.engine && (await this.silenced.has(worker_id))) return { ok: true, value: [] };
+    while (!this.engine && Date.now() < deadline) {
+      await scheduler.wait(Math.min(LOOK_EVERY_MS, deadline - Date.now()));
+    }
+    const unwanted = () => worker_id !== undefined && this.silenced.hasNow(worker_id);
+    return this.engine?.pull.claim(request, deadline, unwanted) ?? { ok: true, value: [] };
+  }
+
+  /** These workers must get no more jobs, or may again. */
+  silence(workerIds: readonly string[], silenced: boolean): void {
+    this.silenced.change(workerIds, silenced);
+    this.engine?.pull.callWaiters();
+  }
+
+  /** What the queue says itself, and what holds. */
+  async settings(): Promise<Outcome<QueueSettings>> {
+    const { engine } = this;
+    if (engine) return { ok: true, value: { own: engine.q.own, effective: engine.q.settings } };
+    const defaults = await directoryObject(this.env).queueDefaults();
+    return { ok: true, value: { own: {}, effective: defaults?.config ?? {} } };
+  }
+
+  /** Enqueues here a job that is unique across queues: others have a say in it. */
+  async enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>> {
+    const outcome = await enqueueEntries(this.env, [{ queue: this.name, job }], false);
+    return outcome.ok ? { ok: true, value: outcome.value[0] as EnqueuedJob } : outcome;
+  }
+
+  /** Another queue. */
+  queue(name: string): QueueApi {
+    return queueObject(this.env, name);
+  }
+
+  // ---- birth and death ---------------------------------------------------------------------------------------------
+
+  private birthPlace(): Birth {
+    return {
+      name: this.name,
+      storage: this.ctx.storage,
+      clock: this.clock,
+      variables: this.usableConfig().retryVariables,
+      directory: directoryObject(this.env),
+      open: () => {
+        this.opened = this.open();
+        return this.opened;
+      },
+      abandon: () => {
+        this.opened = undefined;
+      },
+    };
+  }
+
+  private open(): QueueEngine {
+    return new QueueEngine({
+      storage: this.ctx.storage,
+      clock: this.clock,
+      config: this.usableConfig(),
+      random: Math.random,
+      now: () => Date.now(),
+      keepAlive: (promise) => this.ctx.waitUntil(promise),
+      others: {
+        queue: (name) => this.queue(name),
+        workflow: (id) => workflowObject(this.env, id),
+        enqueueAcross: (job) => this.enqueueAcross(job),
+        reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
+        destroy: (at) => this.destroy(at),
+      },
+    });
+  }
+
+  /** A deployment with mistakes in its settings answers them to requests; jobs that exist stay where they are. */
+  private usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
+    try {
+      return readConfig(this.env);
+    } catch (error) {
+      console.error('tocsin: invalid configuration', error);
+      return { retryVariables: {}, targets: [] };
+    }
+  }
+
+  /** The last step of a deletion. Nothing else happens here meanwhile. */
+  private async destroy(at: number): Promise<void> {
+    await directoryObject(this.env).unregister(this.name, at);
+    await this.ctx.blockConcurrencyWhile(() => this.reset());
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * The cron entries of a queue. What fires when is in memory, a few numbers for each entry; definitions and histories are read
+ * when they are needed. A fire writes one row here.
+ */
+import type { CronDefinition } from '../../job/cron/definition';
+import type { CronRun, CronSummary, CronView } from '../../rpc/cron';
+
+const LIVE = 0;
+const LEAVING = 1;
+const GONE = 2;
+
+/** Bits of `open`. */
+const WAITS = 1;
+const ACROSS = 2;
+
+/** A deleted entry is remembered this long, so that no change under way brings it back; ms. */
+const REMEMBER_GONE_MS = 30 * 86_400_000;
+
+/** An entry on its way to another queue: what that queue is to take over. */
+export type Leaving = CronView;
+
+type Row = { version: number; status: number; data: string };
+
+export class CronTable {
+  /** When each entry fires next. */
+  private known = new Map<string, number | undefined>();
+  private readonly waitingNames = new Set<string>();
+  private readonly acrossNames = new Set<string>();
+  private earliest: number | undefined;
+  /** Entries that could not be fired are left alone until then, epoch ms. In memory only: not part of any transaction. */
+  private readonly postponed = new Map<string, number>();
+  private leavingNames = new Set<string>();
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Rebuilds memory from storage. */
+  load(): void {
+    this.known.clear();
+    this.waitingNames.clear();
+    this.acrossNames.clear();
+    const rows = this.sql.exec<{ name: string; next_at: number | null; open: number }>(
+      'SELECT name, next_at, open FROM cron_runs',
+    );
+    for (const { name, next_at, open } of rows) {
+      this.note(name, next_at ?? undefined, (open & WAITS) !== 0, (open & ACROSS) !== 0);
+    }
+    this.leavingNames = new Set(
+      this.sql
+        .exec<{ name: string }>(`SELECT name FROM crons WHERE status = ${LEAVING}`)
+        .toArray()
+        .map(({ name }) => name),
+    );
+  }
+
+  /** When the next entry must be seen to, epoch ms; Infinity when none must. */
+  get nextAt(): number {
+    if (this.earliest === undefined) {
+      this.earliest = Number.POSITIVE_INFINITY;
+      // Fires that wait are looked into when a job ends. Where that failed, no other end may ever come.
+      for (const name of this.waitingNames) {
+        this.earliest = Math.min(this.earliest, this.postponed.get(name) ?? Number.POSITIVE_INFINITY);
+      }
+      for (const [name, nextAt] of this.known) {
+        if (nextAt !== undefined)
+          this.earliest = Math.min(this.earliest, Math.max(nextAt, this.postponed.get(name) ?? 0));
+      }
+    }
+    return this.earliest;
+  }
+
+  /** Entries whose time has come, the one waiting longest first, at most `limit`. */
+  due(now: number, limit: number): string[] {
+    if (now < this.nextAt) return [];
+    const due: { name: string; at: number }[] = [];
+    for (const [name, nextAt] of this.known) {
+      if (nextAt !== undefined && nextAt <= now && (this.postponed.get(name) ?? 0) <= now)
+        due.push({ name, at: nextAt });
+    }
+    due.sort((a, b) => a.at - b.at);
+    return due.slice(0, limit).map(({ name }) => name);
+  }
+
+  /** Entries with fires that wait for a job to end. */
+  waiting(now: number): string[] {
+    return [...this.waitingNames].filter((name) => (this.postponed.get(name) ?? 0) <= now);
+  }
+
+  /** Entries with fires that other queues have to be asked about. */
+  across(): string[] {
+    return [...this.acrossNames];
+  }
+
+  /** Entries on their way to other queues. */
+  leaving(): string[] {
+    return [...this.leavingNames];
+  }
+
+  /** Leaves an entry alone until then, epoch ms. */
+  postpone(name: string, until: number): void {
+    this.postponed.set(name, until);
+    this.earliest = undefined;
+  }
+
+  /** An entry that was left alone is seen to again. */
+  resume(name: string): void {
+    if (this.postponed.delete(name)) this.earliest = undefined;
+  }
+
+  /** An entry of this queue. */
+  read(name: string): CronView | undefined {
+    const row = this.row(name);
+    if (row?.status !== LIVE) return undefined;
+    const run = this.sql.exec<{ data: string }>('SELECT data FROM cron_runs WHERE name = ?', name).toArray()[0];
+    if (!run) return undefined;
+    return {
+      definition: JSON.parse(row.data) as CronDefinition,
+      run: JSON.parse(run.data) as CronRun,
+      version: row.version,
+    };
+  }
+
+  /** An entry on its way to another queue. */
+  readLeaving(name: string): Leaving | undefined {
+    const row = this.row(name);
+    return row?.status === LEAVING ? (JSON.parse(row.data) as Leaving) : undefined;
+  }
+
+  /** The number of the last change to an entry that is here, leaving or gone. */
+  versionOf(name: string): number | undefined {
+    return this.row(name)?.version;
+  }
+
+  /** Every entry of this queue, by name. */
+  summaries(): CronSummary[] {
+    return this.sql
+      .exec<{ name: string; enabled: number; grp: string | null }>(
+        `SELECT name, data ->> '$.enabled' AS enabled, data ->> '$.group' AS grp FROM crons
+         WHERE status = ${LIVE} ORDER BY name`,
+      )
+      .toArray()
+      .map(({ name, enabled, grp }) => ({ name, enabled: enabled === 1, group: grp }));
+  }
+
+  /** Is there such an entry? */
+  has(name: string): boolean {
+    return this.known.has(name);
+  }
+
+  /** How many entries there are. */
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** Writes an entry. Two rows. */
+  write({ definition, run, version }: CronView, now: number): void {
+    this.writeRow(definition.name, version, LIVE, JSON.stringify(definition), now);
+    this.writeRun(definition.name, run);
+  }
+
+  /** Writes what a fire changes. One row. */
+  writeRun(name: string, run: CronRun): void {
+    const waits = run.waiting.length > 0;
+    const across = run.across.length > 0;
+    this.sql
+      .exec(
+        'INSERT OR REPLACE INTO cron_runs (name, next_at, open, data) VALUES (?, ?, ?, ?)',
+        name,
+        run.next_at ?? null,
+        (waits ? WAITS : 0) + (across ? ACROSS : 0),
+        JSON.stringify(run),
+      )
+      .toArray();
+    this.note(name, run.next_at, waits, across);
+    this.postponed.delete(name);
+  }
+
+  private note(name: string, nextAt: number | undefined, waits: boolean, across: boolean): void {
+    this.known.set(name, nextAt);
+    for (const [names, isOne] of [
+      [this.waitingNames, waits],
+      [this.acrossNames, across],
+    ] as const) {
+      if (isOne) names.add(name);
+      else names.delete(name);
+    }
+    this.earliest = undefined;
+  }
+
+  /** The entry is no longer here. Two rows. */
+  remove(name: string, version: number, now: number): void {
+    this.writeRow(name, version, GONE, '', now);
+    this.forgetRun(name);
+    this.sql.exec(`DELETE FROM crons WHERE status = ${GONE} AND at < ?`, now - REMEMBER_GONE_MS).toArray();
+  }
+
+  /** The entry goes to another queue. Two rows. */
+  leave(entry: Leaving, now: number): void {
+    this.writeRow(entry.definition.name, entry.version, LEAVING, JSON.stringify(entry), now);
+    this.forgetRun(entry.definition.name);
+  }
+
+  private writeRow(name: string, version: number, status: number, data: string, now: number): void {
+    this.sql
+      .exec(
+        'INSERT OR REPLACE INTO crons (name, version, status, at, data) VALUES (?, ?, ?, ?, ?)',
+        name,
+        version,
+        status,
+        now,
+        data,
+      )
+      .toArray();
+    if (status === LEAVING) this.leavingNames.add(name);
+    else this.leavingNames.delete(name);
+  }
+
+  private forgetRun(name: string): void {
+    if (this.known.delete(name)) this.sql.exec('DELETE FROM cron_runs WHERE name = ?', name).toArray();
+    this.waitingNames.delete(name);
+    this.acrossNames.delete(name);
+    this.postponed.delete(name);
+    this.earliest = undefined;
+  }
+
+  private row(name: string): Row | undefined {
+    return this.sql.exec<Row>('SELECT version, status, data FROM crons WHERE name = ?', name).toArray()[0];
+  }
+}

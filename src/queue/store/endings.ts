@@ -1,0 +1,43 @@
+/** What workflows must hear of the ends of their jobs: derived from the move that ends a job, owed in the same transaction. */
+import type { JobHistory } from '../../job/record';
+import type { Ending } from '../../rpc/workflow';
+import type { JobRow } from './columns';
+import { idOf, readableBody } from './rows';
+import type { QueueState } from './state';
+
+/** How long after an end was written the wake to report it stands by, ms. */
+const STANDBY_MS = 1_000;
+
+const MAX_MESSAGE = 1024;
+
+type Owned = Pick<JobRow, 'key' | 'alias' | 'created_at' | 'body'>;
+
+/** A job has completed: its workflow, if it has one, is to hear of it. `result` is JSON text. */
+export function noteCompletion(q: QueueState, row: Owned, result: string | undefined, now: number): void {
+  note(q, row, { end: 'completed', at: now, ...(result !== undefined && { result }) }, now);
+}
+
+/** A job has ended otherwise: its workflow, if it has one, is to hear of it. */
+export function noteFailure(q: QueueState, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
+  const { error, reason } = history;
+  const code = error?.code ?? (cancelled ? 'cancelled' : (reason ?? 'discarded'));
+  const why = {
+    code,
+    type: error?.type ?? code,
+    message: (error?.message ?? `The job was ${cancelled ? 'cancelled' : 'discarded'}.`).slice(0, MAX_MESSAGE),
+  };
+  note(q, row, { end: cancelled ? 'cancelled' : 'failed', at: now, error: why }, now);
+}
+
+function note(q: QueueState, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>, now: number): void {
+  // Most jobs belong to no workflow, and parsing is not free.
+  const workflow = row.body.includes('"workflow":{') ? readableBody(row)?.workflow : undefined;
+  if (!workflow) return;
+  addEnding(q, workflow.id, { step: workflow.step, job_id: idOf(q.route, row), ...ending }, now);
+}
+
+/** Owes a workflow this ending. The wake stands by in case this object dies before it is reported. */
+export function addEnding(q: QueueState, workflow: string, ending: Ending, now: number): void {
+  q.workflows.add(workflow, ending);
+  q.wake(now + STANDBY_MS);
+}

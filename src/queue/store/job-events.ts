@@ -1,0 +1,109 @@
+/** The event of each move, as the live feed tells it. */
+import type { JobErrorEntry, JobHistory } from '../../job/record';
+import type { Move } from '../../job/states';
+import type { JobRow } from './columns';
+import type { Active } from './leases';
+import { historyOf, idOf } from './rows';
+import type { QueueState } from './state';
+
+/** What only the caller knows of a move. */
+export interface Note {
+  /** Why the job goes. */
+  reason?: string;
+  /** It comes from another queue, for a second life. */
+  redriven?: true;
+}
+
+interface Told extends Note {
+  move: Move;
+  before: JobRow;
+  after: JobRow;
+  /** Of `after`, where the caller has it. */
+  history?: JobHistory | undefined;
+  /** The attempt that the move ended. */
+  active?: Active | undefined;
+  now: number;
+}
+
+/** Adds the events of a move to the live feed; of some moves nobody needs to hear. */
+export function tell(q: QueueState, told: Told): void {
+  for (const [type, data] of eventsOf(told)) {
+    q.events.add(type, idOf(q.route, told.after), told.now, { job_type: told.after.type, ...data });
+  }
+}
+
+type Event = [type: string, data: Record<string, unknown>];
+
+function eventsOf(told: Told): Event[] {
+  const { move, before, after, active, now, reason } = told;
+  const { attempt } = after;
+  const scheduled_at = after.due_at !== null && after.due_at > now ? after.due_at : undefined;
+  const history = () => told.history ?? historyOf(after);
+  switch (move) {
+    case 'enqueue':
+    case 'commit':
+      if (scheduled_at === undefined) return [['job.enqueued', { attempt: 0 }]];
+      return [['job.scheduled', { attempt: 0, scheduled_at }]];
+    case 'activate':
+      return [['job.enqueued', { attempt: 0 }]];
+    case 'adopt':
+      return told.redriven ? [['job.enqueued', { attempt: 0, redrive: true }]] : [];
+    case 'redrive':
+      return [['job.enqueued', { attempt: 0, redrive: true }]];
+    case 'patch':
+      if (scheduled_at === undefined || scheduled_at === before.due_at) return [];
+      return [['job.scheduled', { attempt, scheduled_at }]];
+    case 'defer':
+      return [['job.scheduled', { attempt, scheduled_at, reason: 'rate_limited' }]];
+    case 'cancel':
+      return [['job.cancelled', { attempt }]];
+    case 'expire':
+      return [['job.expired', { attempt, reason: 'expired' }]];
+    case 'retry': {
+      const error = history().error as JobErrorEntry;
+      const run_at = after.due_at ?? after.waits_since;
+      return [
+        ['job.failed', failureData(error)],
+        ['job.retrying', { attempt, backoff_ms: error.backoff_ms, run_at }],
+      ];
+    }
+    case 'discard': {
+      const { error, reason: why, dead_letter = false } = history();
+      return [['job.discarded', { ...failureData(error as JobErrorEntry), reason: why, dead_letter }]];
+    }
+    case 'drop':
+    case 'quarantine': {
+      const { reason: why, dead_letter = false } = history();
+      return [['job.discarded', { attempt, reason: why, dead_letter }]];
+    }
+    case 'purge':
+      return [['job.discarded', { attempt: active?.attempt ?? attempt, reason, dead_letter: false }]];
+    default:
+      return [];
+  }
+}
+
+function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntry): Record<string, unknown> {
+  return { attempt, duration_ms, error: { code, type, message } };
+}
+
+/** An attempt has begun. */
+export function tellStarted(q: QueueState, row: JobRow, { attempt, workerId }: Active, now: number): void {
+  const holder = workerId === undefined ? {} : { worker_id: workerId };
+  q.events.add('job.started', idOf(q.route, row), now, { job_type: row.type, attempt, ...holder });
+}
+
+/** An attempt has succeeded. */
+export function tellCompleted(
+  q: QueueState,
+  row: JobRow,
+  attempt: { number: number; startedAt: number },
+  now: number,
+): void {
+  q.events.add('job.completed', idOf(q.route, row), now, {
+    job_type: row.type,
+    attempt: attempt.number,
+    duration_ms: now - attempt.startedAt,
+    result: null,
+  });
+}

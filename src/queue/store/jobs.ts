@@ -1,0 +1,409 @@
+/**
+ * The sole writer of jobs: `insert`, `move`, `remove`, and for many at once `insertRun`, `lease` and `complete`. The caller names
+ * the move of `job/states` that a job makes and what is different afterwards; a move that the table does not list is refused.
+ * Everything that follows from the difference is derived here, once: lane and index, length of the line, depth, limits
+ * entered and left, unique keys, the wake, the event, what a workflow must hear.
+ */
+import { LANE_BIT } from '../../job/ids';
+import type { LimitPolicy } from '../../job/limits/policy';
+import type { JobHistory } from '../../job/record';
+import { isLegal, type Move, type Position } from '../../job/states';
+import { type JobRow, rowByKey, STATE } from './columns';
+import { oldestEnded } from './ended-rows';
+import { noteCompletion, noteFailure } from './endings';
+import { type Note, tell, tellCompleted, tellStarted } from './job-events';
+import { endOf, keptUntil } from './keep';
+import { type Active, pushedTimeoutMs } from './leases';
+import { learn, place } from './limits/place';
+import { enters, leaves } from './lines';
+import { bodyOf, historyOf, stateOf } from './rows';
+import type { QueueState } from './state';
+import { fingerprintIn, forgetRow, remember } from './unique-keys';
+
+/** A job that has no row yet. */
+export type NewRow = Pick<
+  JobRow,
+  | 'alias'
+  | 'type'
+  | 'priority'
+  | 'attempt'
+  | 'claims'
+  | 'created_at'
+  | 'enqueued_at'
+  | 'expires_at'
+  | 'body'
+  | 'history'
+>;
+
+/** Where a new job goes. */
+export interface Arrival {
+  /** It becomes available at this time, epoch ms. */
+  at: number;
+  /** It waits for its activation, whatever the time. */
+  pending?: boolean;
+  /** What limits it. */
+  limit?: LimitPolicy | undefined;
+}
+
+/** What is different about a job after a move. The number of its claim follows from the lease. */
+export interface Change
+  extends Partial<
+    Pick<JobRow, 'state' | 'priority' | 'due_at' | 'waits_since' | 'enqueued_at' | 'expires_at' | 'ended_at' | 'body'>
+  > {
+  attempt?: number;
+  history?: JobHistory;
+  /** It becomes available at this time (epoch ms); the store finds its place in the due index or behind its key. */
+  availableAt?: number;
+  /** What limits it, where the caller knows; else it is read from the body. */
+  limit?: LimitPolicy | undefined;
+}
+
+/** Thrown by a defect only: operations check their moves before they make them. */
+export class IllegalMove extends Error {
+  constructor(move: Move, from: Position, to: Position) {
+    super(`The move ${move} does not lead from ${from} to ${to}.`);
+  }
+}
+
+const INSERT = `INSERT INTO jobs
+  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
+   limit_key, waits_since)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Columns that a move may change. */
+const COLUMNS = [
+  'state',
+  'priority',
+  'due_at',
+  'attempt',
+  'claims',
+  'enqueued_at',
+  'expires_at',
+  'ended_at',
+  'body',
+  'history',
+  'waits_since',
+] as const;
+
+/** Columns that say where a row stands. */
+const PLACE = ['state', 'due_at', 'waits_since', 'priority'] as const;
+
+/** Moves after which as many jobs are open as before, though their rows say otherwise for a while. */
+const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside', 'commit']);
+
+/** The position of a row in the table of moves. */
+function positionOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, isActive: boolean, now: number): Position {
+  return row.state === STATE.held ? 'held' : stateOf(row, isActive, now);
+}
+
+function check(move: Move, from: Position, to: Position): void {
+  if (!isLegal(move, from, to)) throw new IllegalMove(move, from, to);
+}
+
+const isOpen = (row: Pick<JobRow, 'ended_at'>): boolean => row.ended_at === null;
+
+/**
+ * Writes a new job under the next sequence number. One row for an immediate job of default priority, which stands in the
+ * line; one more for any other, and for an id chosen by its producer.
+ */
+export function insert(
+  q: QueueState,
+  move: 'enqueue' | 'adopt' | 'prepare',
+  job: NewRow,
+  arrival: Arrival,
+  now: number,
+  note?: Note,
+): JobRow {
+  const { at, pending = false, limit } = arrival;
+  const inLine = move === 'enqueue' && !pending && !limit && at <= now && job.priority === 0;
+  const sequence = q.nextSequence++;
+  const row: JobRow = {
+    ...job,
+    key: inLine ? sequence : LANE_BIT + sequence,
+    state: move === 'prepare' ? STATE.held : pending ? STATE.pending : STATE.waiting,
+    due_at: null,
+    waits_since: null,
+    ended_at: null,
+    limit_key: limit?.key ?? null,
+  };
+  if (limit && move !== 'prepare') learn(q, limit, now);
+  if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));
+  check(move, 'none', positionOf(row, false, now));
+  q.sql
+    .exec(
+      INSERT,
+      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, row.attempt, row.claims, row.created_at],
+      ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.waits_since],
+    )
+    .toArray();
+  q.depth.added(row);
+  if (row.alias !== null) {
+    const verb = move === 'adopt' ? 'INSERT OR REPLACE' : 'INSERT';
+    q.sql.exec(`${verb} INTO aliases (id, key) VALUES (?, ?)`, row.alias, row.key).toArray();
+  }
+  rememberFingerprint(q, row);
+  enters(q, row, now);
+  tell(q, { move, before: row, after: row, now, ...note });
+  return row;
+}
+
+/**
+ * Writes immediate jobs of default priority and of one type, which nothing else distinguishes, under consecutive numbers with
+ * one statement. One row for each.
+ */
+export function insertRun(q: QueueState, type: string, bodies: readonly string[], now: number): JobRow[] {
+  const first = q.nextSequence;
+  q.nextSequence += bodies.length;
+  q.sql
+    .exec(
+      `INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, body)
+       SELECT ? + key, ${STATE.waiting}, ?, 0, 0, 0, ?, ?, value FROM json_each(?)`,
+      first,
+      type,
+      now,
+      now,
+      JSON.stringify(bodies),
+    )
+    .toArray();
+  const rows = bodies.map(
+    (body, index): JobRow => ({
+      ...{
+        key: first + index,
+        alias: null,
+        state: STATE.waiting,
+        type,
+        priority: 0,
+        due_at: null,
+        attempt: 0,
+        claims: 0,
+      },
+      ...{ created_at: now, enqueued_at: now, expires_at: null, ended_at: null, body, history: null, limit_key: null },
+      waits_since: null,
+    }),
+  );
+  for (const row of rows) {
+    q.depth.added(row);
+    tell(q, { move: 'enqueue', before: row, after: row, now });
+  }
+  if (q.lineLength !== null) q.lineLength += rows.length;
+  q.arrived(now, type);
+  return rows;
+}
+
+/**
+ * Moves a job. One row written, one more where the move puts it into an index.
+ * @returns the row as it is now
+ * @throws {IllegalMove} when the table does not list the move; then nothing has changed
+ */
+export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
+  const active = q.leases.active.get(row.key);
+  const { history, availableAt, limit, ...columns } = change;
+  const after: JobRow = { ...row, ...columns, ...(history && { history: JSON.stringify(history) }) };
+  if (active) {
+    after.claims = active.claim;
+    if (kind !== 'undoClaim') after.attempt = active.attempt;
+  }
+  const ends = isOpen(row) && row.state !== STATE.held && endOf(after.state) !== undefined;
+  if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
+  const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
+  check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
+  const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
+  if (!staysPut) leaves(q, row, active);
+  if (availableAt !== undefined) Object.assign(after, place(q, after, availableAt, now, limit));
+  const end = ends ? endOf(after.state) : undefined;
+  const keepUntil = end && keptUntil(row, end, now);
+  write(q, row, after, end && { keepUntil });
+  if (!KEEP_DEPTH.has(kind) && (isOpen(row) !== isOpen(after) || row.body !== after.body)) {
+    if (isOpen(row)) q.depth.gone(row);
+    if (isOpen(after)) q.depth.added(after);
+  }
+  if (!staysPut || row.expires_at !== after.expires_at) enters(q, after, now, staysPut);
+  if (end) {
+    q.wake(keepUntil ?? now + q.retentionMs(end));
+    noteFailure(q, after, end === 'cancelled', history ?? historyOf(after), now);
+    if (end === 'dead_letter') capDeadLetters(q, now);
+  }
+  if (kind === 'redrive') rememberFingerprint(q, after);
+  tell(q, { move: kind, before: row, after, history, active, now, ...note });
+  return after;
+}
+
+/** Writes the columns that have changed. @param ends how long the job is kept that ends by this, where it says so itself */
+function write(
+  q: QueueState,
+  before: JobRow,
+  after: JobRow,
+  ends: { keepUntil: number | undefined } | undefined,
+): void {
+  const changed = COLUMNS.filter((column) => before[column] !== after[column]);
+  const sets = changed.map((column) => `${column} = ?`);
+  const values: (string | number | null)[] = changed.map((column) => after[column]);
+  if (ends) {
+    sets.push('keep_until = ?');
+    values.push(ends.keepUntil ?? null);
+  }
+  if (sets.length > 0) q.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
+}
+
+/** It may stand in the way of a newcomer with the same fingerprint. One row written for a unique job that is new. */
+function rememberFingerprint(q: QueueState, row: Pick<JobRow, 'key' | 'body'>): void {
+  const fingerprint = fingerprintIn(row);
+  if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
+}
+
+/** Keeps the dead letters within their bound: the oldest go first. */
+function capDeadLetters(q: QueueState, now: number): void {
+  const surplus = countDead(q) - q.maxDeadLetters;
+  if (surplus <= 0) return;
+  for (const key of oldestEnded(q.sql, STATE.dead, surplus)) {
+    const row = rowByKey(q.sql, key);
+    if (row) remove(q, row, 'remove', now);
+  }
+}
+
+/** How many dead letters there are. Counted once, then kept in memory. */
+export function countDead(q: QueueState): number {
+  q.deadCount ??= q.sql
+    .exec<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL`)
+    .one().n;
+  return q.deadCount;
+}
+
+/**
+ * Deletes a job for good, with all that lies beside it. A dead letter that is on its way to another queue is not removed
+ * before it has arrived. One row written, and one for each thing beside it.
+ */
+export function remove(
+  q: QueueState,
+  row: JobRow,
+  kind: 'remove' | 'purge' | 'depart' | 'abort',
+  now: number,
+  note?: Note,
+): void {
+  if (kind === 'remove' && q.moves.of(row.key)) return;
+  const active = q.leases.active.get(row.key);
+  check(kind, positionOf(row, active !== undefined, now), 'gone');
+  leaves(q, row, active);
+  if (isOpen(row)) q.depth.gone(row);
+  q.recordSequence(row.key);
+  q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
+  q.progress.remove(row.key);
+  q.checkpoints.remove(row.key);
+  forgetIdentity(q, row);
+  if (kind === 'purge') noteFailure(q, row, false, note?.reason === undefined ? {} : { reason: note.reason }, now);
+  tell(q, { move: kind, before: row, after: row, active, now, ...note });
+}
+
+/** Nothing is kept of the job: its id and its fingerprint are free. */
+function forgetIdentity(q: QueueState, row: JobRow): void {
+  if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
+  forgetRow(q.sql, row);
+}
+
+/** Grants one lease to these jobs, which run from now on. One row written for all of them. */
+export function lease(
+  q: QueueState,
+  claims: readonly { row: JobRow; entry: Omit<Active, 'leaseId'> }[],
+  now: number,
+): Active[] {
+  for (const { row } of claims) check('claim', positionOf(row, q.leases.active.has(row.key), now), 'active');
+  q.leases.grant(
+    claims.map(({ entry }) => entry),
+    { head: q.head(), nextSequence: q.nextSequence },
+  );
+  q.wake(q.leases.earliest);
+  return claims.map(({ row }) => {
+    const active = q.leases.active.get(row.key) as Active;
+    if (!active.indexed && q.lineLength !== null) q.lineLength--;
+    tellStarted(q, row, active, now);
+    return active;
+  });
+}
+
+/** The attempt that a completion is about. */
+export interface EndedAttempt {
+  /** Epoch ms. */
+  startedAt: number;
+  /** Attempt number, from 1. */
+  number: number;
+  claim: number;
+  /** Execution limit in ms, when it was pushed. */
+  pushedTimeoutMs?: number;
+}
+
+/** The attempt that runs, as {@link complete} takes it. */
+export function runningAttempt(active: Active): EndedAttempt {
+  const pushed = pushedTimeoutMs(active);
+  return {
+    startedAt: active.startedAt,
+    number: active.attempt,
+    claim: active.claim,
+    ...(pushed !== undefined && { pushedTimeoutMs: pushed }),
+  };
+}
+
+/** A job whose attempt succeeded. `result` is JSON text. */
+export interface Completion {
+  row: JobRow;
+  attempt: EndedAttempt;
+  result: string | undefined;
+}
+
+/**
+ * Completes jobs: their rows go, and unless they are kept for no time at all they join archive chunks at the end of the
+ * transaction. One row written for each, and their share of a chunk.
+ */
+export function complete(q: QueueState, done: readonly Completion[], now: number): void {
+  for (const completion of done) archive(q, completion, now);
+  const [only] = done;
+  if (done.length === 1) q.sql.exec('DELETE FROM jobs WHERE key = ?', only?.row.key).toArray();
+  else if (done.length > 1) {
+    const keys = JSON.stringify(done.map(({ row }) => row.key));
+    q.sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
+  }
+}
+
+function archive(q: QueueState, { row, attempt, result }: Completion, now: number): void {
+  const history = historyOf(row);
+  const active = q.leases.active.get(row.key);
+  check('complete', positionOf(row, active !== undefined, now), 'completed');
+  leaves(q, row, active);
+  q.depth.gone(row);
+  q.recordSequence(row.key);
+  const progress = q.progress.read(row.key)?.reported;
+  if (progress) q.progress.remove(row.key);
+  const checkpointed = q.checkpoints.sizeOf(row.key) > 0;
+  const own = keptUntil(row, 'completed', now);
+  const until = own ?? now + q.retentionMs('completed');
+  if (until > now) {
+    q.archive.add(
+      {
+        k: row.key,
+        ...(row.alias !== null && { a: row.alias }),
+        t: row.type,
+        p: row.priority,
+        n: attempt.number,
+        c: attempt.claim,
+        at: [row.created_at, enqueuedAt(row, attempt.startedAt), attempt.startedAt, now],
+        ...(history.errors && { e: history.errors }),
+        ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
+        ...(progress && { pg: progress }),
+        ...(checkpointed && { cp: 1 as const }),
+      },
+      // A claim has found the body readable; a success that comes later looks again.
+      active ? row.body : JSON.stringify(bodyOf(row)),
+      result,
+      own,
+    );
+    q.wake(until);
+  } else {
+    q.checkpoints.remove(row.key);
+    forgetIdentity(q, row);
+  }
+  noteCompletion(q, row, result, now);
+  tellCompleted(q, row, attempt, now);
+}
+
+function enqueuedAt(row: JobRow, startedAt: number): number {
+  return row.due_at !== null ? Math.min(Math.max(row.enqueued_at, row.due_at), startedAt) : row.enqueued_at;
+}

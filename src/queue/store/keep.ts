@@ -1,0 +1,22 @@
+/** How long a job stays after its end: as it says itself, else as its queue does. */
+import { type End, ownRetentionMs, removalMoment } from '../../job/retention';
+import { type JobRow, STATE } from './columns';
+import { readableBody } from './rows';
+
+/**
+ * When a job that ends now is to be removed by its own retention, epoch ms; `now` for one that is not kept at all.
+ * Undefined: as its queue says.
+ */
+export function keptUntil(row: Pick<JobRow, 'body'>, end: End, now: number): number | undefined {
+  // Most jobs do not say, and parsing is not free.
+  if (!row.body.includes('"retention":')) return undefined;
+  const own = ownRetentionMs(readableBody(row)?.retention, end);
+  return own === undefined ? undefined : removalMoment(now, own);
+}
+
+/** How a job ended that has a row in this state; undefined when it has not. */
+export function endOf(state: number): Exclude<End, 'completed'> | undefined {
+  if (state === STATE.cancelled) return 'cancelled';
+  if (state === STATE.discarded) return 'discarded';
+  return state === STATE.dead ? 'dead_letter' : undefined;
+}

@@ -1,0 +1,91 @@
+/** Limits as a stored job meets them: what it carries, which key it counts under, and where it stands while it waits. */
+import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
+import { type JobRow, ROW_COLUMNS, readRows, STATE } from '../columns';
+import { bodyOf } from '../rows';
+import type { QueueState } from '../state';
+import type { Limiter } from './limiter';
+
+/** Where a waiting job stands: in the due index, or behind its key. */
+export type Place = Pick<JobRow, 'due_at' | 'waits_since'>;
+
+/** A key that nobody used for so long is forgotten, ms. */
+export const FORGET_AFTER_MS = 24 * 3_600_000;
+
+/** The limits that a stored job carries; undefined when it has none that can be read. */
+export function policyOf(q: QueueState, row: Pick<JobRow, 'body' | 'type'>): LimitPolicy | undefined {
+  const written = bodyOf(row).rate_limit;
+  if (written === undefined) return undefined;
+  try {
+    return readLimitPolicy(written, 'rate_limit', q.name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key of a stored job. One that was forgotten is made anew from what the job says. */
+export function limiterOf(q: QueueState, row: Pick<JobRow, 'limit_key' | 'body' | 'type'>): Limiter {
+  const key = row.limit_key as string;
+  const known = q.limiters.find(key);
+  if (known) return known;
+  const limiter = q.limiters.get(key);
+  limiter.limits = policyOf(q, row)?.limits ?? {};
+  return limiter;
+}
+
+/** Attempts of this key that run. */
+export function runningOf(q: QueueState, key: string): number {
+  return q.leases.runningByKey.get(key) ?? 0;
+}
+
+/** A job with these limits arrives: its key allows from now on what the newest job says. */
+export function learn(q: QueueState, policy: LimitPolicy, now: number): void {
+  const { key, limits } = policy;
+  const limiter = q.limiters.get(key);
+  if (limits && JSON.stringify(limits) !== JSON.stringify(limiter.limits)) {
+    limiter.limits = limits;
+    limiter.isChanged = true;
+    q.limiters.touch(key);
+  }
+  if (limiter.checkAt === null && !limiter.ownOverride) {
+    limiter.setCheck(now + FORGET_AFTER_MS);
+    q.wake(now + FORGET_AFTER_MS);
+  }
+  q.limiters.save(limiter);
+}
+
+/**
+ * Where a job stands that becomes available at `dueAt`.
+ * @param policy the job's limits, if the caller has them; else they are read from its body
+ */
+export function place(
+  q: QueueState,
+  row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type'>,
+  dueAt: number,
+  now: number,
+  policy?: LimitPolicy,
+): Place {
+  const ready = { due_at: dueAt, waits_since: null };
+  if (row.limit_key === null || dueAt > now) return ready;
+  // What a limit does to the others is decided when their turn comes.
+  if ((policy ?? policyOf(q, row))?.on_limit !== 'wait') return ready;
+  const waiting = { due_at: null, waits_since: dueAt };
+  const limiter = limiterOf(q, row);
+  if (limiter.roomToAdmit(row.priority, runningOf(q, row.limit_key), now) <= 0) return waiting;
+  const first = limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1)[0] : undefined;
+  return first && first.priority >= row.priority ? waiting : ready;
+}
+
+/** The jobs that wait for the key, in the order in which they are to run. */
+export function firstWaiting(q: QueueState, limiter: Limiter, limit: number): JobRow[] {
+  const rows = [
+    ...readRows(
+      q.sql,
+      `SELECT ${ROW_COLUMNS} FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}
+       ORDER BY priority DESC, waits_since, attempt, key LIMIT ?`,
+      limiter.key,
+      limit,
+    ),
+  ];
+  if (rows.length === 0) limiter.mayHaveWaiting = false;
+  return rows;
+}

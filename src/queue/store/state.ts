@@ -1,0 +1,293 @@
+/**
+ * What an operation on a queue works with: the database, the leases, the cursors, the settings, and what has to happen
+ * once the running transaction is committed (events to publish, a wake to arm, waiting workers to call).
+ *
+ * Everything here can be rebuilt from storage ({@link QueueState.load}); nothing here grows with the backlog.
+ */
+
+import { EventLog } from '../../durable/event-log';
+import type { Memory } from '../../durable/group-commit';
+import { readMeta, writeMeta } from '../../durable/meta';
+import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
+import type { End } from '../../job/retention';
+import type { RetryPolicy } from '../../job/retry/policy';
+import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
+import { DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
+import { ArchiveBuffer } from './archive';
+import { CheckpointTable } from './checkpoints';
+import { CronTable } from './cron-table';
+import { Depth } from './depth';
+import { readPriorities, Scan } from './lanes';
+import { LeaseTable } from './leases';
+import { Limiters } from './limits/limiters';
+import { LockTable } from './locks';
+import { MoveTable } from './move-table';
+import { ProgressTable } from './progress';
+import type { Removal } from './removal';
+import { WorkflowOutbox } from './workflow-outbox';
+
+/** How long after a job became available the wake for its push stands by, ms. */
+const STANDBY_MS = 1_000;
+
+export class QueueState implements Memory {
+  readonly leases: LeaseTable;
+  /** Jobs of operations over several queues that are being decided. */
+  readonly locks: LockTable;
+  readonly limiters: Limiters;
+  readonly depth: Depth;
+  readonly archive: ArchiveBuffer;
+  /** What is owed to workflows. */
+  readonly workflows: WorkflowOutbox;
+  readonly events: EventLog;
+  readonly progress: ProgressTable;
+  readonly checkpoints: CheckpointTable;
+  readonly crons: CronTable;
+  /** Dead letters on their way to another queue. */
+  readonly moves: MoveTable;
+  /** How far workers that pull have read. */
+  readonly pullScan = new Scan();
+  /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
+  readonly pushScans = new Map<string, Scan>();
+  priorities = new Set<number>();
+  nextSequence = 1;
+  paused = false;
+  pausedChangedAt = 0;
+  /** Gives out the jobs it has and takes none. */
+  draining = false;
+  /** The queue is being deleted. */
+  removal?: Removal;
+  /** What this queue says itself. */
+  own: QueueConfig = {};
+  /** What the deployment says for all queues, as far as this one has heard. */
+  defaults: QueueDefaults | undefined;
+  /** What holds: its own settings over those of the deployment. */
+  settings: QueueConfig = {};
+  /** No waiting job expires before this: a lower bound. */
+  nextExpiry = Number.POSITIVE_INFINITY;
+  /** Waiting jobs in the line; null when it has to be counted. */
+  lineLength: number | null = null;
+  /** Up to this key the line was discarded to make room. */
+  shedUntil = 0;
+  /** Dead letters; null when they have to be counted. */
+  deadCount: number | null = null;
+  /** Job types announced by handler Workers for this queue. */
+  announced = new Map<string, AnnouncedType>();
+
+  /** The earliest moment at which something the running transaction wrote becomes due. */
+  wanted = Number.POSITIVE_INFINITY;
+  /** Did the running transaction make a job available? */
+  workArrived = false;
+  /** Is a job of this type pushed? Jobs that workers pull need no wake once they are available. */
+  isPushed: (type: string) => boolean = () => false;
+  /** Is any job of this queue pushed? */
+  pushesAny = false;
+
+  private constructor(
+    readonly sql: SqlStorage,
+    readonly name: string,
+    readonly route: number,
+    readonly createdAt: number,
+    readonly variables: Record<string, string | undefined>,
+  ) {
+    this.leases = new LeaseTable(sql);
+    this.locks = new LockTable(sql);
+    this.limiters = new Limiters(sql);
+    this.depth = new Depth(sql);
+    this.archive = new ArchiveBuffer(sql);
+    this.workflows = new WorkflowOutbox(sql);
+    this.events = new EventLog(name, route);
+    this.progress = new ProgressTable(sql);
+    this.checkpoints = new CheckpointTable(sql);
+    this.crons = new CronTable(sql);
+    this.moves = new MoveTable(sql);
+  }
+
+  /** Reads a queue from storage. The schema must be there. */
+  static open(sql: SqlStorage, variables: Record<string, string | undefined>): QueueState {
+    const meta = readMeta(sql);
+    const state = new QueueState(
+      sql,
+      meta.get('name') as string,
+      meta.get('route') as number,
+      meta.get('created_at') as number,
+      variables,
+    );
+    state.load(meta);
+    return state;
+  }
+
+  /** Rebuilds everything in memory from storage: at construction, and after a transaction that was rolled back. */
+  load(meta = readMeta(this.sql)): void {
+    const pause = meta.get('paused') as { paused: boolean; at: number; draining?: boolean } | undefined;
+    const removal = meta.get('removal') as Removal | undefined;
+    if (removal) this.removal = removal;
+    else delete this.removal;
+    this.paused = (pause?.paused ?? false) || removal !== undefined;
+    this.draining = pause?.draining ?? false;
+    this.pausedChangedAt = pause?.at ?? this.createdAt;
+    this.setSettings(
+      (meta.get('config') as QueueConfig | undefined) ?? {},
+      meta.get('defaults') as QueueDefaults | undefined,
+    );
+    this.moves.load(meta);
+    const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
+    this.announced = new Map(announced.map((entry) => [entry.type, entry]));
+    this.workflows.load();
+    this.locks.load();
+    this.leases.load();
+    this.limiters.load(this.leases.hasLost);
+    this.depth.forget();
+    this.shedUntil = 0;
+    this.progress.load();
+    this.progress.extendLeases(this.leases);
+    this.checkpoints.load();
+    this.crons.load();
+    this.leases.recordedSequence = Math.max(this.leases.recordedSequence, (meta.get('sequence') as number) ?? 1);
+    this.nextSequence = Math.max(this.leases.recordedSequence, this.highestSequence() + 1);
+    this.priorities = readPriorities(this.sql);
+    for (const scan of this.scans()) scan.reset(this.leases.head);
+    this.lineLength = null;
+    this.deadCount = null;
+    this.nextExpiry = this.firstExpiry();
+    this.wanted = Number.POSITIVE_INFINITY;
+    this.workArrived = false;
+  }
+
+  mark(): () => void {
+    const { wanted, workArrived } = this;
+    const [events, archived, owed] = [this.events.pendingCount, this.archive.size, this.workflows.size];
+    return () => {
+      this.events.rollback(events);
+      this.archive.rollback(archived);
+      this.workflows.rollback(owed);
+      this.wanted = wanted;
+      this.workArrived = workArrived;
+    };
+  }
+
+  flush(): void {
+    this.archive.flush();
+    this.limiters.flush();
+    this.workflows.flush();
+  }
+
+  publish(): void {
+    this.wanted = Number.POSITIVE_INFINITY;
+    this.events.publish();
+  }
+
+  /** Has the transaction that was committed made jobs available? */
+  takeArrivals(): boolean {
+    const { workArrived } = this;
+    this.workArrived = false;
+    return workArrived;
+  }
+
+  /** Other settings hold from now on. */
+  setSettings(own: QueueConfig, defaults: QueueDefaults | undefined): void {
+    this.own = own;
+    this.defaults = defaults;
+    this.settings = over(own, defaults?.config);
+    this.limiters.overrides.set(defaults?.overrides);
+  }
+
+  private firstExpiry(): number {
+    const first = 'SELECT min(expires_at) AS at FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL';
+    return this.sql.exec<{ at: number | null }>(first).one().at ?? Number.POSITIVE_INFINITY;
+  }
+
+  private highestSequence(): number {
+    const key = (bound: number) =>
+      this.sql.exec<{ k: number | null }>('SELECT max(key) AS k FROM jobs WHERE key < ?', bound).one().k;
+    return Math.max(sequenceOf(key(2 * MAX_SEQUENCE) ?? 0), sequenceOf(key(MAX_SEQUENCE) ?? 0));
+  }
+
+  /** Every cursor. */
+  scans(): Scan[] {
+    return [this.pullScan, ...this.pushScans.values()];
+  }
+
+  /** The cursor of a target. */
+  pushScan(target: string): Scan {
+    let scan = this.pushScans.get(target);
+    if (!scan) {
+      scan = new Scan();
+      scan.reset(this.leases.head);
+      this.pushScans.set(target, scan);
+    }
+    return scan;
+  }
+
+  /** How far the line of immediate jobs is taken, as far as the cursors know. */
+  head(): number {
+    return this.scans().reduce((head, scan) => (scan.exact ? Math.max(head, scan.line) : head), this.leases.head);
+  }
+
+  /**
+   * A job of this type is available now. One that is pushed is pushed at once; the wake stands by in case this object
+   * dies before the push is on record.
+   * @param type absent: of any type
+   */
+  arrived(now: number, type?: string): void {
+    this.workArrived = true;
+    if (!this.paused && (type === undefined ? this.pushesAny : this.isPushed(type))) this.wake(now + STANDBY_MS);
+  }
+
+  /** Something this transaction wrote becomes due at `at` (epoch ms). */
+  wake(at: number): void {
+    if (at < this.wanted) this.wanted = at;
+  }
+
+  /** A row with this sequence number is about to be deleted: puts the number on record so it is never given again. */
+  recordSequence(key: number): void {
+    if (sequenceOf(key) < this.leases.recordedSequence) return;
+    this.leases.recordedSequence = this.nextSequence;
+    writeMeta(this.sql, 'sequence', this.nextSequence);
+  }
+
+  /** Reads the aliases' side of things: an id chosen by a client is taken, even by a job that is held back. */
+  hasAlias(id: string): boolean {
+    return this.sql.exec('SELECT 1 FROM aliases WHERE id = ?', id).toArray().length > 0;
+  }
+
+  /** What this queue's handler announced about a job type: its own entry, else that of a catch-all. */
+  announcedType(type: string): AnnouncedType | undefined {
+    return this.announced.get(type) ?? this.announced.get('*');
+  }
+
+  /** The retry layers between a job of this type and the deployment variables. */
+  layersFor(type: string): LowerLayers {
+    const announced = this.announcedType(type);
+    const jobType =
+      announced && (announced.retry || announced.max_attempts !== undefined)
+        ? { ...announced.retry, ...(announced.max_attempts !== undefined && { max_attempts: announced.max_attempts }) }
+        : undefined;
+    return {
+      ...(jobType && { job_type: jobType }),
+      ...(this.settings.default_retry && { queue: this.settings.default_retry }),
+    };
+  }
+
+  /** All layers of a job's retry policy. */
+  retryLayers(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryLayers {
+    const own = job.max_attempts === undefined ? job.retry : { ...job.retry, max_attempts: job.max_attempts };
+    return { variables: this.variables, ...this.layersFor(type), ...(own && { job: own }) };
+  }
+
+  /** The retry policy in force for a job now. */
+  policyFor(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryPolicy {
+    return resolveRetry(this.retryLayers(type, job));
+  }
+
+  /** Dead letters that are kept at most. */
+  get maxDeadLetters(): number {
+    return this.settings.dead_letter?.max_count ?? DEFAULTS.deadLetter.maxCount;
+  }
+
+  /** How long a job that does not say it itself is kept after it ended so, ms. */
+  retentionMs(end: End): number {
+    if (end === 'dead_letter') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
+    return this.settings.retention?.[end] ?? DEFAULTS.retention[end];
+  }
+}

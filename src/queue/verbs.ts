@@ -1,0 +1,361 @@
+/**
+ * What a queue object answers, verb by verb ({@link QueueApi} says what each means). Almost every verb is one operation of
+ * `jobs/`, `read/` or a feature on one of these footings; the engine does the rest.
+ *
+ *  - `look` and `read` read; `read` may refuse. A queue that does not exist answers what stands beside.
+ *  - `change` is about a job that must exist here; a locked one is refused.
+ *  - `write` may bring the queue into being; `writeIfExists` does not.
+ *  - `consider` says what `write` would come to, and leaves nothing behind.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import { jobOf } from '../job/cron/definition';
+import { notFound, type Outcome } from '../job/errors';
+import { isUuidV7 } from '../job/ids';
+import type { BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
+import type { QueueApi } from '../rpc/queue';
+import type { EnqueueReceipt } from '../rpc/receipts';
+import type { Operation } from './birth';
+import { bulkMatching, judgeMatching } from './features/bulk/matching';
+import { createTask, viewTask } from './features/bulk/tasks';
+import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from './features/cron/fire';
+import * as crons from './features/cron/manage';
+import { beginRemoval } from './features/lifecycle/remove';
+import { configure, setMode, takeDefaults } from './features/lifecycle/settings';
+import { limitKeys, rateLimits, removeOwnOverride } from './features/limits/report';
+import { prepareBulk } from './features/shares/action';
+import * as batches from './features/shares/batch';
+import { prepareBatch } from './features/shares/enqueue';
+import { adopt } from './features/transfer/adopt';
+import { adoptMoved, beginMove, considerMove, planMove } from './features/transfer/moves';
+import { cancelSteps, startSteps } from './features/workflow/steps';
+import { bulk, judge } from './jobs/act';
+import { activate } from './jobs/activate';
+import { cancel } from './jobs/cancel';
+import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './jobs/checkpoint';
+import { conflictsHere } from './jobs/conflicts';
+import { checkJobs, enqueue } from './jobs/enqueue';
+import { enqueueEach } from './jobs/enqueue-each';
+import { heartbeat } from './jobs/heartbeat';
+import { heldBy, releaseHeld } from './jobs/held';
+import { once, recallAnswer } from './jobs/idempotency';
+import { refuseLocked } from './jobs/lock';
+import { patch } from './jobs/patch';
+import { progressOf, reportProgress } from './jobs/progress';
+import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
+import { ack, nack } from './jobs/report';
+import { refuseGivenUp } from './jobs/ticket';
+import type { QueueLife } from './life';
+import { awaitEnd } from './read/await-end';
+import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
+import { getMany } from './read/get-many';
+import { count, deadLetters, list } from './read/list';
+import { sorted } from './read/sorted';
+import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
+import type { QueueState } from './store/state';
+import { knownFingerprints } from './store/unique-keys';
+
+type Args<K extends keyof QueueApi> = Parameters<QueueApi[K]>;
+
+/** A verb as it stands here: on the life of its queue. */
+export type Verbs = { [K in keyof QueueApi]: (life: QueueLife, ...args: Args<K>) => ReturnType<QueueApi[K]> };
+
+type On<A extends unknown[], T> = (q: QueueState, now: number, ...args: A) => T;
+
+function look<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+  return async (life: QueueLife, ...args: A): Promise<T> => {
+    const q = life.present();
+    return q ? operation(q, Date.now(), ...args) : absent(...args);
+  };
+}
+
+function read<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    life.read((q, now) => operation(q, now, ...args)) ?? { ok: true, value: absent(...args) };
+}
+
+function write<A extends unknown[], T>(operation: On<A, T>, creates?: (value: T) => boolean) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    life.write((q, now) => operation(q, now, ...args), creates);
+}
+
+function writeIfExists<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
+    await life.born();
+    return life.writeIfExists((q, now) => operation(q, now, ...args)) ?? { ok: true, value: absent(...args) };
+  };
+}
+
+function consider<A extends unknown[], T>(operation: On<A, T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    life.consider((q, now) => operation(q, now, ...args));
+}
+
+type Named = string | { job_id: string } | { id: string };
+
+const idOf = (named: Named): string =>
+  typeof named === 'string' ? named : 'job_id' in named ? named.job_id : named.id;
+
+const noJob = (id: string): Outcome<never> => ({ ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data });
+
+/** Reads a job that must exist here. */
+function readJob<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    life.read((q, now) => operation(q, now, ...args)) ?? noJob(idOf(args[0]));
+}
+
+function change<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
+    const id = idOf(args[0]);
+    const changed =
+      isUuidV7(id) &&
+      life.writeIfExists((q, now) => {
+        refuseLocked(q, id);
+        return operation(q, now, ...args);
+      });
+    return changed || noJob(id);
+  };
+}
+
+/** About a cron entry of this queue. */
+function onCron<A extends [string, ...unknown[]], T>(
+  run: (life: QueueLife, operation: Operation<T>) => Outcome<T> | Promise<Outcome<T>> | undefined,
+  operation: On<A, T>,
+) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    (await run(life, (q, now) => operation(q, now, ...args))) ?? { ok: false, error: noSuchCron(args[0]).data };
+}
+
+const nothing = () => undefined;
+const none = () => [];
+
+const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
+
+const noneOf = (ids: readonly string[]): BulkItem[] =>
+  ids.map((job_id) => ({ job_id, status: 'failed', reason: 'not_found' }));
+
+function nothingToDo({ id, action }: OperationRequest): OperationView {
+  const counts = { matched: 0, succeeded: 0, skipped: 0, failed: 0 };
+  return { id, action, done: true, ...counts, errors: [], started_at: Date.now() };
+}
+
+export const VERBS: Verbs = {
+  // ---- producers ---------------------------------------------------------------------------------------------------
+
+  enqueue: write((q, now, jobs, ticket, idempotency) => {
+    if (ticket !== undefined) refuseGivenUp(q, ticket, now);
+    return once(q, idempotency, now, () => enqueue(q, jobs, now));
+  }),
+  enqueueEach: write(
+    (q, now, jobs, idempotency) => enqueueEach(q, jobs, idempotency, now),
+    ({ outcomes }: EachReceipt) => outcomes.some(({ ok }) => ok),
+  ),
+  checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
+  recall: read(
+    (q, now, idempotency) => recallAnswer<unknown>(q, idempotency, now) ?? null,
+    () => null,
+  ),
+  get: readJob(viewJob),
+  cancel: change((q, now, id) => cancel(q, id, now)),
+  activate: change((q, now, id) => activate(q, id, now)),
+  patch: change((q, now, request) => patch(q, request, now)),
+
+  // ---- reading -----------------------------------------------------------------------------------------------------
+
+  async awaitEnd(life, id, waitMs) {
+    const view = () => life.read((q, now) => viewJob(q, now, id)) ?? noJob(id);
+    const { engine } = life;
+    return engine ? awaitEnd(engine.q.events, id, Date.now() + waitMs, () => Date.now(), view) : view();
+  },
+  getMany: look(
+    (q, now, ids) => getMany(q, ids, now),
+    () => ({ jobs: [], omitted: [] }),
+  ),
+  runningOf: look((q, _, ids) => runningOf(q, ids), none),
+  list: read(
+    (q, now, request) => list(q, request, now),
+    () => ({ jobs: [], total: 0, has_more: false }),
+  ),
+  sorted: read(
+    (q, now, request) => sorted(q, request, now),
+    () => ({ entries: [], matched: 0, looked: 0 }),
+  ),
+  count: read(
+    (q, now, request) => count(q, request, now),
+    () => ({ count: 0 }),
+  ),
+  deadLetters: read(
+    (q, now, request) => deadLetters(q, request, now),
+    () => ({ jobs: [], total: 0 }),
+  ),
+  deadLetter: readJob((q, now, id) => viewOfRow(q, deadLetterRow(q, id), now)),
+  async stats(life) {
+    return life.read((q, now) => stats(q, now)) ?? { ok: true, value: emptyStats(life.name, Date.now()) };
+  },
+  priorities: look((q) => priorities(q), none),
+  activity: look(
+    (q, now) => ({
+      oldest_available_at: oldestAvailable(q, now) ?? null,
+      completed_per_minute: q.events.completions.perMinute(now),
+    }),
+    () => ({ oldest_available_at: null, completed_per_minute: 0 }),
+  ),
+  events: look((q, _, request) => q.events.read(request), none),
+
+  // ---- workers that pull -------------------------------------------------------------------------------------------
+
+  claim: (life, request) => life.claim(request),
+  ack: change((q, now, request) => ack(q, request, now)),
+  nack: change((q, now, request) => nack(q, request, now, Math.random)),
+  heartbeat: writeIfExists(
+    (q, now, request) => heartbeat(q, request, now),
+    () => ({ extended: [] }),
+  ),
+  reportProgress: change((q, now, request) => reportProgress(q, request, now)),
+  progress: readJob((q, now, id) => progressOf(q, id, now)),
+  saveCheckpoint: change((q, now, request) => saveCheckpoint(q, request, now)),
+  checkpoint: readJob((q, _, id) => checkpointOf(q, id)),
+  deleteCheckpoint: change((q, now, request) => deleteCheckpoint(q, request, now)),
+  heldBy: look((q, _, workerId) => heldBy(q, workerId), none),
+  releaseHeld: writeIfExists((q, now, workerId) => releaseHeld(q, workerId, now, Math.random), none),
+  silence: async (life, workerIds, silenced) => life.silence(workerIds, silenced),
+
+  // ---- operators: jobs ---------------------------------------------------------------------------------------------
+
+  redrive: change((q, now, id, options) => redrive(q, id, options, now)),
+  deleteDeadLetter: change((q, now, id) => deleteDeadLetter(q, id, now)),
+  bulk: writeIfExists(
+    (q, now, request) => bulk(q, request, now),
+    ({ ids, atomic }) => ({ items: noneOf(ids), applied: !atomic }),
+  ),
+  judge: read(
+    (q, now, { action, ids }) => ids.map((id) => judge(q, action, id, now)),
+    ({ ids }) => noneOf(ids),
+  ),
+  judgeMatching: read((q, now, request) => judgeMatching(q, request, now), none),
+  bulkMatching: writeIfExists(
+    (q, now, request) => bulkMatching(q, request, now),
+    () => ({ items: [], applied: true }),
+  ),
+  async operate(life, request, waitMs) {
+    const { engine } = life;
+    const known = engine && viewTask(engine.q, request.id);
+    if (known?.done) return { ok: true, value: known };
+    const begun = await life.writeIfExists((q, now) => createTask(q, request, now));
+    if (!engine || !begun) return { ok: true, value: nothingToDo(request) };
+    if (!begun.ok) return begun;
+    engine.bulk.began(request.id);
+    return { ok: true, value: (await engine.bulk.view(request.id, waitMs)) ?? nothingToDo(request) };
+  },
+  async operation(life, id, waitMs, items) {
+    const q = life.present();
+    return (q && viewTask(q, id) && (await life.engine?.bulk.view(id, waitMs, items))) ?? null;
+  },
+
+  // ---- operators: the queue ----------------------------------------------------------------------------------------
+
+  pause: write((q, now) => setMode(q, 'paused', now)),
+  resume: write((q, now) => setMode(q, 'active', now)),
+  drain: write((q, now) => setMode(q, 'draining', now)),
+  config: async (life) => ({ ok: true, value: life.engine?.q.own ?? {} }),
+  settings: (life) => life.settings(),
+  configure: write((q, _, settings) => configure(q, settings)),
+  takeDefaults: writeIfExists((q, _, defaults) => takeDefaults(q, defaults), nothing),
+  async remove(life, request, waitMs) {
+    const begun = await life.writeIfExists((q, now) => beginRemoval(q, request, now));
+    if (!begun) return { ok: false, error: notFound('queue', life.name).data };
+    if (!begun.ok) return begun;
+    const gone = (await life.engine?.removal.removed(waitMs)) ?? true;
+    return { ok: true, value: { ...begun.value, ...(gone && { state: 'deleted' as const }) } };
+  },
+  reset: (life) => life.reset(),
+  limitKeys: look((q) => limitKeys(q), none),
+  rateLimits: look((q, now, keys) => rateLimits(q, keys, now), none),
+  removeOwnOverride: writeIfExists((q, now, key) => removeOwnOverride(q, key, now), nothing),
+
+  // ---- several queues: all or nothing ------------------------------------------------------------------------------
+
+  prepareBatch: write((q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, jobs, now)),
+  async prepareBatchIfExists(life, batch, coordinator, jobs) {
+    await life.born();
+    const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, jobs, now);
+    const prepared = await life.writeIfExists(prepare);
+    if (prepared) return prepared;
+    const tried = await life.consider(prepare);
+    return tried.ok ? { ok: true, value: null } : tried;
+  },
+  decideBatch: write((q, now, batch, others, answer) => batches.decideBatch(q, batch, others, now, answer)),
+  commitBatch: writeIfExists((q, now, batch) => batches.commitBatch(q, batch, now), nothing),
+  abortBatch: writeIfExists((q, now, batch) => batches.abortBatch(q, batch, now), nothing),
+  giveUpBatch: writeIfExists(
+    (q, now, batch) => batches.decisionOf(q, batch, now),
+    () => 'aborted',
+  ),
+  batchDecision: write((q, now, batch) => batches.decisionOf(q, batch, now)),
+  confirmBatch: writeIfExists((q, now, batch, queues) => batches.confirmBatch(q, batch, queues, now), nothing),
+  prepareBulk: writeIfExists(
+    (q, now, batch, coordinator, request) => prepareBulk(q, batch, coordinator, request, now),
+    (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
+  ),
+  uniqueConflicts: look(
+    (q, now, questions) => questions.map((question) => conflictsHere(q, question, now)),
+    (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
+  ),
+  knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.sql, fingerprints), none),
+
+  // ---- several queues: jobs that move ------------------------------------------------------------------------------
+
+  adopt: write((q, now, name, jobs, ticket) => adopt(q, name, jobs, ticket, now)),
+  async moveDeadLetter(life, id, request) {
+    const planned = life.read((q, now) => planMove(q, id, request, now));
+    if (!planned) return { ok: false, error: notFound('dead letter', id).data };
+    if (!planned.ok) return planned;
+    if (!planned.value.open) {
+      const considered = await life.queue(request.target).considerMoved(planned.value.job);
+      if (!considered.ok) return considered;
+    }
+    const begun = await change((q, now, at: string) => beginMove(q, at, request, uuidv7(), now))(life, id);
+    return begun.ok ? (life.engine?.moves.finish(begun.value) ?? noJob(id)) : begun;
+  },
+  considerMoved: consider((q, _, job) => considerMove(q, job)),
+  adoptMoved: write((q, now, name, job, ticket) => adoptMoved(q, name, job, ticket, now)),
+
+  // ---- workflows ---------------------------------------------------------------------------------------------------
+
+  startSteps: write((q, now, start) => startSteps(q, start, now)),
+  cancelSteps: writeIfExists((q, now, ids) => cancelSteps(q, ids, now), nothing),
+
+  // ---- cron entries ------------------------------------------------------------------------------------------------
+
+  putCron: write((q, now, request) => crons.putCron(q, request, now)),
+  checkCron: consider((q, now, definition) => crons.checkCron(q, definition, now)),
+  cron: onCron(
+    (life, operation) => life.read(operation),
+    (q, _, name) => crons.readCron(q, name),
+  ),
+  cronSummaries: look((q) => q.crons.summaries(), none),
+  cronsNamed: look(
+    (q, _, names) => crons.cronsNamed(q, names),
+    () => ({ crons: [], omitted: [] }),
+  ),
+  removeCron: write((q, now, name, version) => crons.removeCron(q, name, version, now)),
+  enableCron: onCron(
+    (life, operation) => life.writeIfExists(operation),
+    (q, now, name, enabled) => crons.enableCron(q, name, enabled, now),
+  ),
+  async triggerCron(life, name) {
+    const made = life.read((q, now) => jobOf(mustReadCron(q, name).definition, { now }));
+    if (!made) return { ok: false, error: noSuchCron(name).data };
+    if (!made.ok) return made;
+    const job = made.value;
+    if (job.unique?.scope !== 'global') return life.write((q, now) => triggerHere(q, name, job, now));
+    const outcome = await life.enqueueAcross(job);
+    if (outcome.ok) await life.write((q, now) => noteTriggered(q, name, outcome.value, now));
+    return outcome;
+  },
+  cronHistory: onCron(
+    (life, operation) => life.read(operation),
+    (q, now, name, limit) => crons.cronHistory(q, name, limit, now),
+  ),
+  handOffCron: write((q, now, definition, version) => crons.handOffCron(q, definition, version, now)),
+  confirmCron: write((q, now, name, version) => crons.confirmCron(q, name, version, now)),
+};

@@ -1,0 +1,48 @@
+// The documents can be read in a terminal and reviewed line by line: short lines, narrow tables, four shelves.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { lexer } from 'marked';
+import { root } from './dev.mjs';
+import { documents } from './snippets.mjs';
+
+/** Characters of a line outside of code blocks, at most. */
+const MAX_LINE = 100;
+
+/** Columns of a table, at most. More is a list. */
+const MAX_COLUMNS = 3;
+
+const SHELVES = ['guides', 'operate', 'reference', 'start'];
+
+/** The top-level blocks of a document that are not code. */
+function blocksOf(path) {
+  return lexer(readFileSync(join(root, path), 'utf8')).filter(({ type }) => type !== 'code');
+}
+
+/** A link to a page elsewhere, alone on its line: it cannot be broken. */
+const isAddress = (line) => /^\S*https?:\/\/\S+$/.test(line.trim());
+
+describe('the documents', () => {
+  for (const path of documents()) {
+    it(`have lines of at most ${MAX_LINE} characters: ${path}`, () => {
+      const long = blocksOf(path)
+        .flatMap(({ raw }) => raw.split('\n'))
+        .filter((line) => [...line].length > MAX_LINE && !isAddress(line));
+      assert.deepEqual(long, []);
+    });
+
+    it(`have tables of at most ${MAX_COLUMNS} columns: ${path}`, () => {
+      const wide = blocksOf(path).filter(({ type, header }) => type === 'table' && header.length > MAX_COLUMNS);
+      assert.deepEqual(
+        wide.map(({ raw }) => raw.split('\n')[0]),
+        [],
+      );
+    });
+  }
+
+  it('lie on four shelves', () => {
+    const folders = readdirSync(join(root, 'docs'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    assert.deepEqual(folders.map(({ name }) => name).sort(), SHELVES);
+  });
+});

@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { nestingDepth, unstorable } from '../../../src/http/request/json-text';
+
+describe('nesting depth of JSON text', () => {
+  it('counts arrays and objects, not brackets in strings', () => {
+    expect(nestingDepth('{"a":[{"b":"[[[[\\"[[["}]}', 100)).toBe(3);
+    expect(nestingDepth('"\\\\"', 100)).toBe(0);
+  });
+
+  it('stops counting above the limit, however deep the text goes', () => {
+    expect(nestingDepth('['.repeat(1_000_000), 100)).toBe(101);
+  });
+
+  it('agrees with a recursive count of the value', () => {
+    const depth = (value: unknown): number =>
+      typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depth)) : 0;
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+        expect(nestingDepth(JSON.stringify(value), 100)).toBe(depth(JSON.parse(JSON.stringify(value))));
+      }),
+    );
+  });
+});
+
+describe('values that cannot be stored', () => {
+  const problem = (text: string) => unstorable(text, JSON.parse(text));
+
+  it('are lone surrogates in values and names, at any depth', () => {
+    expect(problem('{"a":["\\ud800"]}')).toBe('a lone surrogate');
+    expect(problem('{"a":{"\\udfff":1}}')).toBe('a lone surrogate');
+  });
+
+  it('are not paired surrogates, nor the text of an escape', () => {
+    expect(problem('{"a":"\\ud83d\\ude00"}')).toBeUndefined();
+    expect(problem('{"a":"\\\\ud800"}')).toBeUndefined();
+  });
+
+  it('are numbers that JSON could write only as null', () => {
+    expect(problem('{"a":1e999}')).toBe('a number beyond the range of doubles');
+    expect(problem('{"a":1e100}')).toBeUndefined();
+  });
+});

@@ -1,0 +1,85 @@
+/** Ids carry their route and their place in the sequence. */
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  claimOfDelivery,
+  decodeId,
+  deliveryId,
+  isUuidV7,
+  LANE_BIT,
+  MAX_SEQUENCE,
+  mintId,
+  routeOf,
+  sequenceOf,
+} from '../../src/job/ids';
+import { T0 } from '../support/clock';
+
+const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
+const route = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+const key = fc.integer({ min: 0, max: 2 ** 42 - 1 });
+const edge = <T>(arbitrary: fc.Arbitrary<T>, ...edges: T[]) => fc.oneof(fc.constantFrom(...edges), arbitrary);
+
+describe('an id', () => {
+  it('is a UUIDv7 that gives back what it was made of', () => {
+    fc.assert(
+      fc.property(
+        edge(time, 0, 2 ** 48 - 1),
+        edge(route, 0, 2 ** 32 - 1, 2 ** 20 - 1, 2 ** 20, 63, 64),
+        edge(key, 0, LANE_BIT, LANE_BIT - 1, 2 ** 42 - 1, MAX_SEQUENCE - 1),
+        (t, r, k) => {
+          const id = mintId(t, r, k);
+          expect(isUuidV7(id)).toBe(true);
+          expect(decodeId(id)).toEqual({ time: t, route: r, key: k });
+          expect(routeOf(id)).toBe(r);
+        },
+      ),
+    );
+  });
+
+  it('sorts by time, and by number within a millisecond of one queue and lane', () => {
+    fc.assert(
+      fc.property(time, time, route, route, key, key, (t1, t2, r1, r2, k1, k2) => {
+        if (t1 !== t2) expect(mintId(t1, r1, k1) < mintId(t2, r2, k2)).toBe(t1 < t2);
+        if (k1 !== k2) expect(mintId(t1, r1, k1) < mintId(t1, r1, k2)).toBe(k1 < k2);
+      }),
+    );
+  });
+
+  it('is told from everything else', () => {
+    const id = mintId(T0, 7, 9);
+    for (const wrong of [id.toUpperCase(), `${id}0`, id.slice(1), id.replaceAll('-', ''), '', ` ${id}`, `${id}\n`]) {
+      expect(isUuidV7(wrong)).toBe(false);
+    }
+    expect(isUuidV7(id.replace('-7', '-4'))).toBe(false);
+    expect(isUuidV7(`${id.slice(0, 19)}c${id.slice(20)}`)).toBe(false);
+    fc.assert(fc.property(fc.uuid({ version: 7 }), (uuid) => isUuidV7(uuid)));
+  });
+
+  it('decodes to numbers in range even when a client chose it', () => {
+    fc.assert(
+      fc.property(fc.uuid({ version: 7 }), (uuid) => {
+        const decoded = decodeId(uuid);
+        expect(decoded.route).toBeLessThan(2 ** 32);
+        expect(decoded.key).toBeLessThan(2 ** 42);
+        expect(sequenceOf(decoded.key)).toBeLessThan(MAX_SEQUENCE);
+        expect(mintId(decoded.time, decoded.route, decoded.key)).toBe(uuid);
+      }),
+    );
+  });
+});
+
+describe('a delivery id', () => {
+  it('names one claim of one job', () => {
+    const id = mintId(T0, 1, 1);
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1e6 }), (claim) => {
+        expect(claimOfDelivery(id, deliveryId(id, claim))).toBe(claim);
+        expect(claimOfDelivery(mintId(T0, 1, 2), deliveryId(id, claim))).toBeUndefined();
+      }),
+    );
+    for (const wrong of ['', 'del_', `del_${id}`, `del_${id}_`, `del_${id}_!`, `${deliveryId(id, 1)}!`]) {
+      expect(claimOfDelivery(id, wrong)).toBeUndefined();
+    }
+  });
+});

@@ -1,0 +1,129 @@
+/** A crowd behind one key is in nobody's way, and costs nothing while it waits. */
+
+import { describe, expect, it } from 'vitest';
+import { clock } from '../../../support/clock';
+import { TestQueue } from '../../../support/queue';
+import { ack, addManyTo, addTo, countsOf, fetchFrom } from './limited';
+
+clock.startAtT0();
+
+const blocked = { key: 'blocked', concurrency: 1 };
+
+describe('ten thousand jobs of a key without room', () => {
+  it('do not hold back a job behind them, which is found with a handful of reads', { timeout: 60_000 }, async () => {
+    const queue = new TestQueue();
+    const [first] = await addManyTo(queue, 10_000, blocked);
+    expect(await fetchFrom(queue, 1)).toEqual([first]);
+    const free = await addTo(queue);
+    await queue.startCounting();
+    expect(await fetchFrom(queue, 1)).toEqual([free]);
+    expect((await queue.counted()).read).toBeLessThan(20);
+    // Nor does whoever finds nothing look through the crowd.
+    expect(await fetchFrom(queue)).toEqual([]);
+    const nothing = await queue.counted();
+    expect(nothing.written).toBe(0);
+    expect(nothing.read).toBeLessThan(10);
+    expect(await countsOf(queue)).toMatchObject({ active: 2, available: 9_999 });
+  });
+
+  it('do not even when they were scheduled for one moment, or the object has lost its memory', async () => {
+    const queue = new TestQueue();
+    const ids = await addManyTo(queue, 10_000, blocked, { delay_until: '+PT1S' });
+    const free = await addTo(queue, undefined, { delay_until: '+PT2S' });
+    await queue.evict();
+    clock.at(2000);
+    expect(await fetchFrom(queue, 2)).toEqual([ids[0], free]);
+    await queue.startCounting();
+    expect(await fetchFrom(queue)).toEqual([]);
+    expect((await queue.counted()).read).toBeLessThan(20);
+  }, 60_000);
+
+  it('are let in one by one, by a few reads each', { timeout: 60_000 }, async () => {
+    const queue = new TestQueue();
+    const ids = await addManyTo(queue, 10_000, blocked);
+    await queue.startCounting();
+    await queue.counted();
+    for (let n = 0; n < 20; n++) {
+      expect(await fetchFrom(queue, 1)).toEqual([ids[n]]);
+      await ack(ids[n] as string);
+    }
+    const { read, written, alarms } = await queue.counted();
+    expect(read / 20).toBeLessThan(40);
+    // Lease, delete, two of the archive chunk, two for being let in.
+    expect((written - alarms) / 20).toBeLessThanOrEqual(6.2);
+  });
+});
+
+describe('a crowd that workers pull', () => {
+  it('is not looked through again for handlers that take other types', { timeout: 60_000 }, async () => {
+    const queue = new TestQueue();
+    await addManyTo(queue, 3_000);
+    await addManyTo(queue, 3_000, undefined, { priority: 5 });
+    await queue.startCounting();
+    await addTo(queue);
+    await addTo(queue, undefined, { priority: 5 });
+    expect((await queue.counted()).read).toBeLessThan(100);
+  });
+});
+
+describe('rows written', () => {
+  it('for a job that finds room are two at its enqueue, as for a prioritised one', async () => {
+    const queue = new TestQueue();
+    await addManyTo(queue, 2, { key: 'wide', concurrency: 1000 });
+    await queue.startCounting();
+    await addManyTo(queue, 100, { key: 'wide', concurrency: 1000 });
+    expect((await queue.counted()).written).toBe(200);
+  });
+
+  it('for a job that waits are two at its enqueue, and none while it waits', async () => {
+    const queue = new TestQueue();
+    await addManyTo(queue, 2, blocked);
+    await fetchFrom(queue);
+    await queue.startCounting();
+    await addManyTo(queue, 100, blocked);
+    expect((await queue.counted()).written).toBe(200);
+    for (let n = 1; n <= 5; n++) {
+      clock.at(n * 1000);
+      await fetchFrom(queue);
+    }
+    await queue.alarm();
+    const { written, alarms } = await queue.counted();
+    expect(written - alarms).toBe(0);
+  });
+
+  it('for counting starts are one for each claim, however many jobs it takes', async () => {
+    const queue = new TestQueue();
+    const limit = { key: 'counted', rate: 1000, period: 'minute' };
+    await addManyTo(queue, 101, limit);
+    await fetchFrom(queue, 1);
+    await queue.startCounting();
+    await fetchFrom(queue, 100);
+    const { written, alarms } = await queue.counted();
+    expect(written - alarms).toBe(2);
+  });
+
+  it('for a key are two when it is first seen and one when it is forgotten, a day after its last use', async () => {
+    const queue = new TestQueue();
+    const [plain] = await addManyTo(queue, 1);
+    await fetchFrom(queue);
+    await ack(plain as string);
+    await queue.startCounting();
+    const id = await addTo(queue, { key: 'rare', concurrency: 1 });
+    const enqueued = await queue.counted();
+    expect(enqueued.written - enqueued.alarms).toBe(2 + 2);
+    await fetchFrom(queue);
+    clock.at(23 * 3_600_000);
+    await queue.alarm();
+    expect(await queue.rows('SELECT key FROM limit_keys')).toEqual([{ key: 'rare' }]);
+    // It is in use when it is looked at, and looked at again a day later.
+    clock.at(24 * 3_600_000);
+    await fetchFrom(queue);
+    await queue.alarm();
+    expect(await queue.rows('SELECT key FROM limit_keys')).toEqual([{ key: 'rare' }]);
+    await ack(id);
+    await queue.counted();
+    clock.at(48 * 3_600_000);
+    await queue.alarm();
+    expect(await queue.rows('SELECT key FROM limit_keys')).toEqual([]);
+  });
+});

@@ -1,0 +1,128 @@
+/** What overrides of limits cost, how many there may be, and what earlier versions have left of them. */
+
+import { runInDurableObject } from 'cloudflare:test';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { clock, T0 } from '../../../support/clock';
+import { TestQueue } from '../../../support/queue';
+import { rowsWhile, rowsWritten } from '../../../support/rows';
+import { server } from '../../../support/server';
+import { addManyTo, addTo, fetchFrom } from './limited';
+
+import { directory, existing, KEY, path, put, remove } from './overriding';
+
+clock.startAtT0();
+beforeEach(async () => {
+  await server.ok(200, 'POST', '/ojs/v1/admin/reset');
+});
+
+describe('many overrides', () => {
+  const fill = (count: number) =>
+    runInDurableObject(directory(), (_, { storage }) => {
+      const overrides = Object.fromEntries(
+        Array.from({ length: count }, (_, n) => [
+          `key-${n}`,
+          n === 0 ? { concurrency: 0, expires_at: T0 + 1_000 } : { concurrency: 0 },
+        ]),
+      );
+      storage.sql.exec('UPDATE queue_defaults SET limit_overrides = ?', JSON.stringify(overrides)).toArray();
+    });
+
+  it('are a thousand at most; those that ended do not count, and one that is there can be changed', async () => {
+    await put({ concurrency: 0 });
+    await fill(1000);
+    const full = await server.call('PUT', path(), { concurrency: 0 });
+    const error = { code: 'conflict', details: { max_overrides: 1000 } };
+    expect(full).toMatchObject({ status: 409, body: { error } });
+    await put({ concurrency: 1 }, 'key-7');
+    expect(await remove('key-8')).toBe(204);
+    await put({ concurrency: 0 });
+    expect(await server.refusal('PUT', path('more'), { concurrency: 0 })).toMatchObject({ status: 409 });
+    clock.at(1_000);
+    await put({ concurrency: 0 }, 'more');
+  });
+});
+
+describe('what an override costs', () => {
+  it.each([
+    ['stops a key for a while', { concurrency: 0, expires_at: '+PT1H' }],
+    ['raises a key', { concurrency: 9 }],
+  ])('is two rows in the directory and one in each queue when it %s', async (_, override) => {
+    const [knows, other] = [new TestQueue(), await existing()];
+    await addTo(knows, { key: KEY, concurrency: 1 });
+    await put({ concurrency: 5 });
+    for (const body of [override, { concurrency: 5 }, override]) {
+      let inQueues = [0, 0];
+      const inDirectory = await rowsWritten(directory(), async () => {
+        inQueues = [
+          await rowsWritten(knows.stub, async () => {
+            inQueues[1] = await rowsWritten(other.stub, () => put(body));
+          }),
+          inQueues[1] as number,
+        ];
+      });
+      expect([inDirectory, ...inQueues]).toEqual([2, 1, 1]);
+    }
+    expect(await rowsWritten(directory(), () => put(override))).toBe(0);
+    expect(await rowsWritten(directory(), () => remove())).toBe(2);
+    expect(await rowsWritten(directory(), () => remove())).toBe(0);
+  });
+
+  it('is one row in a queue where jobs wait for a key that stays stopped', async () => {
+    const queue = new TestQueue();
+    await put({ concurrency: 0 });
+    await addManyTo(queue, 50, { key: KEY, concurrency: 1 });
+    expect(await rowsWritten(queue.stub, () => put({ concurrency: 0, expires_at: '+PT1H' }))).toBe(1);
+  });
+
+  it('is nothing for jobs, limited or not, nor a question to the directory', async () => {
+    const queue = new TestQueue();
+    const limited = { key: KEY, concurrency: 9 };
+    const cost = async () => [
+      await rowsWritten(queue.stub, () => addTo(queue)),
+      await rowsWritten(queue.stub, () => addTo(queue, limited)),
+    ];
+    await addTo(queue, limited);
+    const before = await cost();
+    await put({ concurrency: 5, expires_at: '+PT1H' });
+    await put({ concurrency: 0 }, 'other');
+    expect(await cost()).toEqual(before);
+    const asked = await rowsWhile(directory(), () => addTo(queue, { key: 'new-here', concurrency: 1 }));
+    expect(asked).toEqual({ read: 0, written: 0, alarms: 0 });
+  });
+});
+
+describe('an override of a queue alone, from an earlier version', () => {
+  /** A queue with jobs that wait for the key, and the row as it was written then. */
+  async function earlier(): Promise<TestQueue> {
+    const queue = new TestQueue();
+    await addManyTo(queue, 6, { key: KEY, concurrency: 1 });
+    await queue.rows(
+      `UPDATE limit_keys SET check_at = NULL, data = '{"limits":{"concurrency":1},"override":{"concurrency":2}}'`,
+    );
+    await queue.evict();
+    return queue;
+  }
+  const stored = (queue: TestQueue) => queue.rows<{ data: string }>('SELECT data FROM limit_keys');
+
+  it('goes on holding, and is taken back like any other', async () => {
+    const queue = await earlier();
+    expect(await fetchFrom(queue)).toHaveLength(1);
+    const other = await addTo(queue, { key: KEY, concurrency: 1 });
+    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 2, override: { concurrency: 2 } });
+    expect(await remove()).toBe(204);
+    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 1 });
+    expect((await stored(queue))[0]?.data).not.toContain('override');
+    expect(await server.state(other)).toBe('available');
+  });
+
+  it('gives way to one for all queues, and does not come back after it', async () => {
+    const queue = await earlier();
+    await put({ concurrency: 4, expires_at: '+PT1M' });
+    expect(await fetchFrom(queue)).toHaveLength(4);
+    await queue.evict();
+    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 4 });
+    clock.at(60_000);
+    await queue.evict();
+    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 1 });
+  });
+});

@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import { clock, until } from '../../../support/clock';
+import { Gate, runsOf } from '../../../support/handlers';
+import { TestQueue } from '../../../support/queue';
+import { rowsWhile } from '../../../support/rows';
+import { server } from '../../../support/server';
+
+const many = (count: number, type: string, queue: string, args: unknown[]) =>
+  server.addAll(Array.from({ length: count }, () => ({ type, args, options: { queue } })));
+
+/** From here on no alarm fires by itself: the object's clock runs an hour ahead of the one that fires alarms. */
+const stopAlarms = () => clock.advance(3_600_000);
+clock.restoreAfterEach();
+
+/** Nothing is armed soon: the object can wait for what runs. */
+const untilQuiet = (queue: string) =>
+  until(async () => {
+    const at = await new TestQueue(queue).armedAt();
+    return at !== null && at > Date.now() + 5_000;
+  }, 'the alarm to wait for the end of a lease');
+
+describe('the concurrency of a queue', () => {
+  it('bounds what runs at once, and a larger one starts more at once', async () => {
+    const gate = new Gate('PLAIN');
+    await server.configure('bounded', { concurrency: 3 });
+    const ids = await many(9, 'wide.gate', 'bounded', gate.args);
+    await gate.waiting(3);
+    expect(await server.counts('bounded')).toMatchObject({ active: 3, available: 6 });
+    await server.configure('bounded', { concurrency: 5 });
+    await gate.waiting(5);
+    expect(await server.counts('bounded')).toMatchObject({ active: 5, available: 4 });
+    await gate.open();
+    for (const id of ids) await server.jobIn(id, 'completed');
+    expect((await gate.load()).most).toBe(5);
+  });
+
+  it('is 10 unless it is set, over all targets together', async () => {
+    const plain = new Gate('PLAIN');
+    const work = new Gate('WORK');
+    await many(8, 'wide.gate', 'default-bound', plain.args);
+    await many(8, 'work.do', 'default-bound', work.args);
+    await until(async () => (await server.counts('default-bound')).active === 10, 'ten jobs to run');
+    await plain.open();
+    await work.open();
+    await until(async () => (await server.counts('default-bound')).completed === 16, 'all jobs to complete');
+    expect((await plain.load()).most + (await work.load()).most).toBeGreaterThanOrEqual(10);
+  });
+
+  it('lets the object sleep while all slots are taken', async () => {
+    const gate = new Gate('PLAIN');
+    await server.configure('saturated', { concurrency: 1 });
+    const ids = await many(3, 'wide.gate', 'saturated', gate.args);
+    await gate.waiting(1);
+    await untilQuiet('saturated');
+    await gate.open();
+    for (const id of ids) await server.jobIn(id, 'completed');
+  });
+});
+
+describe('the concurrency of a target and of a type', () => {
+  it('`max_concurrency` bounds what runs in one target', async () => {
+    const gate = new Gate('PLAIN');
+    const ids = await many(6, 'patient.gate', 'target-bound', gate.args);
+    await gate.waiting(2);
+    expect(await server.counts('target-bound')).toMatchObject({ active: 2, available: 4 });
+    await gate.open();
+    for (const id of ids) await server.jobIn(id, 'completed');
+    expect((await gate.load()).most).toBe(2);
+  });
+
+  it('an announced one bounds its type and holds up no other', async () => {
+    const gate = new Gate('WORK');
+    const ids = await many(4, 'work.narrow', 'type-bound', gate.args);
+    await gate.waiting(1);
+    await server.jobIn(await server.add('work.do', [{}], { queue: 'type-bound' }), 'completed');
+    expect(await server.counts('type-bound')).toMatchObject({ active: 1, available: 3 });
+    await untilQuiet('type-bound');
+    await gate.open();
+    for (const id of ids) await server.jobIn(id, 'completed');
+    expect((await gate.load()).most).toBe(1);
+  });
+});
+
+describe('a crowd of one type', () => {
+  it('keeps no other type from its handler, and is not read again for each job that ends', {
+    timeout: 60_000,
+  }, async () => {
+    const gate = new Gate('WORK');
+    const queue = 'crowded';
+    for (let n = 0; n < 5; n++) await many(1000, 'work.narrow', queue, gate.args);
+    await many(100, 'work.narrow', queue, gate.args);
+    await gate.waiting(1);
+    const behind = await server.add('work.do', [{}], { queue });
+    const urgent = await server.add('work.do', [{}], { queue, priority: 5 });
+    await server.jobIn(behind, 'completed');
+    await server.jobIn(urgent, 'completed');
+    const { read } = await rowsWhile(new TestQueue(queue).stub, async () => {
+      for (let n = 0; n < 5; n++) await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
+    });
+    expect(read / 5).toBeLessThan(150);
+    expect(await server.counts(queue)).toMatchObject({ active: 1, available: 5099 });
+    await server.ok(202, 'DELETE', `/ojs/v1/queues/${queue}`, { strategy: 'discard' });
+    await gate.open();
+  });
+
+  it('runs on in its order when one of it has ended', async () => {
+    const gate = new Gate('WORK');
+    const queue = 'crowded-order';
+    const ids = await many(6, 'work.narrow', queue, gate.args);
+    await gate.waiting(1);
+    await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
+    // It comes first among those that wait, and one that failed comes back at its time.
+    const urgent = await server.add('work.narrow', gate.args, { queue, priority: 9 });
+    const later = await server.add('work.narrow', gate.args, { queue, delay_until: '+PT0.2S' });
+    await gate.open();
+    for (const id of [...ids, urgent, later]) await server.jobIn(id, 'completed');
+    const started = async (id: string) => Date.parse((await server.job(id)).started_at as string);
+    const times = await Promise.all([ids[0] as string, urgent, ...ids.slice(1)].map(started));
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect((await gate.load()).most).toBe(1);
+  });
+});
+
+describe('a slot', () => {
+  it('that a cancelled job leaves is taken by the next one', async () => {
+    const [first, second] = [new Gate('PLAIN'), new Gate('PLAIN')];
+    await server.configure('cancelled-slot', { concurrency: 1 });
+    const running = await server.add('wide.gate', first.args, { queue: 'cancelled-slot' });
+    const waiting = await server.add('wide.gate', second.args, { queue: 'cancelled-slot' });
+    await first.waiting(1);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${running}`);
+    await second.waiting(1);
+    await second.open();
+    await server.jobIn(waiting, 'completed');
+    await first.open();
+    expect(await server.job(running)).toMatchObject({ state: 'cancelled' });
+  });
+});
+
+describe('a paused queue', () => {
+  it('pushes nothing, and starts at once when it is resumed', async () => {
+    await server.ok(200, 'POST', '/ojs/v1/queues/paused-push/pause');
+    const id = await server.add('plain.order', [{}], { queue: 'paused-push' });
+    await new TestQueue('paused-push').alarm();
+    expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 0 });
+    expect(await runsOf('PLAIN', id)).toEqual([]);
+    stopAlarms();
+    await server.ok(200, 'POST', '/ojs/v1/queues/paused-push/resume');
+    await server.jobIn(id, 'completed');
+  });
+});
+
+describe('an event', () => {
+  it('that enqueues starts delivery at once, without any alarm', async () => {
+    stopAlarms();
+    await server.jobIn(await server.add('plain.order', [{}], { queue: 'at-once' }), 'completed');
+    await server.jobIn(await server.add('work.do', [{}], { queue: 'at-once' }), 'completed');
+  });
+
+  it('makes 30 calls to handlers, and the alarm continues in events of its own', async () => {
+    const gate = new Gate('PLAIN');
+    stopAlarms();
+    await server.configure('many-calls', { concurrency: 200 });
+    const ids = await many(100, 'wide.gate', 'many-calls', gate.args);
+    // One of the 30 calls asked the Worker what it takes.
+    for (const running of [29, 59, 89, 100]) {
+      await gate.waiting(running);
+      expect(await server.counts('many-calls')).toMatchObject({ active: running, available: 100 - running });
+      await new TestQueue('many-calls').alarm();
+    }
+    await gate.open();
+    for (const id of ids) await server.jobIn(id, 'completed');
+  });
+
+  it('counts the calls that follow from its answers', async () => {
+    stopAlarms();
+    await server.configure('chained-calls', { concurrency: 5 });
+    await many(100, 'wide.order', 'chained-calls', [{}]);
+    for (const completed of [29, 59, 89, 100]) {
+      await until(
+        async () => (await server.counts('chained-calls')).completed === completed,
+        `${completed} jobs to be completed`,
+      );
+      expect(await server.counts('chained-calls')).toMatchObject({ active: 0, available: 100 - completed });
+      await new TestQueue('chained-calls').alarm();
+    }
+  });
+
+  it('continues by itself while alarms fire', async () => {
+    await server.configure('self-driven', { concurrency: 50 });
+    await many(200, 'wide.order', 'self-driven', [{}]);
+    await until(async () => (await server.counts('self-driven')).completed === 200, 'all jobs to be completed');
+  });
+});
+
+describe('workers that pull beside pushes', () => {
+  it('neither take what is pushed nor lose what they hold', async () => {
+    const gate = new Gate('PLAIN');
+    await server.configure('both', { concurrency: 1 });
+    const pushed = await server.add('wide.gate', gate.args, { queue: 'both' });
+    await gate.waiting(1);
+    const pulled = await server.add('wide.gate', gate.args, { queue: 'both' });
+    const fetched = await server.take('both', { count: 9, worker_id: 'w' });
+    expect(fetched).toMatchObject([{ id: pulled, worker_id: 'w', attempt: 1 }]);
+    await gate.open();
+    await server.jobIn(pushed, 'completed');
+    expect(await server.job(pulled)).toMatchObject({ state: 'active', worker_id: 'w', attempt: 1 });
+    await server.ack(pulled, { worker_id: 'w' });
+    expect(await runsOf('PLAIN', pulled)).toEqual([]);
+  });
+
+  it('share a backlog without running any job twice', async () => {
+    const ids = await many(40, 'wide.order', 'shared-backlog', [{}]);
+    const held: string[] = [];
+    for (let n = 0; n < 5; n++) {
+      const jobs = await server.take('shared-backlog', { count: 5 });
+      for (const { id } of jobs as { id: string }[]) held.push(id);
+    }
+    for (const id of held) await server.ack(id, { attempt: 1 });
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
+    for (const id of ids) expect(await runsOf('PLAIN', id)).toHaveLength(held.includes(id) ? 0 : 1);
+  });
+});

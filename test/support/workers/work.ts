@@ -1,0 +1,101 @@
+/** A handler Worker that does what its job says, and remembers every run so that a test can look. */
+import { deadLetter, defineHandlers, discard, fail, kill, retryIn, UnrecoverableError } from '../../../src/handler';
+
+interface Order {
+  do?: string;
+  /** Fail as `do` says in attempts up to this one, then succeed. */
+  until?: number;
+  value?: unknown;
+  gate?: string;
+}
+
+interface Run {
+  id: string;
+  type: string;
+  attempt: number;
+  delivery_id: string | undefined;
+  aborted: boolean;
+}
+
+class PoisonPill extends UnrecoverableError {}
+
+const runs: Run[] = [];
+const open = new Set<string>();
+/** Runs under way, and the most there ever were, by gate. */
+const load = new Map<string, { now: number; most: number }>();
+
+async function passGate(gate: string): Promise<string> {
+  const here = load.get(gate) ?? { now: 0, most: 0 };
+  load.set(gate, here);
+  here.now++;
+  here.most = Math.max(here.most, here.now);
+  while (!open.has(gate)) await scheduler.wait(3);
+  here.now--;
+  return gate;
+}
+
+async function obey(order: Order, signal: AbortSignal): Promise<unknown> {
+  switch (order.do) {
+    case 'throw':
+      throw new TypeError('as ordered');
+    case 'unrecoverable':
+      throw new PoisonPill('poisoned');
+    case 'discard':
+      throw discard('not needed');
+    case 'fail':
+      throw fail('known failure');
+    case 'dead-letter':
+      throw deadLetter('look at this');
+    case 'kill':
+      throw kill('never again');
+    case 'retry-in':
+      throw retryIn('90s', 'later');
+    case 'hang':
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    case 'gate':
+      return passGate(order.gate ?? '');
+    case 'large':
+      return 'x'.repeat(1_048_577);
+    default:
+      return order.value;
+  }
+}
+
+function run(
+  job: { id: string; type: string; args: readonly unknown[] },
+  ctx: { attempt: number; deliveryId: string | undefined; signal: AbortSignal },
+) {
+  const order = (job.args[0] ?? {}) as Order;
+  const entry = { id: job.id, type: job.type, attempt: ctx.attempt, delivery_id: ctx.deliveryId, aborted: false };
+  runs.push(entry);
+  ctx.signal.addEventListener('abort', () => {
+    entry.aborted = true;
+  });
+  if (order.until !== undefined && ctx.attempt > order.until) return order.value;
+  return obey(order, ctx.signal);
+}
+
+export default defineHandlers(
+  {
+    'work.do': async (job, ctx) => run(job, ctx),
+    'work.patient': {
+      handler: async (job, ctx) => run(job, ctx),
+      retry: { backoff_strategy: 'constant', initial_interval: '7s', jitter: false },
+      maxAttempts: 9,
+      timeoutMs: 5_000,
+    },
+    'work.narrow': { handler: async (job, ctx) => run(job, ctx), concurrency: 1 },
+  },
+  {
+    fetch: (request) => {
+      const { pathname, searchParams } = new URL(request.url);
+      const gate = searchParams.get('gate') ?? '';
+      if (pathname === '/runs') return Response.json(runs.filter(({ id }) => id === searchParams.get('id')));
+      if (pathname === '/load') return Response.json(load.get(gate) ?? { now: 0, most: 0 });
+      if (pathname === '/open') return Response.json({ opened: open.add(gate).has(gate) });
+      return new Response('no such page', { status: 404 });
+    },
+    path: '/',
+    log: () => undefined,
+  },
+);

@@ -1,0 +1,255 @@
+/** The version of a stored database: steps from earlier ones, and none that lead back from later ones. */
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { writeMeta } from '../../src/durable/meta';
+import { Schema, type SchemaVersion } from '../../src/durable/schema';
+import { ApiError } from '../../src/job/errors';
+import { failOnce } from '../support/faults';
+import { rowsWhile } from '../support/rows';
+import { type Json, server } from '../support/server';
+import { contents, load, type Namespace, object, QUEUE_7, succeed, tablesOf } from './stored';
+
+const V1 = '/ojs/v1';
+const { at: T0, ids } = QUEUE_7;
+const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;';
+
+/** Something that stores letters, in three versions of its code. */
+const FIRST: SchemaVersion = {
+  object: 'letter box',
+  version: 1,
+  first: ['letters'],
+  tables: 'CREATE TABLE letters (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT',
+  steps: {},
+};
+const SECOND: SchemaVersion = {
+  object: 'letter box',
+  version: 2,
+  first: ['letters'],
+  tables: `${META} CREATE TABLE letters (id INTEGER PRIMARY KEY, text TEXT NOT NULL, size INTEGER NOT NULL) STRICT`,
+  steps: {
+    2: `${META}
+        ALTER TABLE letters ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+        UPDATE letters SET size = length(text);`,
+  },
+};
+const THIRD: SchemaVersion = {
+  object: 'letter box',
+  version: 3,
+  first: ['letters'],
+  tables: `${META} CREATE TABLE parcels (id INTEGER PRIMARY KEY, text TEXT NOT NULL, size INTEGER NOT NULL) STRICT`,
+  steps: { ...SECOND.steps, 3: 'ALTER TABLE letters RENAME TO parcels' },
+};
+
+let made = 0;
+
+/** Runs in the storage of an object that is empty. */
+function inEmpty<T>(run: (storage: DurableObjectStorage) => T): Promise<T> {
+  return runInDurableObject(env.QUEUES.getByName(`empty-${++made}`), (_, { storage }) => run(storage));
+}
+
+const write = ({ sql }: DurableObjectStorage) => sql.exec("INSERT INTO letters (text) VALUES ('dear')").toArray();
+
+/** What it throws. */
+function refusalOf(run: () => unknown): ApiError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('expected a refusal');
+}
+
+describe('a schema', () => {
+  it('makes no tables by being asked for', async () => {
+    await inEmpty((storage) => {
+      expect(new Schema(storage, THIRD).exist()).toBe(false);
+      expect(tablesOf(storage.sql)).toEqual([]);
+    });
+  });
+
+  it('is not there because the platform keeps a table of its own', async () => {
+    await inEmpty((storage) => {
+      storage.sql.exec('CREATE TABLE __platform (name TEXT)').toArray();
+      expect(new Schema(storage, FIRST).exist()).toBe(false);
+      new Schema(storage, FIRST).create();
+      write(storage);
+    });
+  });
+
+  it('makes the tables of its version, once', async () => {
+    await inEmpty((storage) => {
+      const schema = new Schema(storage, THIRD);
+      schema.create();
+      schema.create();
+      expect(schema.exist()).toBe(true);
+      expect(tablesOf(storage.sql)).toEqual(['meta', 'parcels']);
+      new Schema(storage, THIRD).create();
+    });
+  });
+
+  it('makes them again after a transaction that made them was rolled back', async () => {
+    await inEmpty((storage) => {
+      const schema = new Schema(storage, FIRST);
+      const died = new Error('died');
+      expect(() =>
+        storage.transactionSync(() => {
+          schema.create();
+          throw died;
+        }),
+      ).toThrow(died);
+      expect(schema.exist()).toBe(false);
+      schema.create();
+      write(storage);
+    });
+  });
+
+  it.each([
+    ['one step', SECOND, 'letters'],
+    ['several steps', THIRD, 'parcels'],
+  ])('brings an earlier database to its version by %s, once, with what it has', async (_, later, table) => {
+    await inEmpty((storage) => {
+      new Schema(storage, FIRST).create();
+      write(storage);
+      for (const schema of [new Schema(storage, later), new Schema(storage, later)]) {
+        expect(schema.exist()).toBe(true);
+        expect(storage.sql.exec(`SELECT * FROM ${table}`).toArray()).toEqual([{ id: 1, text: 'dear', size: 4 }]);
+      }
+    });
+  });
+
+  it('leaves a database as it was when a step fails, and tries again', async () => {
+    await inEmpty((storage) => {
+      new Schema(storage, FIRST).create();
+      write(storage);
+      failOnce(storage.sql, /RENAME/);
+      expect(() => new Schema(storage, THIRD).exist()).toThrow('storage failed');
+      expect(new Schema(storage, FIRST).exist()).toBe(true);
+      expect(tablesOf(storage.sql)).toEqual(['letters']);
+      expect(new Schema(storage, THIRD).exist()).toBe(true);
+    });
+  });
+
+  it('refuses a database of a later version, and of one from which no step leads here', async () => {
+    await inEmpty((storage) => {
+      new Schema(storage, SECOND).create();
+      expect(refusalOf(() => new Schema(storage, FIRST, 'home').exist()).data).toMatchObject({
+        status: 500,
+        code: 'invalid_configuration',
+        message: 'The letter box home is stored in version 2 of its schema; this code knows version 1.',
+        details: { stored_version: 2, known_version: 1 },
+        hint: 'Deploy the later code again.',
+      });
+      const without = { ...THIRD, steps: {} };
+      expect(refusalOf(() => new Schema(storage, without).create()).data.hint).toContain('between');
+      expect(new Schema(storage, SECOND).refusal).toBeUndefined();
+    });
+  });
+});
+
+describe('an object whose database is of a later version', () => {
+  beforeEach(async () => {
+    vi.setSystemTime(T0);
+    await load(QUEUE_7);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const workflow = ids.workflow as string;
+
+  async function setVersion(namespace: Namespace, name: string, version: number): Promise<void> {
+    const stub = object(namespace, name);
+    await runInDurableObject(stub, (_, { storage }) => {
+      if (!tablesOf(storage.sql).includes('meta')) storage.sql.exec(META).toArray();
+      writeMeta(storage.sql, 'schema', version);
+    });
+    await evictDurableObject(stub);
+  }
+
+  const refused = { status: 500, body: { error: { code: 'invalid_configuration', retryable: false } } };
+  const add = (queue: string) => ({ type: 'test.job', args: [], options: { queue } });
+
+  it.each<[string, string, unknown]>([
+    ['POST', '/jobs', add('old')],
+    ['GET', `/jobs/${ids.available}`, undefined],
+    ['DELETE', `/jobs/${ids.available}`, undefined],
+    ['POST', '/workers/fetch', { queues: ['old'] }],
+    ['POST', '/workers/ack', { job_id: ids.active }],
+    ['GET', '/queues/old/stats', undefined],
+    ['PUT', '/queues/old/config', { concurrency: 1 }],
+    ['POST', '/queues/old/pause', undefined],
+    ['GET', `/jobs/${ids.active}/progress`, undefined],
+    ['GET', '/cron/tick', undefined],
+  ])('a queue answers %s %s by saying so', async (method, path, body) => {
+    await setVersion('QUEUES', 'old', 99);
+    const answer = await server.call(method, V1 + path, body);
+    expect(answer, JSON.stringify(answer.body)).toMatchObject(refused);
+    expect((answer.body.error as Json).details).toMatchObject({ name: 'old', stored_version: 99 });
+  });
+
+  it('a queue writes nothing, keeps its alarm, lets the others go on, and goes on with the code that knows it', async () => {
+    await setVersion('QUEUES', 'old', 99);
+    const before = await contents('QUEUES', 'old');
+    const { written } = await rowsWhile(env.QUEUES.getByName('old'), async () => {
+      await server.call('POST', `${V1}/jobs`, add('old'));
+      await server.call('POST', `${V1}/jobs/batch`, { jobs: [add('peer'), add('old')] });
+    });
+    expect(written).toBe(0);
+    expect(await contents('QUEUES', 'old')).toEqual(before);
+    expect(await server.job(await server.add('test.job', [], { queue: 'peer' }))).toMatchObject({ state: 'available' });
+
+    await runDurableObjectAlarm(object('QUEUES', 'old'));
+    expect(await contents('QUEUES', 'old')).toEqual({ ...before, alarm: T0 + 60_000 });
+
+    await setVersion('QUEUES', 'old', 7);
+    expect(await server.job(ids.available as string)).toMatchObject({ state: 'available' });
+    expect((await contents('QUEUES', 'old')).alarm).toBeLessThan(T0 + 60_000);
+  });
+
+  it.each<[string, Namespace, string, [string, string, unknown?][]]>([
+    [
+      'a directory',
+      'DIRECTORY',
+      'directory',
+      [
+        ['GET', '/queues'],
+        ['POST', '/queues', { name: 'more' }],
+      ],
+    ],
+    [
+      'a workflow',
+      'WORKFLOWS',
+      workflow,
+      [
+        ['GET', `/workflows/${workflow}`],
+        ['DELETE', `/workflows/${workflow}`],
+      ],
+    ],
+    [
+      'a lock object',
+      'UNIQUE_LOCKS',
+      'd6',
+      [['POST', '/jobs', { type: 'global', args: ['global'], options: { queue: 'old', unique: { keys: ['type'] } } }]],
+    ],
+  ])('%s refuses what needs it, and is left as it is', async (_, namespace, name, requests) => {
+    await setVersion(namespace, name, 99);
+    const before = await contents(namespace, name);
+    for (const [method, path, body] of requests) {
+      expect(await server.call(method, V1 + path, body), `${method} ${path}`).toMatchObject(refused);
+    }
+    expect(await contents(namespace, name)).toEqual(before);
+    await runDurableObjectAlarm(object(namespace, name));
+    expect(await contents(namespace, name)).toEqual({ ...before, alarm: T0 + 60_000 });
+    expect((await succeed('POST', `${V1}/workers/fetch`, { queues: ['peer'] })).jobs).toEqual(expect.any(Array));
+    // As far as the tests go, the later code is this code: its version is put back.
+    await runInDurableObject(object(namespace, name), (__, { storage }) =>
+      storage.sql.exec('DROP TABLE meta').toArray(),
+    );
+    await evictDurableObject(object(namespace, name));
+    for (const [method, path, body] of requests) {
+      expect((await server.call(method, V1 + path, body)).status, `${method} ${path}`).toBeLessThan(500);
+    }
+  });
+});
