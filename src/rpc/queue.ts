@@ -63,6 +63,13 @@ export interface ListPage {
   next?: number;
 }
 
+/** Asks for recent events of some types (absent: all), after an event id. */
+export interface EventsRequest {
+  types?: string[];
+  after?: string;
+  limit: number;
+}
+
 export interface DeadLetterRequest {
   type?: string;
   error_type?: string;
@@ -162,7 +169,7 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   configure(change: SettingsChange): Promise<Outcome<QueueConfig>>;
   /** The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created. */
   takeDefaults(defaults: QueueDefaults): Promise<Outcome<void>>;
-  events(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  events(request: EventsRequest): Promise<QueueEvent[]>;
   /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */
   reset(): Promise<void>;
 }
