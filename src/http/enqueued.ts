@@ -3,7 +3,7 @@ import { readConfig } from '../config';
 import type { ParsedJob } from '../job/envelope/parse';
 import { type Envelope, renderJob } from '../job/envelope/render';
 import { variablesLayer } from '../job/retry/variables';
-import type { EnqueuedJob } from '../rpc/queue';
+import type { EnqueuedJob } from '../rpc/receipts';
 import type { AppContext } from './context';
 
 /** The envelope of an entry's job, which is that of another job when the entry was a duplicate. */

@@ -4,7 +4,7 @@ import type { Keyed } from '../across/keyed';
 import { readName } from '../job/envelope/fields';
 import { invalidRequest, unwrap } from '../job/errors';
 import { fingerprintOf } from '../job/unique/fingerprint';
-import type { IdempotencyKey } from '../rpc/operations';
+import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject } from '../rpc/stubs';
 import type { JsonObject } from './body';
 import type { AppContext } from './context';

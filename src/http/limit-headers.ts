@@ -1,5 +1,5 @@
 /** Headers that tell a producer how much is left: of the key that limits its job, and of the queue's bound. */
-import type { EnqueuedJob } from '../rpc/queue';
+import type { EnqueuedJob } from '../rpc/receipts';
 
 /** The headers for an answer to an enqueue; none where nothing is limited. */
 export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {

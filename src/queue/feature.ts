@@ -7,7 +7,8 @@ import type { TargetConfig } from '../dispatch/config';
 import type { Step } from '../durable/group-commit';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
-import type { EnqueuedJob, QueueApi } from '../rpc/queue';
+import type { QueueApi } from '../rpc/queue';
+import type { EnqueuedJob } from '../rpc/receipts';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { QueueState } from './store/state';
 

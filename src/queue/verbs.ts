@@ -12,7 +12,8 @@ import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
-import type { EnqueueReceipt, QueueApi } from '../rpc/queue';
+import type { QueueApi } from '../rpc/queue';
+import type { EnqueueReceipt } from '../rpc/receipts';
 import type { Operation } from './birth';
 import { bulkMatching, judgeMatching } from './features/bulk/matching';
 import { createTask, viewTask } from './features/bulk/tasks';
@@ -21,8 +22,9 @@ import * as crons from './features/cron/manage';
 import { beginRemoval } from './features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from './features/lifecycle/settings';
 import { limitKeys, rateLimits, removeOwnOverride } from './features/limits/report';
+import { prepareBulk } from './features/shares/action';
 import * as batches from './features/shares/batch';
-import { prepareBulk } from './features/shares/bulk';
+import { prepareBatch } from './features/shares/enqueue';
 import { adopt } from './features/transfer/adopt';
 import { adoptMoved, beginMove, considerMove, planMove } from './features/transfer/moves';
 import { cancelSteps, startSteps } from './features/workflow/steps';
@@ -41,6 +43,7 @@ import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
 import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
 import { ack, nack } from './jobs/report';
+import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
@@ -139,7 +142,7 @@ export const VERBS: Verbs = {
   // ---- producers ---------------------------------------------------------------------------------------------------
 
   enqueue: write((q, now, jobs, ticket, idempotency) => {
-    if (ticket !== undefined) batches.refuseGivenUp(q, ticket, now);
+    if (ticket !== undefined) refuseGivenUp(q, ticket, now);
     return once(q, idempotency, now, () => enqueue(q, jobs, now));
   }),
   enqueueEach: write(
@@ -271,10 +274,10 @@ export const VERBS: Verbs = {
 
   // ---- several queues: all or nothing ------------------------------------------------------------------------------
 
-  prepareBatch: write((q, now, batch, coordinator, jobs) => batches.prepareBatch(q, batch, coordinator, jobs, now)),
+  prepareBatch: write((q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, jobs, now)),
   async prepareBatchIfExists(life, batch, coordinator, jobs) {
     await life.born();
-    const prepare: Operation<EnqueueReceipt> = (q, now) => batches.prepareBatch(q, batch, coordinator, jobs, now);
+    const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, jobs, now);
     const prepared = await life.writeIfExists(prepare);
     if (prepared) return prepared;
     const tried = await life.consider(prepare);
@@ -290,10 +293,7 @@ export const VERBS: Verbs = {
   batchDecision: write((q, now, batch) => batches.decisionOf(q, batch, now)),
   confirmBatch: writeIfExists((q, now, batch, queues) => batches.confirmBatch(q, batch, queues, now), nothing),
   prepareBulk: writeIfExists(
-    (q, now, batch, coordinator, request) => {
-      batches.refuseGivenUp(q, batch, now);
-      return prepareBulk(q, batch, coordinator, request, now);
-    },
+    (q, now, batch, coordinator, request) => prepareBulk(q, batch, coordinator, request, now),
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
   ),
   uniqueConflicts: look(

@@ -6,7 +6,7 @@ import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { CronDirectoryApi } from './cron';
-import type { IdempotencyKey } from './operations';
+import type { IdempotencyKey } from './receipts';
 import type { WorkflowSummary } from './workflow';
 
 /** A queue the directory knows. */

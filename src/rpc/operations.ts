@@ -2,11 +2,12 @@
  * The part of a queue object's RPC interface that operators use: changing jobs that wait, operations on many jobs, the
  * life of the queue itself, and answers that are remembered. Times in epoch ms.
  */
+
 import type { ErrorData, Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
 import type { JobView, NewJob, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
-import type { EnqueuedJob, EnqueueReceipt, QueueStatus } from './queue';
+import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
 
 /** Counts the jobs that match. */
 export interface CountRequest {
@@ -192,19 +193,6 @@ export interface MoveRequest {
 
 /** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
 export type Adoption = { refused: ErrorData } | { job: JobView | null };
-
-/** A request that may be sent again. */
-export interface IdempotencyKey {
-  key: string;
-  /** Hash of what was asked for. */
-  hash: string;
-}
-
-/** An answer to remember under a key. */
-export interface RememberedAnswer<T = EnqueueReceipt> {
-  idempotency: IdempotencyKey;
-  receipt: T;
-}
 
 /** How a queue gets on. */
 export interface QueueActivity {

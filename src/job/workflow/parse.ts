@@ -4,13 +4,13 @@
  * been stored.
  */
 
-import type { NewStep } from '../../rpc/workflow';
 import { optional, type Reader, readList, readName, readObject } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';
 import { parseJob } from '../envelope/parse';
 import { atIndex, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import type { NewJob } from '../record';
+import type { NewStep } from './plan';
 import { CALLBACKS, type NodeKind, type Plan, type PlanNode } from './plan';
 
 /** Jobs of one workflow, callbacks included. */

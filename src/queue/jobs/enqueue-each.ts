@@ -1,8 +1,8 @@
 /** Accepting jobs one by one in one transaction: what cannot be accepted says why and keeps none of the others out. */
 import { outcomeOf } from '../../job/errors';
 import type { NewJob } from '../../job/record';
-import type { EachReceipt, IdempotencyKey } from '../../rpc/operations';
-import type { EnqueuedJob } from '../../rpc/queue';
+import type { EachReceipt } from '../../rpc/operations';
+import type { EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
 import type { QueueState } from '../store/state';
 import { enqueue } from './enqueue';
 import { recallAnswer, rememberAnswer } from './idempotency';

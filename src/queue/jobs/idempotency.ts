@@ -3,7 +3,7 @@
  * again, whatever became of the first answer, gets that answer and enqueues nothing.
  */
 import { ApiError } from '../../job/errors';
-import type { IdempotencyKey } from '../../rpc/operations';
+import type { IdempotencyKey } from '../../rpc/receipts';
 import type { QueueState } from '../store/state';
 
 /** An answer is remembered so long, ms. */

@@ -2,7 +2,8 @@
 import { conflict } from '../../job/errors';
 import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
-import { idOf, type JobRow } from '../store/rows';
+import type { JobRow } from '../store/columns';
+import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */

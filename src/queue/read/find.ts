@@ -4,7 +4,8 @@ import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import { farResult, findArchived } from '../store/archive';
 import type { CheckpointContent } from '../store/checkpoints';
-import { type ArchivedJob, type JobRow, recordOf, recordOfArchived, rowByKey } from '../store/rows';
+import { type JobRow, rowByKey } from '../store/columns';
+import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** Where a job lies. */

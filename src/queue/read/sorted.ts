@@ -4,7 +4,8 @@
  */
 import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
-import { type ArchivedJob, idOf, idOfArchived, type JobRow, STATE } from '../store/rows';
+import { type JobRow, STATE } from '../store/columns';
+import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { type Hit, scan } from './scan';
 

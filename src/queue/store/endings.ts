@@ -1,7 +1,8 @@
 /** What workflows must hear of the ends of their jobs: derived from the move that ends a job, owed in the same transaction. */
 import type { JobHistory } from '../../job/record';
 import type { Ending } from '../../rpc/workflow';
-import { idOf, type JobRow, readableBody } from './rows';
+import type { JobRow } from './columns';
+import { idOf, readableBody } from './rows';
 import type { QueueState } from './state';
 
 /** How long after an end was written the wake to report it stands by, ms. */

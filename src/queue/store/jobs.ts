@@ -8,6 +8,7 @@ import { LANE_BIT } from '../../job/ids';
 import type { LimitPolicy } from '../../job/limits/policy';
 import type { JobHistory } from '../../job/record';
 import { isLegal, type Move, type Position } from '../../job/states';
+import { type JobRow, rowByKey, STATE } from './columns';
 import { oldestEnded } from './ended-rows';
 import { noteCompletion, noteFailure } from './endings';
 import { type Note, tell, tellCompleted, tellStarted } from './job-events';
@@ -15,7 +16,7 @@ import { endOf, keptUntil } from './keep';
 import { type Active, pushedTimeoutMs } from './leases';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
-import { bodyOf, historyOf, type JobRow, rowByKey, STATE, stateOf } from './rows';
+import { bodyOf, historyOf, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 

@@ -14,7 +14,6 @@ import type { End } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
-import type { Removal } from '../features/lifecycle/remove';
 import { ArchiveBuffer } from './archive';
 import { CheckpointTable } from './checkpoints';
 import { CronTable } from './cron-table';
@@ -25,6 +24,7 @@ import { Limiters } from './limits/limiters';
 import { LockTable } from './locks';
 import { MoveTable } from './move-table';
 import { ProgressTable } from './progress';
+import type { Removal } from './removal';
 import { WorkflowOutbox } from './workflow-outbox';
 
 /** How long after a job became available the wake for its push stands by, ms. */

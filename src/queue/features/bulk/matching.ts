@@ -8,7 +8,8 @@ import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from 
 import { ACTS_ON, act, judge } from '../../jobs/act';
 import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
 import { type Hit, scan } from '../../read/scan';
-import { type ArchivedJob, idOf, idOfArchived, rowByKey } from '../../store/rows';
+import { rowByKey } from '../../store/columns';
+import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 
 /** Jobs looked at in one transaction. */

@@ -2,8 +2,9 @@
 import { withPatience } from '../../../durable/patience';
 import { unwrap } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
-import { moveReserved } from '../transfer/reserved';
-import { discardNext, dropMoved, LOOK_AGAIN_MS, type Moving, packed, readyToEmpty, setAside } from './remove';
+import { moveReserved } from '../../jobs/move-reserved';
+import type { Moving } from '../../store/removal';
+import { discardNext, dropMoved, LOOK_AGAIN_MS, packed, readyToEmpty, setAside } from './remove';
 
 /** While steps are being made the alarm stands by, in case the object dies; ms. */
 const STANDBY_MS = 1_000;

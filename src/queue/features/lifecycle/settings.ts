@@ -4,7 +4,7 @@ import { writeMeta } from '../../../durable/meta';
 import { conflict } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import { changed, type QueueConfig, type QueueDefaults, type SettingsChange } from '../../../job/settings';
-import type { QueueStatus } from '../../../rpc/queue';
+import type { QueueStatus } from '../../../rpc/receipts';
 import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
 import type { QueueState } from '../../store/state';

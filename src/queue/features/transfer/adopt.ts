@@ -2,11 +2,11 @@
 import type { MovedJob } from '../../../rpc/operations';
 import { once } from '../../jobs/idempotency';
 import { refuseNewcomers } from '../../jobs/intake';
+import { refuseGivenUp } from '../../jobs/ticket';
 import type { Note } from '../../store/job-events';
 import { insert } from '../../store/jobs';
 import { policyOf } from '../../store/limits/place';
 import type { QueueState } from '../../store/state';
-import { refuseGivenUp } from '../shares/batch';
 
 /**
  * A move is remembered so long, ms: it may be sent again as long as the answer has not reached the source, whose alarm would

@@ -3,9 +3,9 @@
 import { notFound, type Outcome, unavailable, unwrap } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
 import type { Feature, Host } from '../../feature';
+import { moveReserved } from '../../jobs/move-reserved';
 import type { Move } from '../../store/move-table';
 import { dropMove, finishMove, packedMove, STANDBY_MS } from './moves';
-import { moveReserved } from './reserved';
 
 /** Pause before a move that failed is tried again: at first, and at most; ms. */
 const FIRST_PAUSE_MS = 1_000;

@@ -10,10 +10,10 @@
  * made again under another ticket.
  */
 
-import type { Reservations } from '../../../across/reservation';
-import type { MovedJob } from '../../../rpc/operations';
-import type { QueueState } from '../../store/state';
-import { globalFingerprintIn, knownFingerprints } from '../../store/unique-keys';
+import type { Reservations } from '../../across/reservation';
+import type { MovedJob } from '../../rpc/operations';
+import type { QueueState } from '../store/state';
+import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
 
 /**
  * Runs `move` while the fingerprints of `jobs` are reserved for `target`; without any it runs at once.

@@ -1,27 +1,27 @@
 /**
- * The rows of batches over several queues that are not finished (table `batches`): as participant what is held here and
- * who decides, as coordinator the decision and who must still be told.
+ * Batches over several queues that are not finished (table `batches`): the share of a participant with the name of the
+ * coordinator, and the decision of a coordinator with the queues that must still be told.
  */
-import type { BulkAction } from '../../../rpc/operations';
-import type { LockedPlace } from '../../store/locks';
-import type { QueueState } from '../../store/state';
+import type { BulkAction } from '../../rpc/operations';
+import type { LockedPlace } from './locks';
+import type { QueueState } from './state';
 
-/** A batch that nobody has finished is looked into after this long, ms. */
+/** A batch that nobody has finished is checked after this long, ms. */
 export const CHECK_AFTER_MS = 10_000;
 
-/** A job that becomes real when its batch is committed. */
-export interface Fate {
+/** A job that exists from the commit of its batch on. */
+export interface PreparedJob {
   key: number;
   dueAt: number;
   pending: boolean;
-  /** Jobs that this one replaces. They are cancelled when it becomes real, not before. */
+  /** Jobs that this one replaces. They are cancelled by the commit, not before. */
   replaces?: number[];
   /** It is replaced itself, by a later entry in another queue. */
   superseded?: boolean;
 }
 
-/** What is done to jobs that exist, when the batch is committed. */
-export interface HeldAction {
+/** What the commit does to jobs that exist. */
+export interface PreparedAction {
   action: BulkAction;
   locked: LockedPlace[];
   /** Keys of completed jobs. Nothing but a removal can happen to these, so they need no lock. */
@@ -29,11 +29,10 @@ export interface HeldAction {
 }
 
 /** A participant's share. */
-export interface Held {
+export interface Share {
   coordinator: string;
-  /** Keys of the rows, and what becomes of each. */
-  jobs: Fate[];
-  act?: HeldAction;
+  jobs: PreparedJob[];
+  act?: PreparedAction;
   /** How many of the locked jobs have not ended. */
   open?: number;
 }
@@ -55,8 +54,8 @@ export function readBatch<T>(q: QueueState, batch: string, role: Role): T | unde
   return row && (JSON.parse(row.data) as T);
 }
 
-/** Writes a row and wakes the queue for it. @param checkAt when it is looked into, epoch ms */
-export function writeBatch(q: QueueState, batch: string, role: Role, data: Held | Decision, checkAt: number): void {
+/** Writes a row and wakes the queue for it. @param checkAt when it is checked, epoch ms */
+export function writeBatch(q: QueueState, batch: string, role: Role, data: Share | Decision, checkAt: number): void {
   q.sql
     .exec(
       'INSERT OR REPLACE INTO batches (batch, role, data, check_at) VALUES (?, ?, ?, ?)',
@@ -67,6 +66,11 @@ export function writeBatch(q: QueueState, batch: string, role: Role, data: Held 
     )
     .toArray();
   q.wake(checkAt);
+}
+
+/** Writes a participant's share. */
+export function writeShare(q: QueueState, batch: string, share: Share, now: number): void {
+  writeBatch(q, batch, 'participant', share, now + CHECK_AFTER_MS);
 }
 
 /** Deletes a row. */

@@ -1,19 +1,19 @@
 /**
- * One queue's share of an operation on jobs of several queues that is done to all of them or to none. It goes the way of
- * a batch (`jobs/batch.ts`): preparing checks and locks, the coordinator decides, and the commit unlocks each job and acts
- * on it in the same transaction.
+ * One queue's share of an action on jobs of several queues. Preparing checks the jobs and locks them; the commit unlocks each
+ * job and acts on it in the same transaction.
  *
- * Jobs that run are no part of this: a handler's report cannot be made to wait for a decision that other queues take.
- * Completed ones need no lock, because nothing can happen to them but a removal, which is all that is asked for.
+ * Jobs that run are refused: a handler's report cannot be made to wait for a decision that other queues take. Completed ones
+ * need no lock, because nothing can happen to them but a removal, which is all that is asked for.
  */
 import { ApiError } from '../../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
 import { actOnRow, judge } from '../../jobs/act';
 import { lockRow, refuseLocked, unlockRow } from '../../jobs/lock';
+import { refuseGivenUp } from '../../jobs/ticket';
 import { find } from '../../read/find';
 import { deleteArchived } from '../../store/archive';
+import { type PreparedAction, writeShare } from '../../store/batches';
 import type { QueueState } from '../../store/state';
-import { CHECK_AFTER_MS, type Held, type HeldAction, writeBatch } from './table';
 
 /**
  * Checks this queue's share and locks its jobs, two rows written for each. When one job cannot be acted on nothing is
@@ -28,6 +28,7 @@ export function prepareBulk(
   request: { action: BulkAction; ids: readonly string[] },
   now: number,
 ): BulkAnswer {
+  refuseGivenUp(q, batch, now);
   const { action, ids } = request;
   for (const id of ids) refuseLocked(q, id);
   const items = ids.map((id) => {
@@ -36,15 +37,14 @@ export function prepareBulk(
     return runs ? { job_id: id, status: 'skipped' as const, reason: 'active' } : item;
   });
   if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
-  const act: HeldAction = { action, locked: [], archived: [] };
+  const act: PreparedAction = { action, locked: [], archived: [] };
   for (const id of ids) {
     const found = find(q, id);
     if (found?.row) act.locked.push(lockRow(q, found.row, now));
     else if (found) act.archived.push(found.archived.k);
   }
   const open = act.locked.filter(({ ended_at }) => ended_at === null).length;
-  const held: Held = { coordinator, jobs: [], act, open };
-  writeBatch(q, batch, 'participant', held, now + CHECK_AFTER_MS);
+  writeShare(q, batch, { coordinator, jobs: [], act, open }, now);
   return { items, applied: true };
 }
 
@@ -53,10 +53,10 @@ function isRunning(q: QueueState, id: string): boolean {
   return row !== undefined && q.leases.active.has(row.key);
 }
 
-/** It was decided: the jobs are acted on. */
-export function commitBulk(q: QueueState, { action, locked, archived }: HeldAction, now: number): void {
+/** The batch is committed: the jobs are acted on. */
+export function commitAction(q: QueueState, { action, locked, archived }: PreparedAction, now: number): void {
   for (const { key } of locked) {
-    // A retry that came due meanwhile is still the one that was judged.
+    // A retry that came due meanwhile is still the one that was checked.
     const row = unlockRow(q, key, now, action === 'retry' ? now + 1 : undefined);
     if (row) actSurely(q, action, row, now);
   }
@@ -73,7 +73,7 @@ function actSurely(q: QueueState, action: BulkAction, row: Parameters<typeof act
   }
 }
 
-/** It was decided against: the jobs are as they were. */
-export function abortBulk(q: QueueState, { locked }: HeldAction, now: number): void {
+/** The batch is given up: the jobs are as they were. */
+export function abortAction(q: QueueState, { locked }: PreparedAction, now: number): void {
   for (const { key } of locked) unlockRow(q, key, now);
 }

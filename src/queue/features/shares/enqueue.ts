@@ -1,0 +1,90 @@
+/**
+ * One queue's share of an enqueue into several queues. Preparing writes the jobs as rows that do not exist yet for anyone
+ * (state `held`), so it finds every reason to refuse. The commit makes them available, and cancels the jobs that they replace.
+ */
+import type { NewJob } from '../../../job/record';
+import { isEarlierEntry } from '../../../job/unique/conflicts';
+import type { EnqueuedJob, EnqueueReceipt } from '../../../rpc/receipts';
+import { checkRoom, isBounded } from '../../jobs/backpressure';
+import { cancelKey, existingJob } from '../../jobs/conflicts';
+import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
+import { refuseGivenUp } from '../../jobs/ticket';
+import { type PreparedJob, type Share, writeShare } from '../../store/batches';
+import { type JobRow, rowByKey, STATE } from '../../store/columns';
+import { insert, move, remove } from '../../store/jobs';
+import { learn, policyOf } from '../../store/limits/place';
+import { recordOf } from '../../store/rows';
+import type { QueueState } from '../../store/state';
+
+/** Checks this queue's share and writes it. @throws {ApiError} as enqueue does; then nothing was written */
+export function prepareBatch(
+  q: QueueState,
+  batch: string,
+  coordinator: string,
+  jobs: readonly NewJob[],
+  now: number,
+): EnqueueReceipt {
+  refuseGivenUp(q, batch, now);
+  const plan = planJobs(q, jobs, now);
+  if (isBounded(q)) checkRoom(q, arrivalOf(plan));
+  const share: Share = { coordinator, jobs: [] };
+  const receipt: EnqueuedJob[] = [];
+  const keys: number[] = [];
+  plan.placements.forEach((placement, index) => {
+    if ('existing' in placement) {
+      receipt[index] = { ...existingJob(q, placement.existing, receipt, now), deduplicated: true };
+      return;
+    }
+    const { job, replaces } = placement;
+    const dueAt = dueAtOf(job, now);
+    const row = insert(q, 'prepare', rowOf(job, now), { at: dueAt, limit: job.limit }, now);
+    keys[index] = row.key;
+    const prepared: PreparedJob = { key: row.key, dueAt, pending: job.pending === true };
+    if (replaces.length > 0) {
+      prepared.replaces = replaces.map((old) => (isEarlierEntry(old) ? (keys[old.index] as number) : old.key));
+    }
+    if (job.superseded) prepared.superseded = true;
+    share.jobs.push(prepared);
+    const record = recordOf(committedRow(row, prepared), undefined, { queue: q.name, route: q.route, now });
+    receipt[index] = { record, layers: q.layersFor(job.type) };
+    for (const old of replaces) if (isEarlierEntry(old)) showCancelled(receipt[old.index], now);
+    if (job.superseded) showCancelled(receipt[index], now);
+  });
+  if (keys.length > 0) plan.tidy();
+  writeShare(q, batch, share, now);
+  return { jobs: receipt };
+}
+
+/** The receipt of a job that the commit will cancel at once. */
+function showCancelled(job: EnqueuedJob | undefined, now: number): void {
+  if (!job) return;
+  job.record.state = 'cancelled';
+  job.record.history.cancelled_at = now;
+  delete job.record.due_at;
+}
+
+/** The row as it will be once the batch is committed. */
+function committedRow(row: JobRow, { pending, dueAt }: PreparedJob): JobRow {
+  return { ...row, state: pending ? STATE.pending : STATE.waiting, due_at: pending ? null : dueAt };
+}
+
+/** The batch is committed: the jobs exist from now on. */
+export function commitJobs(q: QueueState, jobs: readonly PreparedJob[], now: number): void {
+  for (const { key, dueAt, pending, replaces = [], superseded } of jobs) {
+    const row = rowByKey(q.sql, key);
+    if (row?.state !== STATE.held) continue;
+    const limit = row.limit_key === null ? undefined : policyOf(q, row);
+    if (limit) learn(q, limit, now);
+    if (pending) move(q, row, 'commit', { state: STATE.pending }, now);
+    else move(q, row, 'commit', { state: STATE.waiting, availableAt: dueAt, limit }, now);
+    for (const old of superseded ? [...replaces, key] : replaces) cancelKey(q, old, now);
+  }
+}
+
+/** The batch is given up: the jobs have never been. */
+export function abortJobs(q: QueueState, jobs: readonly PreparedJob[], now: number): void {
+  for (const { key } of jobs) {
+    const row = rowByKey(q.sql, key);
+    if (row?.state === STATE.held) remove(q, row, 'abort', now);
+  }
+}
