@@ -112,7 +112,7 @@ async function checkAll(
   const homes = await groupByHome(env, ids, queues);
   const found = new Map<string, { queue: string; item: BulkItem }>();
   const ask = async (queue: string, named: string[]) => {
-    for (const item of unwrap(await queueObject(env, queue).judge({ action, ids: named }))) {
+    for (const item of unwrap(await queueObject(env, queue).checkBulk({ action, ids: named }))) {
       if (item.reason !== 'not_found' && !found.has(item.job_id)) found.set(item.job_id, { queue, item });
     }
   };

@@ -8,7 +8,7 @@
  */
 import type { Env } from '../config';
 import { unwrap } from '../job/errors';
-import type { IdempotencyKey } from '../rpc/operations';
+import type { IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 
 /** Which queues take part. */

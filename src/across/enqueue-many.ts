@@ -5,8 +5,7 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
-import type { IdempotencyKey } from '../rpc/operations';
-import type { EnqueuedJob } from '../rpc/queue';
+import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, refuseTakenIds } from './batch';
 import { enqueueEntries, recallJobs } from './enqueue';

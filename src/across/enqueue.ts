@@ -1,8 +1,7 @@
 /** Enqueues validated jobs, into however many queues: all of them or none. */
 import type { Env } from '../config';
 import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
-import type { IdempotencyKey } from '../rpc/operations';
-import type { EnqueuedJob } from '../rpc/queue';
+import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, enqueueAcross, groupByQueue } from './batch';
 import { untilDecided } from './retry';

@@ -2,7 +2,8 @@
 import type { Env } from '../config';
 import { unavailable, unwrap } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
-import type { BulkAnswer, IdempotencyKey } from '../rpc/operations';
+import type { BulkAnswer } from '../rpc/operations';
+import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject } from '../rpc/stubs';
 
 /** An operation that was begun under an idempotency key. */

@@ -46,7 +46,7 @@ export type { QueueLimits, Quota, RateLimitOptions } from './limits';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
-export type { HeartbeatAnswer, Held, JobFailure, ProgressReport, PullWorker, WorkerOptions } from './pull';
+export type { HeartbeatAnswer, Held, ProgressReport, PullWorker, WorkerOptions } from './pull';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {
   Age,
@@ -73,7 +73,7 @@ export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatu
 export type { WaitOptions } from './requests';
 export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from './results';
 export type { RetryOptions } from './retry';
-export type { RunOptions, WorkerHandlers } from './run';
+export type { JobFailure, RunOptions, WorkerHandlers } from './run';
 export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';

@@ -1,10 +1,10 @@
 /** A worker that pulls, through the client: fetch, report, extend leases. */
-import type { Duration, JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../job/wire';
 import { jobOf, listOf, shaped } from './answers';
-import { jsonOf, type Moment, momentText } from './job';
+import { jsonOf, momentText } from './job';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
-import { type RunOptions, runWorker, type WorkerHandlers } from './run';
+import { type JobFailure, type RunOptions, runWorker, type WorkerHandlers } from './run';
 import type { Directive } from './workers';
 
 /** How a worker describes itself. */
@@ -19,23 +19,6 @@ export interface WorkerOptions {
   concurrency?: number;
   version?: string;
   labels?: Record<string, unknown> | readonly unknown[];
-}
-
-/** The error of a failed job. */
-export interface JobFailure {
-  /** Class of the error. */
-  type?: string;
-  message?: string;
-  code?: string;
-  /** Names of its class and those above it. */
-  classes?: readonly string[];
-  details?: unknown;
-  retryable?: boolean;
-  /** A dead letter at once. */
-  kill?: boolean;
-  /** When to run again, in place of the policy's own delay. Set one of the two at most. */
-  retryIn?: Duration;
-  retryAt?: Moment;
 }
 
 /** How far a job is. */

@@ -1,9 +1,35 @@
 /**
  * Runs a worker that pulls: fetches while there is room, extends leases, obeys directives, and finishes what it began.
  */
-import type { JobFailure, PullWorker } from './pull';
+import type { Duration } from '../job/wire';
+import type { Moment } from './job';
 import { pause } from './retry';
 import type { Directive } from './workers';
+
+/** The error of a failed job. */
+export interface JobFailure {
+  /** Class of the error. */
+  type?: string;
+  message?: string;
+  code?: string;
+  /** Names of its class and those above it. */
+  classes?: readonly string[];
+  details?: unknown;
+  retryable?: boolean;
+  /** A dead letter at once. */
+  kill?: boolean;
+  /** When to run again, in place of the policy's own delay. Set one of the two at most. */
+  retryIn?: Duration;
+  retryAt?: Moment;
+}
+
+/** What a run needs of the worker that it runs: a `PullWorker`. */
+export interface Puller<Job> {
+  fetch(options: { count: number; waitMs: number }): Promise<Job[]>;
+  ack(job: Job, result: unknown): Promise<unknown>;
+  nack(job: Job, failure: JobFailure): Promise<unknown>;
+  heartbeat(jobs: readonly Job[], state?: 'stopped'): Promise<{ state: Directive }>;
+}
 
 /** Handles jobs of each type. The return value is the result; an error is retried under the job's policy. */
 export type WorkerHandlers<Job extends { type: string }> = {
@@ -31,7 +57,7 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 /** Runs until the signal fires or an operator says `terminate`, and every job that it began is reported. */
 export async function runWorker<Job extends { id: string; type: string; attempt: number }>(
-  worker: PullWorker<Job>,
+  worker: Puller<Job>,
   handlers: WorkerHandlers<Job>,
   { signal, concurrency = 10, waitMs = 5000, heartbeatMs = 5000, onError = () => undefined }: RunOptions,
 ): Promise<void> {

@@ -26,7 +26,7 @@ import type {
   WorkflowListRequest,
   WorkflowPage,
 } from '../rpc/directory';
-import type { IdempotencyKey } from '../rpc/operations';
+import type { IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import type { WorkflowSummary } from '../rpc/workflow';
 import { CronPlaces } from './crons';

@@ -8,7 +8,7 @@ import { usedOtherwise } from '../durable/inbox';
 import type { Schema } from '../durable/schema';
 import type { Outcome } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
-import type { IdempotencyKey } from '../rpc/operations';
+import type { IdempotencyKey } from '../rpc/receipts';
 
 /** A key is remembered for so long, ms. */
 export const REMEMBER_KEY_MS = 24 * 3_600_000;

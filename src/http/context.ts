@@ -1,5 +1,6 @@
-/** What every handler finds in its context. */
+/** What every handler finds in its context, and how it answers. */
 import type { Context, Hono, MiddlewareHandler } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Env } from '../config';
 
 export interface AppEnv {
@@ -13,3 +14,16 @@ export interface AppEnv {
 export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
 export type Middleware = MiddlewareHandler<AppEnv>;
+
+/** The media type of every answer, without a charset. */
+export const MEDIA_TYPE = 'application/openjobspec+json';
+
+/** A JSON answer. `headers` are added to those the middleware set. */
+export function json(
+  c: AppContext,
+  body: Record<string, unknown>,
+  status: number = 200,
+  headers: Record<string, string> = {},
+): Response {
+  return c.body(JSON.stringify(body), status as ContentfulStatusCode, { ...headers, 'Content-Type': MEDIA_TYPE });
+}

@@ -1,7 +1,6 @@
 /** The only place where an error becomes JSON. */
 import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
-import type { AppContext } from './context';
-import { json } from './respond';
+import { type AppContext, json } from './context';
 
 const DOCS_URL = 'https://openjobspec.org/docs/errors';
 

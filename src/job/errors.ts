@@ -142,8 +142,8 @@ export function notFound(resourceType: string, resourceId: string, hint?: string
 }
 
 /** 409: the operation is not legal in the job's present state. */
-export function conflict(message: string, details: Record<string, unknown>): ApiError {
-  return new ApiError({ status: 409, code: 'conflict', message, retryable: false, details });
+export function conflict(message: string, details: Record<string, unknown>, hint?: string): ApiError {
+  return new ApiError({ status: 409, code: 'conflict', message, retryable: false, details, ...(hint && { hint }) });
 }
 
 /** 409: the client-chosen id, or the unique key, is taken. */
@@ -169,8 +169,9 @@ export function payloadTooLarge(field: string, actualBytes: number, maxBytes: nu
 }
 
 /** 422: a feature or version that is not offered. */
-export function unsupported(message: string, details?: Record<string, unknown>): ApiError {
-  return new ApiError({ status: 422, code: 'unsupported', message, retryable: false, ...(details && { details }) });
+export function unsupported(message: string, details?: Record<string, unknown>, hint?: string): ApiError {
+  const error: ErrorData = { status: 422, code: 'unsupported', message, retryable: false };
+  return new ApiError({ ...error, ...(details && { details }), ...(hint && { hint }) });
 }
 
 /** 500: the deployment's own settings contradict each other. `details` names the variables. */

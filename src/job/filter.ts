@@ -1,5 +1,5 @@
 /** What can be asked of jobs, wherever they lie. */
-import { ApiError, unsupported } from './errors';
+import { type ApiError, unsupported } from './errors';
 import type { JobState } from './states';
 
 /** Bounds, both inclusive. */
@@ -41,6 +41,12 @@ export interface JobFilter {
   fields?: FieldCondition[];
 }
 
+/** A filter, and the queues it names; absent: all queues. */
+export interface Selection {
+  filter: JobFilter;
+  queues?: string[];
+}
+
 /** The filter without the jobs that were created after `time` (epoch ms). */
 export function madeUntil(filter: JobFilter, time: number): JobFilter {
   return { ...filter, created: { ...filter.created, max: Math.min(filter.created?.max ?? time, time) } };
@@ -49,15 +55,19 @@ export function madeUntil(filter: JobFilter, time: number): JobFilter {
 /** How many `?` a filter may need beside those of the statement around it; SQLite takes 100. */
 export const MAX_BINDINGS = 80;
 
+/** How many `?` the filter needs in one statement. Each bound on attempts needs one more, for the jobs that run. */
+export function bindingsOf(filter: JobFilter): number {
+  const { types = [], tags = [], fields = [], priority, attempt, created, enqueued, scheduled, ended, aged } = filter;
+  const bounds = [priority, attempt, attempt, created, enqueued, scheduled, ended, aged];
+  const ends = bounds.flatMap((range) => [range?.min, range?.max]);
+  const given = [...ends, filter.error_type, filter.dead].filter((value) => value !== undefined);
+  const ofFields = fields.reduce((sum, { values }) => sum + 1 + values.length, 0);
+  return types.length + tags.length + ofFields + given.length;
+}
+
 /** Does the filter say more than which states, so that only reading the jobs can tell which ones fit? */
 export function looksInside(filter: JobFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);
-}
-
-/** A filter, and the queues it names; absent: all queues. */
-export interface Selection {
-  filter: JobFilter;
-  queues?: string[];
 }
 
 const NARROWER =
@@ -66,15 +76,11 @@ const NARROWER =
 /** 422: an operation on all matches or none is done in one transaction. @param max how many may match */
 export function tooManyMatches(max: number): ApiError {
   const message = `More than ${max} jobs match; all or none is offered for at most that many.`;
-  return hinted(unsupported(message, { field: 'filter', max_matches: max }));
+  return unsupported(message, { field: 'filter', max_matches: max }, NARROWER);
 }
 
 /** 422: the same, of jobs that must be looked at to find the matches. @param max how many, in this queue */
 export function tooManyLookedAt(max: number, queue: string): ApiError {
   const message = `Finding what matches means looking at more than ${max} jobs of queue ${queue}; all or none is not offered for that.`;
-  return hinted(unsupported(message, { field: 'filter', queue }));
-}
-
-function hinted({ data }: ApiError): ApiError {
-  return new ApiError({ ...data, hint: NARROWER });
+  return unsupported(message, { field: 'filter', queue }, NARROWER);
 }

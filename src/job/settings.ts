@@ -33,6 +33,25 @@ export interface QueueConfig {
   allowed_job_types?: string[];
 }
 
+const DAY_MS = 86_400_000;
+
+/** What is built in, in ms where they are times. */
+export const DEFAULTS = {
+  concurrency: 10,
+  visibilityMs: 30 * 60_000,
+  timeoutMs: 30 * 60_000,
+  retention: { completed: 7 * DAY_MS, discarded: 30 * DAY_MS, cancelled: 7 * DAY_MS },
+  deadLetter: { maxAge: 180 * DAY_MS, maxCount: 10_000 },
+} as const;
+
+/** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
+export type QueueMode = 'active' | 'paused' | 'draining';
+
+/** The mode a queue is in. */
+export function modeOf({ paused, draining }: { paused: boolean; draining?: boolean }): QueueMode {
+  return paused ? 'paused' : draining ? 'draining' : 'active';
+}
+
 /** A change of settings; `null` members return to the layer below. */
 export type SettingsChange = { [K in keyof QueueConfig]?: QueueConfig[K] | null };
 
@@ -61,29 +80,17 @@ export function over(own: QueueConfig, lower: QueueConfig | undefined): QueueCon
   return lower ? changed(lower, own) : own;
 }
 
-function isNested(name: string): boolean {
-  return name === 'retention' || name === 'dead_letter';
-}
-
-const DAY = 86_400_000;
-
-/** Defaults of a queue, in ms where they are times. */
-export const DEFAULTS = {
-  concurrency: 10,
-  visibilityMs: 30 * 60_000,
-  timeoutMs: 30 * 60_000,
-  retention: { completed: 7 * DAY, discarded: 30 * DAY, cancelled: 7 * DAY },
-  deadLetter: { maxAge: 180 * DAY, maxCount: 10_000 },
-} as const;
-
-/** The settings with what is built in where nothing is said. Limits that nobody set, and retry policies, stay absent. */
+/** The settings over what is built in. Limits that nobody set, and retry policies, stay absent. */
 export function withBuiltIns(config: QueueConfig): QueueConfig {
   const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;
-  const builtIn: QueueConfig = {
+  return over(config, {
     concurrency,
     visibility_timeout_ms: visibilityMs,
     retention: { ...retention },
     dead_letter: { max_age: deadLetter.maxAge, max_count: deadLetter.maxCount },
-  };
-  return over(config, builtIn);
+  });
+}
+
+function isNested(name: string): boolean {
+  return name === 'retention' || name === 'dead_letter';
 }

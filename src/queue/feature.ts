@@ -8,7 +8,8 @@ import type { Courier } from '../durable/courier';
 import type { Step } from '../durable/group-commit';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
-import type { EnqueuedJob, QueueApi } from '../rpc/queue';
+import type { QueueApi } from '../rpc/queue';
+import type { EnqueuedJob } from '../rpc/receipts';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { QueueState } from './store/state';
 

@@ -2,7 +2,7 @@
 import type { CronDefinition } from '../job/cron/definition';
 import type { Outcome } from '../job/errors';
 import type { JobState } from '../job/states';
-import type { EnqueuedJob } from './queue';
+import type { EnqueuedJob } from './receipts';
 
 /** A job that a fire has enqueued. */
 export interface CronExecution {

@@ -6,7 +6,8 @@ import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { CronDirectoryApi } from './cron';
-import type { IdempotencyKey } from './operations';
+import type { EventsRequest } from './queue';
+import type { IdempotencyKey } from './receipts';
 import type { WorkflowSummary } from './workflow';
 
 /** A queue the directory knows. */
@@ -149,7 +150,7 @@ export interface DirectoryApi extends CronDirectoryApi {
   /** Ids of the workers that are to get no jobs. */
   silencedWorkers(): Promise<string[]>;
   /** What happened to workers lately, from memory. */
-  workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  workerEvents(request: EventsRequest): Promise<QueueEvent[]>;
   /** The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request */
   beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>>;
   /** Which queue decides: `queue`, unless it was settled before; null when the operation is not known. */

@@ -2,12 +2,12 @@
  * The part of a queue object's RPC interface that operators use: changing jobs that wait, operations on many jobs, the
  * life of the queue itself, and answers that are remembered. Times in epoch ms.
  */
-import type { RequestKey } from '../durable/inbox';
+
 import type { ErrorData, Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
 import type { JobView, NewJob, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
-import type { EnqueuedJob, EnqueueReceipt, QueueStatus } from './queue';
+import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
 
 /** Counts the jobs that match. */
 export interface CountRequest {
@@ -194,15 +194,6 @@ export interface MoveRequest {
 /** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
 export type Adoption = { refused: ErrorData } | { job: JobView | null };
 
-/** A request that may be sent again. */
-export type IdempotencyKey = RequestKey;
-
-/** An answer to remember under a key. */
-export interface RememberedAnswer<T = EnqueueReceipt> {
-  idempotency: IdempotencyKey;
-  receipt: T;
-}
-
 /** How a queue gets on. */
 export interface QueueActivity {
   /** Since when the job that became available first has waited, epoch ms; null when none waits. */
@@ -220,13 +211,13 @@ export interface OperationsApi {
   /** One transaction for at most 1000 ids. */
   bulk(request: BulkRequest): Promise<Outcome<BulkAnswer>>;
   /** What {@link bulk} would do to each of these jobs. */
-  judge(request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
+  checkBulk(request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
   /**
    * What {@link bulkMatching} would do to each of the jobs that match, in order.
    * @returns 422 when there are more than {@link MAX_ITEMS}, or too many to look through
    */
-  judgeMatching(request: MatchingRequest): Promise<Outcome<BulkItem[]>>;
-  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link judgeMatching}; 503 when one is locked. */
+  checkMatching(request: MatchingRequest): Promise<Outcome<BulkItem[]>>;
+  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link checkMatching}; 503 when one is locked. */
   bulkMatching(request: MatchingRequest): Promise<Outcome<BulkAnswer>>;
   /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
   prepareBulk(

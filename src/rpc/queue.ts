@@ -4,41 +4,19 @@
  * Rules of all methods: errors of the product's rules come back as `{ ok: false, error }`, only defects throw; reading
  * never writes; a write is answered only when it is durable (the runtime's output gate).
  */
+
 import type { QueueEvent } from '../durable/event-log';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
-import type { JobRecord, JobView, LowerLayers, NewJob, UniquePolicy } from '../job/record';
+import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
-import type { LimitStanding, LimitsApi } from './limits';
-import type { IdempotencyKey, OperationsApi, Override, RememberedAnswer } from './operations';
+import type { LimitsApi } from './limits';
+import type { OperationsApi, Override } from './operations';
+import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
 import type { WorkersApi } from './workers';
 import type { StepStart } from './workflow';
-
-/** What the producer needs to build its envelopes: one entry for each job, in the order given. */
-export interface EnqueueReceipt {
-  jobs: EnqueuedJob[];
-}
-
-/** The job that an entry of an enqueue has led to. */
-export interface EnqueuedJob {
-  record: JobRecord;
-  layers: LowerLayers;
-  /** It existed already, and the unique policy of the entry said to leave it at that. */
-  deduplicated?: true;
-  /** In the first of a request: the queue is nearly full. */
-  pressure?: QueuePressure;
-  /** In the only one of a request: where it leaves the key that limits it. */
-  standing?: LimitStanding;
-}
-
-/** How full a bounded queue is, in the unit of the bound that is nearer. */
-export interface QueuePressure {
-  /** Jobs that have not ended, or bytes of their bodies. */
-  depth: number;
-  bound: number;
-}
 
 /** Asks about a fingerprint on behalf of a new job in another queue. */
 export type UniqueQuestion = Pick<UniquePolicy, 'fingerprint' | 'states' | 'period_ms'>;
@@ -85,6 +63,13 @@ export interface ListPage {
   next?: number;
 }
 
+/** Asks for recent events of some types (absent: all), after an event id. */
+export interface EventsRequest {
+  types?: string[];
+  after?: string;
+  limit: number;
+}
+
 export interface DeadLetterRequest {
   type?: string;
   error_type?: string;
@@ -116,14 +101,6 @@ export interface QueueStats {
   computed_at: number;
 }
 
-export interface QueueStatus {
-  name: string;
-  paused: boolean;
-  draining: boolean;
-  /** Epoch ms of the last change. */
-  changed_at: number;
-}
-
 /** The settings of one queue: those it has itself, and those that hold, without what is built in. */
 export interface QueueSettings {
   own: QueueConfig;
@@ -146,7 +123,7 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   uniqueConflicts(questions: UniqueQuestion[]): Promise<UniqueConflicts[]>;
   /** Which of these fingerprints have a job here? */
   knownFingerprints(fingerprints: string[]): Promise<string[]>;
-  /** Holds this queue's share of a batch over several queues, see `jobs/batch.ts`. */
+  /** Holds this queue's share of a batch over several queues, see `features/shares/batch.ts`. */
   prepareBatch(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
   /** The same unless the queue does not exist: null when it would be created and hold them. */
   prepareBatchIfExists(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt | null>>;
@@ -190,7 +167,7 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   configure(change: SettingsChange): Promise<Outcome<QueueConfig>>;
   /** The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created. */
   takeDefaults(defaults: QueueDefaults): Promise<Outcome<void>>;
-  events(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]>;
+  events(request: EventsRequest): Promise<QueueEvent[]>;
   /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */
   reset(): Promise<void>;
 }

@@ -72,6 +72,13 @@ export interface CheckpointRequest extends AttemptName {
   content: string;
 }
 
+/** What a handler saves to go on from after a failure. */
+export interface CheckpointContent {
+  state: unknown;
+  step_index?: number;
+  metadata?: Record<string, unknown>;
+}
+
 /** A checkpoint as it is stored. */
 export interface StoredCheckpoint {
   /** Counts the saves since the job had none, from 1. */

@@ -2,18 +2,13 @@
  * What a workflow object answers over RPC. Errors of the product's rules come back as data, and a write is answered only
  * when it is durable.
  */
+
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
-import type { Plan } from '../job/workflow/plan';
+import type { NewStep, Plan } from '../job/workflow/plan';
 import type { JobEnd, NodeState } from '../job/workflow/run';
 
 export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
-
-/** A job of a workflow, by the index of its node: JSON text of what its author wrote. */
-export interface NewStep {
-  step: number;
-  job: string;
-}
 
 export interface NewWorkflow {
   /** Absent for a graph. */

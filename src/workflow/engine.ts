@@ -12,11 +12,12 @@ import { STANDBY_MS } from '../durable/outbox';
 import { parseJob } from '../job/envelope/parse';
 import { conflict, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import type { JobBody, NewJob } from '../job/record';
+import type { NewStep } from '../job/workflow/plan';
 import { nodeAt, pathOf } from '../job/workflow/plan';
 import { fill, sourcesFor } from '../job/workflow/results';
 import type { DirectoryApi } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
-import type { Ending, EndingsReceipt, NewStep, StepStart, WorkflowView } from '../rpc/workflow';
+import type { Ending, EndingsReceipt, StepStart, WorkflowView } from '../rpc/workflow';
 import { WorkflowRecord } from './state';
 import type { LogEntry, LoggedEnding, WorkflowStore } from './store';
 

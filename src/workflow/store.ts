@@ -1,6 +1,8 @@
 /** The tables of a workflow object: what was asked for, the bodies of its jobs, what happened, large results. */
+
+import type { NewStep } from '../job/workflow/plan';
 import type { JobEnd } from '../job/workflow/run';
-import type { NewStep, NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
+import type { NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
 
 /** What was asked for. `at`: epoch ms of its creation. */
 export interface Meta extends Omit<NewWorkflow, 'steps'> {

@@ -9,7 +9,7 @@ import { QUEUE, Schema } from '../../src/durable/schema';
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
 import { QueueEngine } from '../../src/queue/engine';
-import type { EnqueuedJob } from '../../src/rpc/queue';
+import type { EnqueuedJob } from '../../src/rpc/receipts';
 
 /** The error of a statement that was made to fail. */
 export class InjectedFault extends Error {

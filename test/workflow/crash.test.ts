@@ -41,7 +41,7 @@ function inWorkflow<T>(id: string, look: (inside: WorkflowInside, sql: SqlStorag
 }
 
 function inQueue<T>(name: string, look: (inside: QueueInside, sql: SqlStorage) => T): Promise<T> {
-  return new TestQueue(name).inside(({ instance, sql }) => look(instance as unknown as QueueInside, sql));
+  return new TestQueue(name).inside((inside) => look(inside as unknown as QueueInside, inside.sql));
 }
 
 const rows = (name: string, table: string) =>

@@ -1,51 +1,29 @@
 /**
  * Who may call what. Keys come as `Authorization: Bearer`, as `?access_token=` or as a cookie (EventSource can send no
- * header); each key has scopes, and the path and method say which one is needed. Without any key configured only
+ * header); each key has scopes, and the route says which one is needed (`routes.ts`). Without any key configured only
  * loopback hosts are served, so that nobody opens a queue to the world by forgetting a setting.
  */
 import { getCookie } from 'hono/cookie';
 import { type ApiKey, readConfig, type Scope } from '../../config';
 import { ApiError } from '../../job/errors';
 import type { AppContext, Middleware } from '../context';
+import { scopeOf } from '../routes';
 
-const PROBES: ReadonlySet<string> = new Set(['/health', '/ready', '/ojs/v1/health', '/v1/health']);
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Cookie and query parameter that carry a key. */
 const TOKEN_NAME = 'access_token';
 
-/** Admin paths below `/ojs/v1/admin` that destroy jobs in bulk. */
-const PURGES = [
-  /^\/reset$/,
-  /^\/queues\/[^/]+\/jobs$/,
-  /^\/jobs\/bulk\/delete$/,
-  /^\/dead-letter(\/(?!retry$)[^/]+)?$/,
-  /^\/tenants\/[^/]+$/,
-];
-
-/** The same, below `/ojs/v1`. */
-const DATA_PURGES: readonly { method: string; path: RegExp }[] = [
-  { method: 'POST', path: /^\/ojs\/v1\/jobs\/bulk\/delete$/ },
-  { method: 'POST', path: /^\/ojs\/v1\/queues\/[^/]+\/purge$/ },
-  { method: 'DELETE', path: /^\/ojs\/v1\/queues\/[^/]+$/ },
-  { method: 'POST', path: /^\/ojs\/v1\/dead-letter\/purge$/ },
-  { method: 'DELETE', path: /^\/ojs\/v1\/dead-letter$/ },
-];
-
-/** POST routes under `/ojs/v1/admin` that only compute an answer. */
-const ADMIN_READS: ReadonlySet<string> = new Set(['/retry/preview']);
-
-const ADMIN_PREFIX = '/ojs/v1/admin';
-
 export function authentication(): Middleware {
   return async (c, next) => {
-    if (!PROBES.has(c.req.path)) await authorize(c);
+    const scope = scopeOf(c);
+    if (scope !== 'public') await authorize(c, scope);
     await next();
   };
 }
 
-async function authorize(c: AppContext): Promise<void> {
+async function authorize(c: AppContext, scope: Scope): Promise<void> {
   const { apiKeys } = readConfig(c.env);
   if (apiKeys.length === 0) {
     // The URL's own host is what the client connected to; forwarding headers are only what it claims.
@@ -59,21 +37,7 @@ async function authorize(c: AppContext): Promise<void> {
   if (token === undefined) throw unauthorized('An API key is required.');
   const key = await findKey(apiKeys, token);
   if (key === undefined) throw unauthorized('This API key is not known.');
-  const scope = requiredScope(c.req.method, c.req.path);
   if (!key.scopes.includes(scope)) throw forbidden(scope);
-}
-
-/** The scope that a request needs. */
-export function requiredScope(method: string, path: string): Scope {
-  const reads = READ_METHODS.has(method);
-  if (path !== ADMIN_PREFIX && !path.startsWith(`${ADMIN_PREFIX}/`)) {
-    if (DATA_PURGES.some((purge) => purge.method === method && purge.path.test(path))) return 'admin:purge';
-    return reads ? 'data:read' : 'data:write';
-  }
-  const below = path.slice(ADMIN_PREFIX.length);
-  if (reads || ADMIN_READS.has(below)) return 'admin:read';
-  const purges = (method === 'DELETE' || method === 'POST') && PURGES.some((pattern) => pattern.test(below));
-  return purges ? 'admin:purge' : 'admin:write';
 }
 
 function presentedToken(c: AppContext): string | undefined {

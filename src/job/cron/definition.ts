@@ -16,12 +16,22 @@
  * | `description` | at most 1000 characters | none |
  * | `job_template` | `type`, `args`, `meta`, `options`: as in an enqueue, without `id`; or the same at the top level | required |
  */
-import { isObject, optional, type Reader, readBoolean, readInteger, readName } from '../envelope/fields';
-import { MAX_ENVELOPE_BYTES, MAX_META_BYTES, utf8Bytes } from '../envelope/names';
-import { type ParsedJob, parseJob } from '../envelope/parse';
-import { invalidRequest, payloadTooLarge } from '../errors';
+import {
+  defined,
+  isObject,
+  optional,
+  type Reader,
+  readBoolean,
+  readInteger,
+  readName,
+  readWord,
+  withinBytes,
+} from '../envelope/fields';
+import { MAX_ENVELOPE_BYTES, MAX_META_BYTES } from '../envelope/names';
+import { type ParsedJob, parseJob, readTime } from '../envelope/parse';
+import { invalidRequest } from '../errors';
 import type { JobBody, NewJob } from '../record';
-import { formatInstant, parseInstant } from '../time';
+import { formatInstant } from '../time';
 import { fingerprintOf } from '../unique/fingerprint';
 import { parseExpression } from './expression';
 import { MISSED_POLICIES, type MissedPolicy } from './missed';
@@ -108,7 +118,7 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
 
   const name = readOwnName(input, ctx, prefix);
   const expression = readExpression(input, base?.expression, prefix);
-  const instant: Reader<number> = (value, field) => readTime(value, field, now);
+  const instant = readTime(now);
   const missed = readMissed(input, prefix);
   const start = kept('start_at', instant, base?.start_at);
   const end = kept('end_at', instant, base?.end_at);
@@ -120,23 +130,23 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   const { template, path, flat } = readTemplate(input, base?.template, prefix);
   const parsed = asWritten(flat, prefix, () => parseJob(template, { now, ...(path !== '' && { path }) }));
   const fingerprint = parsed.unique && (await fingerprintOf(parsed.unique.dimensions));
-  const definition: CronDefinition = {
+  const definition: CronDefinition = defined({
     name,
     expression: expression.text,
     timezone: read('timezone', readZone) ?? base?.timezone ?? ctx.defaults?.timezone ?? 'UTC',
     overlap_policy: read('overlap_policy', readWord(OVERLAP_POLICIES)) ?? base?.overlap_policy ?? 'skip',
     missed_policy: missed.policy ?? base?.missed_policy ?? 'fire_once',
     max_catchup: missed.max ?? base?.max_catchup ?? 100,
-    ...(start !== undefined && { start_at: start }),
-    ...(end !== undefined && { end_at: end }),
-    ...(limit !== undefined && { limit }),
+    start_at: start,
+    end_at: end,
+    limit,
     enabled: readEnabled(read) ?? base?.enabled ?? ctx.defaults?.enabled ?? true,
-    ...(description !== undefined && { description }),
-    ...(group !== undefined && { group }),
+    description,
+    group,
     queue: parsed.queue,
     template,
-    ...(fingerprint !== undefined && { fingerprint }),
-  };
+    fingerprint,
+  });
   const { end: _, ...open } = scheduleOf(definition, now);
   if (nextFire(open, now) === undefined) {
     throw invalidRequest(expression.field, `${expression.field} "${expression.text}" never fires.`);
@@ -200,11 +210,9 @@ export function jobOf(definition: CronDefinition, fire: Fire): NewJob {
 /** The members that a fire adds must fit in the job too. */
 function checkSize(definition: CronDefinition, now: number, path: string): void {
   const { body } = jobOf(definition, { now, tick: now });
-  const meta = utf8Bytes(JSON.stringify((JSON.parse(body) as JobBody).meta), MAX_META_BYTES);
-  const field = path === '' ? 'meta' : `${path}.meta`;
-  if (meta > MAX_META_BYTES) throw payloadTooLarge(field, meta, MAX_META_BYTES);
-  const bytes = utf8Bytes(body, MAX_ENVELOPE_BYTES);
-  if (bytes > MAX_ENVELOPE_BYTES) throw payloadTooLarge(path === '' ? 'body' : path, bytes, MAX_ENVELOPE_BYTES);
+  const { meta } = JSON.parse(body) as JobBody;
+  withinBytes(JSON.stringify(meta), MAX_META_BYTES, path === '' ? 'meta' : `${path}.meta`);
+  withinBytes(body, MAX_ENVELOPE_BYTES, path || 'body');
 }
 
 function readOwnName(input: Record<string, unknown>, { name, base }: CronContext, prefix: string): string {
@@ -244,7 +252,7 @@ function readMissed(input: Record<string, unknown>, prefix: string): { policy?: 
   const path = nested ? `${prefix}missed_fires.` : prefix;
   const policy = optional(members, 'missed_policy', readMissedPolicy, path);
   const max = optional(members, 'max_catchup', readInteger(1, 1000), path);
-  return { ...(policy !== undefined && { policy }), ...(max !== undefined && { max }) };
+  return defined({ policy, max });
 }
 
 const readMissedPolicy: Reader<MissedPolicy> = (value, field) =>
@@ -263,20 +271,3 @@ export const readZone: Reader<string> = (value, field) => {
 };
 
 const readDescription: Reader<string> = (value, field) => (value === '' ? '' : readName(1000)(value, field));
-
-function readTime(value: unknown, field: string, now: number): number {
-  const time = parseInstant(value, now);
-  if (time !== undefined) return time;
-  throw invalidRequest(
-    field,
-    `${field} must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S".`,
-  );
-}
-
-function readWord<T extends string>(words: readonly T[]): Reader<T> {
-  return (value, field) => {
-    const word = words.find((known) => known === value);
-    if (word !== undefined) return word;
-    throw invalidRequest(field, `${field} must be one of ${words.join(', ')}.`);
-  };
-}

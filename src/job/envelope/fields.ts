@@ -3,7 +3,7 @@
  * typed value or throws the 400 that names that path. The caller handles `null` and absence.
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
-import { invalidRequest } from '../errors';
+import { invalidRequest, payloadTooLarge } from '../errors';
 import { isObject } from '../retry/fields';
 import { isQueueName, QUEUE_RULE } from './names';
 
@@ -70,8 +70,42 @@ export function readList<T>(max: number, item: Reader<T>): Reader<T[]> {
   };
 }
 
+/** One of these words. */
+export function readWord<T extends string>(words: readonly T[]): Reader<T> {
+  return (value, field) => {
+    const word = words.find((known) => known === value);
+    if (word !== undefined) return word;
+    throw invalidRequest(field, `${field} must be one of ${words.join(', ')}.`);
+  };
+}
+
+/** `text`, of at most `max` bytes in UTF-8. @throws {ApiError} 413 naming `field` */
+export function withinBytes(text: string, max: number, field: string): string {
+  if (text.length * 3 <= max) return text;
+  const bytes = new TextEncoder().encode(text).byteLength;
+  if (bytes > max) throw payloadTooLarge(field, bytes, max);
+  return text;
+}
+
 /** Reads `record[name]` unless it is absent or null. `path` is the prefix of the field's name, e.g. `error.`. */
 export function optional<T>(record: Record<string, unknown>, name: string, read: Reader<T>, path = ''): T | undefined {
   const value = record[name];
   return value === undefined || value === null ? undefined : read(value, path + name);
+}
+
+/** `T` without `undefined` as a value: members that may be undefined may be absent instead. */
+export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The members that are not undefined, in the same order: what is absent stays absent. */
+export function defined<T extends object>(members: T): Defined<T> {
+  const present: Partial<T> = {};
+  for (const name in members) if (members[name] !== undefined) present[name] = members[name];
+  return present as unknown as Defined<T>;
+}
+
+/** `render(value)`, unless there is no value. */
+export function given<T, R>(value: T | undefined, render: (value: T) => R): R | undefined {
+  return value === undefined ? undefined : render(value);
 }

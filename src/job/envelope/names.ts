@@ -31,8 +31,3 @@ export const TYPE_RULE =
 /** What a queue name must look like, for messages. */
 export const QUEUE_RULE =
   'must be lower-case letters, digits, "." and "-", starting with a letter or digit, at most 128 characters';
-
-/** Size of `text` in UTF-8; exact only above a third of `limit`, which is all a limit check needs. */
-export function utf8Bytes(text: string, limit: number): number {
-  return text.length * 3 <= limit ? text.length : new TextEncoder().encode(text).byteLength;
-}

@@ -3,7 +3,7 @@
  * the top level (`options` wins, `null` counts as absent, except for `type` and `args`). Members that the server
  * manages are ignored; unknown ones are stored and echoed.
  */
-import { invalidPolicy, invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { invalidPolicy, invalidRequest, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
@@ -13,6 +13,7 @@ import { formatInstant, parseInstant } from '../time';
 import { fingerprintOf } from '../unique/fingerprint';
 import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
+  defined,
   isObject,
   type Reader,
   readBoolean,
@@ -22,8 +23,9 @@ import {
   readName,
   readObject,
   readQueueName,
+  withinBytes,
 } from './fields';
-import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE, utf8Bytes } from './names';
+import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE } from './names';
 
 /** Queue of a job that names none. */
 export const DEFAULT_QUEUE = 'default';
@@ -191,43 +193,42 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     return value;
   });
 
-  const body: JobBody = {
+  const body: JobBody = defined({
     type,
     args,
     meta,
-    ...given('timeout_ms', members.option('timeout_ms', readMilliseconds)),
-    ...given('visibility_timeout_ms', members.option('visibility_timeout_ms', readMilliseconds)),
-    ...given('retry', retry),
-    ...given('max_attempts', maxAttempts),
-    ...given('scheduled_at', scheduledAt),
-    ...given('expires_at', expiresAt),
-    ...given('expires_at_written', expiresAtWritten),
-    ...given('unique', policyAsWritten),
-    ...given('rate_limit', limitsAsWritten),
-    ...given('retention', members.option('retention', readRetention)),
-    ...given('tags', members.option('tags', readTags)),
-    ...given('schema', members.top('schema', readSchema)),
-    ...given('version', members.top('version', readVersion)),
-    ...given('metadata', members.option('metadata', readObject)),
-    ...given('extra', unknownMembers(input)),
-  };
+    timeout_ms: members.option('timeout_ms', readMilliseconds),
+    visibility_timeout_ms: members.option('visibility_timeout_ms', readMilliseconds),
+    retry,
+    max_attempts: maxAttempts,
+    scheduled_at: scheduledAt,
+    expires_at: expiresAt,
+    expires_at_written: expiresAtWritten,
+    unique: policyAsWritten,
+    rate_limit: limitsAsWritten,
+    retention: members.option('retention', readRetention),
+    tags: members.option('tags', readTags),
+    schema: members.top('schema', readSchema),
+    version: members.top('version', readVersion),
+    metadata: members.option('metadata', readObject),
+    extra: unknownMembers(input),
+  });
   const text = JSON.stringify(body);
-  const bytes = utf8Bytes(text, MAX_ENVELOPE_BYTES);
-  if (bytes > MAX_ENVELOPE_BYTES) throw payloadTooLarge(ctx.path ?? 'body', bytes, MAX_ENVELOPE_BYTES);
+  withinBytes(text, MAX_ENVELOPE_BYTES, ctx.path ?? 'body');
 
   const layer: RetryInput | undefined = maxAttempts === undefined ? retry : { ...retry, max_attempts: maxAttempts };
-  const job: NewJob = {
-    ...given('id', id),
+  const job: NewJob = defined({
+    id,
     type,
     priority,
-    ...given('scheduledAt', scheduledAt),
-    ...given('expiresAt', expiresAt),
-    ...given('pending', pending || undefined),
-    ...given('retry', layer),
-    ...given('limit', limit),
+    scheduledAt,
+    expiresAt,
+    pending: pending || undefined,
+    retry: layer,
+    limit,
     body: text,
-  };
-  return { queue, job, body, ...given('unique', unique) };
+  });
+  return defined({ queue, job, body, unique });
 }
 
 /** Puts the fingerprint of a job's unique policy in its place. Apart from {@link parseJob} because hashing is asynchronous. */
@@ -238,11 +239,6 @@ export async function withFingerprint(parsed: ParsedJob): Promise<ParsedJob> {
   const body: JobBody = { ...parsed.body, fingerprint };
   const job: NewJob = { ...parsed.job, unique: { fingerprint, ...unique.policy }, body: JSON.stringify(body) };
   return { ...rest, job, body };
-}
-
-/** `{[name]: value}`, or nothing when there is no value: absent members stay absent. */
-function given<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
-  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: T });
 }
 
 function checkSpecVersion(value: unknown, field: string): void {
@@ -272,8 +268,7 @@ function readId(value: unknown, field: string): string {
 /** `meta` is limited on its own because it travels with every event and delivery. */
 export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
   const meta = readObject(value, field);
-  const bytes = utf8Bytes(JSON.stringify(meta), MAX_META_BYTES);
-  if (bytes > MAX_META_BYTES) throw payloadTooLarge(field, bytes, MAX_META_BYTES);
+  withinBytes(JSON.stringify(meta), MAX_META_BYTES, field);
   return meta;
 };
 

@@ -5,6 +5,7 @@
 import type { JobBody, JobErrorEntry, JobRecord, JobView } from '../record';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
+import { defined } from './fields';
 
 /** A job as JSON on the wire. */
 export type Envelope = Record<string, unknown>;
@@ -22,7 +23,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
   const { record, layers } = view;
   const written = body ?? writtenBody(record);
   const { max_attempts, retry_effective } = policyOf(variables, layers, written);
-  const envelope = withoutAbsent({
+  const envelope = defined({
     specversion: '1.0',
     id: record.id,
     type: record.type,
@@ -104,9 +105,12 @@ const FLAT_MEMBERS = [
 
 /** The flat members of an envelope: identity and state, never the payload. */
 export function flatten(envelope: Envelope): Envelope {
-  const flat: Envelope = {};
-  for (const name of FLAT_MEMBERS) if (envelope[name] !== undefined) flat[name] = envelope[name];
-  return flat;
+  return pick(envelope, FLAT_MEMBERS);
+}
+
+/** These members of an envelope, as far as it has them. */
+export function pick(envelope: Envelope, names: readonly string[]): Envelope {
+  return defined(Object.fromEntries(names.map((name) => [name, envelope[name]])));
 }
 
 /** One entry of `errors`, also `error`. */
@@ -116,19 +120,12 @@ export function renderError(entry: JobErrorEntry): Envelope {
     code: entry.code,
     type: entry.type,
     message: entry.message,
-    ...(entry.retryable !== undefined && { retryable: entry.retryable }),
-    ...(entry.details !== undefined && { details: entry.details }),
+    ...defined({ retryable: entry.retryable, details: entry.details }),
     occurred_at: formatInstant(entry.occurred_at),
     duration_ms: entry.duration_ms,
     backoff_ms: entry.backoff_ms,
     reason: entry.reason,
   };
-}
-
-function withoutAbsent(members: Envelope): Envelope {
-  const present: Envelope = {};
-  for (const name in members) if (members[name] !== undefined) present[name] = members[name];
-  return present;
 }
 
 function jobLayer(body: JobBody): Record<string, unknown> {

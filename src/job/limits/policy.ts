@@ -12,7 +12,7 @@
  * | `on_limit` | `wait` (default), `reschedule` or `drop` |
  */
 import { MAX_DURATION_MS } from '../duration';
-import { type Reader, readDuration, readInteger, readObject } from '../envelope/fields';
+import { defined, type Reader, readDuration, readInteger, readObject, readWord } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
 /** This many starts in a period, ms. */
@@ -132,19 +132,12 @@ export function readLimitPolicy(value: unknown, field: string, queue: string): L
   const concurrency = read('concurrency', readInteger(1, MAX_CONCURRENCY));
   const rate = readRate(input, field, given, read);
   const throttle = read('throttle', readQuota);
-  const limits: Limits = {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(rate !== undefined && { rate }),
-    ...(throttle !== undefined && { throttle }),
-  };
+  const limits: Limits = defined({ concurrency, rate, throttle });
   const limited = Object.keys(limits).length > 0;
   if (!limited && key === undefined) {
     throw invalidRequest(field, `${field} limits nothing: it needs concurrency, max_per_second, rate or throttle.`);
   }
-  const onLimit = read('on_limit', (word, path) => {
-    if (ON_LIMIT.includes(word as OnLimit)) return word as OnLimit;
-    throw invalidRequest(path, `${path} must be one of ${ON_LIMIT.join(', ')}.`);
-  });
+  const onLimit = read('on_limit', readWord(ON_LIMIT));
   return { key: key ?? queue, ...(limited && { limits }), on_limit: onLimit ?? 'wait' };
 }
 

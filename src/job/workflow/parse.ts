@@ -4,13 +4,13 @@
  * been stored.
  */
 
-import type { NewStep } from '../../rpc/workflow';
-import { optional, type Reader, readList, readName, readObject } from '../envelope/fields';
+import { defined, optional, type Reader, readList, readName, readObject } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';
 import { parseJob } from '../envelope/parse';
 import { atIndex, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import { isUuidV7 } from '../ids';
 import type { NewJob } from '../record';
+import type { NewStep } from './plan';
 import { CALLBACKS, type NodeKind, type Plan, type PlanNode } from './plan';
 
 /** Jobs of one workflow, callbacks included. */
@@ -63,14 +63,8 @@ export function parseWorkflow(body: Json, now: number): ParsedWorkflow {
   const defaults = optional(body, 'options', readObject) ?? {};
   const reader = new TreeReader(now, defaults);
   reader.addComposite(body, kind, -1, '0', '', 1);
-  return {
-    ...(id !== undefined && { id }),
-    ...(kind !== 'graph' && { type: kind }),
-    ...(name !== undefined && { name }),
-    plan: { nodes: reader.nodes },
-    steps: reader.steps,
-    checks: reader.checks,
-  };
+  const { nodes, steps, checks } = reader;
+  return defined({ id, type: kind === 'graph' ? undefined : kind, name, plan: { nodes }, steps, checks });
 }
 
 const readId: Reader<string> = (value, field) => {

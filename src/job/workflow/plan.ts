@@ -57,3 +57,9 @@ export function pathOf(plan: Plan, index: number): string {
   for (let at = index; at > 0; at = nodeAt(plan, at).parent) ids.unshift(nodeAt(plan, at).id);
   return ids.join('.');
 }
+
+/** A job of a workflow, by the index of its node: JSON text of what its author wrote. */
+export interface NewStep {
+  step: number;
+  job: string;
+}

@@ -3,8 +3,9 @@ import { conflict } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { mayMove, statesBefore } from '../../job/states';
 import { mustFind, viewOfRow } from '../read/find';
+import { STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { bodyOf, STATE, stateOf } from '../store/rows';
+import { bodyOf, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** `pending` → `available`, or `scheduled` when its time has not come. @throws {ApiError} 404, 409 */

@@ -4,9 +4,9 @@
  */
 import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
-import type { QueuePressure } from '../../rpc/queue';
+import type { QueuePressure } from '../../rpc/receipts';
+import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
 import { bytesOf } from '../store/depth';
-import { isInLine, type JobRow, rowByKey, STATE } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
 

@@ -16,7 +16,8 @@ import {
 import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
 import { viewOfArchived, viewOfRow } from '../read/find';
 import { findArchived } from '../store/archive';
-import { type ArchivedJob, idOf, idOfArchived, type JobRow, rowByKey, STATE, stateOf } from '../store/rows';
+import { type JobRow, rowByKey, STATE } from '../store/columns';
+import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { forgetKey } from '../store/unique-keys';
 import { cancel } from './cancel';

@@ -1,6 +1,8 @@
 /** Discarding a job for which there is no room, before it ran. */
+
+import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { historyOf, type JobRow, STATE } from '../store/rows';
+import { historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** Discards a job that has no run to fail. */

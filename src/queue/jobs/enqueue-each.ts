@@ -3,8 +3,8 @@
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { outcomeOf } from '../../job/errors';
 import type { NewJob } from '../../job/record';
-import type { EachReceipt, IdempotencyKey } from '../../rpc/operations';
-import type { EnqueuedJob } from '../../rpc/queue';
+import type { EachReceipt } from '../../rpc/operations';
+import type { EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
 import type { QueueState } from '../store/state';
 import { enqueue } from './enqueue';
 

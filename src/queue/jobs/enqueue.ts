@@ -5,16 +5,17 @@ import type { NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
-import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/queue';
-import { standingOf } from '../features/limits/report';
+import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/receipts';
 import { find, viewOf } from '../read/find';
+import type { JobRow } from '../store/columns';
 import { bytesOf } from '../store/depth';
 import { insert, insertRun, type NewRow } from '../store/jobs';
-import { type JobRow, recordOf } from '../store/rows';
+import { recordOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { checkType, refuseNewcomers } from './intake';
+import { standingOf } from './limit-standing';
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen

@@ -1,6 +1,8 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
+
+import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { historyOf, type JobRow, STATE } from '../store/rows';
+import { historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** Discards one waiting row that has expired. */

@@ -1,8 +1,9 @@
 /** What one worker holds in this queue, and taking it away when the worker is gone. */
 
 import type { HeldJob } from '../../rpc/workers';
+import { rowByKey } from '../store/columns';
 import type { Active } from '../store/leases';
-import { bodyOf, idOf, rowByKey } from '../store/rows';
+import { bodyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fail, type Random, requeue } from './settle';
 

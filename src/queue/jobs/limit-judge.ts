@@ -3,11 +3,11 @@
  * it puts where the job's policy says. Counted in the transaction of the claim.
  */
 
+import type { JobRow } from '../store/columns';
 import { move } from '../store/jobs';
 import type { Limiter } from '../store/limits/limiter';
 import { limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
-import type { JobRow } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
 

@@ -4,9 +4,9 @@
  */
 import { lockedError } from '../../job/undecided';
 import { find } from '../read/find';
+import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
-import { isInLine, type JobRow, rowByKey, STATE } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */

@@ -2,8 +2,9 @@
 import { conflict } from '../../job/errors';
 import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
+import type { JobRow } from '../store/columns';
 import { moveOf } from '../store/moves';
-import { idOf, type JobRow } from '../store/rows';
+import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */

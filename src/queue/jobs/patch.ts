@@ -9,8 +9,9 @@ import { checkRetry } from '../../job/retry/validate';
 import { mayMove, statesBefore } from '../../job/states';
 import type { PatchRequest } from '../../rpc/operations';
 import { mustFind, viewOfRow } from '../read/find';
+import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { bodyOf, isInLine, type JobRow, STATE, stateOf } from '../store/rows';
+import { bodyOf, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */

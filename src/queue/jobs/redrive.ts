@@ -6,8 +6,9 @@ import { mayMove, statesBefore } from '../../job/states';
 import type { Override } from '../../rpc/operations';
 import type { RedriveOptions } from '../../rpc/queue';
 import { find, mustFind, viewOfRow } from '../read/find';
+import { type JobRow, STATE } from '../store/columns';
 import { move, remove } from '../store/jobs';
-import { bodyOf, historyOf, type JobRow, STATE, stateOf } from '../store/rows';
+import { bodyOf, historyOf, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { refuseMoving } from './moving';
 

@@ -11,19 +11,10 @@ import { claimOfDelivery } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
-import { complete, type EndedAttempt, runningAttempt } from '../store/jobs';
+import { complete, type EndedAttempt, runningAttempt } from '../store/attempts';
+import { type JobRow, rowByKey, STATE } from '../store/columns';
 import type { Active } from '../store/leases';
-import {
-  type ArchivedJob,
-  bodyOf,
-  historyOf,
-  idOf,
-  idOfArchived,
-  type JobRow,
-  rowByKey,
-  STATE,
-  stateOf,
-} from '../store/rows';
+import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fail, lateAttempt, type Random, requeue } from './settle';
 

@@ -4,14 +4,10 @@
  *
  * Whether a job is in one of the states asked for is not part of the SQL: that depends on leases in memory.
  */
-import type { JobFilter, Range } from '../../job/filter';
-import { STATE } from '../store/rows';
 
-/** A piece of SQL and what is bound to its question marks. */
-export interface Condition {
-  sql: string;
-  bindings: (string | number)[];
-}
+import type { JobFilter, Range } from '../../job/filter';
+import type { Condition } from '../store/archive';
+import { STATE } from '../store/columns';
 
 /** Where the members of a job stand. */
 interface Columns {

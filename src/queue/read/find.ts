@@ -2,10 +2,11 @@
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
+import type { CheckpointContent } from '../../rpc/workers';
 import { farResult, findArchived } from '../store/archive';
-import type { CheckpointContent } from '../store/checkpoints';
+import { type JobRow, rowByKey } from '../store/columns';
 import { moveOf } from '../store/moves';
-import { type ArchivedJob, type JobRow, recordOf, recordOfArchived, rowByKey } from '../store/rows';
+import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** Where a job lies. */

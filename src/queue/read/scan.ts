@@ -10,10 +10,11 @@
 import type { JobFilter } from '../../job/filter';
 import { LANE_BIT, MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { JOB_STATES, type JobState } from '../../job/states';
-import { archivedBackwards } from '../store/archive';
-import { type JobRow, STATE, stateOf } from '../store/rows';
+import { archivedBackwards, type Condition } from '../store/archive';
+import { type JobRow, STATE } from '../store/columns';
+import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { type Condition, conditionOnArchived, conditionOnRow } from './filter';
+import { conditionOnArchived, conditionOnRow } from './filter';
 import { find } from './find';
 
 /** A job that matches. */

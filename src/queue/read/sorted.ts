@@ -2,9 +2,11 @@
  * Jobs in another order than that of their making. No index knows such an order over all jobs, so every job that matches
  * is looked at, in steps, and of each step only the first ones are kept.
  */
+import { inOrder } from '../../job/order';
 import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
-import { type ArchivedJob, idOf, idOfArchived, type JobRow, STATE } from '../store/rows';
+import { type JobRow, STATE } from '../store/columns';
+import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { type Hit, scan } from './scan';
 
@@ -28,26 +30,6 @@ const ARCHIVED: Record<SortKey, (job: ArchivedJob) => number | null> = {
   scheduled_at: ({ b }: { b: JobBody }) => b.scheduled_at ?? null,
 };
 
-/**
- * Which entry comes first. Jobs without the value come last in either direction; those with the same one in the order of
- * their making, in the same direction.
- */
-export function bySortKey(descending: boolean): (a: SortedEntry, b: SortedEntry) => number {
-  const byValue = compareValues(descending);
-  const sign = descending ? -1 : 1;
-  return (a, b) => byValue(a, b) || sign * (a.created_at - b.created_at || a.position - b.position);
-}
-
-function compareValues(descending: boolean) {
-  const sign = descending ? -1 : 1;
-  return (a: { value: number | null }, b: { value: number | null }) => {
-    if (a.value === b.value) return 0;
-    if (a.value === null) return 1;
-    if (b.value === null) return -1;
-    return sign * (a.value - b.value);
-  };
-}
-
 /** An entry before it is known which job it is. */
 interface Ranked {
   value: number | null;
@@ -62,9 +44,7 @@ type Identity = Pick<SortedEntry, 'id' | 'created_at'>;
 /** The first ones of the jobs that match and are looked at by this call. */
 export function sorted(q: QueueState, request: SortedRequest, now: number): SortedPart {
   const { filter, sort, descending, limit, before } = request;
-  const byValue = compareValues(descending);
-  const sign = descending ? -1 : 1;
-  const compare = (a: Ranked, b: Ranked) => byValue(a, b) || sign * (a.position - b.position);
+  const compare = inOrder(descending);
   let entries: Ranked[] = [];
   let matched = 0;
   const keepFirst = () => {

@@ -2,8 +2,9 @@
 import { LANE_BIT } from '../../job/ids';
 import type { QueueStats, StateCounts } from '../../rpc/queue';
 import { countArchived } from '../store/archive';
+import { STATE } from '../store/columns';
 import { countDead } from '../store/jobs';
-import { STATE, stateOf } from '../store/rows';
+import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** Counts of a queue that has never been used. */

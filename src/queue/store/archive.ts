@@ -7,10 +7,15 @@
  * chunks stand apart ({@link freeNumber}) and cost the same.
  */
 import { sequenceOf } from '../../job/ids';
-import type { Condition } from '../read/filter';
 import { freeNumber, lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 import { forgetCompleted } from './unique-keys';
+
+/** A piece of SQL and what is bound to its question marks. */
+export interface Condition {
+  sql: string;
+  bindings: (string | number)[];
+}
 
 /** Sequence numbers inside a chunk lie less than this apart. */
 export const SPAN = 1024;

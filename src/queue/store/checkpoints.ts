@@ -1,13 +1,6 @@
 /** The rows of `checkpoints`: the last one of each job, kept until the job itself is removed. */
 import type { StoredCheckpoint } from '../../rpc/workers';
 
-/** What a handler saves to go on from after a failure. */
-export interface CheckpointContent {
-  state: unknown;
-  step_index?: number;
-  metadata?: Record<string, unknown>;
-}
-
 type Row = { sequence: number; created_at: number; data: string };
 
 export class CheckpointTable {

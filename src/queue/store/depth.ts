@@ -3,7 +3,7 @@
  * and then kept in memory, so that an enqueue into a bounded queue reads nothing for it.
  */
 import { LANE_BIT } from '../../job/ids';
-import { type JobRow, STATE } from './rows';
+import { type JobRow, STATE } from './columns';
 
 const encoder = new TextEncoder();
 

@@ -2,7 +2,7 @@
  * Rows of jobs that ended otherwise than by success, in the order in which they go. The index keeps those apart that say
  * themselves how long they are kept, so each kind is read from its own front.
  */
-import type { JobRow } from './rows';
+import type { JobRow } from './columns';
 
 /** The index finds this expression only as it stands in the schema. */
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';

@@ -1,7 +1,8 @@
 /** What workflows must hear of the ends of their jobs: letters, posted in the transaction that ends the job. */
 import type { JobHistory } from '../../job/record';
 import type { Ending } from '../../rpc/workflow';
-import { idOf, type JobRow, readableBody } from './rows';
+import type { JobRow } from './columns';
+import { idOf, readableBody } from './rows';
 import type { QueueState } from './state';
 
 /** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */

@@ -1,8 +1,9 @@
 /** The event of each move, as the live feed tells it. */
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { Move } from '../../job/states';
+import type { JobRow } from './columns';
 import type { Active } from './leases';
-import { historyOf, idOf, type JobRow } from './rows';
+import { historyOf, idOf } from './rows';
 import type { QueueState } from './state';
 
 /** What only the caller knows of a move. */

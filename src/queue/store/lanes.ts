@@ -10,7 +10,7 @@
  * correctness.
  */
 import { LANE_BIT, sequenceOf } from '../../job/ids';
-import { type JobRow, ROW_COLUMNS, readRows, STATE } from './rows';
+import { type JobRow, ROW_COLUMNS, readRows, STATE } from './columns';
 
 interface Position {
   at: number;

@@ -10,7 +10,7 @@
  *
  * In memory stays only what runs right now, never the backlog.
  */
-import { STATE } from './rows';
+import { STATE } from './columns';
 
 /** One running attempt. Times in epoch ms. */
 export interface Active {

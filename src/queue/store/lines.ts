@@ -1,7 +1,8 @@
 /** Where a row stands and what must know of it: the line, the due index, its key, the expiry, the dead letters. */
+
+import { isInLine, type JobRow, STATE } from './columns';
 import type { Active } from './leases';
 import { limiterOf } from './limits/place';
-import { isInLine, type JobRow, STATE } from './rows';
 import type { QueueState } from './state';
 
 /** The row leaves its place. @param active the attempt that ends by this, if the job runs */

@@ -15,7 +15,6 @@ import type { End } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
-import type { Removal } from '../features/lifecycle/remove';
 import { ArchiveBuffer } from './archive';
 import { CheckpointTable } from './checkpoints';
 import { CronTable } from './cron-table';
@@ -25,6 +24,7 @@ import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
 import { LockTable } from './locks';
 import { ProgressTable } from './progress';
+import type { Removal } from './removal';
 
 export class QueueState implements Memory {
   readonly leases: LeaseTable;

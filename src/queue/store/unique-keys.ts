@@ -4,7 +4,8 @@
  */
 import type { JobBody } from '../../job/record';
 import { scopeOf } from '../../job/unique/policy';
-import { type JobRow, readableBody } from './rows';
+import type { JobRow } from './columns';
+import { readableBody } from './rows';
 
 /** Which of these fingerprints have a job here? */
 export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string[]): string[] {

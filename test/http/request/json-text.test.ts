@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nestingDepth, unstorable } from '../../../src/http/json-text';
+import { nestingDepth, unstorable } from '../../../src/http/request/json-text';
 
 describe('nesting depth of JSON text', () => {
   it('counts arrays and objects, not brackets in strings', () => {

@@ -5,7 +5,7 @@
 import { withPatience } from '../../../durable/patience';
 import type { OperationView } from '../../../rpc/operations';
 import type { Feature, Host } from '../../feature';
-import { noteFailure, openTasks, stepTask, viewTask } from './tasks';
+import { forgetMoment, forgetTasks, noteFailure, openTasks, stepTask, viewTask } from './tasks';
 
 /** While steps are being made the alarm stands by, in case the object dies; ms. */
 const STANDBY_MS = 1_000;
@@ -25,8 +25,13 @@ export class BulkOperations implements Feature {
   }
 
   due(now: number): number | undefined {
-    if (this.open.length === 0) return undefined;
+    if (this.open.length === 0) return forgetMoment(this.host.q);
     return this.running ? now + STANDBY_MS : Math.max(now, this.pauseUntil);
+  }
+
+  /** Forgets operations that were done long ago. */
+  tidy(now: number): void {
+    forgetTasks(this.host.q, now);
   }
 
   start(why: 'commit' | 'alarm'): void {

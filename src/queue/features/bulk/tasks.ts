@@ -5,6 +5,7 @@
  */
 
 import { looksInside, madeUntil } from '../../../job/filter';
+import { removalMoment } from '../../../job/retention';
 import {
   type BulkItem,
   MAX_ERRORS,
@@ -26,7 +27,7 @@ const STEP_BUDGET = 4_000;
 const CHUNK_STEP = 50;
 
 /** An operation that is done is remembered so long, ms. */
-export const REMEMBER_MS = 24 * 3_600_000;
+const REMEMBER_MS = 24 * 3_600_000;
 
 /** An operation that fails so often in the same step is given up. */
 const MAX_FAILURES = 5;
@@ -198,7 +199,13 @@ export function forgetTasks(q: QueueState, now: number): void {
   q.sql.exec('DELETE FROM tasks WHERE done_at <= ?', now - REMEMBER_MS).toArray();
 }
 
+/** When operations that were done must be forgotten next, epoch ms. */
+export function forgetMoment(q: QueueState): number | undefined {
+  const first = oldestTask(q);
+  return first === undefined ? undefined : removalMoment(first, REMEMBER_MS);
+}
+
 /** When the first operation that is remembered was done. There are few, so they are simply looked through. */
-export function oldestTask(q: QueueState): number | undefined {
+function oldestTask(q: QueueState): number | undefined {
   return q.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
 }

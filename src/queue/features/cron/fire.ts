@@ -16,7 +16,7 @@ import { ApiError, notFound, type Outcome } from '../../../job/errors';
 import type { NewJob } from '../../../job/record';
 import { TERMINAL_STATES } from '../../../job/states';
 import type { CronAcross, CronRun, CronView } from '../../../rpc/cron';
-import type { EnqueuedJob } from '../../../rpc/queue';
+import type { EnqueuedJob } from '../../../rpc/receipts';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { find } from '../../read/find';

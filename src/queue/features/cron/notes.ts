@@ -2,7 +2,7 @@
 import type { ErrorData } from '../../../job/errors';
 import { formatInstant } from '../../../job/time';
 import type { CronSkip, CronView } from '../../../rpc/cron';
-import type { EnqueuedJob } from '../../../rpc/queue';
+import type { EnqueuedJob } from '../../../rpc/receipts';
 import type { QueueState } from '../../store/state';
 
 /** What an entry remembers. */

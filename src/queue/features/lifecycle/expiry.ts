@@ -1,7 +1,7 @@
 /** Discards waiting jobs whose time has passed. */
 import type { Feature, Host } from '../../feature';
 import { expire } from '../../jobs/expire';
-import { rowByKey, STATE } from '../../store/rows';
+import { rowByKey, STATE } from '../../store/columns';
 import type { QueueState } from '../../store/state';
 
 export class Expiry implements Feature {

@@ -4,13 +4,12 @@ import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durabl
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
+import { rowByKey, STATE } from '../../store/columns';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
 import { remove } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
-import { rowByKey, STATE } from '../../store/rows';
 import type { QueueState } from '../../store/state';
-import { forgetTasks, oldestTask, REMEMBER_MS } from '../bulk/tasks';
 
 /** Rows removed in one go; what is left waits for the next wake, a moment later. */
 const STEP = 500;
@@ -43,7 +42,6 @@ export class Pruning implements Feature {
 function prune(q: QueueState, now: number): void {
   pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
   pruneKeptChunks(q.sql, now, STEP);
-  forgetTasks(q, now);
   forgetAnswers(q, now, STEP);
   for (const { state, kind } of ENDED) removeAll(q, endedBefore(q.sql, state, now - q.retentionMs(kind), STEP), now);
   removeAll(q, keptBefore(q.sql, now, STEP), now);
@@ -73,7 +71,6 @@ function nextPrune(q: QueueState): number | undefined {
   for (const { state, kind } of ENDED) consider(firstEnded(q.sql, state), q.retentionMs(kind));
   wakeFor(firstKeptUntil(q.sql));
   wakeFor(firstKeptRow(q.sql));
-  consider(oldestTask(q), REMEMBER_MS);
   consider(oldestAnswer(q), REMEMBER_ANSWER_MS);
   return next;
 }

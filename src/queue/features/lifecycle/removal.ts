@@ -4,7 +4,8 @@ import { withPatience } from '../../../durable/patience';
 import { unwrap } from '../../../job/errors';
 import type { Host } from '../../feature';
 import { moveReserved } from '../../jobs/move-reserved';
-import { canGoOn, discardNext, dropMoved, type Moving, packed, readyToEmpty, setAside } from './remove';
+import type { Moving } from '../../store/removal';
+import { canGoOn, discardNext, dropMoved, packed, readyToEmpty, setAside } from './remove';
 
 export class QueueRemoval {
   /** The next step of the deletion, to the queue itself. It follows from what is on record about the deletion. */

@@ -15,28 +15,11 @@ import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
+import { type JobRow, rowByKey, STATE } from '../../store/columns';
 import { move, remove } from '../../store/jobs';
-import { idOf, type JobRow, rowByKey, STATE } from '../../store/rows';
+import type { Moving, Removal } from '../../store/removal';
+import { idOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
-
-/** A deletion that has begun. */
-export interface Removal extends RemovalRequest {
-  /** Epoch ms. */
-  at: number;
-  jobs_affected: number;
-  /** Steps of moving so far. */
-  steps?: number;
-  moving?: Moving;
-}
-
-/** Jobs on their way to the target. */
-export interface Moving {
-  /** Names the step for the target. */
-  name: string;
-  keys: number[];
-  /** Those among them that wait to be activated. */
-  pending: number[];
-}
 
 /** Jobs moved in one step, and characters of their bodies. */
 const STEP = 100;

@@ -2,9 +2,9 @@
 import { ApiError } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
 import { fail, quarantine, type Random } from '../../jobs/settle';
+import type { JobRow } from '../../store/columns';
+import { rowByKey } from '../../store/columns';
 import type { Active } from '../../store/leases';
-import type { JobRow } from '../../store/rows';
-import { rowByKey } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 
 /** While the deployment's settings contradict each other nothing can be decided; this long until the next look, ms. */

@@ -3,19 +3,18 @@
 import { writeMeta } from '../../../durable/meta';
 import { conflict } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
-import { changed, type QueueConfig, type QueueDefaults, type SettingsChange } from '../../../job/settings';
-import type { QueueStatus } from '../../../rpc/queue';
+import {
+  changed,
+  modeOf,
+  type QueueConfig,
+  type QueueDefaults,
+  type QueueMode,
+  type SettingsChange,
+} from '../../../job/settings';
+import type { QueueStatus } from '../../../rpc/receipts';
 import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
 import type { QueueState } from '../../store/state';
-
-/** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
-export type QueueMode = 'active' | 'paused' | 'draining';
-
-/** The mode a queue is in. */
-export function modeOf({ paused, draining }: { paused: boolean; draining?: boolean }): QueueMode {
-  return paused ? 'paused' : draining ? 'draining' : 'active';
-}
 
 /** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
 export function setMode(q: QueueState, mode: QueueMode, now: number): QueueStatus {

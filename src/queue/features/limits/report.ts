@@ -1,6 +1,6 @@
 /** What operators and producers see of a key. */
 
-import type { LimitStanding, RateLimitView } from '../../../rpc/limits';
+import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
 import type { QueueState } from '../../store/state';
@@ -45,19 +45,6 @@ function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
     ...(ownPeriod !== undefined && { own_period_ms: ownPeriod }),
     ...(override && { override }),
     ...(limiter.ownOverride && { has_own_override: true as const }),
-  };
-}
-
-/** How much a key has left, for whoever has just enqueued a job that counts under it. */
-export function standingOf(q: QueueState, key: string, now: number): LimitStanding | undefined {
-  const limiter = q.limiters.get(key);
-  const limits = limiter.inForce(now);
-  const limit = limits.rate?.limit ?? limits.throttle?.limit ?? limits.concurrency;
-  if (limit === undefined) return undefined;
-  return {
-    limit,
-    remaining: Math.min(limit, limiter.room(runningOf(q, key), now)),
-    resets_at: limiter.usage.resetsAt(limits, now) ?? now,
   };
 }
 

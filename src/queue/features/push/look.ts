@@ -1,7 +1,7 @@
 /** Looking whether there is anything to push, without claiming it. */
 import { type TargetConfig, targetFor } from '../../../dispatch/config';
+import type { JobRow } from '../../store/columns';
 import { Scan, selectReady } from '../../store/lanes';
-import type { JobRow } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 import type { PushTarget } from './target';
 

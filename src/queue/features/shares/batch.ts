@@ -8,9 +8,8 @@
  * courier carries it to the other queues. The driver (`src/across/all-or-nothing.ts`) may die at any point: a share is a letter
  * too, which asks the coordinator when nobody has finished the batch in time, and an undecided batch is then given up.
  */
-
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
-import type { RememberedAnswer } from '../../../rpc/operations';
+import type { RememberedAnswer } from '../../../rpc/receipts';
 import { isBounded, shedSurplus } from '../../jobs/backpressure';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
 import { DECISION, readShare, SHARE } from '../../store/batches';

@@ -4,15 +4,16 @@
  */
 import type { NewJob } from '../../../job/record';
 import { isEarlierEntry } from '../../../job/unique/conflicts';
-import type { EnqueuedJob, EnqueueReceipt } from '../../../rpc/queue';
+import type { EnqueuedJob, EnqueueReceipt } from '../../../rpc/receipts';
 import { checkRoom, isBounded } from '../../jobs/backpressure';
 import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
+import { type JobRow, rowByKey, STATE } from '../../store/columns';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
-import { type JobRow, recordOf, rowByKey, STATE } from '../../store/rows';
+import { recordOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 
 /** Checks this queue's share and writes it. @throws {ApiError} as enqueue does; then nothing was written */

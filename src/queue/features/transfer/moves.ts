@@ -16,10 +16,11 @@ import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
 import { find, viewOf } from '../../read/find';
+import { type JobRow, rowByKey } from '../../store/columns';
 import { bytesOf } from '../../store/depth';
 import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
-import { bodyOf, idOf, type JobRow, rowByKey } from '../../store/rows';
+import { bodyOf, idOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 import { adoptJob, onceForMove } from './adopt';
 

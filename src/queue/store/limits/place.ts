@@ -1,6 +1,7 @@
 /** Limits as a stored job meets them: what it carries, which key it counts under, and where it stands while it waits. */
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
-import { bodyOf, type JobRow, ROW_COLUMNS, readRows, STATE } from '../rows';
+import { type JobRow, ROW_COLUMNS, readRows, STATE } from '../columns';
+import { bodyOf } from '../rows';
 import type { QueueState } from '../state';
 import type { Limiter } from './limiter';
 

@@ -1,0 +1,64 @@
+/**
+ * Groups of cron entries, replaced as a whole. What is new is added, what has changed is replaced, what is no longer listed is
+ * deleted; what is the same is left alone, with its history and its next fire, and costs nothing. Entries of other groups, and
+ * those of none that are not listed, are not touched.
+ */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import type { CronDefinition } from '../job/cron/definition';
+import { ApiError, atIndex } from '../job/errors';
+import type { CronView } from '../rpc/cron';
+import { deleteCron, type Located, readCrons, saveCron } from './crons';
+
+/** Changes under way at a time. */
+const WIDTH = 10;
+
+/** An entry after its group was replaced, and what that meant for it. */
+export interface GroupEntry {
+  view: CronView;
+  change: 'created' | 'updated' | 'unchanged';
+}
+
+/**
+ * Makes `definitions` the entries of the group.
+ * @param known every entry there is
+ * @returns the entries in the order of the definitions, and the names of those that were deleted
+ * @throws {ApiError} with `details.index` of the first definition that could not be saved
+ */
+export async function replaceCronGroup(
+  env: Env,
+  group: string,
+  definitions: readonly CronDefinition[],
+  known: readonly Located[],
+): Promise<{ entries: GroupEntry[]; deleted: string[] }> {
+  const listed = new Set(definitions.map(({ name }) => name));
+  const gone = known.filter((entry) => entry.group === group && !listed.has(entry.name)).map(({ name }) => name);
+  const existing = known.filter(({ name }) => listed.has(name));
+  const before = new Map((await readCrons(env, existing)).map((view) => [view.definition.name, view]));
+  const save = async (definition: CronDefinition, index: number): Promise<GroupEntry> => {
+    try {
+      const former = before.get(definition.name);
+      const view = await saveCron(env, definition, former);
+      const unchanged = former !== undefined && view.version === former.version;
+      return { view, change: view.created ? 'created' : unchanged ? 'unchanged' : 'updated' };
+    } catch (error) {
+      throw atIndex(error, index);
+    }
+  };
+  const entries = await inParallel([...definitions.entries()], ([index, definition]) => save(definition, index), WIDTH);
+  // Last, so that a change that cannot be made whole takes nothing away.
+  await deleteCrons(env, gone);
+  return { entries, deleted: gone };
+}
+
+/** Deletes these entries; one that somebody else deleted first is no error. */
+export async function deleteCrons(env: Env, names: readonly string[]): Promise<void> {
+  const deleteOne = async (name: string) => {
+    try {
+      await deleteCron(env, name);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.data.code === 'not_found')) throw error;
+    }
+  };
+  await inParallel(names, deleteOne, WIDTH);
+}

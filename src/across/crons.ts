@@ -1,0 +1,169 @@
+/**
+ * Cron entries wherever they are. A name belongs to the deployment; the queue that owns the jobs owns the entry, and the directory
+ * knows which one that is. Every change is noted in the directory first (see `src/directory/crons.ts`), then made, then noted as
+ * carried through; whatever is cut off in between is found and finished by the next change.
+ */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import type { CronDefinition } from '../job/cron/definition';
+import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
+import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
+import type { QueueApi } from '../rpc/queue';
+import { directoryObject, queueObject } from '../rpc/stubs';
+import { byQueue } from './queues';
+
+/** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
+const FORGET_AFTER_MS = 120_000;
+
+/** How often a change is tried that others get in the way of. */
+const CHANGE_TRIES = 3;
+
+/** 404 for a name that no entry has. */
+export function noCron(name: string): ApiError {
+  return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
+}
+
+/**
+ * Runs `call` on the queue that has the entry.
+ * @throws {ApiError} 404
+ */
+export async function withCron<T>(
+  env: Env,
+  name: string,
+  call: (queue: QueueApi, queueName: string) => Promise<Outcome<T>>,
+): Promise<T> {
+  const place = await directoryObject(env).cronPlace(name);
+  if (!place) throw noCron(name);
+  for (const queue of [place.queue, ...place.others]) {
+    const outcome = await call(queueObject(env, queue), queue);
+    if (outcome.ok || outcome.error.code !== 'not_found') return unwrap(outcome);
+  }
+  if (Date.now() - place.version > FORGET_AFTER_MS) await directoryObject(env).dropCron(name, place.version);
+  throw noCron(name);
+}
+
+/** The entry with this name. @throws {ApiError} 404 */
+export async function readCron(env: Env, name: string): Promise<CronView> {
+  return withCron(env, name, (queue) => queue.cron(name));
+}
+
+/** The entry with this name, if there is one. */
+export async function findCron(env: Env, name: string): Promise<CronView | undefined> {
+  try {
+    return await readCron(env, name);
+  } catch (error) {
+    if (error instanceof ApiError && error.data.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Creates or replaces an entry.
+ * @param before the entry as it was read, if there is one; one that says the same is left alone, at no cost
+ * @param exact refuse (409) when the entry is no longer what `before` says
+ */
+export async function saveCron(
+  env: Env,
+  definition: CronDefinition,
+  before: CronView | undefined,
+  exact = false,
+): Promise<CronView & { created: boolean }> {
+  if (before && JSON.stringify(before.definition) === JSON.stringify(definition)) return { ...before, created: false };
+  const { name, queue } = definition;
+  const target = queueObject(env, queue);
+  // Before the other queue lets go of it, it must be certain that this one takes it.
+  if (before && before.definition.queue !== queue) unwrap(await target.checkCron(definition));
+  const directory = directoryObject(env);
+  const { version, others } = await directory.placeCron(name, queue);
+  const left = await leave(env, definition, others, version);
+  const saved = unwrap(
+    await target.putCron({
+      definition,
+      version,
+      ...(left && { run: left.view.run }),
+      ...(exact && before && !left && { basedOn: before.version }),
+    }),
+  );
+  if (left) unwrap(await queueObject(env, left.queue).confirmCron(name, version));
+  await directory.settleCron(name, version);
+  return saved;
+}
+
+/**
+ * Changes an entry, again and again while other changes get in the way.
+ * @param change makes the definition out of what the entry is now
+ * @throws {ApiError} 404; 409 when others got in the way each time
+ */
+export async function changeCron(
+  env: Env,
+  name: string,
+  change: (before: CronDefinition) => Promise<CronDefinition>,
+): Promise<CronView> {
+  for (let tries = 1; ; tries++) {
+    const before = await readCron(env, name);
+    const definition = await change(before.definition);
+    try {
+      return await saveCron(env, definition, before, true);
+    } catch (error) {
+      const overtaken = error instanceof ApiError && error.data.code === 'conflict';
+      if (!overtaken || tries === CHANGE_TRIES) throw error;
+    }
+  }
+}
+
+/** Lets every queue that may have the entry hand it over. */
+async function leave(
+  env: Env,
+  definition: CronDefinition,
+  queues: readonly string[],
+  version: number,
+): Promise<{ queue: string; view: CronView } | undefined> {
+  let left: { queue: string; view: CronView } | undefined;
+  for (const queue of queues) {
+    const view = unwrap(await queueObject(env, queue).handOffCron(definition, version));
+    if (view) left = { queue, view };
+  }
+  return left;
+}
+
+/** Deletes an entry. @returns what it was. @throws {ApiError} 404 */
+export async function deleteCron(env: Env, name: string): Promise<CronView> {
+  const directory = directoryObject(env);
+  const place = await directory.cronPlace(name);
+  if (!place) throw noCron(name);
+  const { queue, others, version }: CronPlace = await directory.placeCron(name, place.queue);
+  let deleted: CronView | undefined;
+  for (const owner of [queue, ...others]) {
+    deleted = unwrap(await queueObject(env, owner).removeCron(name, version)) ?? deleted;
+  }
+  await directory.dropCron(name, version);
+  if (!deleted) throw noCron(name);
+  return deleted;
+}
+
+/** An entry and the queue that has it. */
+export interface Located extends CronSummary {
+  queue: string;
+}
+
+/** Every entry there is, by name. */
+export async function listCrons(env: Env): Promise<Located[]> {
+  const queues = await directoryObject(env).cronQueues();
+  const lists = await inParallel(queues, async (queue) =>
+    (await queueObject(env, queue).cronSummaries()).map((summary) => ({ ...summary, queue })),
+  );
+  return lists.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** These entries in full, in the order given; those that are gone by now are left out. */
+export async function readCrons(env: Env, located: readonly Located[]): Promise<CronView[]> {
+  const found = new Map<string, CronView>();
+  await inParallel([...byQueue(located, ({ queue }) => queue)], async ([queue, group]) => {
+    for (let wanted = group.map(({ name }) => name); wanted.length > 0; ) {
+      const { crons, omitted } = await queueObject(env, queue).cronsNamed(wanted);
+      for (const view of crons) found.set(view.definition.name, view);
+      wanted = omitted;
+    }
+  });
+  return located.flatMap(({ name }) => found.get(name) ?? []);
+}

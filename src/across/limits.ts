@@ -1,0 +1,103 @@
+/**
+ * The keys that limit jobs, over all queues. A key counts within its queue; what an operator puts in the place of its limits holds in
+ * all queues, also in those that have not met the key yet: the directory keeps it, and that is enough for the key to be known.
+ */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { defined } from '../job/envelope/fields';
+import { invalidRequest, unwrap } from '../job/errors';
+import type { LimitOverride } from '../job/limits/policy';
+import type { RateLimitView } from '../rpc/limits';
+import { directoryObject, queueObject } from '../rpc/stubs';
+import { knownQueues } from './queues';
+
+/** A key: what the queues say of it (none when no job has counted under it lately), and what is said for it in all queues. */
+export interface LimitKey {
+  key: string;
+  views: RateLimitView[];
+  override?: LimitOverride;
+}
+
+/** Every key that is known, in order, and what it takes to look at some of them. */
+export interface LimitKeys {
+  keys: string[];
+  /** The queues that have keys. */
+  queues: string[];
+  overrides: ReadonlyMap<string, LimitOverride>;
+}
+
+/** All keys. */
+export async function listLimitKeys(env: Env): Promise<LimitKeys> {
+  const [queues, overrides] = await Promise.all([knownQueues(env), overridesByKey(env)]);
+  const named = await inParallel(queues, (name) => queueObject(env, name).limitKeys());
+  const keys = [...new Set([...named.flat(), ...overrides.keys()])].sort();
+  return { keys, queues: queues.filter((_, index) => named[index]?.length), overrides };
+}
+
+/** Those of these keys that are known. */
+export async function readLimitKeys(env: Env, { keys, queues, overrides }: LimitKeys): Promise<LimitKey[]> {
+  const views = await viewsOf(env, keys, queues);
+  return keys
+    .map((key) => defined({ key, views: views.get(key) ?? [], override: overrides.get(key) }))
+    .filter(({ views: own, override }) => own.length > 0 || override !== undefined);
+}
+
+/** One key; undefined when it is not known. */
+export async function readLimitKey(env: Env, key: string): Promise<LimitKey | undefined> {
+  const [queues, overrides] = await Promise.all([knownQueues(env), overridesByKey(env)]);
+  return (await readLimitKeys(env, { keys: [key], queues, overrides }))[0];
+}
+
+/**
+ * Puts an override in the place of a key's limits. A limit without a period keeps, in each queue, the period that the key has there;
+ * where it has none, that of another queue.
+ * @returns the key, and how many queues have not heard of it yet
+ * @throws {ApiError} 400 when neither the override nor any queue says over which period the starts count
+ */
+export async function overrideLimit(
+  env: Env,
+  key: string,
+  given: LimitOverride,
+): Promise<{ shown: LimitKey; untold: number }> {
+  const override = await withPeriod(env, key, given);
+  const { untold } = unwrap(await directoryObject(env).overrideLimit(key, override));
+  return { shown: { key, views: await viewsOfKey(env, key), override }, untold };
+}
+
+/** Ends an override everywhere. @returns whether the key was known */
+export async function removeOverride(env: Env, key: string): Promise<boolean> {
+  const { existed } = unwrap(await directoryObject(env).overrideLimit(key, null));
+  const views = await viewsOfKey(env, key);
+  const own = views.filter(({ has_own_override }) => has_own_override);
+  await inParallel(own, async ({ queue }) => unwrap(await queueObject(env, queue).removeOwnOverride(key)));
+  return existed || views.length > 0;
+}
+
+async function withPeriod(env: Env, key: string, override: LimitOverride): Promise<LimitOverride> {
+  if (!override.limit || override.period_ms !== undefined) return override;
+  const views = await viewsOfKey(env, key);
+  const usual = views.find(({ own_period_ms }) => own_period_ms !== undefined)?.own_period_ms;
+  if (usual !== undefined) return { ...override, usual_period_ms: usual };
+  throw invalidRequest('period', `period is required: the key ${key} has no rate whose period could be kept.`);
+}
+
+async function overridesByKey(env: Env): Promise<Map<string, LimitOverride>> {
+  return new Map(Object.entries(await directoryObject(env).limitOverrides()));
+}
+
+async function viewsOfKey(env: Env, key: string): Promise<RateLimitView[]> {
+  return (await viewsOf(env, [key], await knownQueues(env))).get(key) ?? [];
+}
+
+/** What the queues say of these keys, by key. */
+async function viewsOf(
+  env: Env,
+  keys: readonly string[],
+  queues: readonly string[],
+): Promise<Map<string, RateLimitView[]>> {
+  const byKey = new Map<string, RateLimitView[]>();
+  if (keys.length === 0) return byKey;
+  const answers = await inParallel(queues, (name) => queueObject(env, name).rateLimits([...keys]));
+  for (const view of answers.flat()) byKey.set(view.key, [...(byKey.get(view.key) ?? []), view]);
+  return byKey;
+}

@@ -1,0 +1,54 @@
+/** Pages of lists, and the cursors that lead from one page to the next. */
+import { isObject } from '../job/envelope/fields';
+import { invalidRequest } from '../job/errors';
+
+/** Which part of a list was asked for. */
+export interface Paging {
+  limit: number;
+  offset: number;
+  /** As given by a former page; decoded by the list that made it. */
+  cursor?: string;
+  page?: number;
+}
+
+/** Where a page stands in its list. */
+export interface PagePlace {
+  total: number;
+  hasMore: boolean;
+  /** Leads to the next page, if there is one. */
+  nextCursor: string | null;
+}
+
+/** The name or id after which a list goes on. @throws {ApiError} 400 for a cursor of another list */
+export function readAfter({ cursor }: Paging): string | undefined {
+  if (cursor === undefined) return undefined;
+  const { after } = decodeCursor(cursor);
+  if (typeof after !== 'string') throw badCursor();
+  return after;
+}
+
+/** Packs a position into an opaque text. */
+export function encodeCursor(position: Record<string, unknown>): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(position));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '');
+}
+
+/** Unpacks {@link encodeCursor}. @throws {ApiError} 400 when the text was not made by it */
+export function decodeCursor(cursor: string): Record<string, unknown> {
+  try {
+    const binary = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
+    const position: unknown = JSON.parse(new TextDecoder().decode(Uint8Array.from(binary, (c) => c.charCodeAt(0))));
+    if (isObject(position)) return position;
+  } catch {
+    // Falls through: whatever is wrong with it, it is not one of ours.
+  }
+  throw badCursor();
+}
+
+/** 400 for a cursor that does not belong to this list. */
+export function badCursor() {
+  return invalidRequest('cursor', 'cursor was not given out by this list.');
+}

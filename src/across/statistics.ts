@@ -1,0 +1,46 @@
+/** What queues say of themselves, gathered over many of them. */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { unwrap } from '../job/errors';
+import type { QueueActivity } from '../rpc/operations';
+import type { QueueStats } from '../rpc/queue';
+import { directoryObject, queueObject } from '../rpc/stubs';
+
+/** Queues looked at for the number of paused ones, and for how long the number is reused (ms). */
+const PROBED_QUEUES = 100;
+const PROBE_AGE_MS = 30_000;
+
+/** All queues, by name. */
+export async function queuesByName(env: Env): Promise<{ name: string; created_at: number }[]> {
+  return (await directoryObject(env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The counts of a queue, also of one that does not exist. */
+export async function statsOf(env: Env, name: string): Promise<QueueStats> {
+  return unwrap(await queueObject(env, name).stats());
+}
+
+/** The counts of each queue. */
+export function statsOfEach(env: Env, names: readonly string[]): Promise<QueueStats[]> {
+  return inParallel(names, (name) => statsOf(env, name));
+}
+
+/** The counts of each queue, and how it gets on. */
+export function activityOfEach(env: Env, names: readonly string[]): Promise<(QueueStats & QueueActivity)[]> {
+  return inParallel(names, async (name) => ({
+    ...(await statsOf(env, name)),
+    ...(await queueObject(env, name).activity()),
+  }));
+}
+
+let paused: { count: number; at: number } | undefined;
+
+/** How many queues there are, and how many of them were paused when last looked at: a probe must not keep them awake. */
+export async function countQueues(env: Env, now: number): Promise<{ total: number; paused: number }> {
+  const known = await directoryObject(env).list();
+  if (paused === undefined || now - paused.at > PROBE_AGE_MS) {
+    const stats = await inParallel(known.slice(0, PROBED_QUEUES), ({ name }) => queueObject(env, name).stats());
+    paused = { count: stats.filter((outcome) => outcome.ok && outcome.value.paused).length, at: now };
+  }
+  return { total: known.length, paused: Math.min(paused.count, known.length) };
+}

@@ -1,0 +1,71 @@
+/** Workflows and the queues that run their jobs. */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { ApiError, type ErrorData, notFound, unwrap } from '../job/errors';
+import { isUuidV7 } from '../job/ids';
+import type { StepCheck } from '../job/workflow/parse';
+import { nodeAt } from '../job/workflow/plan';
+import { queueObject, workflowObject } from '../rpc/stubs';
+import type { WorkflowApi, WorkflowView } from '../rpc/workflow';
+import { byQueue } from './queues';
+
+/** The object of a workflow. @throws {ApiError} 404 for an id that none can have */
+export function workflowNamed(env: Env, id: string): WorkflowApi {
+  if (!isUuidV7(id)) throw notFound('workflow', id);
+  return workflowObject(env, id);
+}
+
+/** What a workflow is now. @throws {ApiError} 404 */
+export async function readWorkflow(env: Env, id: string): Promise<WorkflowView> {
+  return unwrap(await workflowNamed(env, id).get());
+}
+
+/** Asks every queue whether it would take its jobs. @throws {ApiError} as for a single job, naming which one */
+export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<void> {
+  const groups = byQueue(checks, ({ queue }) => queue);
+  await inParallel([...groups], async ([queue, list]) => {
+    const jobs = list.map(({ job }) => job);
+    const checked = await queueObject(env, queue).checkJobs(jobs);
+    if (!checked.ok) throw new ApiError(located(checked.error, list));
+  });
+}
+
+/** An error about one job of a queue, with its path in the workflow; one about the queue itself stays as it is. */
+function located(error: ErrorData, list: readonly StepCheck[]): ErrorData {
+  const { index = 0, field, ...others } = error.details ?? {};
+  const check = typeof index === 'number' ? list[index] : undefined;
+  if (typeof field !== 'string' || !check) return error;
+  return {
+    ...error,
+    message: error.message.startsWith(field) ? `${check.path}.${error.message}` : `${check.path}: ${error.message}`,
+    details: { ...others, field: `${check.path}.${field}`, ...(check.index !== undefined && { index: check.index }) },
+  };
+}
+
+/** Ids of the jobs that run. */
+export async function runningJobs(env: Env, view: WorkflowView): Promise<ReadonlySet<string>> {
+  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).runningOf(ids));
+  return new Set(answers.flat());
+}
+
+/** How far a job is, by what its queue says. */
+export interface LiveJob {
+  state: string;
+  /** 0 … 1. */
+  progress?: number | undefined;
+}
+
+/** What the queues say of the jobs that have not ended, by id. */
+export async function liveJobs(env: Env, view: WorkflowView): Promise<ReadonlyMap<string, LiveJob>> {
+  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).getMany(ids));
+  const jobs = answers.flatMap((answer) => answer.jobs);
+  return new Map(jobs.map(({ record: { id, state, progress } }) => [id, { state, progress }]));
+}
+
+/** The jobs that have not ended, by queue. */
+function openJobs({ plan, steps }: WorkflowView): [queue: string, ids: string[]][] {
+  const open = steps.flatMap(({ state, job_id }, index) =>
+    job_id !== undefined && state === 'running' ? [{ queue: nodeAt(plan, index).queue, job_id }] : [],
+  );
+  return [...byQueue(open, ({ queue }) => queue)].map(([queue, jobs]) => [queue, jobs.map(({ job_id }) => job_id)]);
+}

@@ -1,0 +1,101 @@
+/** Operators' routes over jobs: lists, single jobs with what explains them, and operations by filter. */
+import { listJobs } from '../../across/job-list';
+import { listSorted } from '../../across/sorted-list';
+import type { Envelope } from '../../job/envelope/render';
+import type { JobView } from '../../job/record';
+import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
+import { allOrNoneByFilter, operateByFilter } from '../bulk/operate';
+import { allOrNoneSummary, answerSummary } from '../bulk/render';
+import { type AppContext, json } from '../context';
+import { patchJob } from '../jobs/patch';
+import { envelopeOf } from '../jobs/render';
+import { readBody } from '../request/body';
+import { filterFromQuery } from '../request/filter/from-query';
+import { REPLAYED } from '../request/idempotency';
+import { readAtomicity, requireConfirmation } from '../request/many-jobs';
+import { pagination, readPaging } from '../request/pagination';
+import { callJob } from '../request/path';
+import { oneOf, textParam } from '../request/query';
+import { get, patch, post, type Route } from '../route';
+
+const TIMES = [
+  'created_at',
+  'enqueued_at',
+  'started_at',
+  'scheduled_at',
+  'completed_at',
+  'cancelled_at',
+  'discarded_at',
+] as const;
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminJobRoutes: readonly Route[] = [
+  get('/jobs', list),
+  post('/jobs/bulk/retry', (c) => byFilter(c, 'retry'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => byFilter(c, 'cancel'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  get('/jobs/:id', show),
+  patch('/jobs/:id', async (c) => answer(c, await patchJob(c))),
+  post('/jobs/:id/retry', async (c) => {
+    return answer(c, await callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false })));
+  }),
+  post('/jobs/:id/cancel', async (c) => answer(c, await callJob(c, (queue, id) => queue.cancel(id)))),
+];
+
+function answer(c: AppContext, view: JobView): Response {
+  return json(c, { job: envelopeOf(c, view) });
+}
+
+/** The bare envelope with what explains it: policy, complete history, why it ended. */
+async function show(c: AppContext): Promise<Response> {
+  const view = await callJob(c, (queue, id) => queue.get(id));
+  const envelope = envelopeOf(c, view);
+  const { reason, dead_letter } = view.record.history;
+  return json(c, {
+    ...envelope,
+    retry_policy: envelope.retry_effective,
+    errors: envelope.errors ?? [],
+    metadata: Object.fromEntries(TIMES.flatMap((name) => (envelope[name] ? [[name, envelope[name]]] : []))),
+    ...(reason !== undefined && { discard_reason: reason }),
+    ...(dead_letter !== undefined && { dead_letter }),
+  });
+}
+
+/** A page of jobs without what they carry. */
+async function list(c: AppContext): Promise<Response> {
+  const paging = readPaging(c, 'page');
+  const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], SORT_KEYS, 'sort')?.[0] as SortKey;
+  const descending = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0] === 'desc';
+  const selection = filterFromQuery(c, Date.now());
+  const render = (view: JobView) => summaryOf(envelopeOf(c, view));
+  if (sort !== 'created_at' || !descending) {
+    const { items, total } = await listSorted(c.env, selection, { sort, descending }, paging, render);
+    const hasMore = total > paging.offset + paging.limit;
+    return json(c, { items, total, pagination: pagination(paging, { total, hasMore, nextCursor: null }) });
+  }
+  const page = await listJobs(c.env, selection, paging);
+  return json(c, {
+    items: page.jobs.map(render),
+    total: page.total,
+    ...(page.atLeast && { total_is_exact: false }),
+    pagination: pagination(paging, page),
+  });
+}
+
+/** Everything about a job but its payload and its history. */
+function summaryOf(envelope: Envelope): Envelope {
+  const { args: _, meta: __, result: ___, errors: ____, retry_effective: _____, ...summary } = envelope;
+  return summary;
+}
+
+async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
+  const body = await readBody(c);
+  requireConfirmation(body.confirm);
+  if (readAtomicity(body) === 'atomic') {
+    const answer = await allOrNoneByFilter(c, action, body);
+    const headers = answer.replayed ? REPLAYED : {};
+    return json(c, allOrNoneSummary(action, answer), answer.applied ? 200 : 422, headers);
+  }
+  const { summary, headers } = await operateByFilter(c, action, body);
+  return answerSummary(c, summary, headers);
+}

@@ -1,0 +1,65 @@
+/** Operators' routes over queues. */
+import { activityOfEach, queuesByName, statsOf } from '../../across/statistics';
+import { notFound, unwrap } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import { queueObject } from '../../rpc/stubs';
+import { continuation, locationOf } from '../bulk/render';
+import { type AppContext, json } from '../context';
+import { parseQueueConfig, renderQueueConfig } from '../queues/config';
+import { purgeJobs } from '../queues/manage';
+import { createdAt, renderForOperators } from '../queues/render';
+import { pause, resume } from '../queues/routes';
+import { readBody } from '../request/body';
+import { requireConfirmation } from '../request/many-jobs';
+import { pageByName, readPaging } from '../request/pagination';
+import { queueNameIn } from '../request/path';
+import { del, get, post, put, type Route } from '../route';
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminQueueRoutes: readonly Route[] = [
+  get('/queues', list),
+  get('/queues/:name', async (c) => json(c, await detailsOf(c, queueNameIn(c)))),
+  post('/queues/:name/pause', pause),
+  post('/queues/:name/resume', resume),
+  put('/queues/:name/config', configure),
+  del('/queues/:name/jobs', purge, { scope: 'admin:purge' }),
+];
+
+async function list(c: AppContext): Promise<Response> {
+  const paging = readPaging(c, 'page');
+  const known = await queuesByName(c.env);
+  const page = pageByName(known, ({ name }) => name, paging);
+  const stats = await activityOfEach(
+    c.env,
+    page.items.map(({ name }) => name),
+  );
+  const created = page.items.map(({ created_at }) => formatInstant(created_at));
+  const items = stats.map((queue, index) => ({ ...renderForOperators(queue), created_at: created[index] }));
+  return json(c, { items, total: known.length, pagination: page.pagination });
+}
+
+async function configure(c: AppContext): Promise<Response> {
+  const name = queueNameIn(c);
+  const given = await readBody(c);
+  unwrap(await queueObject(c.env, name).configure(parseQueueConfig(given)));
+  return json(c, { ...(await detailsOf(c, name)), config: given });
+}
+
+async function purge(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  requireConfirmation(body.confirm);
+  const { summary, states } = await purgeJobs(c, body);
+  const answer = { purged_count: summary.succeeded, states, ...continuation(summary) };
+  return json(c, answer, summary.done ? 200 : 202, locationOf(summary));
+}
+
+async function detailsOf(c: AppContext, name: string): Promise<Record<string, unknown>> {
+  const queue = queueObject(c.env, name);
+  const stats = await statsOf(c.env, name);
+  if (!stats.exists) throw notFound('queue', name);
+  return {
+    ...renderForOperators({ ...stats, ...(await queue.activity()) }),
+    ...createdAt(stats),
+    configuration: renderQueueConfig(unwrap(await queue.config())),
+  };
+}

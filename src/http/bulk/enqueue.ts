@@ -1,0 +1,97 @@
+/**
+ * Enqueuing many jobs of which some may be refused. `partial` accepts what can be accepted and says of each entry what
+ * became of it; `atomic` accepts all or none.
+ */
+import { enqueueAllOrNone, enqueueEach } from '../../across/enqueue-many';
+import { readObject } from '../../job/envelope/fields';
+import { MAX_BATCH_SIZE } from '../../job/envelope/names';
+import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, invalidRequest, type Outcome } from '../../job/errors';
+import { type AppContext, json } from '../context';
+import { renderEnqueued, usableVariables } from '../jobs/render';
+import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { REPLAYED, readIdempotency } from '../request/idempotency';
+import { readAtomicity } from '../request/many-jobs';
+
+const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
+
+/** POST /jobs/bulk. */
+export async function enqueueBulk(c: AppContext): Promise<Response> {
+  const variables = usableVariables(c);
+  const body = await readBulkBody(c);
+  const { jobs, atomicity } = readBulk(body);
+  const idempotency = await readIdempotency(c, body, body.idempotency_key);
+  const entries = await readEntries(jobs);
+  const { outcomes, replayed } = await (atomicity === 'atomic' ? enqueueAllOrNone : enqueueEach)(
+    c.env,
+    entries,
+    idempotency,
+  );
+  const items = outcomes.map((outcome, index) => {
+    if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
+    const entry = entries[index];
+    const job = renderEnqueued(outcome.value, entry?.ok ? entry.value : undefined, variables);
+    return { index, status: outcome.value.deduplicated ? 'duplicate' : 'created', job };
+  });
+  const succeeded = outcomes.filter(({ ok }) => ok).length;
+  const failed = outcomes.length - succeeded;
+  return json(
+    c,
+    { total: outcomes.length, succeeded, failed, items },
+    failed === 0 ? 201 : succeeded === 0 ? 422 : 207,
+    { 'X-OJS-Batch-Size': String(outcomes.length), ...MAX_SIZE, ...(replayed && REPLAYED) },
+  );
+}
+
+/** The body; one that is too large is refused with what would fit, though nobody has counted its jobs. */
+async function readBulkBody(c: AppContext): Promise<JsonObject> {
+  try {
+    return await readBody(c, MAX_BATCH_BYTES);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.data.status !== 413) throw error;
+    throw new ApiError({ ...error.data, headers: { ...error.data.headers, ...MAX_SIZE } });
+  }
+}
+
+function readBulk(body: JsonObject): { jobs: unknown[]; atomicity: 'atomic' | 'partial' } {
+  const { jobs } = body;
+  if (!Array.isArray(jobs)) throw invalidRequest('jobs', 'jobs is required and must be an array.');
+  if (jobs.length === 0) throw invalidRequest('jobs', 'jobs must have at least one entry.');
+  if (jobs.length > MAX_BATCH_SIZE) {
+    throw new ApiError({
+      status: 413,
+      code: 'payload_too_large',
+      message: `jobs is too large: ${jobs.length} jobs, at most ${MAX_BATCH_SIZE} are accepted.`,
+      retryable: false,
+      details: { field: 'jobs', actual_bytes: jobs.length, max_bytes: MAX_BATCH_SIZE },
+      headers: { 'X-OJS-Batch-Size': String(jobs.length), ...MAX_SIZE },
+    });
+  }
+  return { jobs, atomicity: readAtomicity(body) };
+}
+
+/** Reads every entry; a wrong one keeps its error. An id named twice belongs to the first entry. */
+function readEntries(jobs: readonly unknown[]): Promise<Outcome<ParsedJob>[]> {
+  const now = Date.now();
+  const seen = new Set<string>();
+  return Promise.all(
+    jobs.map((entry, index) =>
+      eventualOutcomeOf(async () => {
+        const parsed = parseJob(readObject(entry, `jobs[${index}]`), { now, path: `jobs[${index}]` });
+        const { id } = parsed.job;
+        if (id !== undefined && seen.has(id)) throw duplicate(id, 'available');
+        if (id !== undefined) seen.add(id);
+        return withFingerprint(parsed);
+      }, index),
+    ),
+  );
+}
+
+function wordFor(error: ErrorData): 'duplicate' | 'failed' {
+  return error.code === 'duplicate' ? 'duplicate' : 'failed';
+}
+
+function errorOf(error: ErrorData) {
+  const { code, message, retryable, details } = error;
+  return { code, type: error.type ?? code, message, retryable, ...(details && { details }) };
+}

@@ -1,0 +1,82 @@
+/** Operations on all jobs that match a filter, as requests ask for them: with or without a key, on each job or on all or none. */
+import { actOnMatches } from '../../across/act-on-matches';
+import { type OperateOptions, type OperationSummary, operate } from '../../across/operations';
+import type { Selection } from '../../job/filter';
+import type { BulkAction, BulkAnswer } from '../../rpc/operations';
+import type { AppContext } from '../context';
+import type { JsonObject } from '../request/body';
+import { filterFromBody } from '../request/filter/from-body';
+import { beginKeyed, REPLAYED } from '../request/idempotency';
+import { refuseConditionsOutsideFilter } from '../request/many-jobs';
+import { integerParam } from '../request/query';
+import { locationOf } from './render';
+
+/** An operation that takes longer goes on after the answer; seconds. */
+const MAX_WAIT_S = 20;
+
+/** How long the answer may wait for the end of an operation, ms: `wait` in seconds, 0 … 20, default 20. */
+export function readWaitMs(c: AppContext): number {
+  return (integerParam(c, 'wait', 0, MAX_WAIT_S) ?? MAX_WAIT_S) * 1000;
+}
+
+/** What is answered about an operation. */
+interface Begun {
+  summary: OperationSummary;
+  headers: Record<string, string>;
+}
+
+/**
+ * The operation of a request: begun, or, under an idempotency key, gone on with.
+ * @param body what is asked, with the key if it stands there
+ * @param select reads which jobs are meant, with ages counted from `now`; `until` is given when an earlier request began
+ * then, so that what came to pass later does not count. Both epoch ms.
+ * @returns what came of it so far, and the headers of the answer
+ * @throws {ApiError} 400 naming the member; 409 when the key was used for another request
+ */
+export async function operateOn(
+  c: AppContext,
+  action: BulkAction,
+  body: JsonObject,
+  select: (now: number, until?: number) => Selection,
+  options: Pick<OperateOptions, 'items'> = {},
+): Promise<Begun> {
+  select(Date.now());
+  const keyed = (await beginKeyed(c, body))?.operation;
+  // Ages count from the beginning.
+  const selection = keyed
+    ? select(keyed.started_at, keyed.replayed ? keyed.started_at : undefined)
+    : select(Date.now());
+  const summary = await operate(c.env, action, selection, readWaitMs(c), { ...options, keyed });
+  return { summary, headers: { ...locationOf(summary), ...(keyed?.replayed && REPLAYED) } };
+}
+
+/**
+ * The same where the request names its jobs by `filter`.
+ * @throws {ApiError} as {@link operateOn}; 400 for a condition that stands beside the filter
+ */
+export function operateByFilter(
+  c: AppContext,
+  action: BulkAction,
+  body: JsonObject,
+  options: Pick<OperateOptions, 'items'> = {},
+): Promise<Begun> {
+  refuseConditionsOutsideFilter(c, body);
+  return operateOn(c, action, body, (now) => filterFromBody(body.filter, now), options);
+}
+
+/**
+ * Acts on all jobs that match the `filter` of the request, or on none.
+ * @throws {ApiError} as {@link operateByFilter}; 422 when too many match
+ */
+export async function allOrNoneByFilter(
+  c: AppContext,
+  action: BulkAction,
+  body: JsonObject,
+): Promise<BulkAnswer & { replayed: boolean }> {
+  refuseConditionsOutsideFilter(c, body);
+  filterFromBody(body.filter, Date.now());
+  const keyed = await beginKeyed(c, body);
+  const selection = filterFromBody(body.filter, keyed?.operation.started_at ?? Date.now());
+  const answer = await actOnMatches(c.env, action, selection, keyed);
+  return { ...answer, replayed: answer.applied && keyed?.operation.replayed === true };
+}

@@ -1,0 +1,59 @@
+/** What became of an operation on many jobs, as clients are told. */
+import type { OperationSummary } from '../../across/operations';
+import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../../rpc/operations';
+import { type AppContext, json } from '../context';
+
+/** 202 while an operation goes on, 207 when some jobs could not be acted on. */
+export function statusOf({ done, failed }: OperationSummary): number {
+  return done ? (failed > 0 ? 207 : 200) : 202;
+}
+
+/** What tells a client how to follow an operation that goes on. */
+export function continuation({ id, done }: OperationSummary): Record<string, unknown> {
+  return { operation_id: id, completed: done };
+}
+
+/** Where to follow an operation that goes on. */
+export function locationOf({ id, done }: OperationSummary): Record<string, string> {
+  return done ? {} : { Location: `/ojs/v1/jobs/bulk/${id}` };
+}
+
+/** What a client is told was done to a job. */
+export const DONE: Record<BulkAction, string> = {
+  cancel: 'cancelled',
+  retry: 'retried',
+  delete: 'deleted',
+  purge: 'deleted',
+};
+
+/** What a client is told of each job. @param applied false: none was changed, because not all could be */
+export function renderItems(action: BulkAction, items: readonly BulkItem[], applied = true) {
+  return items.map(({ job_id, status, reason }, index) => {
+    if (status !== 'done') return { index, job_id, status, reason };
+    return applied
+      ? { index, job_id, status: DONE[action] }
+      : { index, job_id, status: 'skipped', reason: 'rolled_back' };
+  });
+}
+
+/** What all or none has come to, as an operation that has ended is told of. */
+export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAnswer): Record<string, unknown> {
+  const culprits = items.filter(({ status }) => status !== 'done');
+  const failed = culprits.filter(({ status }) => status === 'failed').length;
+  return {
+    action,
+    matched: items.length,
+    succeeded: applied ? items.length : 0,
+    skipped: applied ? 0 : items.length - failed,
+    failed,
+    errors: culprits.slice(0, MAX_ERRORS).map(({ job_id, reason }) => ({ job_id, error: reason })),
+    completed: true,
+  };
+}
+
+/** The answer of operators' routes. */
+export function answerSummary(c: AppContext, summary: OperationSummary, headers: Record<string, string>): Response {
+  const { action, matched, succeeded, failed, skipped, errors, done } = summary;
+  const answer = { action, matched, succeeded, failed, skipped, errors, ...continuation(summary) };
+  return json(c, answer, done ? 200 : 202, headers);
+}

@@ -1,0 +1,88 @@
+/** Requests about many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
+import { actOnAll, actOnEach } from '../../across/act-on-ids';
+import { findOperation } from '../../across/operations';
+import { readList, readString } from '../../job/envelope/fields';
+import { MAX_BATCH_SIZE } from '../../job/envelope/names';
+import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
+import type { BulkAction, BulkAnswer } from '../../rpc/operations';
+import { type AppContext, json } from '../context';
+import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { beginKeyed, REPLAYED } from '../request/idempotency';
+import { readAtomicity, refuseConditionsOutsideFilter } from '../request/many-jobs';
+import { pathParam } from '../request/path';
+import { get, post, type Route } from '../route';
+import { enqueueBulk } from './enqueue';
+import { allOrNoneByFilter, operateByFilter, readWaitMs } from './operate';
+import { continuation, DONE, renderItems, statusOf } from './render';
+
+type Action = Exclude<BulkAction, 'purge'>;
+
+const MAX_IDS = 1000;
+
+/** Routes below `/ojs/v1`. */
+export const bulkRoutes: readonly Route[] = [
+  post('/jobs/bulk', enqueueBulk, { takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => act(c, 'cancel'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/retry', (c) => act(c, 'retry'), { takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => act(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  get('/jobs/bulk/:id', progress),
+];
+
+async function act(c: AppContext, action: Action): Promise<Response> {
+  const body = await readBody(c, MAX_BATCH_BYTES);
+  if (body.job_ids !== undefined && body.filter !== undefined) {
+    throw invalidRequest('filter', 'Name the jobs by job_ids or by filter, not both.');
+  }
+  const atomic = readAtomicity(body) === 'atomic';
+  if (body.job_ids !== undefined) return byIds(c, action, body, atomic);
+  if (!atomic) return byFilter(c, action, body);
+  const answer = await allOrNoneByFilter(c, action, body);
+  return answerItems(c, action, answer, answer.replayed);
+}
+
+function readIds(value: unknown): string[] {
+  if (Array.isArray(value) && value.length > MAX_BATCH_SIZE) {
+    throw payloadTooLarge('job_ids', value.length, MAX_BATCH_SIZE, 'ids');
+  }
+  const ids = readList(MAX_IDS, readString)(value, 'job_ids');
+  if (ids.length > 0) return ids;
+  throw invalidRequest('job_ids', 'job_ids must name at least one job.');
+}
+
+async function byIds(c: AppContext, action: Action, body: JsonObject, atomic: boolean): Promise<Response> {
+  refuseConditionsOutsideFilter(c, body);
+  const ids = readIds(body.job_ids);
+  const keyed = await beginKeyed(c, body);
+  const answer = await (atomic ? actOnAll : actOnEach)(c.env, action, ids, keyed);
+  return answerItems(c, action, answer, answer.applied && keyed?.operation.replayed === true);
+}
+
+function answerItems(c: AppContext, action: Action, { items, applied }: BulkAnswer, replayed: boolean): Response {
+  const counter = DONE[action];
+  const rendered = renderItems(action, items, applied);
+  const count = (status: string) => rendered.filter((item) => item.status === status).length;
+  const failed = count('failed');
+  return json(
+    c,
+    { total_matched: items.length, [counter]: count(counter), skipped: count('skipped'), failed, items: rendered },
+    applied ? (failed > 0 ? 207 : 200) : 422,
+    replayed ? REPLAYED : {},
+  );
+}
+
+async function byFilter(c: AppContext, action: Action, body: JsonObject): Promise<Response> {
+  const { summary, headers } = await operateByFilter(c, action, body, { items: true });
+  const { matched, succeeded, skipped, failed, items = [] } = summary;
+  const counts = { total_matched: matched, [DONE[action]]: succeeded, skipped, failed };
+  const answer = { ...counts, items: renderItems(action, items), ...continuation(summary) };
+  return json(c, answer, statusOf(summary), headers);
+}
+
+async function progress(c: AppContext): Promise<Response> {
+  const id = pathParam(c, 'id');
+  const summary = await findOperation(c.env, id, c.req.query('wait') === undefined ? 0 : readWaitMs(c));
+  if (!summary) throw notFound('operation', id, 'Operations are remembered for a day after their end.');
+  const { action, matched, succeeded, failed, skipped, errors, items } = summary;
+  const counts = { action, matched, succeeded, skipped, failed, errors };
+  return json(c, { ...continuation(summary), ...counts, ...(items && { items: renderItems(action, items) }) });
+}

@@ -1,0 +1,91 @@
+/** Writes cron entries and their histories as JSON, with every spelling that clients of the contract look for. */
+import { scheduleOf } from '../../job/cron/definition';
+import { firesBetween } from '../../job/cron/schedule';
+import { defined, given, isObject } from '../../job/envelope/fields';
+import { formatInstant } from '../../job/time';
+import type { CronExecutionView, CronSkip, CronView } from '../../rpc/cron';
+
+/** How many fires ahead are shown. */
+const FIRES_AHEAD = 5;
+
+/** An entry. With `ahead`, its next fires. */
+export function renderCron(view: CronView, ahead = false): Record<string, unknown> {
+  const { definition, run } = view;
+  const { expression, template, queue } = definition;
+  const { type, args, meta, options } = template;
+  const usedUp = definition.enabled && run.next_at === undefined;
+  const own = isObject(options) && isObject(options.meta) ? options.meta : undefined;
+  return defined({
+    name: definition.name,
+    id: definition.name,
+    expression,
+    cron: expression,
+    schedule: expression,
+    timezone: definition.timezone,
+    overlap_policy: definition.overlap_policy,
+    missed_policy: definition.missed_policy,
+    max_catchup: definition.missed_policy === 'fire_all' ? definition.max_catchup : undefined,
+    start_at: given(definition.start_at, formatInstant),
+    end_at: given(definition.end_at, formatInstant),
+    limit: definition.limit,
+    enabled: definition.enabled,
+    status: definition.enabled ? (usedUp ? 'completed' : 'active') : 'paused',
+    description: definition.description,
+    group: definition.group,
+    next_run_at: given(run.next_at, formatInstant) ?? null,
+    last_run_at: given(run.last_run_at, formatInstant) ?? null,
+    last_job_id: run.last_job,
+    run_count: run.runs,
+    fire_count: run.fires,
+    skipped_count: run.skips,
+    waiting: run.waiting.length,
+    created_at: formatInstant(run.created_at),
+    updated_at: formatInstant(run.updated_at),
+    type,
+    queue,
+    args,
+    meta: meta ?? own,
+    options,
+    job_template: template,
+    next_fires: ahead ? firesAhead(view).map(formatInstant) : undefined,
+  });
+}
+
+/** The answer about one entry: under both names, and flat for clients that look there. */
+export function renderCronAnswer(view: CronView): Record<string, unknown> {
+  const entry = renderCron(view, true);
+  return { ...entry, cron: entry, cron_job: entry };
+}
+
+/** The next fires of an entry, unless it is paused or used up. Epoch ms. */
+function firesAhead({ definition, run }: CronView): number[] {
+  if (run.next_at === undefined) return [];
+  const used = run.fires + run.waiting.length + run.across.length;
+  const left = Math.min(FIRES_AHEAD, (definition.limit ?? Number.POSITIVE_INFINITY) - used);
+  const schedule = scheduleOf(definition, run.anchor);
+  return [run.next_at, ...firesBetween(schedule, run.next_at, Number.POSITIVE_INFINITY, left - 1)];
+}
+
+/** One execution of a history. */
+export function renderExecution(execution: CronExecutionView): Record<string, unknown> {
+  const { job_id, state, tick, at, started_at, ended_at } = execution;
+  return {
+    job_id,
+    state,
+    trigger: tick === undefined ? 'manual' : 'schedule',
+    scheduled_at: formatInstant(tick ?? at),
+    triggered_at: formatInstant(at),
+    started_at: given(started_at, formatInstant) ?? null,
+    completed_at: given(ended_at, formatInstant) ?? null,
+  };
+}
+
+/** A fire that enqueued nothing. */
+export function renderSkip({ tick, until, at, ...rest }: CronSkip): Record<string, unknown> {
+  return {
+    scheduled_at: formatInstant(tick),
+    ...defined({ scheduled_until: given(until, formatInstant) }),
+    skipped_at: formatInstant(at),
+    ...rest,
+  };
+}

@@ -1,0 +1,147 @@
+/** Cron entries, below `/ojs/v1/cron` and, in the shapes of the admin UI, below `/ojs/v1/crons`. */
+import {
+  changeCron,
+  deleteCron,
+  findCron,
+  listCrons,
+  noCron,
+  readCron,
+  readCrons,
+  saveCron,
+  withCron,
+} from '../../across/crons';
+import { isCronName, parseCron } from '../../job/cron/definition';
+import { invalidRequest } from '../../job/errors';
+import type { CronView } from '../../rpc/cron';
+import { type AppContext, json } from '../context';
+import { envelopeOf } from '../jobs/render';
+import { readBody, readOptionalBody } from '../request/body';
+import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
+import { pathParam } from '../request/path';
+import { integerParam, textParam } from '../request/query';
+import { del, get, patch, post, put, type Route } from '../route';
+import { renderCron, renderCronAnswer, renderExecution, renderSkip } from './render';
+
+const MAX_HISTORY = 50;
+
+/** Routes below `/ojs/v1`. */
+export const cronRoutes: readonly Route[] = [
+  post('/cron', create),
+  get('/cron', async (c) => {
+    const { crons, page } = await listPage(c);
+    return json(c, { crons, cron_jobs: crons, count: page.total, pagination: page });
+  }),
+  get('/crons', async (c) => {
+    const { crons, page } = await listPage(c, 'page');
+    return json(c, { items: crons, pagination: page });
+  }),
+  del('/cron/:name', async (c) => {
+    const entry = renderCron(await deleteCron(c.env, nameIn(c)));
+    return json(c, { deleted: true, name: entry.name, cron: entry, cron_job: entry });
+  }),
+  del('/crons/:name', async (c) => {
+    await deleteCron(c.env, nameIn(c));
+    return c.body(null, 204);
+  }),
+  ...entryRoutes('/cron/:name', renderCronAnswer),
+  ...entryRoutes('/crons/:name', (view) => renderCron(view, true)),
+];
+
+/** What is offered about one entry in both places. */
+function entryRoutes(path: string, render: (view: CronView) => Record<string, unknown>): Route[] {
+  const answer = (read: (c: AppContext) => Promise<CronView>) => async (c: AppContext) =>
+    json(c, render(await read(c)));
+  return [
+    get(
+      path,
+      answer((c) => readCron(c.env, nameIn(c))),
+    ),
+    patch(path, answer(change)),
+    put(path, answer(change)),
+    post(
+      `${path}/pause`,
+      answer((c) => enable(c, false)),
+    ),
+    post(
+      `${path}/resume`,
+      answer((c) => enable(c, true)),
+    ),
+    post(`${path}/trigger`, trigger),
+    get(`${path}/history`, history),
+  ];
+}
+
+/** The name in the path. @throws {ApiError} 404 when no entry can have it */
+function nameIn(c: AppContext): string {
+  const name = pathParam(c, 'name');
+  if (isCronName(name)) return name;
+  throw noCron(name);
+}
+
+async function create(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  const before = typeof body.name === 'string' && isCronName(body.name) ? await findCron(c.env, body.name) : undefined;
+  // What an operator has paused stays paused when the application declares it again.
+  const { enabled, group } = before?.definition ?? {};
+  const definition = await parseCron(body, { now: Date.now(), group, defaults: { enabled } });
+  const saved = await saveCron(c.env, definition, before);
+  const entry = renderCron(saved, true);
+  const headers = { Location: `/ojs/v1/cron/${definition.name}` };
+  return json(c, { cron: entry, cron_job: entry }, saved.created ? 201 : 200, saved.created ? headers : {});
+}
+
+async function listPage(c: AppContext, style?: PagingStyle) {
+  const paging = readPaging(c, style);
+  const enabled = textParam(c, 'enabled');
+  if (enabled !== undefined && enabled !== 'true' && enabled !== 'false') {
+    throw invalidRequest('enabled', 'enabled must be true or false.');
+  }
+  const group = textParam(c, 'group');
+  const all = (await listCrons(c.env)).filter(
+    (entry) =>
+      (enabled === undefined || entry.enabled === (enabled === 'true')) &&
+      (group === undefined || entry.group === group),
+  );
+  const page = pageByName(all, ({ name }) => name, paging);
+  const crons = (await readCrons(c.env, page.items)).map((view) => renderCron(view));
+  return { crons, page: page.pagination };
+}
+
+/** Changes what the body names. */
+async function change(c: AppContext): Promise<CronView> {
+  const name = nameIn(c);
+  const body = await readBody(c);
+  // Nothing but a switch: the queue turns it without looking at the definition.
+  if (Object.keys(body).length === 1 && typeof body.enabled === 'boolean') return setEnabled(c, name, body.enabled);
+  return changeCron(c.env, name, (base) => parseCron(body, { now: Date.now(), base, name }));
+}
+
+async function enable(c: AppContext, enabled: boolean): Promise<CronView> {
+  await readOptionalBody(c);
+  return setEnabled(c, nameIn(c), enabled);
+}
+
+function setEnabled(c: AppContext, name: string, enabled: boolean): Promise<CronView> {
+  return withCron(c.env, name, (queue) => queue.enableCron(name, enabled));
+}
+
+async function trigger(c: AppContext): Promise<Response> {
+  const name = nameIn(c);
+  await readOptionalBody(c);
+  const view = await withCron(c.env, name, (queue) => queue.triggerCron(name));
+  const job = envelopeOf(c, view);
+  if (view.deduplicated) return json(c, { job, job_id: job.id, deduplicated: true });
+  return json(c, { job, job_id: job.id }, 201, { Location: `/ojs/v1/jobs/${job.id}` });
+}
+
+async function history(c: AppContext): Promise<Response> {
+  const name = nameIn(c);
+  const limit = integerParam(c, 'limit', 1, MAX_HISTORY) ?? MAX_HISTORY;
+  const { executions, skipped } = await withCron(c.env, name, (queue) => queue.cronHistory(name, limit));
+  return json(c, {
+    name,
+    executions: executions.map(renderExecution),
+    skipped: skipped.map(renderSkip),
+    count: executions.length,
+  });
+}

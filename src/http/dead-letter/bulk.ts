@@ -1,0 +1,77 @@
+/** Operations on all dead letters that match a filter. */
+import { invalidRequest, unsupported } from '../../job/errors';
+import type { JobFilter, Range, Selection } from '../../job/filter';
+import { operateOn } from '../bulk/operate';
+import { answerSummary, continuation, statusOf } from '../bulk/render';
+import { type AppContext, json } from '../context';
+import { type JsonObject, readBody, readOptionalBody } from '../request/body';
+import { readAge } from '../request/filter/conditions';
+import { filterFromBody } from '../request/filter/from-body';
+import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
+import { queueParam, textParam, withPlus } from '../request/query';
+
+/** Retries the dead letters that a filter names; its times are those of the discard. */
+export function retryDeadLetters(c: AppContext): Promise<Response> {
+  return act(c, 'retry');
+}
+
+/** Deletes the dead letters that a filter names. */
+export function deleteDeadLetters(c: AppContext): Promise<Response> {
+  return act(c, 'delete');
+}
+
+async function act(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
+  const body = await readBody(c);
+  requireConfirmation(body.confirm);
+  if (body.override !== undefined && body.override !== null) refuseOverride(body.override);
+  refuseUnknown(c, body, ['filter', 'confirm']);
+  const { summary, headers } = await operateOn(c, action, body, (now, until) => readDeadLetterFilter(body, now, until));
+  return answerSummary(c, summary, headers);
+}
+
+/** Removes dead letters that are old enough. */
+export async function purgeDeadLetters(c: AppContext): Promise<Response> {
+  const body = (await readOptionalBody(c)) ?? {};
+  refuseUnknown(c, body, ['older_than'], ['older_than', 'queue']);
+  const parameter = textParam(c, 'older_than');
+  const olderThan = parameter === undefined ? body.older_than : withPlus(parameter);
+  if (olderThan === undefined || olderThan === null) {
+    throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');
+  }
+  const queues = queueParam(c, 'queue');
+  // What the query says is a part of what is asked.
+  const asked = { ...body, older_than: olderThan, ...(queues && { queue: queues }) };
+  const { summary, headers } = await operateOn(c, 'delete', asked, (now, until) => ({
+    filter: deadOnly({}, { max: readAge(olderThan, 'older_than', now) }, until),
+    ...(queues && { queues }),
+  }));
+  return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), headers);
+}
+
+/** What is changed about a job is changed about one at a time. */
+function refuseOverride(override: unknown): never {
+  const [member] = typeof override === 'object' && override !== null ? Object.keys(override) : [];
+  const field = member === undefined ? 'override' : `override.${member}`;
+  throw unsupported(
+    `${field} is not offered for many dead letters at once: use POST /ojs/v1/dead-letter/:id/retry for each.`,
+    { field },
+  );
+}
+
+function readDeadLetterFilter(body: JsonObject, now: number, until: number | undefined): Selection {
+  // All of them is a fair wish here, and it is confirmed.
+  const given = body.filter === undefined || body.filter === null ? {} : body.filter;
+  const everything = typeof given === 'object' && Object.keys(given).length === 0;
+  const { filter, queues }: Selection = everything ? { filter: {} } : filterFromBody(given, now);
+  const { created, ...rest } = filter;
+  return { filter: deadOnly(rest, { ...created, ...rest.ended }, until), ...(queues && { queues }) };
+}
+
+/**
+ * @param discarded when they were discarded
+ * @param until jobs discarded later do not count, epoch ms
+ */
+function deadOnly(filter: JobFilter, discarded: Range, until: number | undefined): JobFilter {
+  const ended = until === undefined ? discarded : { ...discarded, max: Math.min(discarded.max ?? until, until) };
+  return { ...filter, states: ['discarded'], dead: true, ...(Object.keys(ended).length > 0 && { ended }) };
+}

@@ -1,0 +1,69 @@
+/** What happened to a job: its failed attempts, and its whole story. */
+import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
+import { given } from '../../job/envelope/fields';
+import { unsupported } from '../../job/errors';
+import { failedAttempts, historyOfJob } from '../../job/history';
+import { formatInstant } from '../../job/time';
+import { type AppContext, json } from '../context';
+import { envelopeOf } from '../jobs/render';
+import { pagination, readPaging } from '../request/pagination';
+import { callJob } from '../request/path';
+import { del, get, type Route } from '../route';
+
+/** Routes below `/ojs/v1`. */
+export const historyRoutes: readonly Route[] = [
+  get('/jobs/:id/retries', retries),
+  ...['/jobs/:id/history', '/events/:id/history'].flatMap((path) => [get(path, history), del(path, refuseToForget)]),
+];
+
+function refuseToForget(): never {
+  throw unsupported("A job's history is its own record and goes with it: delete the job.", { field: 'history' });
+}
+
+/** The attempts that failed, and the policy that decides what follows. */
+async function retries(c: AppContext): Promise<Response> {
+  const view = await callJob(c, (queue, id) => queue.get(id));
+  return json(c, {
+    job_id: view.record.id,
+    retries: failedAttempts(view.record).map(({ attempt, state, error, started_at, failed_at, next_retry_at }) => ({
+      attempt,
+      state,
+      error,
+      started_at: given(started_at, formatInstant) ?? null,
+      failed_at: formatInstant(failed_at),
+      next_retry_at: given(next_retry_at, formatInstant) ?? null,
+    })),
+    policy: envelopeOf(c, view).retry_effective,
+  });
+}
+
+/** A page of what happened, oldest first. */
+async function history(c: AppContext): Promise<Response> {
+  const { record } = await callJob(c, (queue, id) => queue.get(id));
+  const paging = readPaging(c);
+  const events = historyOfJob(record).map(({ event_type, at, actor, data }, index) => ({
+    id: `evt_${record.id}-${index}`,
+    job_id: record.id,
+    event_type,
+    timestamp: formatInstant(at),
+    actor,
+    data,
+  }));
+  const start = paging.offset + (paging.cursor === undefined ? 0 : readPosition(paging.cursor));
+  const page = events.slice(start, start + paging.limit);
+  const hasMore = events.length > start + page.length;
+  const nextCursor = hasMore ? encodeCursor({ position: start + page.length }) : null;
+  const total = events.length;
+  return json(c, {
+    events: page,
+    total,
+    next_cursor: nextCursor,
+    pagination: pagination(paging, { total, hasMore, nextCursor }),
+  });
+}
+
+function readPosition(cursor: string): number {
+  const { position } = decodeCursor(cursor);
+  if (!Number.isInteger(position) || (position as number) < 0) throw badCursor();
+  return position as number;
+}

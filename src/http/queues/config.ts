@@ -1,0 +1,120 @@
+/**
+ * Queue settings between the wire and the queue object. On the wire `visibility_timeout` and `default_timeout` count
+ * seconds when they are numbers; everywhere else a number is milliseconds.
+ */
+import { formatDuration } from '../../job/duration';
+import {
+  defined,
+  given,
+  type Reader,
+  readDuration,
+  readInteger,
+  readList,
+  readObject,
+} from '../../job/envelope/fields';
+import { isJobType } from '../../job/envelope/names';
+import { invalidRequest, unsupported } from '../../job/errors';
+import { readQueueLimits } from '../../job/limits/policy';
+import { checkRetryLayer } from '../../job/retry/validate';
+import type { QueueConfig, SettingsChange } from '../../job/settings';
+import { BOUND_SETTINGS, readBackpressure, renderBounds, type Setting } from './bounds';
+
+const positive: Reader<number> = (value, field) => {
+  const ms = readDuration(value, field);
+  if (ms > 0) return ms;
+  throw invalidRequest(field, `${field} must be longer than nothing.`);
+};
+
+/** A number of seconds, or a duration with its unit; gives milliseconds. */
+const seconds: Reader<number> = (value, field) => {
+  if (typeof value !== 'number') return positive(value, field);
+  if (Number.isInteger(value)) return positive(value * 1000, field);
+  throw invalidRequest(field, `${field} must be a whole number of seconds, or a duration such as "PT30S".`);
+};
+
+/** Reads the members named in `readers` and refuses all others. */
+function members<T>(readers: Record<string, Reader<unknown>>): Reader<T> {
+  return (value, field) => {
+    const result: Record<string, unknown> = {};
+    for (const [name, item] of Object.entries(readObject(value, field))) {
+      const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
+      if (read === undefined) throw notOffered(`${field}.${name}`);
+      result[name] = read(item, `${field}.${name}`);
+    }
+    return result as T;
+  };
+}
+
+const readRetention = members<NonNullable<QueueConfig['retention']>>({
+  completed: readDuration,
+  discarded: readDuration,
+  cancelled: readDuration,
+});
+
+const readDeadLetter = members<{ retention?: NonNullable<QueueConfig['dead_letter']> }>({
+  retention: members({ max_age: readDuration, max_count: readInteger(0, 10_000_000) }),
+});
+
+/** A job type, or its beginning followed by `*`. */
+const readTypePattern: Reader<string> = (value, field) => {
+  const type = typeof value === 'string' ? value.replace(/\*$/, 'x') : '';
+  if (isJobType(type)) return value as string;
+  throw invalidRequest(field, `${field} must be a job type, or the beginning of one followed by "*".`);
+};
+
+/** By their wire names. */
+const SETTINGS: Record<string, Setting> = {
+  concurrency: { key: 'concurrency', read: readInteger(1, 10_000) },
+  visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },
+  default_timeout: { key: 'default_timeout_ms', read: seconds },
+  ...BOUND_SETTINGS,
+  rate_limit: { key: 'rate_limit', read: readQueueLimits },
+  default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
+  retention: { key: 'retention', read: readRetention },
+  allowed_job_types: { key: 'allowed_job_types', read: readList(100, readTypePattern) },
+  dead_letter: { key: 'dead_letter', read: (value, field) => readDeadLetter(value, field).retention ?? {} },
+};
+
+/**
+ * Reads a partial configuration; null returns a setting to its default.
+ * @throws {ApiError} 400 for a malformed setting, 422 for one that is not offered
+ */
+export function parseQueueConfig(input: Record<string, unknown>): SettingsChange {
+  const { backpressure, ...others } = input;
+  const change: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(others)) {
+    const setting = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
+    if (setting === undefined) throw notOffered(name);
+    change[setting.key] = value === null ? null : setting.read(value, name);
+  }
+  if (backpressure !== undefined) Object.assign(change, readBackpressure(backpressure, change));
+  return change as SettingsChange;
+}
+
+/** The wire form of a configuration; what is not set is left out. */
+export function renderQueueConfig(config: QueueConfig): Record<string, unknown> {
+  const { concurrency, allowed_job_types, default_retry, retention, dead_letter, rate_limit } = config;
+  return defined({
+    concurrency,
+    visibility_timeout: given(config.visibility_timeout_ms, (ms) => ms / 1000),
+    default_timeout: given(config.default_timeout_ms, (ms) => ms / 1000),
+    ...renderBounds(config),
+    rate_limit: given(rate_limit, renderQueueLimits),
+    allowed_job_types,
+    default_retry,
+    retention: given(retention, (times) =>
+      Object.fromEntries(Object.entries(times).map(([state, ms]) => [state, formatDuration(ms)])),
+    ),
+    dead_letter: given(dead_letter, ({ max_age, max_count }) => ({
+      retention: defined({ max_age: given(max_age, formatDuration), max_count }),
+    })),
+  });
+}
+
+function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): Record<string, unknown> {
+  return { ...defined({ concurrency }), ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }) };
+}
+
+function notOffered(field: string) {
+  return unsupported(`The queue setting ${field} is not offered by this version.`, { field });
+}

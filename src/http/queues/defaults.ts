@@ -1,0 +1,30 @@
+/**
+ * The settings that hold in every queue which says nothing else. `_default` is no queue name, so they are no settings of a
+ * queue; below `/admin` they are the same.
+ */
+import { type QueueConfig, withBuiltIns } from '../../job/settings';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { readBody } from '../request/body';
+import { get, put, type Route } from '../route';
+import { parseQueueConfig, renderQueueConfig } from './config';
+
+const NAME = '_default';
+const PATH = `/queues/${NAME}/config`;
+
+/** Routes below `/ojs/v1` and `/ojs/v1/admin`. They stand before those of single queues. */
+export const queueDefaultRoutes: readonly Route[] = [get(PATH, show), put(PATH, change)];
+
+async function show(c: AppContext): Promise<Response> {
+  return json(c, render((await directoryObject(c.env).queueDefaults())?.config ?? {}));
+}
+
+async function change(c: AppContext): Promise<Response> {
+  const given = parseQueueConfig(await readBody(c));
+  const { config, untold } = await directoryObject(c.env).changeQueueDefaults(given);
+  return json(c, { ...render(config), ...(untold > 0 && { pending_queues: untold }) });
+}
+
+function render(config: QueueConfig) {
+  return { name: NAME, config: renderQueueConfig(config), effective: renderQueueConfig(withBuiltIns(config)) };
+}

@@ -1,0 +1,100 @@
+/** What changes a whole queue: create, drain, purge, delete. */
+import { type OperationSummary, operate } from '../../across/operations';
+import { defined, optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
+import { conflict, invalidRequest, unwrap } from '../../job/errors';
+import type { JobFilter } from '../../job/filter';
+import { JOB_STATES, type JobState } from '../../job/states';
+import { formatInstant } from '../../job/time';
+import type { RemovalStrategy } from '../../rpc/operations';
+import { queueObject } from '../../rpc/stubs';
+import { readWaitMs } from '../bulk/operate';
+import { continuation, locationOf, statusOf } from '../bulk/render';
+import { type AppContext, json } from '../context';
+import { type JsonObject, readBody, readOptionalBody } from '../request/body';
+import { readAge } from '../request/filter/conditions';
+import { requireConfirmation } from '../request/many-jobs';
+import { queueNameIn } from '../request/path';
+import { oneOf } from '../request/query';
+import { del, post, type Route } from '../route';
+import { parseQueueConfig, renderQueueConfig } from './config';
+import { createdAt } from './render';
+
+const HOW_TO_CHANGE = 'Change its settings with PUT /ojs/v1/queues/:name/config.';
+
+const STRATEGIES: readonly RemovalStrategy[] = ['reject', 'discard', 'move'];
+
+/** Routes below `/ojs/v1`. */
+export const queueManagementRoutes: readonly Route[] = [
+  post('/queues', create),
+  post('/queues/:name/drain', drain),
+  post('/queues/:name/purge', purge, { scope: 'admin:purge' }),
+  del('/queues/:name', remove, { scope: 'admin:purge' }),
+];
+
+async function create(c: AppContext): Promise<Response> {
+  const { name, config, ...flat } = await readBody(c);
+  if (name === undefined) throw invalidRequest('name', 'name is required.');
+  const queue = readQueueName(name, 'name');
+  const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
+  const object = queueObject(c.env, queue);
+  if (unwrap(await object.stats()).exists) throw conflict(`Queue ${queue} exists already.`, { queue }, HOW_TO_CHANGE);
+  const settings = renderQueueConfig(unwrap(await object.configure(change)));
+  const created = createdAt(unwrap(await object.stats()));
+  const answer = { name: queue, state: 'active', config: settings, ...created };
+  return json(c, answer, 201, { Location: `/ojs/v1/queues/${queue}` });
+}
+
+async function drain(c: AppContext): Promise<Response> {
+  const name = queueNameIn(c);
+  await readOptionalBody(c);
+  const status = unwrap(await queueObject(c.env, name).drain());
+  const rendered = { name, paused: false, status: 'draining' };
+  return json(c, { queue: rendered, ...rendered, drained_at: formatInstant(status.changed_at) });
+}
+
+async function purge(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  const { confirm = true } = body;
+  requireConfirmation(confirm);
+  const { summary } = await purgeJobs(c, body);
+  return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), locationOf(summary));
+}
+
+async function remove(c: AppContext): Promise<Response> {
+  const queue = queueNameIn(c);
+  const body = (await readOptionalBody(c)) ?? {};
+  const given = optional(body, 'strategy', readName(20)) ?? c.req.query('strategy') ?? 'reject';
+  const strategy = oneOf([given], STRATEGIES, 'strategy')?.[0] ?? 'reject';
+  const target = optional(body, 'target_queue', readQueueName) ?? c.req.query('target_queue');
+  if (strategy === 'move' && target === undefined) {
+    throw invalidRequest('target_queue', 'target_queue is required to move jobs.');
+  }
+  const target_queue = target === undefined ? undefined : readQueueName(target, 'target_queue');
+  const request = defined({ strategy, target_queue });
+  const removal = unwrap(await queueObject(c.env, queue).remove(request, readWaitMs(c)));
+  return json(c, { queue, ...removal }, 202);
+}
+
+/** The states and age of the jobs to purge. @throws {ApiError} 400 */
+function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: JobState[] } {
+  const { states: given, older_than } = body;
+  if (!Array.isArray(given) || given.length === 0 || !given.every((state) => typeof state === 'string')) {
+    throw invalidRequest('states', `states is required: a list of ${JOB_STATES.join(', ')}.`);
+  }
+  const states = [...new Set(oneOf(given as string[], JOB_STATES, 'states'))];
+  if (states.includes('active')) {
+    throw invalidRequest('states', 'states: jobs that run cannot be purged; cancel them first.');
+  }
+  const max = optional({ older_than }, 'older_than', (value, field) => readAge(value, field, now));
+  return { states, filter: defined({ states, aged: max === undefined ? undefined : { max } }) };
+}
+
+/** Removes jobs of the queue that the path names for good. */
+export async function purgeJobs(
+  c: AppContext,
+  body: JsonObject,
+): Promise<{ summary: OperationSummary; states: JobState[] }> {
+  const queue = queueNameIn(c);
+  const { filter, states } = readPurge(body, Date.now());
+  return { summary: await operate(c.env, 'purge', { filter, queues: [queue] }, readWaitMs(c)), states };
+}

@@ -1,0 +1,92 @@
+/** Queues: list, state, counts, pause, resume, settings. What changes a whole queue: `manage.ts`. */
+import { queuesByName, statsOf, statsOfEach } from '../../across/statistics';
+import { notFound, unwrap } from '../../job/errors';
+import { modeOf, withBuiltIns } from '../../job/settings';
+import { formatInstant } from '../../job/time';
+import type { QueueStats } from '../../rpc/queue';
+import { queueObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { readBody, readOptionalBody } from '../request/body';
+import { pageByName, readPaging } from '../request/pagination';
+import { queueNameIn } from '../request/path';
+import { get, post, put, type Route } from '../route';
+import { parseQueueConfig, renderQueueConfig } from './config';
+import { createdAt, renderCounts, renderStatus } from './render';
+
+/** Pauses a queue: it takes jobs and gives none out. */
+export const pause = setMode('pause', 'paused_at');
+
+/** Ends a pause, and a drain. */
+export const resume = setMode('resume', 'resumed_at');
+
+/** Routes below `/ojs/v1`. */
+export const queueRoutes: readonly Route[] = [
+  get('/queues', listQueues),
+  get('/queues/:name', show),
+  get('/queues/:name/stats', showStats),
+  post('/queues/:name/pause', pause),
+  post('/queues/:name/resume', resume),
+  get('/queues/:name/config', showConfig),
+  put('/queues/:name/config', async (c) => {
+    const name = queueNameIn(c);
+    const change = parseQueueConfig(await readBody(c));
+    return json(c, { name, config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change))) });
+  }),
+  get('/queues/:name/priority-stats', async (c) => {
+    const queue = queueNameIn(c);
+    return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
+  }),
+];
+
+/** All known queues by name, a page at a time. */
+export async function listQueues(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const known = await queuesByName(c.env);
+  const page = pageByName(known, ({ name }) => name, paging);
+  const stats = await statsOfEach(
+    c.env,
+    page.items.map(({ name }) => name),
+  );
+  const queues = page.items.map((queue, index) => ({
+    ...renderStatus(queue.name, stats[index] as QueueStats),
+    ...createdAt(queue),
+  }));
+  return json(c, { queues, items: queues, total: known.length, pagination: page.pagination });
+}
+
+async function show(c: AppContext): Promise<Response> {
+  const name = queueNameIn(c);
+  const stats = await statsOf(c.env, name);
+  if (!stats.exists) throw notFound('queue', name);
+  const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config()));
+  const queue = { ...renderStatus(name, stats), state: modeOf(stats), ...createdAt(stats) };
+  return json(c, { queue, ...queue, config, stats: renderCounts(stats) });
+}
+
+async function showStats(c: AppContext): Promise<Response> {
+  const name = queueNameIn(c);
+  const stats = await statsOf(c.env, name);
+  const flat = { ...renderStatus(name, stats), ...stats.counts };
+  const computed = formatInstant(stats.computed_at);
+  return json(c, { queue: flat, ...flat, stats: renderCounts(stats), computed_at: computed });
+}
+
+async function showConfig(c: AppContext): Promise<Response> {
+  const name = queueNameIn(c);
+  const { own, effective } = unwrap(await queueObject(c.env, name).settings());
+  return json(c, {
+    name,
+    config: renderQueueConfig(own),
+    effective: renderQueueConfig(withBuiltIns(effective)),
+  });
+}
+
+function setMode(verb: 'pause' | 'resume', timeName: string) {
+  return async (c: AppContext): Promise<Response> => {
+    const name = queueNameIn(c);
+    await readOptionalBody(c);
+    const status = unwrap(await queueObject(c.env, name)[verb]());
+    const rendered = renderStatus(name, status);
+    return json(c, { queue: rendered, ...rendered, [timeName]: formatInstant(status.changed_at) });
+  };
+}

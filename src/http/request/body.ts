@@ -1,0 +1,102 @@
+/** Reads a request's body: media type, size, encoding, JSON, and that it is an object. */
+import { isObject } from '../../job/envelope/fields';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
+import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { type AppContext, MEDIA_TYPE } from '../context';
+import { nestingDepth, unstorable } from './json-text';
+
+/** Deepest nesting of a body, its own braces included. */
+const MAX_DEPTH = 100;
+
+/** Largest body of a request that carries many jobs, in bytes. */
+export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
+
+/** Largest body that is read to its end only to refuse it, in bytes. */
+const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
+
+export type JsonObject = Record<string, unknown>;
+
+/**
+ * The body as a JSON object.
+ * @param maxBytes largest body accepted, default 1 MiB
+ * @throws {ApiError} 400 for another media type, bad UTF-8, bad JSON, too much nesting; 413 above `maxBytes`
+ */
+export async function readBody(c: AppContext, maxBytes: number = MAX_ENVELOPE_BYTES): Promise<JsonObject> {
+  const body = await readOptionalBody(c, maxBytes);
+  if (body === undefined) throw invalidPayload('The body is empty; a JSON object is expected.');
+  return body;
+}
+
+/** As {@link readBody}, but undefined when there is no body at all. */
+export async function readOptionalBody(
+  c: AppContext,
+  maxBytes: number = MAX_ENVELOPE_BYTES,
+): Promise<JsonObject | undefined> {
+  const bytes = await readBytes(c.req.raw, maxBytes);
+  if (bytes.byteLength === 0) return undefined;
+  checkMediaType(c.req.header('Content-Type'));
+  const text = decode(bytes);
+  return parseObject(text);
+}
+
+/** Parses one JSON object and refuses what could not be stored as it is. */
+export function parseObject(text: string): JsonObject {
+  if (nestingDepth(text, MAX_DEPTH) > MAX_DEPTH) {
+    throw invalidPayload(`The body nests more than ${MAX_DEPTH} levels deep.`, { max_depth: MAX_DEPTH });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalidPayload('The body is not valid JSON.');
+  }
+  if (!isObject(value)) throw invalidPayload('The body must be a JSON object.');
+  const problem = unstorable(text, value);
+  if (problem !== undefined) throw invalidPayload(`The body contains ${problem}.`);
+  return value;
+}
+
+function checkMediaType(header: string | undefined): void {
+  const type = header?.split(';', 1)[0]?.trim().toLowerCase();
+  if (!type || type === MEDIA_TYPE || type === 'application/json') return;
+  throw invalidRequest('Content-Type', `Content-Type ${type} is not accepted; send ${MEDIA_TYPE} or application/json.`);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw invalidPayload('The body is not valid UTF-8.');
+  }
+}
+
+/**
+ * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. A larger one is read to
+ * its end and dropped: answering while the client still sends breaks its connection, and the answer with it.
+ */
+async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array();
+  const declared = request.headers.get('Content-Length');
+  // The runtime holds a client to the length it declares; reading it at once spares a turn for each chunk.
+  if (declared !== null && Number(declared) <= maxBytes) {
+    const whole = new Uint8Array(await request.arrayBuffer());
+    if (whole.byteLength > maxBytes) throw payloadTooLarge('body', whole.byteLength, maxBytes);
+    return whole;
+  }
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  const reader = (request.body as ReadableStream<Uint8Array>).getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    total += next.value.byteLength;
+    if (total <= maxBytes) chunks.push(next.value);
+    else chunks.length = 0;
+    if (total > MAX_DRAINED_BYTES) {
+      await reader.cancel();
+      break;
+    }
+  }
+  if (total > maxBytes) throw payloadTooLarge('body', total, maxBytes);
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
+}

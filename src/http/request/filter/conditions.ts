@@ -1,0 +1,74 @@
+/**
+ * What the filters of queries and of bodies have in common. Bounds are inclusive, lists mean "any of these" (tags: all of them),
+ * and different conditions must all hold.
+ */
+import { parseDuration } from '../../../job/duration';
+import { defined, readInteger } from '../../../job/envelope/fields';
+import { invalidRequest } from '../../../job/errors';
+import { bindingsOf, type JobFilter, MAX_BINDINGS, type Range } from '../../../job/filter';
+import { parseTimestamp } from '../../../job/time';
+
+export const MAX_IDS = 1000;
+const MAX_TYPES = 20;
+export const MAX_TAGS = 10;
+export const MAX_FIELDS = 10;
+export const MAX_NAME = 255;
+
+/** Times that jobs can be chosen by; each with `_after` and `_before`. */
+export const TIMES = ['created', 'enqueued', 'scheduled', 'ended'] as const;
+
+/** What has an upper and a lower bound. */
+export type Bounded = 'priority' | 'attempt' | (typeof TIMES)[number];
+
+export const readPriority = readInteger(-100, 100);
+export const readCount = readInteger(0, 2_147_483_647);
+
+/** Two conditions on the same thing: one of them would be overlooked. @throws {ApiError} 400 */
+export function refuseSecond(taken: unknown, field: string): void {
+  if (taken === undefined) return;
+  throw invalidRequest(field, `${field} is about what another condition of the filter is about; name it once.`);
+}
+
+/** Job types, in which `*` stands for anything. @throws {ApiError} 400 */
+export function readTypes(types: string[], field: string): string[] {
+  for (const type of atMost(types, MAX_TYPES, field)) {
+    if (type === '' || type.length > MAX_NAME || !/^[a-z0-9_.*-]+$/.test(type)) {
+      throw invalidRequest(field, `${field} must be a job type, in which "*" stands for anything.`);
+    }
+  }
+  return types;
+}
+
+/** @returns undefined without bounds. @throws {ApiError} 400 when the bounds cross */
+export function rangeOf(min: number | undefined, max: number | undefined, field: string): Range | undefined {
+  if (min === undefined && max === undefined) return undefined;
+  if (min !== undefined && max !== undefined && min > max) {
+    throw invalidRequest(field, `${field}: the lower bound lies above the upper one.`);
+  }
+  return defined({ min, max });
+}
+
+export function setRange(filter: JobFilter, name: Bounded, range: Range | undefined): void {
+  if (range) filter[name] = range;
+}
+
+/** An age, or the time up to which something is old. @returns that time, epoch ms */
+export function readAge(value: unknown, field: string, now: number): number {
+  const age = parseDuration(value);
+  if (age !== undefined) return now - age;
+  const time = parseTimestamp(value);
+  if (time !== undefined) return time;
+  throw invalidRequest(field, `${field} must be a duration such as "P7D" or "12h", or an RFC 3339 time with a zone.`);
+}
+
+export function atMost<T>(list: T[], max: number, field: string): T[] {
+  if (list.length <= max) return list;
+  throw invalidRequest(field, `${field} has ${list.length} values, at most ${max} are accepted.`);
+}
+
+/** SQLite takes so many values in one statement. @throws {ApiError} 400 */
+export function affordable(filter: JobFilter): JobFilter {
+  const values = bindingsOf(filter);
+  if (values <= MAX_BINDINGS) return filter;
+  throw invalidRequest('filter', `The filter names ${values} values, at most ${MAX_BINDINGS} are accepted.`);
+}

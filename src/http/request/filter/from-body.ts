@@ -1,0 +1,161 @@
+/** Filters out of bodies: what a query can say is said by the same names; `where` is for members of the payload. */
+import { readName, readObject, readQueueName, readString } from '../../../job/envelope/fields';
+import { readTime } from '../../../job/envelope/parse';
+import { invalidRequest } from '../../../job/errors';
+import type { FieldCondition, JobFilter, Range, Selection } from '../../../job/filter';
+import { JOB_STATES, type JobState } from '../../../job/states';
+import { oneOf } from '../query';
+import {
+  affordable,
+  atMost,
+  type Bounded,
+  MAX_FIELDS,
+  MAX_IDS,
+  MAX_NAME,
+  MAX_TAGS,
+  rangeOf,
+  readAge,
+  readCount,
+  readPriority,
+  readTypes,
+  refuseSecond,
+  setRange,
+  TIMES,
+} from './conditions';
+import { isFieldName, readFieldPath } from './field-path';
+
+type Member = (filter: JobFilter, value: unknown, field: string, now: number) => void;
+
+/** A list that has two names. */
+function listMember(name: 'ids' | 'tags', max: number): Member {
+  return (filter, value, field) => {
+    refuseSecond(filter[name], field);
+    filter[name] = atMost(texts(value, field), max, field);
+  };
+}
+
+/** A number, or `{min, max}`. */
+function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): Member {
+  return (filter, value, field) => {
+    refuseSecond(filter[name], field);
+    setRange(filter, name, readRange(value, field, read));
+  };
+}
+
+/** One end of a range. */
+function endMember(
+  name: Bounded,
+  end: 'min' | 'max',
+  read: (value: unknown, field: string, now: number) => number,
+): Member {
+  return (filter, value, field, now) => {
+    refuseSecond(filter[name]?.[end], field);
+    const range = { ...filter[name], [end]: read(value, field, now) };
+    setRange(filter, name, rangeOf(range.min, range.max, field));
+  };
+}
+
+const readMoment = (value: unknown, field: string, now: number) => readTime(now)(value, field);
+
+/** Members of a filter in a body. What a query can say is said by the same names; `where` is for members of the payload. */
+const MEMBERS: Record<string, Member> = {
+  id: listMember('ids', MAX_IDS),
+  ids: listMember('ids', MAX_IDS),
+  type: (filter, value, field) => {
+    filter.types = readTypes(texts(value, field), field);
+  },
+  state: (filter, value, field) => {
+    filter.states = oneOf(texts(value, field), JOB_STATES, field) as JobState[];
+  },
+  tag: listMember('tags', MAX_TAGS),
+  tags: listMember('tags', MAX_TAGS),
+  priority: rangeMember('priority', readPriority),
+  priority_min: endMember('priority', 'min', readPriority),
+  priority_max: endMember('priority', 'max', readPriority),
+  attempts: rangeMember('attempt', readCount),
+  attempts_min: endMember('attempt', 'min', readCount),
+  attempts_max: endMember('attempt', 'max', readCount),
+  since: endMember('created', 'min', readMoment),
+  until: endMember('created', 'max', readMoment),
+  older_than: (filter, value, field, now) => {
+    filter.aged = { max: readAge(value, field, now) };
+  },
+  error_type: (filter, value, field) => {
+    filter.error_type = readName(MAX_NAME)(value, field);
+  },
+  dead_letter: (filter, value, field) => {
+    if (typeof value !== 'boolean') throw invalidRequest(field, `${field} must be true or false.`);
+    filter.dead = value;
+  },
+  meta: (filter, value, field) => {
+    for (const [name, wanted] of Object.entries(readObject(value, field))) {
+      addField(filter, `meta[${JSON.stringify(name)}]`, wanted, `${field}.${name}`);
+    }
+  },
+  where: (filter, value, field) => {
+    for (const [name, wanted] of Object.entries(readObject(value, field))) {
+      if (!isFieldName(name)) {
+        throw invalidRequest(`${field}.${name}`, `${field}.${name} must begin with "args" or "meta".`);
+      }
+      addField(filter, name, wanted, `${field}.${name}`);
+    }
+  },
+  ...Object.fromEntries(
+    TIMES.flatMap((name) => [
+      [`${name}_after`, endMember(name, 'min', readMoment)],
+      [`${name}_before`, endMember(name, 'max', readMoment)],
+    ]),
+  ),
+};
+
+/** Is this what a condition of a filter is called? */
+export function isCondition(name: string): boolean {
+  return name === 'queue' || Object.hasOwn(MEMBERS, name) || isFieldName(name);
+}
+
+/**
+ * Reads the filter of an operation. What is misspelt must not widen it, so unknown members are refused, and so is a filter
+ * that says nothing.
+ * @throws {ApiError} 400 naming the member
+ */
+export function filterFromBody(value: unknown, now: number, field = 'filter'): Selection {
+  const filter: JobFilter = {};
+  const given = Object.entries(readObject(value, field)).filter(([, member]) => member !== null);
+  if (given.length === 0) {
+    throw invalidRequest(field, `${field} must name at least one condition; for all jobs of a queue, name the queue.`);
+  }
+  let queues: string[] | undefined;
+  for (const [name, member] of given) {
+    const path = `${field}.${name}`;
+    if (name === 'queue') queues = texts(member, path).map((queue) => readQueueName(queue, path));
+    else if (Object.hasOwn(MEMBERS, name)) MEMBERS[name]?.(filter, member, path, now);
+    else if (isFieldName(name)) addField(filter, name, member, path);
+    else throw invalidRequest(path, `${path} is not a condition; use queue, ${Object.keys(MEMBERS).join(', ')}.`);
+  }
+  return { filter: affordable(filter), ...(queues && { queues }) };
+}
+
+function addField(filter: JobFilter, name: string, value: unknown, field: string): void {
+  const values = Array.isArray(value) ? value : [value];
+  const scalar = (item: unknown) => item === null || ['string', 'number', 'boolean'].includes(typeof item);
+  if (values.length === 0 || !values.every(scalar)) {
+    throw invalidRequest(field, `${field} must be a string, a number, a boolean or null, or a list of these.`);
+  }
+  const condition: FieldCondition = { path: readFieldPath(name), values: values.map((item) => JSON.stringify(item)) };
+  filter.fields = atMost([...(filter.fields ?? []), condition], MAX_FIELDS, field);
+}
+
+function texts(value: unknown, field: string): string[] {
+  const list = (Array.isArray(value) ? value : [value]).map((item: unknown) => readString(item, field));
+  if (list.length === 0) throw invalidRequest(field, `${field} must not be empty.`);
+  return list;
+}
+
+function readRange(value: unknown, field: string, read: typeof readPriority): Range {
+  if (typeof value === 'number') return { min: read(value, field), max: read(value, field) };
+  const { min, max, ...others } = readObject(value, field);
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw invalidRequest(`${field}.${unknown}`, `${field} takes min and max only.`);
+  const end = (given: unknown, name: string) => (given === undefined ? undefined : read(given, `${field}.${name}`));
+  return rangeOf(end(min, 'min'), end(max, 'max'), field) ?? {};
+}

@@ -1,0 +1,49 @@
+/**
+ * What a request about many jobs must and must not say. A condition that is overlooked would turn an operation on some
+ * jobs into one on more, or on all.
+ */
+import { invalidRequest } from '../../job/errors';
+import type { AppContext } from '../context';
+import type { JsonObject } from './body';
+import { isCondition } from './filter/from-body';
+
+/**
+ * Refuses members and query parameters that are not known, where no filter may mean everything.
+ * @param members members of the body that are known
+ * @param query parameters that are known
+ * @throws {ApiError} 400 naming the first one
+ */
+export function refuseUnknown(c: AppContext, body: JsonObject, members: readonly string[], query: string[] = []): void {
+  const known = [...members, 'idempotency_key'];
+  const member = Object.keys(body).find((name) => !known.includes(name));
+  if (member !== undefined) {
+    throw invalidRequest(member, `${member}: is not known here; conditions go into ${members.join(' or ')}.`);
+  }
+  const parameter = Object.keys(c.req.query()).find((name) => ![...query, 'wait', 'access_token'].includes(name));
+  if (parameter !== undefined) throw invalidRequest(parameter, `${parameter}: is not a parameter of this operation.`);
+}
+
+/**
+ * Refuses conditions that stand beside the filter, or in the query. What is no condition is ignored, as everywhere.
+ * @throws {ApiError} 400 naming the first one
+ */
+export function refuseConditionsOutsideFilter(c: AppContext, body: JsonObject): void {
+  const outside =
+    Object.keys(body).find((name) => isCondition(name) && body[name] !== null) ??
+    Object.keys(c.req.query()).find(isCondition);
+  if (outside === undefined) return;
+  throw invalidRequest(outside, `${outside}: a condition goes into filter; where it stands it would be overlooked.`);
+}
+
+/** What cannot be undone must be confirmed. @throws {ApiError} 400 unless `confirm` is true */
+export function requireConfirmation(confirm: unknown): void {
+  if (confirm === true) return;
+  throw invalidRequest('confirm', 'confirm must be true: what this removes or changes cannot be brought back.');
+}
+
+/** `atomic`: all or none. `partial`, the default: as many as possible. @throws {ApiError} 400 */
+export function readAtomicity({ atomicity }: JsonObject): 'atomic' | 'partial' {
+  if (atomicity === undefined || atomicity === null) return 'partial';
+  if (atomicity === 'atomic' || atomicity === 'partial') return atomicity;
+  throw invalidRequest('atomicity', 'atomicity must be "partial" or "atomic".');
+}

@@ -1,0 +1,55 @@
+/** Pages of lists: `limit` with `cursor` or `offset`, or `page` with `per_page`. */
+import { encodeCursor, type PagePlace, type Paging, readAfter } from '../../across/paging';
+import type { AppContext } from '../context';
+import { integerParam, textParam } from './query';
+
+/** Further in, a list is read with its cursor. */
+const MAX_OFFSET = 100_000;
+
+/** How a list is read when nothing is said: 50 at a time, or as operators' lists, pages of 20. */
+export type PagingStyle = 'limit' | 'page';
+
+/** Reads the paging parameters; too large or small values are clamped. @throws {ApiError} 400 when one is no integer */
+export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging {
+  const page = integerParam(c, 'page', 1, MAX_OFFSET);
+  const perPage = integerParam(c, 'per_page', 1, 100);
+  if (page !== undefined || perPage !== undefined) {
+    const limit = perPage ?? 20;
+    return { limit, offset: ((page ?? 1) - 1) * limit, page: page ?? 1 };
+  }
+  const cursor = textParam(c, 'cursor');
+  return {
+    limit: integerParam(c, 'limit', 1, 200) ?? (style === 'page' ? 20 : 50),
+    offset: integerParam(c, 'offset', 0, MAX_OFFSET) ?? 0,
+    ...(cursor !== undefined && { cursor }),
+  };
+}
+
+/** The `pagination` member of a list, with the keys of both styles. */
+export function pagination(paging: Paging, { total, hasMore, nextCursor }: PagePlace) {
+  return {
+    total,
+    limit: paging.limit,
+    offset: paging.offset,
+    page: paging.page ?? Math.floor(paging.offset / paging.limit) + 1,
+    per_page: paging.limit,
+    has_more: hasMore,
+    next_cursor: hasMore ? nextCursor : null,
+  };
+}
+
+/**
+ * A page of a list that is at hand whole, in the order of its names. Its cursor is the last name shown, so that pages do not
+ * shift when entries come and go.
+ * @throws {ApiError} 400 for a cursor of another list
+ */
+export function pageByName<T>(sorted: readonly T[], nameOf: (item: T) => string, paging: Paging) {
+  const after = readAfter(paging);
+  const passed = after === undefined ? 0 : sorted.filter((item) => nameOf(item) <= after).length;
+  const start = passed + paging.offset;
+  const items = sorted.slice(start, start + paging.limit);
+  const last = items.at(-1);
+  const hasMore = sorted.length > start + items.length;
+  const nextCursor = last === undefined ? null : encodeCursor({ after: nameOf(last) });
+  return { items, pagination: pagination(paging, { total: sorted.length, hasMore, nextCursor }) };
+}

@@ -1,0 +1,31 @@
+/** What a path names, and the objects behind the names. */
+import { withJob } from '../../across/locate';
+import { isQueueName, QUEUE_RULE } from '../../job/envelope/names';
+import { invalidRequest, type Outcome, unwrap } from '../../job/errors';
+import type { QueueApi } from '../../rpc/queue';
+import type { AppContext } from '../context';
+
+/** A parameter of the path. */
+export function pathParam(c: AppContext, name: string): string {
+  return c.req.param(name) ?? '';
+}
+
+/** The queue that `:name` names. @throws {ApiError} 400 when it cannot be the name of one */
+export function queueNameIn(c: AppContext): string {
+  const name = pathParam(c, 'name');
+  if (isQueueName(name)) return name;
+  throw invalidRequest('name', `The queue name ${QUEUE_RULE}.`);
+}
+
+/**
+ * Calls the queue that has a job.
+ * @param id default: the job that `:id` names
+ * @throws {ApiError} as the queue answers; 404 when no queue has the job
+ */
+export async function callJob<T>(
+  c: AppContext,
+  call: (queue: QueueApi, id: string, name: string) => Promise<Outcome<T>>,
+  id: string = pathParam(c, 'id'),
+): Promise<T> {
+  return unwrap(await withJob(c.env, id, (queue, name) => call(queue, id, name)));
+}

@@ -1,0 +1,53 @@
+/** Reads query parameters; each reader throws the 400 that names its parameter. */
+import { readQueueName } from '../../job/envelope/fields';
+import { readTime } from '../../job/envelope/parse';
+import { invalidRequest } from '../../job/errors';
+import type { AppContext } from '../context';
+
+/** An integer clamped to `min` … `max`; undefined when the parameter is absent. */
+export function integerParam(c: AppContext, name: string, min: number, max: number): number | undefined {
+  const text = c.req.query(name);
+  if (text === undefined) return undefined;
+  if (!/^[+-]?\d+$/.test(text)) throw invalidRequest(name, `${name} must be an integer.`);
+  return Math.min(Math.max(Number(text), min), max);
+}
+
+/** A non-empty text; undefined when the parameter is absent or empty. */
+export function textParam(c: AppContext, name: string): string | undefined {
+  return c.req.query(name) || undefined;
+}
+
+/** A time, or a distance from `now`, in epoch ms. */
+export function timeParam(c: AppContext, name: string, now: number): number | undefined {
+  const text = textParam(c, name);
+  return text === undefined ? undefined : readTime(now)(withPlus(text), name);
+}
+
+/** A "+" in a query reads as a space, but zones such as +02:00 and distances such as +PT1H are usually sent unescaped. */
+export function withPlus(text: string): string {
+  return text.replace(' ', '+');
+}
+
+/** All values of a parameter that may be repeated or hold a comma list; undefined when there is none. */
+export function listParam(c: AppContext, ...names: string[]): string[] | undefined {
+  const values = names.flatMap((name) => c.req.queries(name) ?? []).flatMap((text) => text.split(','));
+  const present = values.map((value) => value.trim()).filter((value) => value !== '');
+  return present.length === 0 ? undefined : [...new Set(present)];
+}
+
+/** The queues named by a parameter that may be repeated or hold a comma list. @throws {ApiError} 400 for a bad name */
+export function queueParam(c: AppContext, ...names: string[]): string[] | undefined {
+  return listParam(c, ...names)?.map((name) => readQueueName(name, names[0] ?? 'queue'));
+}
+
+/** Checks that every value is one of `words`. */
+export function oneOf<T extends string>(
+  values: string[] | undefined,
+  words: readonly T[],
+  name: string,
+): T[] | undefined {
+  const known: readonly string[] = words;
+  const wrong = values?.find((value) => !known.includes(value));
+  if (wrong !== undefined) throw invalidRequest(name, `${name} knows no "${wrong}"; use ${words.join(', ')}.`);
+  return values as T[] | undefined;
+}

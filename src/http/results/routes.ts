@@ -1,0 +1,93 @@
+/** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
+import { readJobs } from '../../across/results';
+import { readList, readString } from '../../job/envelope/fields';
+import { MAX_BATCH_SIZE } from '../../job/envelope/names';
+import type { Envelope } from '../../job/envelope/render';
+import { ApiError, invalidRequest, payloadTooLarge } from '../../job/errors';
+import type { JobView } from '../../job/record';
+import { TERMINAL_STATES } from '../../job/states';
+import { type AppContext, json } from '../context';
+import { envelopeOf } from '../jobs/render';
+import { readBody } from '../request/body';
+import { callJob } from '../request/path';
+import { textParam } from '../request/query';
+import { get, post, type Route } from '../route';
+
+const DEFAULT_WAIT_SECONDS = 30;
+const MAX_WAIT_SECONDS = 60;
+
+/** When to look again at a job that has not ended, seconds. */
+const LOOK_AGAIN_SECONDS = '1';
+
+/** Characters of results in one answer; what is beyond is asked for again. */
+const MAX_ANSWER_CHARS = 16 * 1024 * 1024;
+
+/** Routes below `/ojs/v1`. */
+export const resultRoutes: readonly Route[] = [get('/jobs/:id/result', oneResult), post('/jobs/results', manyResults)];
+
+async function oneResult(c: AppContext): Promise<Response> {
+  const seconds = readWait(c);
+  const wait = Math.round((seconds ?? 0) * 1000);
+  const view = await callJob(c, (queue, id) => queue.awaitEnd(id, wait));
+  if (hasEnded(view)) return json(c, render(c, view));
+  if (seconds !== undefined) throw notEnded(view, seconds);
+  return json(c, render(c, view), 200, { 'Retry-After': LOOK_AGAIN_SECONDS });
+}
+
+const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
+
+function render(c: AppContext, view: JobView): Envelope {
+  const job = envelopeOf(c, view);
+  return {
+    job_id: job.id,
+    state: job.state,
+    result: job.result ?? null,
+    ...(hasEnded(view) && job.error !== undefined && { error: job.error }),
+    completed_at: job.completed_at ?? null,
+  };
+}
+
+/** How long to wait, in seconds; undefined: not at all. @throws {ApiError} 400 */
+function readWait(c: AppContext): number | undefined {
+  const wait = textParam(c, 'wait') ?? 'false';
+  if (!['true', 'false', '1', '0'].includes(wait)) throw invalidRequest('wait', 'wait must be true or false.');
+  const timeout = textParam(c, 'timeout') ?? String(DEFAULT_WAIT_SECONDS);
+  if (!/^[+-]?\d+(\.\d+)?$/.test(timeout)) {
+    throw invalidRequest('timeout', `timeout must be a number of seconds, at most ${MAX_WAIT_SECONDS}.`);
+  }
+  if (wait === 'false' || wait === '0') return undefined;
+  return Math.min(Math.max(Number(timeout), 0), MAX_WAIT_SECONDS);
+}
+
+function notEnded(view: JobView, seconds: number): ApiError {
+  const { id, state } = view.record;
+  return new ApiError({
+    status: 408,
+    code: 'timeout',
+    message: `Job ${id} has not ended within ${seconds} s: it is ${state}.`,
+    retryable: true,
+    details: { job_id: id, current_state: state },
+    headers: { 'Retry-After': LOOK_AGAIN_SECONDS },
+  });
+}
+
+async function manyResults(c: AppContext): Promise<Response> {
+  const { ids: given } = await readBody(c);
+  if (given === undefined || given === null) throw invalidRequest('ids', 'ids is required.');
+  if (Array.isArray(given) && given.length > MAX_BATCH_SIZE) {
+    throw payloadTooLarge('ids', given.length, MAX_BATCH_SIZE, 'jobs');
+  }
+  const ids = [...new Set(readList(MAX_BATCH_SIZE, readString)(given, 'ids'))];
+  const found = await readJobs(c.env, ids);
+  const results: Record<string, Envelope> = {};
+  const omitted = [...found.omitted];
+  let chars = 0;
+  for (const view of found.jobs) {
+    const { id } = view.record;
+    if (chars > MAX_ANSWER_CHARS) omitted.push(id);
+    else results[id] = render(c, view);
+    chars += view.record.result?.length ?? 0;
+  }
+  const missing = ids.filter((id) => results[id] === undefined && !omitted.includes(id));
+  return json(c, { results, missing, omitted });
+}

@@ -1,0 +1,44 @@
+/** A route as its resource declares it: method, path, handler, the scope that a key needs, and whether it takes an `Idempotency-Key`. */
+import type { Scope } from '../config';
+import type { AppContext } from './context';
+
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type Method = (typeof METHODS)[number];
+
+export type RouteHandler = (c: AppContext) => Response | Promise<Response>;
+
+/** What a route says beyond its method and path. */
+export interface RouteRules {
+  /** The scope that a key needs, `public` when no key is asked for. Default: {@link defaultScope}. */
+  scope?: Scope | 'public';
+  /** Remembers its answer under the request's `Idempotency-Key`. Other routes refuse a POST that brings one. */
+  takesIdempotencyKey?: boolean;
+}
+
+export interface Route extends RouteRules {
+  method: Method;
+  /** As Hono reads it; relative to the prefix under which `routes.ts` mounts it. */
+  path: string;
+  handler: RouteHandler;
+}
+
+type Declare = (path: string, handler: RouteHandler, rules?: RouteRules) => Route;
+
+const declare =
+  (method: Method): Declare =>
+  (path, handler, rules) => ({ method, path, handler, ...rules });
+
+export const get = declare('GET');
+export const post = declare('POST');
+export const put = declare('PUT');
+export const patch = declare('PATCH');
+export const del = declare('DELETE');
+
+/** Operators' routes are below this path. */
+export const ADMIN_PREFIX = '/ojs/v1/admin';
+
+/** The scope of a route that declares none, and of a path that no route has: by who uses the path, and whether it only reads. */
+export function defaultScope(method: string, path: string): Scope {
+  const side = path === ADMIN_PREFIX || path.startsWith(`${ADMIN_PREFIX}/`) ? 'admin' : 'data';
+  return `${side}:${method === 'GET' || method === 'HEAD' ? 'read' : 'write'}`;
+}

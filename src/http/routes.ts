@@ -1,0 +1,70 @@
+/** Every route of the server, in the order in which they are tried. */
+import { matchedRoutes } from 'hono/route';
+import type { Scope } from '../config';
+import { adminDeadLetterRoutes } from './admin/dead-letter';
+import { adminJobRoutes } from './admin/jobs';
+import { adminQueueRoutes } from './admin/queues';
+import { adminSystemRoutes } from './admin/system';
+import { adminWorkerRoutes } from './admin/workers';
+import { bulkRoutes } from './bulk/routes';
+import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
+import type { AppContext } from './context';
+import { cronRoutes } from './cron/routes';
+import { cronGroupRoutes } from './cron-groups/routes';
+import { deadLetterRoutes } from './dead-letter/routes';
+import { eventRoutes } from './events/routes';
+import { historyRoutes } from './history/routes';
+import { jobRoutes } from './jobs/routes';
+import { progressRoutes } from './progress/routes';
+import { queueDefaultRoutes } from './queues/defaults';
+import { queueManagementRoutes } from './queues/manage';
+import { queueRoutes } from './queues/routes';
+import { rateLimitRoutes } from './rate-limits/routes';
+import { resultRoutes } from './results/routes';
+import { ADMIN_PREFIX, defaultScope, type Route } from './route';
+import { systemRoutes } from './system/routes';
+import { workerRoutes } from './workers/routes';
+import { workflowRoutes } from './workflows/routes';
+
+const PREFIX = '/ojs/v1';
+
+/** A route at its full path, with the scope that holds. */
+export interface MountedRoute extends Route {
+  scope: Scope | 'public';
+}
+
+/** Where two routes match the same path, the earlier one answers: `jobs/bulk` stands before `jobs/:id`, `_default` before `:name`. */
+export const ROUTES: readonly MountedRoute[] = [
+  ...below('', systemRoutes),
+  ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
+  ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
+  ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
+  ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes),
+  ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
+  ...below(ADMIN_PREFIX, adminSystemRoutes, adminWorkerRoutes),
+];
+
+function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {
+  return groups.flat().map((route) => {
+    const path = prefix + route.path;
+    return { ...route, path, scope: route.scope ?? defaultScope(route.method, path) };
+  });
+}
+
+const byPattern = new Map(ROUTES.map((route) => [`${route.method} ${route.path}`, route]));
+const publicPaths = new Set(ROUTES.flatMap(({ scope, path }) => (scope === 'public' ? [path] : [])));
+
+/** The route that is going to answer; undefined where none does. */
+export function routeOf(c: AppContext): MountedRoute | undefined {
+  for (const { method, path } of matchedRoutes(c)) {
+    const route = byPattern.get(`${method} ${path}`);
+    if (route) return route;
+  }
+  return undefined;
+}
+
+/** The scope that a request needs. A path that is public for one method is public for all: it answers 405 without a key. */
+export function scopeOf(c: AppContext): Scope | 'public' {
+  if (publicPaths.has(c.req.path)) return 'public';
+  return routeOf(c)?.scope ?? defaultScope(c.req.method, c.req.path);
+}

@@ -1,0 +1,94 @@
+/** Manifest and probes. */
+import { countQueues } from '../../across/statistics';
+import { VERSION } from '../../config';
+import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { listDeadLetters } from '../dead-letter/list';
+import { listQueues } from '../queues/routes';
+import { get, type Route } from '../route';
+import { listWorkers } from '../workers/routes';
+
+const MANIFEST = {
+  specversion: '1.0',
+  ojs_version: '1.0',
+  conformance_level: 4,
+  protocols: ['http'],
+  backend: 'durable-objects',
+  implementation: { name: 'tocsin', version: VERSION, language: 'typescript' },
+  extensions: [
+    'dead-letter',
+    'retry-preview',
+    'progress',
+    'results',
+    'durable',
+    'shutdown',
+    'cron-groups',
+    'bulk',
+    'priority',
+    'queue-config',
+    'rate-limiting',
+    'backpressure',
+  ],
+  capabilities: {
+    retries: true,
+    dead_letter: true,
+    delayed_jobs: true,
+    priorities: true,
+    batch_enqueue: true,
+    bulk_operations: true,
+    idempotency_keys: true,
+    job_updates: true,
+    pause: true,
+    heartbeat: true,
+    worker_registry: true,
+    progress: true,
+    results: true,
+    checkpoints: true,
+    cron: true,
+    workflows: true,
+    unique_jobs: true,
+    rate_limiting: true,
+    backpressure: true,
+  },
+  limits: {
+    max_envelope_bytes: MAX_ENVELOPE_BYTES,
+    max_meta_bytes: MAX_META_BYTES,
+    max_result_bytes: MAX_RESULT_BYTES,
+    max_batch_size: MAX_BATCH_SIZE,
+  },
+};
+
+/** Routes from the root on: they are outside `/ojs/v1`, or aliases that old clients look for elsewhere. */
+export const systemRoutes: readonly Route[] = [
+  get('/ojs/manifest', (c) => json(c, MANIFEST)),
+  ...['/health', '/ready', '/ojs/v1/health', '/v1/health'].map((path) => get(path, health, { scope: 'public' })),
+  get('/v1/queues', listQueues),
+  get('/v1/dead-letter', (c) => listDeadLetters(c)),
+  get('/v1/workers', (c) => listWorkers(c)),
+];
+
+let startedAt: number | undefined;
+
+async function health(c: AppContext): Promise<Response> {
+  const now = Date.now();
+  startedAt ??= now;
+  const common = { version: VERSION, uptime_seconds: Math.floor((now - startedAt) / 1000) };
+  try {
+    const [queues, { summary }] = await Promise.all([
+      countQueues(c.env, now),
+      directoryObject(c.env).workers({ offset: 0, limit: 0 }),
+    ]);
+    return json(c, {
+      status: 'ok',
+      ...common,
+      backend: { type: 'durable-objects', status: 'ok' },
+      queues,
+      workers: { total: summary.total, active: summary.total - summary.stale, stale: summary.stale },
+    });
+  } catch (error) {
+    console.error(`${c.get('requestId')} health check failed:`, error);
+    const backend = { type: 'durable-objects', status: 'unreachable' };
+    return json(c, { status: 'unhealthy', ...common, backend }, 503, { 'Retry-After': '5' });
+  }
+}

@@ -1,0 +1,99 @@
+/** What a worker says in a heartbeat. */
+import type { Heartbeat } from '../../across/workers';
+import {
+  defined,
+  isObject,
+  optional,
+  type Reader,
+  readBoolean,
+  readInteger,
+  readList,
+  readMilliseconds,
+  readName,
+  readQueueName,
+  readString,
+  withinBytes,
+} from '../../job/envelope/fields';
+import { invalidRequest } from '../../job/errors';
+import type { WorkerBeat } from '../../rpc/directory';
+import type { JsonObject } from '../request/body';
+import { MAX_NAME, readWorkerId } from './reports';
+
+/** Most queues that a worker may name. */
+const MAX_QUEUES = 100;
+/** Most jobs one heartbeat may name. */
+const MAX_HELD = 10_000;
+
+/** The queues that a worker works on, each once. */
+export const readQueues: Reader<string[]> = (value, field) => [
+  ...new Set(readList(MAX_QUEUES, readQueueName)(value, field)),
+];
+
+/** Reads a heartbeat. `active_jobs` may be the ids or only their number. @throws {ApiError} 400 */
+export function readHeartbeat(body: JsonObject): Heartbeat {
+  const worker_id = readWorkerId(body.worker_id, 'worker_id');
+  const visibility_timeout_ms = optional(body, 'visibility_timeout_ms', readMilliseconds);
+  const queues = optional(body, 'queues', readQueues);
+  const ids = optional(body, 'active_job_ids', readList(MAX_HELD, readString));
+  const active = optional(body, 'active_jobs', readActiveJobs);
+  const listed = Array.isArray(active) ? active : undefined;
+  const named = listed || ids ? [...new Set([...(listed ?? []), ...(ids ?? [])])] : undefined;
+  // A worker that counts zero jobs holds none, the same as an empty list.
+  const job_ids = named ?? (active === 0 ? [] : undefined);
+  const beat = readBeat(body, worker_id, queues, typeof active === 'number' ? active : named?.length);
+  return { worker_id, beat, ...defined({ job_ids, visibility_timeout_ms, queues }) };
+}
+
+/** Words that workers use for what they are doing, and what each means here. */
+const STATES: Readonly<Record<string, WorkerBeat['state']>> = {
+  running: 'running',
+  active: 'running',
+  idle: 'running',
+  busy: 'running',
+  quiet: 'quiet',
+  drain: 'draining',
+  draining: 'draining',
+  terminate: 'shutting_down',
+  terminating: 'shutting_down',
+  shutting_down: 'shutting_down',
+  terminated: 'stopped',
+  stopped: 'stopped',
+};
+
+const readState: Reader<WorkerBeat['state']> = (value, field) => {
+  const known = typeof value === 'string' && Object.hasOwn(STATES, value) ? STATES[value] : undefined;
+  if (known !== undefined) return known;
+  throw invalidRequest(field, `${field} must be one of ${Object.keys(STATES).join(', ')}.`);
+};
+
+const MAX_CONCURRENCY = 1_000_000;
+const MAX_LABEL_BYTES = 4096;
+
+const readLabels: Reader<unknown> = (value, field) => {
+  if (!Array.isArray(value) && !isObject(value)) throw invalidRequest(field, `${field} must be an array or an object.`);
+  withinBytes(JSON.stringify(value), MAX_LABEL_BYTES, field);
+  return value;
+};
+
+function readBeat(
+  body: JsonObject,
+  worker_id: string,
+  queues: string[] | undefined,
+  active_jobs: number | undefined,
+): WorkerBeat {
+  const said = optional(body, 'state', readState) ?? 'running';
+  const leaves = optional(body, 'shutdown', readBoolean) === true && said !== 'stopped';
+  const facts = defined({
+    hostname: optional(body, 'hostname', readName(MAX_NAME)),
+    // Where there is no process id, clients send 0.
+    pid: optional(body, 'pid', readInteger(0, Number.MAX_SAFE_INTEGER)) || undefined,
+    queues,
+    concurrency: optional(body, 'concurrency', readInteger(0, MAX_CONCURRENCY)),
+    labels: optional(body, 'labels', readLabels),
+    version: optional(body, 'version', readName(MAX_NAME)),
+  });
+  return { worker_id, state: leaves ? 'shutting_down' : said, facts, ...defined({ active_jobs }) };
+}
+
+const readActiveJobs: Reader<string[] | number> = (value, field) =>
+  typeof value === 'number' ? readInteger(0, MAX_HELD)(value, field) : readList(MAX_HELD, readString)(value, field);

@@ -1,0 +1,108 @@
+/** Workers that pull: fetch, ack, nack, heartbeat, health. */
+import { encodeCursor, readAfter } from '../../across/paging';
+import { claimInOrder, knownWorker, takeHeartbeat } from '../../across/workers';
+import { defined, optional, readMilliseconds } from '../../job/envelope/fields';
+import { pick } from '../../job/envelope/render';
+import { invalidRequest, unsupported } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { envelopeOf } from '../jobs/render';
+import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
+import { type PagingStyle, pagination, readPaging } from '../request/pagination';
+import { callJob, pathParam } from '../request/path';
+import { get, post, type Route } from '../route';
+import { readHeartbeat, readQueues } from './heartbeat';
+import { renderWorker } from './render';
+import { readAck, readNack, readWorkerId } from './reports';
+
+const MAX_COUNT = 100;
+const MAX_WAIT_MS = 20_000;
+
+/** Routes below `/ojs/v1`. */
+export const workerRoutes: readonly Route[] = [
+  post('/workers/fetch', fetchJobs),
+  post('/jobs/fetch', fetchJobs),
+  post('/workers/heartbeat', heartbeat),
+  post('/workers/beat', heartbeat),
+  get('/workers/:id/health', health),
+  post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES))),
+  post('/workers/nack', async (c) => nack(c, await readBody(c))),
+  post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {})),
+  post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c)) ?? {})),
+];
+
+/** Workers known from their heartbeats. */
+export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<Response> {
+  const paging = readPaging(c, style);
+  const { limit, offset } = paging;
+  const request = defined({ limit, offset, after: readAfter(paging) });
+  const { workers, summary, more: hasMore } = await directoryObject(c.env).workers(request);
+  const items = workers.map(renderWorker);
+  const nextCursor = encodeCursor({ after: workers.at(-1)?.id });
+  const place = { total: summary.total, hasMore, nextCursor };
+  return json(c, { items, workers: items, summary, pagination: pagination(paging, place) });
+}
+
+async function fetchJobs(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  if (body.queues === undefined) throw invalidRequest('queues', 'queues is required.');
+  const queues = readQueues(body.queues, 'queues');
+  if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
+  if ((body.runtime ?? null) !== null)
+    throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
+  const request = defined({
+    worker_id: optional(body, 'worker_id', readWorkerId),
+    visibility_timeout_ms: optional(body, 'visibility_timeout_ms', readMilliseconds),
+    count: clamped(body, 'count', 1, MAX_COUNT) ?? 1,
+    wait_ms: clamped(body, 'wait_ms', 0, MAX_WAIT_MS) ?? 0,
+  });
+  const views = await claimInOrder(c.env, queues, request);
+  return json(c, { jobs: views.map((view) => envelopeOf(c, view)) });
+}
+
+/** An integer clamped to `min` … `max`. @throws {ApiError} 400 when it is no integer */
+function clamped(body: JsonObject, name: string, min: number, max: number): number | undefined {
+  return optional(body, name, (value, field) => {
+    if (typeof value === 'number' && Number.isInteger(value)) return Math.min(Math.max(value, min), max);
+    throw invalidRequest(field, `${field} must be an integer.`);
+  });
+}
+
+async function ack(c: AppContext, body: JsonObject): Promise<Response> {
+  const request = readAck(c, body);
+  const job = envelopeOf(c, await callJob(c, (queue) => queue.ack(request), request.job_id));
+  return json(c, { acknowledged: true, ...pick(job, ['id', 'state', 'completed_at']), job_id: job.id, job });
+}
+
+async function nack(c: AppContext, body: JsonObject): Promise<Response> {
+  const request = readNack(c, body);
+  const job = envelopeOf(c, await callJob(c, (queue) => queue.nack(request), request.job_id));
+  const answer = pick(job, [
+    'id',
+    'state',
+    'attempt',
+    'max_attempts',
+    'retry_delay_ms',
+    'next_attempt_at',
+    'completed_at',
+    'discarded_at',
+  ]);
+  return json(c, { ...answer, job_id: job.id, job });
+}
+
+async function heartbeat(c: AppContext): Promise<Response> {
+  const heard = readHeartbeat(await readBody(c));
+  const { state, extended } = await takeHeartbeat(c.env, heard, c.get('requestId'));
+  return json(c, { acknowledged: true, state, jobs_extended: extended, server_time: formatInstant(Date.now()) });
+}
+
+/** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */
+async function health(c: AppContext): Promise<Response> {
+  const worker = await knownWorker(c.env, pathParam(c, 'id'));
+  const leaving = worker.reported_state === 'draining' || worker.reported_state === 'shutting_down';
+  const state = leaving && worker.state !== 'stale' ? worker.reported_state : worker.state;
+  const healthy = state === 'running' || state === 'quiet';
+  const { id: worker_id, ...rest } = renderWorker(worker);
+  return json(c, { worker_id, ...rest, state, healthy }, healthy ? 200 : 503, healthy ? {} : { 'Retry-After': '5' });
+}

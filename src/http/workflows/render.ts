@@ -1,0 +1,149 @@
+/** Writes workflows as clients see them. */
+import { defined, given } from '../../job/envelope/fields';
+import { formatInstant } from '../../job/time';
+import { jobsBelow, nodeAt, type PlanNode } from '../../job/workflow/plan';
+import type { StepView, WorkflowSummary, WorkflowView } from '../../rpc/workflow';
+
+type Json = Record<string, unknown>;
+
+/** A workflow with its steps, nested ones inside each other. @param running ids of the jobs that run */
+export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> = new Set()): Json {
+  const { plan } = view;
+  const root = nodeAt(plan, 0);
+  const states = root.children.map((child) => view.steps[child]?.state);
+  const completed = states.filter((state) => state === 'completed').length;
+  const hasFailed = (state: string | undefined) => state === 'failed' || (state === 'cancelled' && !isCancelled(view));
+  const failed = states.filter(hasFailed).length;
+  const jobs = jobsBelow(plan, 0).map((job) => view.steps[job]?.state);
+  const created = formatInstant(view.created_at);
+  const ended = defined({ [endedName(view)]: given(view.ended_at, formatInstant) });
+  return {
+    id: view.id,
+    type: view.type ?? 'graph',
+    ...defined({ name: view.name }),
+    state: view.state,
+    created_at: created,
+    started_at: created,
+    ...ended,
+    steps_total: states.length,
+    steps_completed: completed,
+    steps_failed: failed,
+    ...defined({ steps_cancelled: view.steps_cancelled }),
+    ...((root.kind === 'group' || root.kind === 'batch') && {
+      jobs_total: states.length,
+      jobs_completed: completed,
+      jobs_failed: failed,
+    }),
+    steps: renderSteps(view, running, root),
+    ...renderCallbacks(view, running, root),
+    metadata: {
+      created_at: created,
+      started_at: created,
+      ...ended,
+      job_count: jobs.length,
+      completed_count: jobs.filter((state) => state === 'completed').length,
+      failed_count: jobs.filter(hasFailed).length,
+    },
+  };
+}
+
+/** One entry of the list of workflows. */
+export function renderSummary(summary: WorkflowSummary): Json {
+  const { id, type, name, state, created_at, ended_at, steps, jobs, completed, failed } = summary;
+  return defined({
+    id,
+    type: type ?? 'graph',
+    name,
+    state,
+    created_at: formatInstant(created_at),
+    [endedName(summary)]: given(ended_at, formatInstant),
+    step_count: steps,
+    steps_total: steps,
+    job_count: jobs,
+    // What has ended so far is known to the workflow alone; the list hears of its end.
+    ...(state !== 'running' && { completed_count: completed, failed_count: failed }),
+  });
+}
+
+/** The state of a step as clients know it: a job waits for its turn, then for its end (`pending`). */
+export function stepState(view: WorkflowView, index: number): string {
+  const { kind, callback } = nodeAt(view.plan, index);
+  const state = view.steps[index]?.state ?? 'waiting';
+  if (state === 'waiting') return callback ? skippedCallback(view, index) : ruledOut(view, index);
+  if (state !== 'running') return state;
+  if (isCancelled(view)) return 'cancelled';
+  return kind === 'job' ? 'pending' : 'running';
+}
+
+/** A step that waits for what will not happen any more never starts. */
+function ruledOut(view: WorkflowView, index: number): string {
+  for (let at = nodeAt(view.plan, index).parent; at >= 0; at = nodeAt(view.plan, at).parent) {
+    const state = view.steps[at]?.state;
+    if (state !== 'waiting' && state !== 'running') return 'cancelled';
+  }
+  return 'waiting';
+}
+
+/** A callback that was not called for when its batch ended is not called any more. */
+function skippedCallback(view: WorkflowView, index: number): string {
+  return ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
+}
+
+function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: PlanNode): Json[] {
+  return parent.children.map((child, place) => {
+    const before = place > 0 && parent.kind === 'chain' ? [parent.children[place - 1] as number] : [];
+    const needs = nodeAt(view.plan, child).needs ?? before;
+    return {
+      ...renderStep(view, running, child),
+      index: place,
+      depends_on: needs.map((need) => nodeAt(view.plan, need).id),
+    };
+  });
+}
+
+function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: number): Json {
+  const node = nodeAt(view.plan, index);
+  const step = view.steps[index] as StepView;
+  const known = stepState(view, index);
+  const runs = known === 'pending' && running.has(step.job_id ?? '');
+  const state = runs ? 'active' : known;
+  const jobs = jobsBelow(view.plan, index).map((job) => view.steps[job] as StepView);
+  const isJob = node.kind === 'job';
+  const ended = state === 'completed' || state === 'failed' || state === 'cancelled';
+  const endedAt = isJob ? step.ended_at : latest(jobs.map(({ ended_at }) => ended_at));
+  const startedAt = isJob ? step.started_at : jobs.find(({ started_at }) => started_at !== undefined)?.started_at;
+  return {
+    id: node.id,
+    type: isJob ? node.type : node.kind,
+    ...defined({ name: node.name, queue: node.queue }),
+    state,
+    job_id: isJob ? (step.job_id ?? null) : null,
+    job_ids: jobs.flatMap(({ job_id }) => job_id ?? []),
+    ...defined({
+      started_at: given(startedAt, formatInstant),
+      completed_at: ended ? given(endedAt, formatInstant) : undefined,
+      error: step.error,
+    }),
+    ...(!isJob && { steps: renderSteps(view, running, node) }),
+    ...renderCallbacks(view, running, node),
+  };
+}
+
+function renderCallbacks(view: WorkflowView, running: ReadonlySet<string>, { callbacks }: PlanNode): Json {
+  if (!callbacks) return {};
+  const entries = Object.entries(callbacks).map(([name, index]) => [name, renderStep(view, running, index)] as const);
+  return { callbacks: Object.fromEntries(entries) };
+}
+
+function latest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+function isCancelled({ state }: { state: string }): boolean {
+  return state === 'cancelled';
+}
+
+function endedName(workflow: { state: string }): 'cancelled_at' | 'completed_at' {
+  return isCancelled(workflow) ? 'cancelled_at' : 'completed_at';
+}

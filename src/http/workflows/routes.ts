@@ -1,0 +1,78 @@
+/** Workflows: start, look, follow, cancel, list. */
+import { v7 as uuidv7 } from 'uuid';
+import { encodeCursor, readAfter } from '../../across/paging';
+import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';
+import { readConfig } from '../../config';
+import { defined } from '../../job/envelope/fields';
+import { unwrap } from '../../job/errors';
+import { variablesLayer } from '../../job/retry/variables';
+import { parseWorkflow } from '../../job/workflow/parse';
+import { directoryObject } from '../../rpc/stubs';
+import type { WorkflowView } from '../../rpc/workflow';
+import { type AppContext, json } from '../context';
+import { MAX_BATCH_BYTES, readBody } from '../request/body';
+import { pagination, readPaging } from '../request/pagination';
+import { pathParam } from '../request/path';
+import { listParam, oneOf } from '../request/query';
+import { del, get, post, type Route } from '../route';
+import { renderProgress } from './progress';
+import { renderSummary, renderWorkflow } from './render';
+
+/** `pending` is a state clients know; here a workflow runs as soon as it exists. */
+const STATES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
+
+/** Routes below `/ojs/v1`. */
+export const workflowRoutes: readonly Route[] = [
+  post('/workflows', start),
+  get('/workflows', list),
+  get('/workflows/:id', show),
+  del('/workflows/:id', cancel),
+  post('/workflows/:id/cancel', cancel),
+  get('/workflows/:id/progress', progress),
+];
+
+async function start(c: AppContext): Promise<Response> {
+  // A workflow must not be accepted whose jobs would be under no retry policy at all.
+  variablesLayer(readConfig(c.env).retryVariables);
+  const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
+  const { id = uuidv7(), checks, ...workflow } = parsed;
+  await checkAtQueues(c.env, checks);
+  const view = unwrap(await workflowNamed(c.env, id).create(workflow));
+  return answer(c, renderWorkflow(view), 201, { Location: `/ojs/v1/workflows/${id}` });
+}
+
+async function list(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const states = oneOf(listParam(c, 'state'), STATES, 'state');
+  const { offset, limit } = paging;
+  const request = defined({ offset, limit, before: readAfter(paging), states });
+  const { workflows: found, total, more: hasMore } = await directoryObject(c.env).workflows(request);
+  const workflows = found.map(renderSummary);
+  const nextCursor = encodeCursor({ after: found.at(-1)?.id });
+  return json(c, {
+    workflows,
+    items: workflows,
+    total,
+    pagination: pagination(paging, { total, hasMore, nextCursor }),
+  });
+}
+
+async function show(c: AppContext): Promise<Response> {
+  const view = await readWorkflow(c.env, pathParam(c, 'id'));
+  return answer(c, renderWorkflow(view, await runningJobs(c.env, view)));
+}
+
+async function cancel(c: AppContext): Promise<Response> {
+  const view: WorkflowView = unwrap(await workflowNamed(c.env, pathParam(c, 'id')).cancel());
+  return answer(c, renderWorkflow(view));
+}
+
+/** How far each job is, by what its queue says now. */
+async function progress(c: AppContext): Promise<Response> {
+  const view = await readWorkflow(c.env, pathParam(c, 'id'));
+  return json(c, renderProgress(view, await liveJobs(c.env, view)));
+}
+
+function answer(c: AppContext, workflow: Record<string, unknown>, status = 200, headers: Record<string, string> = {}) {
+  return json(c, { workflow, ...workflow }, status, headers);
+}

@@ -1,0 +1,17 @@
+/** How much of its limits a key has left, as producers are told. */
+import type { LimitStanding } from '../../rpc/limits';
+import { runningOf } from '../store/limits/place';
+import type { QueueState } from '../store/state';
+
+/** How much a key has left, for whoever has just enqueued a job that counts under it. */
+export function standingOf(q: QueueState, key: string, now: number): LimitStanding | undefined {
+  const limiter = q.limiters.get(key);
+  const limits = limiter.inForce(now);
+  const limit = limits.rate?.limit ?? limits.throttle?.limit ?? limits.concurrency;
+  if (limit === undefined) return undefined;
+  return {
+    limit,
+    remaining: Math.min(limit, limiter.room(runningOf(q, key), now)),
+    resets_at: limiter.usage.resetsAt(limits, now) ?? now,
+  };
+}

@@ -1,0 +1,21 @@
+/** The deletion of a queue as it is stored: a fact of `meta`. */
+import type { RemovalRequest } from '../../rpc/operations';
+
+/** A deletion that has begun. */
+export interface Removal extends RemovalRequest {
+  /** Epoch ms. */
+  at: number;
+  jobs_affected: number;
+  /** Steps of moving so far. */
+  steps?: number;
+  moving?: Moving;
+}
+
+/** Jobs on their way to the target. */
+export interface Moving {
+  /** Names the step for the target. */
+  name: string;
+  keys: number[];
+  /** Those among them that wait to be activated. */
+  pending: number[];
+}

@@ -1,0 +1,234 @@
+import { describe, expect, it } from 'vitest';
+import { SCOPES } from '../../src/config';
+import { createApp } from '../../src/http/app';
+import { ROUTES } from '../../src/http/routes';
+import { server, TestServer } from '../support/server';
+
+/** Each route, the scope that it needs, and whether it takes an `Idempotency-Key`. */
+const EXPECTED = `
+GET /ojs/manifest data:read
+GET /health public
+GET /ready public
+GET /ojs/v1/health public
+GET /v1/health public
+GET /v1/queues data:read
+GET /v1/dead-letter data:read
+GET /v1/workers data:read
+POST /ojs/v1/jobs/bulk data:write +key
+POST /ojs/v1/jobs/bulk/cancel data:write +key
+POST /ojs/v1/jobs/bulk/retry data:write +key
+POST /ojs/v1/jobs/bulk/delete admin:purge +key
+GET /ojs/v1/jobs/bulk/:id data:read
+POST /ojs/v1/jobs data:write +key
+POST /ojs/v1/jobs/batch data:write +key
+GET /ojs/v1/jobs data:read
+GET /ojs/v1/jobs/count data:read
+GET /ojs/v1/jobs/:id data:read
+PATCH /ojs/v1/jobs/:id data:write
+DELETE /ojs/v1/jobs/:id data:write
+POST /ojs/v1/jobs/:id/cancel data:write
+POST /ojs/v1/jobs/:id/activate data:write
+GET /ojs/v1/jobs/:id/retries data:read
+GET /ojs/v1/jobs/:id/history data:read
+DELETE /ojs/v1/jobs/:id/history data:write
+GET /ojs/v1/events/:id/history data:read
+DELETE /ojs/v1/events/:id/history data:write
+POST /ojs/v1/workers/fetch data:write
+POST /ojs/v1/jobs/fetch data:write
+POST /ojs/v1/workers/heartbeat data:write
+POST /ojs/v1/workers/beat data:write
+GET /ojs/v1/workers/:id/health data:read
+POST /ojs/v1/workers/ack data:write
+POST /ojs/v1/workers/nack data:write
+POST /ojs/v1/jobs/:id/ack data:write
+POST /ojs/v1/jobs/:id/nack data:write
+PUT /ojs/v1/jobs/:id/progress data:write
+POST /ojs/v1/jobs/:id/progress data:write
+POST /ojs/v1/workers/progress data:write
+GET /ojs/v1/jobs/:id/progress data:read
+GET /ojs/v1/jobs/:id/result data:read
+POST /ojs/v1/jobs/results data:write
+PUT /ojs/v1/jobs/:id/checkpoint data:write
+POST /ojs/v1/jobs/:id/checkpoint data:write
+GET /ojs/v1/jobs/:id/checkpoint data:read
+DELETE /ojs/v1/jobs/:id/checkpoint data:write
+POST /ojs/v1/checkpoints/:id data:write
+GET /ojs/v1/checkpoints/:id data:read
+DELETE /ojs/v1/checkpoints/:id data:write
+GET /ojs/v1/checkpoints/:id/resume data:read
+POST /ojs/v1/ojs/v1/checkpoints/:id data:write
+GET /ojs/v1/ojs/v1/checkpoints/:id data:read
+DELETE /ojs/v1/ojs/v1/checkpoints/:id data:write
+GET /ojs/v1/ojs/v1/checkpoints/:id/resume data:read
+GET /ojs/v1/queues/_default/config data:read
+PUT /ojs/v1/queues/_default/config data:write
+GET /ojs/v1/queues data:read
+GET /ojs/v1/queues/:name data:read
+GET /ojs/v1/queues/:name/stats data:read
+POST /ojs/v1/queues/:name/pause data:write
+POST /ojs/v1/queues/:name/resume data:write
+GET /ojs/v1/queues/:name/config data:read
+PUT /ojs/v1/queues/:name/config data:write
+POST /ojs/v1/queues data:write
+POST /ojs/v1/queues/:name/drain data:write
+POST /ojs/v1/queues/:name/purge admin:purge
+DELETE /ojs/v1/queues/:name admin:purge
+GET /ojs/v1/queues/:name/priority-stats data:read
+GET /ojs/v1/rate-limits data:read
+GET /ojs/v1/rate-limits/:key data:read
+PUT /ojs/v1/rate-limits/:key data:write
+PUT /ojs/v1/rate-limits/:key/override data:write
+DELETE /ojs/v1/rate-limits/:key/override data:write
+GET /ojs/v1/dead-letter data:read
+GET /ojs/v1/dead-letter/stats data:read
+GET /ojs/v1/dead-letter/:id data:read
+POST /ojs/v1/dead-letter/retry data:write +key
+DELETE /ojs/v1/dead-letter admin:purge +key
+POST /ojs/v1/dead-letter/purge admin:purge +key
+POST /ojs/v1/dead-letter/:id/retry data:write
+DELETE /ojs/v1/dead-letter/:id data:write
+POST /ojs/v1/workflows data:write
+GET /ojs/v1/workflows data:read
+GET /ojs/v1/workflows/:id data:read
+DELETE /ojs/v1/workflows/:id data:write
+POST /ojs/v1/workflows/:id/cancel data:write
+GET /ojs/v1/workflows/:id/progress data:read
+GET /ojs/v1/events data:read
+POST /ojs/v1/cron data:write
+GET /ojs/v1/cron data:read
+GET /ojs/v1/crons data:read
+DELETE /ojs/v1/cron/:name data:write
+DELETE /ojs/v1/crons/:name data:write
+GET /ojs/v1/cron/:name data:read
+PATCH /ojs/v1/cron/:name data:write
+PUT /ojs/v1/cron/:name data:write
+POST /ojs/v1/cron/:name/pause data:write
+POST /ojs/v1/cron/:name/resume data:write
+POST /ojs/v1/cron/:name/trigger data:write
+GET /ojs/v1/cron/:name/history data:read
+GET /ojs/v1/crons/:name data:read
+PATCH /ojs/v1/crons/:name data:write
+PUT /ojs/v1/crons/:name data:write
+POST /ojs/v1/crons/:name/pause data:write
+POST /ojs/v1/crons/:name/resume data:write
+POST /ojs/v1/crons/:name/trigger data:write
+GET /ojs/v1/crons/:name/history data:read
+GET /ojs/v1/cron-groups data:read
+GET /ojs/v1/cron-groups/:name data:read
+PUT /ojs/v1/cron-groups/:name data:write
+DELETE /ojs/v1/cron-groups/:name data:write
+GET /ojs/v1/admin/jobs admin:read
+POST /ojs/v1/admin/jobs/bulk/retry admin:write +key
+POST /ojs/v1/admin/jobs/bulk/cancel admin:write +key
+POST /ojs/v1/admin/jobs/bulk/delete admin:purge +key
+PATCH /ojs/v1/admin/jobs/:id admin:write
+GET /ojs/v1/admin/dead-letter admin:read
+GET /ojs/v1/admin/dead-letter/stats admin:read
+POST /ojs/v1/admin/dead-letter/retry admin:write +key
+DELETE /ojs/v1/admin/dead-letter admin:purge +key
+POST /ojs/v1/admin/dead-letter/:id/retry admin:write
+DELETE /ojs/v1/admin/dead-letter/:id admin:purge
+GET /ojs/v1/admin/queues/_default/config admin:read
+PUT /ojs/v1/admin/queues/_default/config admin:write
+GET /ojs/v1/admin/queues admin:read
+GET /ojs/v1/admin/queues/:name admin:read
+POST /ojs/v1/admin/queues/:name/pause admin:write
+POST /ojs/v1/admin/queues/:name/resume admin:write
+PUT /ojs/v1/admin/queues/:name/config admin:write
+DELETE /ojs/v1/admin/queues/:name/jobs admin:purge
+POST /ojs/v1/admin/reset admin:purge
+POST /ojs/v1/admin/retry/preview admin:read
+GET /ojs/v1/admin/jobs/:id admin:read
+POST /ojs/v1/admin/jobs/:id/retry admin:write
+POST /ojs/v1/admin/jobs/:id/cancel admin:write
+GET /ojs/v1/admin/workers admin:read
+POST /ojs/v1/admin/workers/directive admin:write
+GET /ojs/v1/admin/workers/:id admin:read
+POST /ojs/v1/admin/workers/:id/quiet admin:write
+DELETE /ojs/v1/admin/workers/:id admin:write
+`
+  .trim()
+  .split('\n')
+  .map((line) => {
+    const [method = '', path = '', scope = '', key] = line.split(' ');
+    return { method, path, scope, takesIdempotencyKey: key === '+key' };
+  });
+
+const KEY = { Authorization: 'Bearer k' };
+
+/** A path of this route. */
+const filledIn = (path: string) => path.replace(/:\w+/g, 'x');
+
+describe('the routes', () => {
+  it('each declare their scope and whether they remember answers', () => {
+    const declared = ROUTES.map(({ method, path, scope, takesIdempotencyKey = false }) => {
+      return { method, path, scope, takesIdempotencyKey };
+    });
+    const byName = (a: { method: string; path: string }, b: { method: string; path: string }) =>
+      a.path < b.path ? -1 : a.path > b.path ? 1 : a.method < b.method ? -1 : 1;
+    expect(declared.sort(byName)).toEqual([...EXPECTED].sort(byName));
+  });
+
+  it('are all that the application serves', () => {
+    const served = createApp().routes.filter(({ method }) => method !== 'ALL');
+    expect(served.map(({ method, path }) => `${method} ${path}`)).toEqual(
+      ROUTES.map(({ method, path }) => `${method} ${path}`),
+    );
+  });
+
+  it.each(SCOPES)('that need the scope %s refuse a key with all others', async (scope) => {
+    const others = SCOPES.filter((other) => other !== scope);
+    const guarded = TestServer.with({ API_KEYS: JSON.stringify([{ key: 'k', scopes: others }]) });
+    for (const route of EXPECTED.filter((expected) => expected.scope === scope)) {
+      const { status, body } = await guarded.call(route.method, filledIn(route.path), undefined, KEY);
+      const name = `${route.method} ${route.path}`;
+      expect([name, status, body.error?.details]).toEqual([name, 403, { required_scope: scope }]);
+    }
+  });
+
+  it('that are not public ask for a key, even where the path is known for another method or for none', async () => {
+    const guarded = TestServer.with({ API_KEYS: 'k' });
+    const closed = EXPECTED.filter(({ scope }) => scope !== 'public');
+    const unknown = [
+      { method: 'PATCH', path: '/ojs/v1/jobs' },
+      { method: 'GET', path: '/ojs/v1/nothing' },
+    ];
+    for (const { method, path } of [...closed, ...unknown]) {
+      const { status } = await guarded.call(method, filledIn(path));
+      expect([method, path, status]).toEqual([method, path, 401]);
+    }
+    expect((await guarded.call('PUT', '/health')).status).toBe(405);
+  });
+
+  it('that do not take an Idempotency-Key refuse a POST that brings one', async () => {
+    const headers = { 'Idempotency-Key': 'k' };
+    const refused = { status: 422, body: { error: { details: { field: 'Idempotency-Key' } } } };
+    for (const { method, path } of EXPECTED.filter((route) => route.method === 'POST' && !route.takesIdempotencyKey)) {
+      expect([path, await server.call(method, filledIn(path), {}, headers)]).toMatchObject([path, refused]);
+    }
+    for (const { method, path } of EXPECTED.filter((route) => route.takesIdempotencyKey)) {
+      expect([path, (await server.call(method, filledIn(path), '[]', headers)).status]).toEqual([path, 400]);
+    }
+    expect(await server.call('POST', '/ojs/v1/nothing', {}, headers)).toMatchObject(refused);
+  });
+});
+
+describe('a path that no route has', () => {
+  it.each([
+    ['GET', '/ojs/v1/nothing', 'data:read'],
+    ['HEAD', '/ojs/v1/nothing', 'data:read'],
+    ['PUT', '/ojs/v1/nothing', 'data:write'],
+    ['GET', '/ojs/v1/admin', 'admin:read'],
+    ['GET', '/ojs/v1/admin/nothing', 'admin:read'],
+    ['POST', '/ojs/v1/admin/nothing', 'admin:write'],
+    ['POST', '/ojs/v1/administration', 'data:write'],
+  ])('needs for %s %s the scope %s', async (method, path, scope) => {
+    const statusFor = async (scopes: readonly string[]) => {
+      const guarded = TestServer.with({ API_KEYS: JSON.stringify([{ key: 'k', scopes }]) });
+      return (await guarded.call(method, path, undefined, KEY)).status;
+    };
+    const others = SCOPES.filter((other) => other !== scope);
+    expect(await statusFor(others)).toBe(403);
+    expect(await statusFor([scope])).toBe(404);
+  });
+});

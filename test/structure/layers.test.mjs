@@ -1,0 +1,118 @@
+/** The floor plan of `src`, as the code has it: imports go one way, and one room writes jobs. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
+
+/** What each room may import beside itself; type imports count. `types` says: from there types only. */
+const ROOMS = {
+  job: [],
+  durable: ['job'],
+  handler: ['job'],
+  dispatch: ['job', 'durable', 'handler'],
+  config: ['job', 'dispatch'],
+  rpc: ['job', 'durable', 'config'],
+  across: ['job', 'durable', 'config', 'rpc'],
+  directory: ['job', 'durable', 'config', 'rpc', 'across'],
+  locks: ['job', 'durable', 'config', 'rpc', 'across'],
+  workflow: ['job', 'durable', 'config', 'rpc', 'across'],
+  queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
+  http: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
+  client: ['job', 'handler'],
+  index: ['config', 'directory', 'locks', 'workflow', 'queue', 'http'],
+};
+
+/** From these rooms the libraries take types only, so that nothing of the engine is in them. */
+const TYPES_ONLY = { handler: ['job'], client: ['job'] };
+
+/** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
+const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];
+const ENGINE = ['feature.ts', 'birth.ts', 'engine.ts'];
+
+function* filesBelow(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* filesBelow(path);
+    else if (entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts')) yield path;
+  }
+}
+
+/** Every import between files of `src`: from, to, and whether it is of types alone. */
+const imports = [];
+const texts = new Map();
+for (const path of filesBelow(SRC)) {
+  const text = readFileSync(path, 'utf8');
+  const from = relative(SRC, path);
+  texts.set(from, text);
+  for (const [, type, names, spec] of text.matchAll(
+    /(?:import|export) (type )?([\w*\s{},]*?)\s*from '(\.{1,2}\/[^']*)'/g,
+  )) {
+    if (spec.endsWith('.sql')) continue;
+    const target = normalize(join(dirname(from), spec));
+    const members = names
+      .replace(/[{}]/g, '')
+      .split(',')
+      .map((name) => name.trim())
+      .filter(Boolean);
+    const types = type !== undefined || (members.length > 0 && members.every((name) => name.startsWith('type ')));
+    imports.push({ from, to: target, types });
+  }
+}
+for (const found of imports) {
+  if (texts.has(`${found.to}.ts`)) found.to = `${found.to}.ts`;
+  else if (texts.has(`${found.to}/index.ts`)) found.to = `${found.to}/index.ts`;
+  else throw new Error(`${found.from} imports ${found.to}, which is not there`);
+}
+
+const room = (file) => file.split('/')[0].replace(/\.ts$/, '');
+const shown = ({ from, to }) => `${from} → ${to}`;
+
+test('an import stays in its room or goes in the direction of the floor plan', () => {
+  const wrong = imports.filter(({ from, to }) => {
+    const [here, there] = [room(from), room(to)];
+    assert.ok(ROOMS[here], `${from} is in no room of the floor plan`);
+    return here !== there && !ROOMS[here].includes(there);
+  });
+  assert.deepEqual(wrong.map(shown), []);
+});
+
+test('the libraries take only types from the rules of jobs', () => {
+  const wrong = imports.filter(({ from, to, types }) => !types && TYPES_ONLY[room(from)]?.includes(room(to)));
+  assert.deepEqual(wrong.map(shown), []);
+});
+
+/** Where a file of the queue stands: its floor, and the feature it belongs to. */
+function place(file) {
+  const [, folder, feature] = file.split('/');
+  if (folder === 'features') return { floor: 3, feature };
+  const floor = folder.endsWith('.ts') ? (ENGINE.includes(folder) ? 4 : 5) : QUEUE.indexOf(folder);
+  assert.ok(floor >= 0, `${file} is on no floor of the queue`);
+  return { floor };
+}
+
+test('inside the queue an import goes down, and features do not know each other', () => {
+  const inside = imports.filter(({ from, to }) => room(from) === 'queue' && room(to) === 'queue');
+  const wrong = inside.filter(({ from, to }) => {
+    // The interface of a feature is what features are made to.
+    if (to === 'queue/feature.ts') return place(from).floor < 3;
+    const [here, there] = [place(from), place(to)];
+    return here.floor < there.floor || (here.floor === 3 && there.floor === 3 && here.feature !== there.feature);
+  });
+  assert.deepEqual(wrong.map(shown), []);
+});
+
+test('only the store of a queue has SQL that writes jobs', () => {
+  const writes = /\b(INSERT\s+(OR\s+\w+\s+)?INTO|REPLACE\s+INTO|UPDATE|DELETE\s+FROM)\s+jobs\b/i;
+  const wrong = [...texts].filter(([file, text]) => !file.startsWith('queue/store/') && writes.test(text));
+  assert.deepEqual(
+    wrong.map(([file]) => file),
+    [],
+  );
+  assert.deepEqual(
+    [...texts].filter(([, text]) => writes.test(text)).map(([file]) => file),
+    ['queue/store/attempts.ts', 'queue/store/jobs.ts'],
+  );
+});
