@@ -4,8 +4,7 @@
  * of queues. What the queues did they remember themselves, in the transaction that did it.
  */
 import type { Schema } from '../durable/schema';
-import type { Outcome } from '../job/errors';
-import { usedOtherwise } from '../queue/jobs/idempotency';
+import { type Outcome, usedOtherwise } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
 import type { IdempotencyKey } from '../rpc/receipts';
 

@@ -2,7 +2,7 @@
  * Answers remembered under an idempotency key: written in the transaction that enqueues, so that a request which is sent
  * again, whatever became of the first answer, gets that answer and enqueues nothing.
  */
-import { ApiError } from '../../job/errors';
+import { usedOtherwise } from '../../job/errors';
 import type { IdempotencyKey } from '../../rpc/receipts';
 import type { QueueState } from '../store/state';
 
@@ -86,16 +86,4 @@ export function forgetAnswers(q: QueueState, now: number, limit: number): void {
 export function oldestAnswer(q: QueueState): number | undefined {
   const first = q.sql.exec<{ at: number | null }>('SELECT min(expires_at) AS at FROM idempotency').one().at;
   return first === null ? undefined : first - REMEMBER_ANSWER_MS;
-}
-
-/** 409: the key belongs to another request. */
-export function usedOtherwise(key: string): ApiError {
-  return new ApiError({
-    status: 409,
-    code: 'conflict',
-    message: 'This Idempotency-Key was used for another request within the last 24 hours.',
-    retryable: false,
-    details: { idempotency_key: key },
-    hint: 'Send the same request again to get its answer, or choose a new key for a new one.',
-  });
 }
