@@ -6,7 +6,7 @@ import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/pa
 import { flatten } from '../../job/envelope/render';
 import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { type AppContext, json } from '../context';
-import { MAX_BATCH_BYTES, readBody } from '../request/body';
+import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { limitHeaders } from './limit-headers';
 import { renderEnqueued, usableVariables } from './render';
@@ -43,14 +43,18 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   return json(c, { jobs, ...counts }, 201, replayed ? REPLAYED : limitHeaders(views));
 }
 
-/** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */
-function parseBatch(body: Record<string, unknown>): ParsedJob[] {
-  const { jobs } = body;
+/** The entries of a request that carries many jobs. @throws {ApiError} 400; 413 when they are too many */
+export function readJobList({ jobs }: JsonObject): unknown[] {
   if (!Array.isArray(jobs)) throw invalidRequest('jobs', 'jobs is required and must be an array.');
   if (jobs.length === 0) throw invalidRequest('jobs', 'jobs must have at least one entry.');
   if (jobs.length > MAX_BATCH_SIZE) throw payloadTooLarge('jobs', jobs.length, MAX_BATCH_SIZE, 'jobs');
+  return jobs;
+}
+
+/** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */
+function parseBatch(body: JsonObject): ParsedJob[] {
   const now = Date.now();
-  return jobs.map((entry: unknown, index) => {
+  return readJobList(body).map((entry, index) => {
     try {
       return parseJob(readObject(entry, `jobs[${index}]`), { now, path: `jobs[${index}]` });
     } catch (error) {
