@@ -1,4 +1,4 @@
--- The whole schema of one queue's own SQLite database, version 7. A change gets a higher version in `src/durable/schema.ts`,
+-- The whole schema of one queue's own SQLite database, version 8. A change gets a higher version in `src/durable/schema.ts`,
 -- and a file `queue_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -123,8 +123,7 @@ CREATE INDEX limit_keys_check ON limit_keys (check_at) WHERE check_at IS NOT NUL
 
 -- Cron entries: in the queue that their jobs go to.
 -- version: number of the change, given out by the directory; a change with a lower one comes too late.
--- status: 0 here, 1 on its way to another queue, 2 gone (remembered so that a change under way does not bring it back).
--- data: JSON. Status 0: the definition. Status 1: definition, run and destination.
+-- status: 0 here, 2 gone (remembered so that a change under way does not bring it back). data: JSON of the definition.
 -- at: when the row was written; gone rows are forgotten some time after.
 CREATE TABLE crons (
   name TEXT PRIMARY KEY,
@@ -144,16 +143,6 @@ CREATE TABLE cron_runs (
   data TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Batches over several queues that are not finished: as participant the jobs held back (state 5) and the queue that
--- decides, as coordinator the decision and the queues that must still be told.
-CREATE TABLE batches (
-  batch TEXT NOT NULL,
-  role TEXT NOT NULL,
-  data TEXT NOT NULL,
-  check_at INTEGER NOT NULL,
-  PRIMARY KEY (batch, role)
-) STRICT, WITHOUT ROWID;
-
 -- Operations on all jobs that match a filter: what to do, how far it is done, and what came of it (JSON). done_at is NULL
 -- while there is something left to do.
 CREATE TABLE tasks (
@@ -162,8 +151,9 @@ CREATE TABLE tasks (
   done_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- Answers to enqueues under an idempotency key: hash of the request, and the receipt in parts of at most a megabyte.
-CREATE TABLE idempotency (
+-- The inbox: answers to what may be sent again, under the key of the request. hash: of what was asked for. data: the answer
+-- in parts of half a million characters.
+CREATE TABLE inbox (
   key TEXT NOT NULL,
   part INTEGER NOT NULL,
   hash TEXT NOT NULL,
@@ -171,7 +161,7 @@ CREATE TABLE idempotency (
   data TEXT NOT NULL,
   PRIMARY KEY (key, part)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+CREATE INDEX inbox_expiry ON inbox (expires_at);
 
 -- Which jobs of a workflow this queue has taken, so that it takes none twice: one row for each message that brought some, by
 -- its first step. data: JSON object of step → job id, null where the job was refused. Kept until the workflow knows.
@@ -182,10 +172,13 @@ CREATE TABLE workflow_starts (
   PRIMARY KEY (workflow, first)
 ) STRICT, WITHOUT ROWID;
 
--- Ends of jobs that their workflow has not confirmed to know, many to a row. data: JSON array.
-CREATE TABLE workflow_outbox (
-  workflow TEXT NOT NULL,
-  id INTEGER NOT NULL,
+-- The outbox: what has not arrived yet at another object. kind and address: what it is, and for whom or about what. number:
+-- letters to one address go in this order; 0 where there is only one. due_at: from when the courier sends it.
+CREATE TABLE outbox (
+  kind TEXT NOT NULL,
+  address TEXT NOT NULL,
+  number INTEGER NOT NULL,
   data TEXT NOT NULL,
-  PRIMARY KEY (workflow, id)
+  due_at INTEGER NOT NULL,
+  PRIMARY KEY (kind, address, number)
 ) STRICT, WITHOUT ROWID;

@@ -59,10 +59,7 @@ export async function allOrNothing<T>(env: Env, participants: Participants, step
   }
   const remembered = once && { idempotency: once, receipt: answer };
   const decision = await queueObject(env, coordinator).decideBatch<T>(batch, [...others], remembered);
-  if (decision.ok && decision.value === null) {
-    await tellCommitted(env, participants);
-    return answer;
-  }
+  if (decision.ok && decision.value === null) return answer;
   // The decision was refused, or the same request was faster.
   await giveUp(env, participants);
   return unwrap(decision) as T;
@@ -73,16 +70,4 @@ async function giveUp(env: Env, { batch, coordinator, others }: Participants): P
   // The coordinator first: once it has given up, no queue can be told to commit. A queue that is not reached asks later.
   await queueObject(env, coordinator).giveUpBatch(batch);
   await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(batch)));
-}
-
-/** The coordinator has decided for the batch. It tells the queues that are not reached now. */
-async function tellCommitted(env: Env, { batch, coordinator, others }: Participants): Promise<void> {
-  const told = await Promise.allSettled(
-    others.map(async (queue) => unwrap(await queueObject(env, queue).commitBatch(batch))),
-  );
-  const confirmed = others.filter((_, at) => told[at]?.status === 'fulfilled');
-  if (confirmed.length === 0) return;
-  await queueObject(env, coordinator)
-    .confirmBatch(batch, confirmed)
-    .catch(() => undefined);
 }

@@ -2,39 +2,65 @@
  * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), and what
  * operators put in the place of the limits of keys, whether a queue has met the key or not.
  *
- * A change is one row, written together with the names of all queues there are: those have not heard of it yet. Each is told
- * until it has confirmed, at once and then by alarm, so a queue that could not be reached, or a directory that died while it
- * told them, delays a change and loses none. A queue that is created later gets the settings with its number. Versions rise:
- * what comes late to a queue changes nothing there.
+ * A change is written together with a letter to each queue there is, in the place of one that has not arrived. A letter says
+ * only that there is something new: what is sent is what holds by then. A queue that is created later gets the settings with
+ * its number. Versions rise: what comes late to a queue changes nothing there.
  */
-import { inParallel } from '../durable/parallel';
+import { AlarmClock } from '../durable/alarm-clock';
+import { Courier, posted } from '../durable/courier';
+import { Outbox } from '../durable/outbox';
 import type { Schema } from '../durable/schema';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig } from '../job/settings';
 import { changed, type QueueDefaults, type SettingsChange } from '../job/settings';
 
-/** Queues told in one event; a Durable Object may call others only so often in one. */
-const STEP = 400;
+/** The kind of these letters. Their address is the queue's name, their data the version that was the latest. */
+const SETTINGS = 'settings';
 
-/** Queues that could not be told are told again after so long, then after twice as long, and so on up to the longest; ms. */
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+/** Queues told in one event; a Durable Object may call others only so often in one. */
+const SENDS_PER_EVENT = 400;
 
 /** Tells one queue. Rejects when that was not possible. */
 export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
-type Row = { version: number; config: string; limit_overrides: string; untold: string };
+type Row = { version: number; config: string; limit_overrides: string };
+
+/** What the settings of all queues need of the object around them. */
+export interface DefaultsHost {
+  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm' | 'deleteAlarm'>;
+  /** Epoch ms. */
+  now(): number;
+  /** Keeps the object alive until the promise ends. */
+  keepAlive(promise: Promise<unknown>): void;
+}
 
 export class DefaultsStore {
-  private spreading: Promise<void> | undefined;
-  private pauseMs = FIRST_PAUSE_MS;
+  private readonly clock: AlarmClock;
+  private readonly outbox: Outbox;
+  private readonly courier: Courier;
 
   constructor(
-    private readonly storage: Pick<DurableObjectStorage, 'sql' | 'setAlarm'>,
+    private readonly host: DefaultsHost,
     private readonly tables: Schema,
-    private readonly tell: Tell,
-  ) {}
+    tell: Tell,
+  ) {
+    const { storage, now } = host;
+    // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
+    this.clock = new AlarmClock(storage, null);
+    const wakeAt = (at: number) => this.clock.arm(at, now());
+    this.outbox = new Outbox(storage.sql, wakeAt);
+    const letters = posted(this.outbox, async (operation) => this.transact(() => operation(now())), {
+      kind: SETTINGS,
+      send: async (queue, _, taken) => {
+        const defaults = this.read();
+        if (defaults) await tell(queue, defaults);
+        await taken(() => undefined);
+      },
+    });
+    const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => host.keepAlive(promise) };
+    this.courier = new Courier([letters], around, { sends: SENDS_PER_EVENT });
+  }
 
   /** The settings; undefined when nobody has ever made any. */
   read(): QueueDefaults | undefined {
@@ -43,7 +69,7 @@ export class DefaultsStore {
   }
 
   /**
-   * Merges a change. The alarm stands by until all of `queues` have heard of it.
+   * Merges a change, of which all of `queues` must hear.
    * @param now epoch ms
    */
   change(change: SettingsChange, queues: readonly string[], now: number): QueueDefaults {
@@ -71,7 +97,7 @@ export class DefaultsStore {
     return present !== null;
   }
 
-  /** One row written; the alarm stands by. */
+  /** One row written, and one for each queue; the alarm stands by. */
   private replace(
     config: QueueConfig,
     overrides: LimitOverrides,
@@ -79,95 +105,66 @@ export class DefaultsStore {
     now: number,
   ): QueueDefaults {
     this.tables.create();
-    const version = (this.row()?.version ?? 0) + 1;
-    this.storage.sql
-      .exec(
-        `INSERT OR REPLACE INTO queue_defaults (id, version, config, limit_overrides, untold) VALUES (1, ?, ?, ?, ?)`,
-        version,
-        JSON.stringify(config),
-        JSON.stringify(overrides),
-        JSON.stringify(queues),
-      )
-      .toArray();
-    this.pauseMs = FIRST_PAUSE_MS;
-    if (queues.length > 0) this.wakeAt(now + FIRST_PAUSE_MS);
-    return { version, config, overrides };
+    return this.transact(() => {
+      const version = (this.row()?.version ?? 0) + 1;
+      this.host.storage.sql
+        .exec(
+          'INSERT OR REPLACE INTO queue_defaults (id, version, config, limit_overrides) VALUES (1, ?, ?, ?)',
+          version,
+          JSON.stringify(config),
+          JSON.stringify(overrides),
+        )
+        .toArray();
+      for (const queue of queues) this.outbox.post(SETTINGS, queue, String(version), now);
+      return { version, config, overrides };
+    });
   }
 
-  /** Queues that have not confirmed the present settings. */
-  untold(): string[] {
-    const row = this.row();
-    return row ? (JSON.parse(row.untold) as string[]) : [];
+  /** How many queues have not confirmed the present settings. */
+  get untold(): number {
+    return this.tables.exist() ? this.outbox.count(SETTINGS) : 0;
   }
 
-  /** Tells the queues that have not heard. Whom that fails with is left to the alarm. Never rejects. */
-  spread(now: () => number): Promise<void> {
-    this.spreading ??= this.tellAll(now)
-      .catch((error) => {
-        console.error('tocsin: the settings of all queues could not be spread yet', error);
-        this.wakeAt(now() + this.pauseMs);
-      })
-      .finally(() => {
-        this.spreading = undefined;
-      });
-    return this.spreading;
+  /** Tells the queues that have not heard, and waits for that. The alarm tries again what fails. Never rejects. */
+  async spread(): Promise<void> {
+    if (this.untold === 0) return;
+    this.courier.startAnew();
+    await this.courier.idle();
   }
 
-  /** An alarm may have been lost: whoever has not been told is told soon. */
-  watch(now: number): void {
-    if (this.untold().length > 0) this.wakeAt(now + FIRST_PAUSE_MS);
+  /** The alarm has fired. Never rejects. */
+  async alarm(): Promise<void> {
+    this.clock.fired(this.host.now());
+    await this.spread();
+    this.watch();
   }
 
-  private async tellAll(now: () => number): Promise<void> {
-    const failed = new Set<string>();
-    let left = STEP;
-    for (;;) {
-      // Read anew each time: the settings may have been changed once more in the meantime.
-      const defaults = this.read();
-      const queues = this.untold().filter((queue) => !failed.has(queue));
-      if (!defaults || queues.length === 0 || left === 0) break;
-      const round = queues.slice(0, left);
-      left -= round.length;
-      const told = new Set<string>();
-      await inParallel(round, (queue) =>
-        this.tell(queue, defaults).then(
-          () => told.add(queue),
-          (error) => {
-            failed.add(queue);
-            console.error(`tocsin: queue ${queue} could not be told of settings yet`, error);
-          },
-        ),
-      );
-      this.confirm(defaults.version, told);
+  /** Arms the alarm for what must still be told; it may have been lost. */
+  watch(): void {
+    const now = this.host.now();
+    const next = this.untold === 0 ? undefined : this.courier.due(now);
+    if (next !== undefined) this.clock.arm(next, now);
+  }
+
+  /** The object is being emptied. */
+  close(): void {
+    this.courier.close();
+  }
+
+  private transact<T>(run: () => T): T {
+    const undo = this.outbox.mark();
+    const armed = this.clock.armedAt;
+    try {
+      return this.host.storage.transactionSync(run);
+    } catch (error) {
+      undo();
+      this.clock.restore(armed);
+      throw error;
     }
-    if (failed.size > 0) {
-      this.wakeAt(now() + this.pauseMs);
-      this.pauseMs = Math.min(2 * this.pauseMs, LONGEST_PAUSE_MS);
-    } else if (this.untold().length > 0) {
-      this.wakeAt(now() + 1);
-    }
-  }
-
-  /** These queues have heard of this version; what they heard means nothing once there is a later one. */
-  private confirm(version: number, told: ReadonlySet<string>): void {
-    if (told.size === 0) return;
-    this.storage.sql
-      .exec(
-        'UPDATE queue_defaults SET untold = ? WHERE version = ?',
-        JSON.stringify(this.untold().filter((queue) => !told.has(queue))),
-        version,
-      )
-      .toArray();
-  }
-
-  private wakeAt(at: number): void {
-    void this.storage.setAlarm(at);
   }
 
   private row(): Row | undefined {
     if (!this.tables.exist()) return undefined;
-    return this.storage.sql
-      .exec<Row>('SELECT version, config, limit_overrides, untold FROM queue_defaults')
-      .toArray()[0];
+    return this.host.storage.sql.exec<Row>('SELECT version, config, limit_overrides FROM queue_defaults').toArray()[0];
   }
 }

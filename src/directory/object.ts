@@ -57,7 +57,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
     this.operationKeys = new OperationKeys(storage, this.tables);
     this.workerRegistry = this.openWorkers();
     this.defaults = this.openDefaults();
-    if (!this.tables.refusal) this.defaults.watch(Date.now());
+    if (!this.tables.refusal) this.defaults.watch();
   }
 
   /** Registers a queue, once; a later call answers the same number, and the settings of all queues as they are then. */
@@ -103,6 +103,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   /** Forgets everything. */
   async reset(): Promise<void> {
+    this.defaults.close();
     if (this.tables.exist()) {
       await this.ctx.storage.deleteAlarm();
       await this.ctx.storage.deleteAll();
@@ -139,10 +140,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
 
   /** Tells the queues, and waits a moment for that. @returns how many have not confirmed yet */
   private async spread(): Promise<number> {
-    const spread = this.defaults.spread(Date.now);
-    this.ctx.waitUntil(spread);
-    await withPatience(PATIENCE_MS, spread);
-    return this.defaults.untold().length;
+    await withPatience(PATIENCE_MS, this.defaults.spread());
+    return this.defaults.untold;
   }
 
   private async names(): Promise<string[]> {
@@ -152,11 +151,17 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   /** Only what holds in all queues needs it. */
   override async alarm(): Promise<void> {
     if (this.tables.refusal) await this.tables.standBy(Date.now());
-    else await this.defaults.spread(Date.now);
+    else await this.defaults.alarm();
   }
 
   private openDefaults(): DefaultsStore {
-    return new DefaultsStore(this.ctx.storage, this.tables, async (queue, defaults) =>
+    const { storage } = this.ctx;
+    const host = {
+      storage,
+      now: () => Date.now(),
+      keepAlive: (promise: Promise<unknown>) => this.ctx.waitUntil(promise),
+    };
+    return new DefaultsStore(host, this.tables, async (queue, defaults) =>
       unwrap(await queueObject(this.env, queue).takeDefaults(defaults)),
     );
   }

@@ -10,8 +10,10 @@
  */
 import directory from '../../migrations/directory.sql';
 import directory2 from '../../migrations/directory_2.sql';
+import directory3 from '../../migrations/directory_3.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
+import queue8 from '../../migrations/queue_8.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import { readMeta, writeMeta } from './meta';
@@ -30,13 +32,13 @@ export interface SchemaVersion {
   readonly steps: Readonly<Record<number, string>>;
 }
 
-export const QUEUE: SchemaVersion = { object: 'queue', version: 7, first: [], tables: queue, steps: {} };
+export const QUEUE: SchemaVersion = { object: 'queue', version: 8, first: [], tables: queue, steps: { 8: queue8 } };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
-  version: 2,
+  version: 3,
   first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
   tables: directory,
-  steps: { 2: directory2 },
+  steps: { 2: directory2, 3: directory3 },
 };
 export const WORKFLOW: SchemaVersion = {
   object: 'workflow',

@@ -7,11 +7,12 @@
  */
 import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
+import { Courier } from '../durable/courier';
 import { Committer } from '../durable/group-commit';
 import { ApiError, type Outcome } from '../job/errors';
 import type { Feature, Host, Others } from './feature';
 import { BulkOperations } from './features/bulk/feature';
-import { CronFeature } from './features/cron/feature';
+import { acrossFires, CronFeature, movedCrons } from './features/cron/feature';
 import { Expiry } from './features/lifecycle/expiry';
 import { Pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/removal';
@@ -19,9 +20,9 @@ import { LeaseRescue } from './features/lifecycle/rescue';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
-import { SharesFeature } from './features/shares/feature';
+import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
-import { WorkflowNotifier } from './features/workflow/notify';
+import { endingLetters } from './features/workflow/endings';
 import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
@@ -46,7 +47,9 @@ export class QueueEngine {
   readonly pull: Pulling;
   readonly bulk: BulkOperations;
   readonly moves: Moves;
+  readonly batches: Batches;
   readonly removal: QueueRemoval;
+  readonly courier: Courier;
 
   /** Opens a queue whose tables, name and route are stored. */
   constructor(private readonly host: EngineHost) {
@@ -66,12 +69,26 @@ export class QueueEngine {
       wakeAt: (at) => clock.arm(at, host.now()),
       overdueAt: () => this.overdueAt(),
       others: host.others,
+      courier: () => this.courier,
     };
     this.push = new Pump(around);
     this.pull = new Pulling(around);
     this.bulk = new BulkOperations(around);
     this.moves = new Moves(around);
+    this.batches = new Batches(around);
     this.removal = new QueueRemoval(around);
+    this.courier = new Courier(
+      [
+        this.batches.decisions,
+        this.batches.shares,
+        endingLetters(around),
+        this.moves.letters,
+        movedCrons(around),
+        acrossFires(around),
+        this.removal.steps,
+      ],
+      around,
+    );
     this.features = [
       new LeaseRescue(around),
       new Expiry(around),
@@ -80,11 +97,8 @@ export class QueueEngine {
       new Pruning(around),
       this.push,
       this.pull,
-      this.moves,
       this.bulk,
-      this.removal,
-      new WorkflowNotifier(around),
-      new SharesFeature(around),
+      this.courier,
     ];
   }
 
@@ -151,6 +165,7 @@ export class QueueEngine {
 
   /** Operations that are still on their way are refused from now on: the queue was emptied. */
   close(): void {
+    this.courier.close();
     this.committer.close();
   }
 

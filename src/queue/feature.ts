@@ -4,6 +4,7 @@
  */
 import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
+import type { Courier } from '../durable/courier';
 import type { Step } from '../durable/group-commit';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
@@ -52,6 +53,8 @@ export interface Host {
   /** When the first feature is overdue for whoever reads, epoch ms. */
   overdueAt(): number;
   readonly others: Others;
+  /** Delivers what features post, or have to say. */
+  courier(): Courier;
 }
 
 /** Whom a queue talks to. */

@@ -8,6 +8,7 @@
  *  - `consider` says what `write` would come to, and leaves nothing behind.
  */
 import { v7 as uuidv7 } from 'uuid';
+import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
@@ -37,7 +38,6 @@ import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
 import { heldBy, releaseHeld } from './jobs/held';
-import { once, recallAnswer } from './jobs/idempotency';
 import { refuseLocked } from './jobs/lock';
 import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
@@ -143,7 +143,7 @@ export const VERBS: Verbs = {
 
   enqueue: write((q, now, jobs, ticket, idempotency) => {
     if (ticket !== undefined) refuseGivenUp(q, ticket, now);
-    return once(q, idempotency, now, () => enqueue(q, jobs, now));
+    return answerOnce(q, idempotency, now, () => enqueue(q, jobs, now));
   }),
   enqueueEach: write(
     (q, now, jobs, idempotency) => enqueueEach(q, jobs, idempotency, now),
@@ -282,7 +282,11 @@ export const VERBS: Verbs = {
     const tried = await life.consider(prepare);
     return tried.ok ? { ok: true, value: null } : tried;
   },
-  decideBatch: write((q, now, batch, others, answer) => batches.decideBatch(q, batch, others, now, answer)),
+  async decideBatch(life, batch, others, answer) {
+    const decided = await life.write((q, now) => batches.decideBatch(q, batch, others, now, answer));
+    if (decided.ok && decided.value === null) await life.engine?.batches.told(batch);
+    return decided;
+  },
   commitBatch: writeIfExists((q, now, batch) => batches.commitBatch(q, batch, now), nothing),
   abortBatch: writeIfExists((q, now, batch) => batches.abortBatch(q, batch, now), nothing),
   giveUpBatch: writeIfExists(
@@ -290,7 +294,6 @@ export const VERBS: Verbs = {
     () => 'aborted',
   ),
   batchDecision: write((q, now, batch) => batches.decisionOf(q, batch, now)),
-  confirmBatch: writeIfExists((q, now, batch, queues) => batches.confirmBatch(q, batch, queues, now), nothing),
   prepareBulk: writeIfExists(
     (q, now, batch, coordinator, request) => prepareBulk(q, batch, coordinator, request, now),
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
@@ -313,7 +316,7 @@ export const VERBS: Verbs = {
       if (!considered.ok) return considered;
     }
     const begun = await change((q, now, at: string) => beginMove(q, at, request, uuidv7(), now))(life, id);
-    return begun.ok ? (life.engine?.moves.finish(begun.value) ?? noJob(id)) : begun;
+    return begun.ok ? (life.engine?.moves.finish(id, begun.value) ?? noJob(id)) : begun;
   },
   considerMoved: consider((q, _, job) => considerMove(q, job)),
   adoptMoved: write((q, now, name, job, ticket) => adoptMoved(q, name, job, ticket, now)),
@@ -356,5 +359,5 @@ export const VERBS: Verbs = {
     (q, now, name, limit) => crons.cronHistory(q, name, limit, now),
   ),
   handOffCron: write((q, now, definition, version) => crons.handOffCron(q, definition, version, now)),
-  confirmCron: write((q, now, name, version) => crons.confirmCron(q, name, version, now)),
+  confirmCron: write((q, _, name, version) => crons.confirmCron(q, name, version)),
 };

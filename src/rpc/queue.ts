@@ -128,7 +128,7 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   /** The same unless the queue does not exist: null when it would be created and hold them. */
   prepareBatchIfExists(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt | null>>;
   /**
-   * Decides for a batch and commits this queue's share; 503 when it was given up in the meantime. With an answer to
+   * Decides for a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503 when it was given up in the meantime. With an answer to
    * remember: an earlier answer under the same key, when there is one; the batch is then given up.
    */
   decideBatch<T = EnqueueReceipt>(
@@ -142,8 +142,6 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   batchDecision(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
   /** The same, asked by who drives the batch and will not have it decided any more: a queue is not created for it. */
   giveUpBatch(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
-  /** These queues have committed: the coordinator need not tell them. */
-  confirmBatch(batch: string, queues: string[]): Promise<Outcome<void>>;
   get(id: string): Promise<Outcome<JobView>>;
   cancel(id: string): Promise<Outcome<JobView>>;
   activate(id: string): Promise<Outcome<JobView>>;

@@ -1,4 +1,5 @@
 /** What several parts of a queue's interface answer, and the key under which an answer is remembered. */
+import type { RequestKey } from '../durable/inbox';
 import type { JobRecord, LowerLayers } from '../job/record';
 import type { LimitStanding } from './limits';
 
@@ -35,11 +36,7 @@ export interface QueueStatus {
 }
 
 /** A request that may be sent again. */
-export interface IdempotencyKey {
-  key: string;
-  /** Hash of what was asked for. */
-  hash: string;
-}
+export type IdempotencyKey = RequestKey;
 
 /** An answer to remember under a key. */
 export interface RememberedAnswer<T = EnqueueReceipt> {

@@ -7,8 +7,10 @@
  */
 
 import type { AlarmClock } from '../durable/alarm-clock';
+import { Courier, derived, type Kind } from '../durable/courier';
+import { STANDBY_MS } from '../durable/outbox';
 import { parseJob } from '../job/envelope/parse';
-import { ApiError, conflict, type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { conflict, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import type { JobBody, NewJob } from '../job/record';
 import type { NewStep } from '../job/workflow/plan';
 import { nodeAt, pathOf } from '../job/workflow/plan';
@@ -18,12 +20,6 @@ import type { QueueApi } from '../rpc/queue';
 import type { Ending, EndingsReceipt, StepStart, WorkflowView } from '../rpc/workflow';
 import { WorkflowRecord } from './state';
 import type { LogEntry, LoggedEnding, WorkflowStore } from './store';
-
-/** Standby alarm for work that was decided and not done, ms: in case this object dies on the way. */
-const STANDBY_MS = 1_000;
-
-/** Pauses between tries when a queue cannot be reached, ms: doubled each time. */
-const RETRY_MS = { first: 1_000, longest: 60_000 };
 
 /** How long a workflow is kept after its end, ms. */
 export const RETENTION_MS = 30 * 86_400_000;
@@ -43,21 +39,57 @@ export interface WorkflowHost {
   now(): number;
   queue(name: string): Pick<QueueApi, 'startSteps' | 'cancelSteps'>;
   directory(): Pick<DirectoryApi, 'noteWorkflow' | 'forgetWorkflow'>;
+  /** Keeps the object alive until the promise ends. */
+  keepAlive(promise: Promise<unknown>): void;
+  /** Removes everything of the workflow, for good. */
+  destroy(): Promise<void>;
 }
+
+/** The address of what goes to the directory. */
+const DIRECTORY = 'directory';
 
 export class WorkflowEngine {
   private record: WorkflowRecord;
-  private working: Promise<void> | undefined;
-  private again = false;
   private closed = false;
-  private failures = 0;
-  private retryAt = 0;
+  private readonly removal: Kind;
+  private readonly courier: Courier;
 
   constructor(
     private readonly host: WorkflowHost,
     private readonly store: WorkflowStore,
   ) {
     this.record = this.read();
+    const { clock, now } = host;
+    this.removal = derived({
+      kind: 'removal of workflow',
+      open: () => (this.record.ended === undefined ? [] : [DIRECTORY]),
+      dueAt: () => (this.record.ended ?? 0) + RETENTION_MS,
+      deliver: () => this.remove(),
+    });
+    const at = { now: () => now(), keepAlive: host.keepAlive, wakeAt: (time: number) => clock.arm(time, now()) };
+    // One after the other: which jobs must be cancelled is known when all have started, and only one start is the first.
+    this.courier = new Courier([this.removal, ...this.letters()], at, { width: 1 });
+  }
+
+  /** What follows from the log and was not done yet. Each is noted in the log when it was. */
+  private letters(): Kind[] {
+    return [
+      derived({
+        kind: 'state of workflow',
+        open: () => (this.record.unnoted ? [DIRECTORY] : []),
+        deliver: () => this.note(),
+      }),
+      derived({
+        kind: 'start of jobs in queue',
+        open: () => [...this.unstartedByQueue().keys()],
+        deliver: (queue) => this.start(queue, this.unstartedByQueue().get(queue) ?? []),
+      }),
+      derived({
+        kind: 'cancellation of jobs in queue',
+        open: () => [...this.record.uncancelled().keys()],
+        deliver: (queue) => this.callOff(queue, this.record.uncancelled().get(queue) ?? []),
+      }),
+    ];
   }
 
   view(): WorkflowView {
@@ -96,39 +128,36 @@ export class WorkflowEngine {
     };
   }
 
-  /** Carries out what was decided. Never rejects: the alarm repeats what fails. */
+  /** Does what is decided and not done, and waits for it. Never rejects: the alarm tries again what fails. */
   work(): Promise<void> {
-    this.again = true;
-    this.working ??= this.run();
-    return this.working;
+    this.courier.startAnew();
+    return this.courier.idle();
   }
 
-  /** The alarm. @returns true when the workflow has been kept long enough and everything of it may go */
-  async alarm(): Promise<boolean> {
-    const { ended, meta } = this.record;
-    if (ended !== undefined && ended + RETENTION_MS <= this.host.now()) {
-      try {
-        await this.host.directory().forgetWorkflow(meta.id);
-        return true;
-      } catch (error) {
-        console.error('tocsin: a workflow could not be taken off the list yet', error);
-        this.failed();
-      }
-    }
-    return false;
+  /** As {@link work}, without waiting for more than the removal of a workflow that has been kept long enough. */
+  async alarm(): Promise<void> {
+    this.courier.startAnew();
+    await this.courier.idle(this.removal);
+    if (!this.closed) this.arm();
   }
 
-  /** Arms the alarm for the next pending work. */
+  /** Arms the alarm for what must be done next. */
   arm(): void {
     const now = this.host.now();
-    const next = this.nextDue(now);
-    if (next !== undefined) this.host.clock.arm(next, now);
+    const next = this.courier.due(now);
+    // What was just decided is done at once; the alarm stands by.
+    if (next !== undefined) this.host.clock.arm(Math.max(next, now + STANDBY_MS), now);
   }
 
   /** Starts no more work. Waits for calls under way. */
   async close(): Promise<void> {
+    this.stop();
+    await this.courier.idle();
+  }
+
+  private stop(): void {
     this.closed = true;
-    await this.working;
+    this.courier.close();
   }
 
   // ---- what happened -----------------------------------------------------------------------------------------------
@@ -176,52 +205,12 @@ export class WorkflowEngine {
     return events;
   }
 
-  // ---- what is to be done ------------------------------------------------------------------------------------------
+  // ---- what must be done -------------------------------------------------------------------------------------------
 
-  private nextDue(now: number): number | undefined {
-    const { record } = this;
-    const open = record.unnoted || record.unstarted().length > 0 || record.uncancelled().size > 0;
-    if (open) return Math.max(this.retryAt, now + STANDBY_MS);
-    return record.ended === undefined ? undefined : Math.max(this.retryAt, record.ended + RETENTION_MS);
-  }
-
-  private async run(): Promise<void> {
-    try {
-      while (this.again && !this.closed) {
-        this.again = false;
-        if (await this.round()) this.failures = 0;
-        else this.failed();
-      }
-    } finally {
-      this.working = undefined;
-    }
-  }
-
-  private failed(): void {
-    const now = this.host.now();
-    this.retryAt = now + Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** this.failures++);
-    this.host.clock.arm(this.retryAt, now);
-  }
-
-  /** Everything that is to be done, once. One queue that cannot be reached holds up no other. @returns whether all went well */
-  private async round(): Promise<boolean> {
-    const tasks: (() => Promise<void>)[] = [];
-    if (this.record.unnoted) tasks.push(() => this.note());
-    for (const [queue, steps] of this.unstartedByQueue()) tasks.push(() => this.start(queue, steps));
-    let well = true;
-    const perform = async (task: () => Promise<void>): Promise<void> => {
-      if (this.closed) return;
-      try {
-        await task();
-      } catch (error) {
-        if (!(error instanceof ApiError && error.data.retryable)) console.error('tocsin: a workflow is held up', error);
-        well = false;
-      }
-    };
-    for (const task of tasks) await perform(task);
-    // Only now are all jobs known that must be cancelled.
-    for (const [queue, jobs] of this.record.uncancelled()) await perform(() => this.callOff(queue, jobs));
-    return well;
+  private async remove(): Promise<void> {
+    await this.host.directory().forgetWorkflow(this.record.meta.id);
+    this.stop();
+    await this.host.destroy();
   }
 
   private async note(): Promise<void> {
@@ -286,7 +275,6 @@ export class WorkflowEngine {
       const { code, type, message } = parsed.error;
       const error = { code, type: type ?? code, message };
       this.write((now) => [{ kind: 'ended', endings: [{ step, end: 'failed', at: now, error }] }]);
-      this.again = true;
       return undefined;
     }
     const body: JobBody = { ...parsed.value.body, workflow: { id: this.record.meta.id, step } };
@@ -310,6 +298,7 @@ export class WorkflowEngine {
   }
 
   private async callOff(queue: string, jobs: readonly { step: number; jobId: string }[]): Promise<void> {
+    if (jobs.length === 0) return;
     const ids = jobs.map(({ jobId }) => jobId);
     unwrap(await this.host.queue(queue).cancelSteps(ids));
     if (!this.closed) this.write(() => [{ kind: 'called_off', steps: jobs.map(({ step }) => step) }]);

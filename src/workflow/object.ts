@@ -80,15 +80,7 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   override async alarm(): Promise<void> {
     if (this.schema.refusal) return this.schema.standBy(Date.now());
     this.clock.fired(Date.now());
-    const { engine } = this;
-    if (!engine) return;
-    if (await engine.alarm()) {
-      this.opened = undefined;
-      await this.empty();
-      return;
-    }
-    this.ctx.waitUntil(engine.work());
-    engine.arm();
+    await this.engine?.alarm();
   }
 
   /** Undefined while there is no workflow. @throws {ApiError} when this code must leave it as it is */
@@ -104,11 +96,14 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
       now: () => Date.now(),
       queue: (name: string) => queueObject(this.env, name),
       directory: () => directoryObject(this.env),
+      keepAlive: (promise: Promise<unknown>) => this.ctx.waitUntil(promise),
+      destroy: () => this.empty(),
     };
     return new WorkflowEngine(host, this.store);
   }
 
   private async empty(): Promise<void> {
+    this.opened = undefined;
     await this.clock.clear();
     await this.ctx.storage.deleteAll();
     this.schema.forget();

@@ -29,7 +29,7 @@ interface WorkflowInside {
   engine: { host: { queue(name: string): Calls; directory(): Calls }; work(): Promise<void> };
 }
 interface QueueInside {
-  engine: { q: QueueState; workflows: { host: { workflow(id: string): Calls }; start(): void } };
+  engine: { q: QueueState; host: { others: { workflow(id: string): Calls } }; courier: { start(): void } };
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
@@ -41,7 +41,7 @@ function inWorkflow<T>(id: string, look: (inside: WorkflowInside, sql: SqlStorag
 }
 
 function inQueue<T>(name: string, look: (inside: QueueInside, sql: SqlStorage) => T): Promise<T> {
-  return new TestQueue(name).inside(({ instance, sql }) => look(instance as unknown as QueueInside, sql));
+  return new TestQueue(name).inside((inside) => look(inside as unknown as QueueInside, inside.sql));
 }
 
 const rows = (name: string, table: string) =>
@@ -145,7 +145,7 @@ describe('the way from a workflow to a queue', () => {
     const again = () => new TestQueue(queue).stub.startSteps({ ...start, cancelled: false, first: false });
     expect(await again()).toEqual({ ok: true, value: [only.id] });
     await inQueue(queue, ({ engine }) => {
-      engine.workflows.start = () => undefined;
+      engine.courier.start = () => undefined;
     });
     await ack(only);
     expect(await again()).toEqual({ ok: true, value: [only.id] });
@@ -197,13 +197,13 @@ describe('the way from a workflow to a queue', () => {
     await inWorkflow(id, (_, sql) => failOnce(sql, /INSERT INTO parts/));
     await work(queue);
     // The report was refused, so it stays with the queue.
-    expect(await rows(queue, 'workflow_outbox')).toBe(1);
+    expect(await rows(queue, 'outbox')).toBe(1);
     expect(await fetchJobs(queue)).toEqual([]);
     clock.set(Date.UTC(2040, 0, 2));
     await new TestQueue(queue).alarm();
     await work(queue);
     await workflowIn(id, 'completed');
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
   });
 });
 
@@ -213,7 +213,7 @@ describe('the way from a queue to a workflow', () => {
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue)] });
     const first = await fetchOne(queue);
     await inQueue(queue, ({ engine }) => {
-      engine.workflows.start = () => undefined;
+      engine.courier.start = () => undefined;
     });
     await ack(first, 'kept');
     expect(await workflow(id)).toMatchObject({ steps_completed: 0 });
@@ -228,9 +228,9 @@ describe('the way from a queue to a workflow', () => {
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue), step(queue)] });
     const first = await fetchOne(queue);
     await inQueue(queue, ({ engine }) => {
-      const { host } = engine.workflows;
-      const real = host.workflow;
-      host.workflow = (name) => ({
+      const { others } = engine.host;
+      const real = others.workflow;
+      others.workflow = (name) => ({
         stepsEnded: async (...args) => {
           await real(name).stepsEnded?.(...args);
           throw new Error('the answer is lost');
@@ -239,10 +239,10 @@ describe('the way from a queue to a workflow', () => {
     });
     await ack(first);
     await until(async () => (await workflow(id)).steps[1]?.job_id, 'the second step');
-    expect(await rows(queue, 'workflow_outbox')).toBe(1);
+    expect(await rows(queue, 'outbox')).toBe(1);
     await new TestQueue(queue).evict();
     await new TestQueue(queue).alarm();
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
     expect(await fetchJobs(queue)).toHaveLength(1);
     expect(await server.counts(queue)).toMatchObject({ completed: 1, active: 1, depth: 1 });
   });
@@ -270,7 +270,7 @@ describe('the way from a queue to a workflow', () => {
     });
     for (let n = 0; n < 3; n++) await work(queue);
     await workflowIn(id, 'completed');
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
     expect(await rows(queue, 'workflow_starts')).toBe(0);
   });
 
@@ -280,7 +280,7 @@ describe('the way from a queue to a workflow', () => {
     const only = await fetchOne(queue);
     await workflowStub(id).reset();
     await ack(only);
-    await until(async () => (await rows(queue, 'workflow_outbox')) === 0, 'an empty outbox');
+    await until(async () => (await rows(queue, 'outbox')) === 0, 'an empty outbox');
     expect(await rows(queue, 'workflow_starts')).toBe(0);
   });
 });

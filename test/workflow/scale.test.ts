@@ -72,7 +72,7 @@ describe('a group of 1000 jobs', () => {
     await inStorage(workflowStub, startCounting);
     await drain(queue);
     await workflowIn(id, 'completed');
-    const left = () => object.rows('SELECT 1 FROM workflow_outbox LIMIT 1');
+    const left = () => object.rows('SELECT 1 FROM outbox LIMIT 1');
     await until(async () => (await left()).length === 0, 'an empty outbox');
     const [inQueue, inWorkflow] = [await object.counted(), await inStorage(workflowStub, countRows)];
     // Insert and delete of each job, its share of leases, archive and alarms; and of outbox and starts.

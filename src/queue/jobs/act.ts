@@ -1,4 +1,6 @@
 /** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
+
+import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { ApiError } from '../../job/errors';
 import { type JobState, MOVES, mayMove } from '../../job/states';
 import { LOCKED } from '../../job/undecided';
@@ -7,10 +9,10 @@ import { type Found, find } from '../read/find';
 import { deleteArchived } from '../store/archive';
 import { type JobRow, rowByKey } from '../store/columns';
 import { remove } from '../store/jobs';
+import { moveOf } from '../store/moves';
 import { idOf, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { cancel } from './cancel';
-import { recallAnswer, rememberAnswer } from './idempotency';
 import { refuseLocked } from './lock';
 import { refuseMoving } from './moving';
 import { redrive } from './redrive';
@@ -78,7 +80,7 @@ export function checkItem(
   }
   const { row } = found;
   if (row && q.locks.has(row.key)) return { job_id: id, status: 'failed', reason: LOCKED };
-  if (row && q.moves.of(row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
+  if (row && moveOf(q.outbox, row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
   const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
   const able = ACTS_ON[action].includes(state) || (action === 'cancel' && mayMove('cancel', state));
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };

@@ -1,11 +1,12 @@
 /** Accepting jobs one by one in one transaction: what cannot be accepted says why and keeps none of the others out. */
+
+import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { outcomeOf } from '../../job/errors';
 import type { NewJob } from '../../job/record';
 import type { EachReceipt } from '../../rpc/operations';
 import type { EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
 import type { QueueState } from '../store/state';
 import { enqueue } from './enqueue';
-import { recallAnswer, rememberAnswer } from './idempotency';
 
 /**
  * Enqueues each job on its own. A refusal comes before anything is written, so it leaves nothing behind.

@@ -3,12 +3,13 @@ import { conflict } from '../../job/errors';
 import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
 import type { JobRow } from '../store/columns';
+import { moveOf } from '../store/moves';
 import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
 export function refuseMoving(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
-  const move = q.moves.of(row.key);
+  const move = moveOf(q.outbox, row.key);
   if (!move) return;
   const id = idOf(q.route, row);
   throw conflict(`Job ${id} is on its way to queue ${move.target}.`, {

@@ -1,8 +1,8 @@
 /** Tickets: what an enqueue or a move is known by to its coordinator, which can give it up. */
+import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { unavailable } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import { MAX_TICKET_AGE_MS } from '../../rpc/queue';
-import { type Decision, readBatch } from '../store/batches';
 import type { QueueState } from '../store/state';
 
 /**
@@ -12,8 +12,15 @@ import type { QueueState } from '../store/state';
  */
 export function refuseGivenUp(q: QueueState, ticket: string, now: number): void {
   const tooOld = isUuidV7(ticket) && now - decodeId(ticket).time > MAX_TICKET_AGE_MS;
-  if (tooOld || readBatch<Decision>(q, ticket, 'coordinator')?.committed === false) throw tookTooLong();
+  if (tooOld || recallAnswer(q, answerAbout(ticket), now) !== undefined) throw tookTooLong();
 }
+
+/** Gives a ticket up. It is remembered for as long as something may come late under it. */
+export function giveUp(q: QueueState, ticket: string, now: number): void {
+  rememberAnswer(q, answerAbout(ticket), 'aborted', now);
+}
+
+const answerAbout = (ticket: string) => ({ key: `ticket ${ticket}`, hash: '' });
 
 /** 503: it was given up. */
 export function tookTooLong(): Error {

@@ -5,6 +5,7 @@ import type { JobView } from '../../job/record';
 import type { CheckpointContent } from '../../rpc/workers';
 import { farResult, findArchived } from '../store/archive';
 import { type JobRow, rowByKey } from '../store/columns';
+import { moveOf } from '../store/moves';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 import type { QueueState } from '../store/state';
 
@@ -65,7 +66,7 @@ export function mustFind(q: QueueState, id: string): Found {
  */
 export function mustFindForReport(q: QueueState, id: string): Found {
   const found = mustFind(q, id);
-  if (found.row && q.moves.of(found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
+  if (found.row && moveOf(q.outbox, found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
 }
 

@@ -1,10 +1,16 @@
 /**
- * Batches over several queues that are not finished (table `batches`): the share of a participant with the name of the
- * coordinator, and the decision of a coordinator with the queues that must still be told.
+ * Batches over several queues that are not finished: letters of the outbox. A participant's share is a letter to the coordinator,
+ * which is asked once nobody has finished the batch in time; the decision of a coordinator is a letter to the other queues.
  */
 import type { BulkAction } from '../../rpc/operations';
 import type { LockedPlace } from './locks';
 import type { QueueState } from './state';
+
+/** The kind of a {@link Share}; its address is the id of the batch. */
+export const SHARE = 'share';
+
+/** The kind of a decision for a batch; its address is the id of the batch, its data the queues that have not heard of it. */
+export const DECISION = 'decision';
 
 /** A batch that nobody has finished is checked after this long, ms. */
 export const CHECK_AFTER_MS = 10_000;
@@ -37,43 +43,13 @@ export interface Share {
   open?: number;
 }
 
-/** What the coordinator decided. */
-export interface Decision {
-  committed: boolean;
-  /** Queues that have not confirmed yet. */
-  untold: string[];
+/** The share of a batch that is not finished; undefined when there is none. */
+export function readShare(q: QueueState, batch: string): Share | undefined {
+  const data = q.outbox.find(SHARE, batch);
+  return data === undefined ? undefined : (JSON.parse(data) as Share);
 }
 
-export type Role = 'participant' | 'coordinator';
-
-/** Reads a row; undefined when there is none. */
-export function readBatch<T>(q: QueueState, batch: string, role: Role): T | undefined {
-  const row = q.sql
-    .exec<{ data: string }>('SELECT data FROM batches WHERE batch = ? AND role = ?', batch, role)
-    .toArray()[0];
-  return row && (JSON.parse(row.data) as T);
-}
-
-/** Writes a row and wakes the queue for it. @param checkAt when it is checked, epoch ms */
-export function writeBatch(q: QueueState, batch: string, role: Role, data: Share | Decision, checkAt: number): void {
-  q.sql
-    .exec(
-      'INSERT OR REPLACE INTO batches (batch, role, data, check_at) VALUES (?, ?, ?, ?)',
-      batch,
-      role,
-      JSON.stringify(data),
-      checkAt,
-    )
-    .toArray();
-  q.wake(checkAt);
-}
-
-/** Writes a participant's share. */
+/** Writes a participant's share. One row. */
 export function writeShare(q: QueueState, batch: string, share: Share, now: number): void {
-  writeBatch(q, batch, 'participant', share, now + CHECK_AFTER_MS);
-}
-
-/** Deletes a row. */
-export function forgetBatch(q: QueueState, batch: string, role: Role): void {
-  q.sql.exec('DELETE FROM batches WHERE batch = ? AND role = ?', batch, role).toArray();
+  q.outbox.post(SHARE, batch, JSON.stringify(share), now, now + CHECK_AFTER_MS);
 }

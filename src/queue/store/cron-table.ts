@@ -6,7 +6,6 @@ import type { CronDefinition } from '../../job/cron/definition';
 import type { CronRun, CronSummary, CronView } from '../../rpc/cron';
 
 const LIVE = 0;
-const LEAVING = 1;
 const GONE = 2;
 
 /** Bits of `open`. */
@@ -15,9 +14,6 @@ const ACROSS = 2;
 
 /** A deleted entry is remembered this long, so that no change under way brings it back; ms. */
 const REMEMBER_GONE_MS = 30 * 86_400_000;
-
-/** An entry on its way to another queue: what that queue is to take over. */
-export type Leaving = CronView;
 
 type Row = { version: number; status: number; data: string };
 
@@ -29,7 +25,6 @@ export class CronTable {
   private earliest: number | undefined;
   /** Entries that could not be fired are left alone until then, epoch ms. In memory only: not part of any transaction. */
   private readonly postponed = new Map<string, number>();
-  private leavingNames = new Set<string>();
 
   constructor(private readonly sql: SqlStorage) {}
 
@@ -44,12 +39,6 @@ export class CronTable {
     for (const { name, next_at, open } of rows) {
       this.note(name, next_at ?? undefined, (open & WAITS) !== 0, (open & ACROSS) !== 0);
     }
-    this.leavingNames = new Set(
-      this.sql
-        .exec<{ name: string }>(`SELECT name FROM crons WHERE status = ${LEAVING}`)
-        .toArray()
-        .map(({ name }) => name),
-    );
   }
 
   /** When the next entry must be seen to, epoch ms; Infinity when none must. */
@@ -90,11 +79,6 @@ export class CronTable {
     return [...this.acrossNames];
   }
 
-  /** Entries on their way to other queues. */
-  leaving(): string[] {
-    return [...this.leavingNames];
-  }
-
   /** Leaves an entry alone until then, epoch ms. */
   postpone(name: string, until: number): void {
     this.postponed.set(name, until);
@@ -119,13 +103,7 @@ export class CronTable {
     };
   }
 
-  /** An entry on its way to another queue. */
-  readLeaving(name: string): Leaving | undefined {
-    const row = this.row(name);
-    return row?.status === LEAVING ? (JSON.parse(row.data) as Leaving) : undefined;
-  }
-
-  /** The number of the last change to an entry that is here, leaving or gone. */
+  /** The number of the last change to an entry that is here or gone. */
   versionOf(name: string): number | undefined {
     return this.row(name)?.version;
   }
@@ -193,12 +171,6 @@ export class CronTable {
     this.sql.exec(`DELETE FROM crons WHERE status = ${GONE} AND at < ?`, now - REMEMBER_GONE_MS).toArray();
   }
 
-  /** The entry goes to another queue. Two rows. */
-  leave(entry: Leaving, now: number): void {
-    this.writeRow(entry.definition.name, entry.version, LEAVING, JSON.stringify(entry), now);
-    this.forgetRun(entry.definition.name);
-  }
-
   private writeRow(name: string, version: number, status: number, data: string, now: number): void {
     this.sql
       .exec(
@@ -210,8 +182,6 @@ export class CronTable {
         data,
       )
       .toArray();
-    if (status === LEAVING) this.leavingNames.add(name);
-    else this.leavingNames.delete(name);
   }
 
   private forgetRun(name: string): void {

@@ -27,7 +27,7 @@ export class Depth {
            + (SELECT count(*) FROM jobs WHERE state = 1)
            + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
            + (SELECT count(*) FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
-           + (SELECT coalesce(sum(json_array_length(data, '$.jobs') + coalesce(data ->> '$.open', 0)), 0) FROM batches WHERE role = 'participant') AS n`,
+           + (SELECT coalesce(sum(json_array_length(data, '$.jobs') + coalesce(data ->> '$.open', 0)), 0) FROM outbox WHERE kind = 'share') AS n`,
       )
       .one().n;
     return this.counted;
@@ -38,7 +38,7 @@ export class Depth {
     this.size ??= this.sql
       .exec<{ n: number | null }>(
         `SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL AND key NOT IN
-           (SELECT value ->> '$.key' FROM batches, json_each(data, '$.act.locked') WHERE value ->> '$.ended_at' > 0)`,
+           (SELECT value ->> '$.key' FROM outbox, json_each(data, '$.act.locked') WHERE kind = 'share' AND value ->> '$.ended_at' > 0)`,
       )
       .one().n;
     this.size ??= 0;

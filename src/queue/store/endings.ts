@@ -1,23 +1,23 @@
-/** What workflows must hear of the ends of their jobs: derived from the move that ends a job, owed in the same transaction. */
+/** What workflows must hear of the ends of their jobs: letters, posted in the transaction that ends the job. */
 import type { JobHistory } from '../../job/record';
 import type { Ending } from '../../rpc/workflow';
 import type { JobRow } from './columns';
 import { idOf, readableBody } from './rows';
 import type { QueueState } from './state';
 
-/** How long after an end was written the wake to report it stands by, ms. */
-const STANDBY_MS = 1_000;
+/** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
+export const ENDING = 'ending';
 
 const MAX_MESSAGE = 1024;
 
 type Owned = Pick<JobRow, 'key' | 'alias' | 'created_at' | 'body'>;
 
-/** A job has completed: its workflow, if it has one, is to hear of it. `result` is JSON text. */
+/** A job has completed: its workflow, if it has one, must hear of it. `result` is JSON text. */
 export function noteCompletion(q: QueueState, row: Owned, result: string | undefined, now: number): void {
   note(q, row, { end: 'completed', at: now, ...(result !== undefined && { result }) }, now);
 }
 
-/** A job has ended otherwise: its workflow, if it has one, is to hear of it. */
+/** A job has ended otherwise: its workflow, if it has one, must hear of it. */
 export function noteFailure(q: QueueState, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
   const { error, reason } = history;
   const code = error?.code ?? (cancelled ? 'cancelled' : (reason ?? 'discarded'));
@@ -36,8 +36,7 @@ function note(q: QueueState, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>
   addEnding(q, workflow.id, { step: workflow.step, job_id: idOf(q.route, row), ...ending }, now);
 }
 
-/** Owes a workflow this ending. The wake stands by in case this object dies before it is reported. */
+/** A workflow must hear of this ending. */
 export function addEnding(q: QueueState, workflow: string, ending: Ending, now: number): void {
-  q.workflows.add(workflow, ending);
-  q.wake(now + STANDBY_MS);
+  q.outbox.gather(ENDING, workflow, JSON.stringify(ending), now);
 }

@@ -16,6 +16,7 @@ import { type Note, tell } from './job-events';
 import { endOf, keptUntil } from './keep';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
+import { moveOf } from './moves';
 import { historyOf, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
@@ -285,7 +286,7 @@ export function remove(
   now: number,
   note?: Note,
 ): void {
-  if (kind === 'remove' && q.moves.of(row.key)) return;
+  if (kind === 'remove' && moveOf(q.outbox, row.key)) return;
   const active = q.leases.active.get(row.key);
   check(kind, positionOf(row, active !== undefined, now), 'gone');
   leaves(q, row, active);

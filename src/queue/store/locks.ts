@@ -1,6 +1,6 @@
 /**
  * Jobs that are locked while an operation over several queues is being decided. The row of such a job is `held`, out of
- * every lane and index, so nothing is done to it; where it stood is kept with its batch (table `batches`), and here in
+ * every lane and index, so nothing is done to it; where it stood is kept with the share of its batch, and here in
  * memory, so that whoever reads sees the job as it was.
  */
 import { type JobRow, STATE } from './columns';
@@ -16,7 +16,7 @@ export class LockTable {
   /** Rebuilds memory from storage. Reads the batches that are not finished; there is hardly ever one. */
   load(): void {
     this.places.clear();
-    const rows = this.sql.exec<{ data: string }>("SELECT data FROM batches WHERE role = 'participant'").toArray();
+    const rows = this.sql.exec<{ data: string }>("SELECT data FROM outbox WHERE kind = 'share'").toArray();
     for (const { data } of rows) {
       const { act } = JSON.parse(data) as { act?: { locked: LockedPlace[] } };
       for (const place of act?.locked ?? []) this.places.set(place.key, place);

@@ -8,6 +8,7 @@
 import { EventLog } from '../../durable/event-log';
 import type { Memory } from '../../durable/group-commit';
 import { readMeta, writeMeta } from '../../durable/meta';
+import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import type { End } from '../../job/retention';
@@ -22,13 +23,8 @@ import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
 import { LockTable } from './locks';
-import { MoveTable } from './move-table';
 import { ProgressTable } from './progress';
 import type { Removal } from './removal';
-import { WorkflowOutbox } from './workflow-outbox';
-
-/** How long after a job became available the wake for its push stands by, ms. */
-const STANDBY_MS = 1_000;
 
 export class QueueState implements Memory {
   readonly leases: LeaseTable;
@@ -37,14 +33,12 @@ export class QueueState implements Memory {
   readonly limiters: Limiters;
   readonly depth: Depth;
   readonly archive: ArchiveBuffer;
-  /** What is owed to workflows. */
-  readonly workflows: WorkflowOutbox;
+  /** What must arrive at other objects. */
+  readonly outbox: Outbox;
   readonly events: EventLog;
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
-  /** Dead letters on their way to another queue. */
-  readonly moves: MoveTable;
   /** How far workers that pull have read. */
   readonly pullScan = new Scan();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -95,12 +89,11 @@ export class QueueState implements Memory {
     this.limiters = new Limiters(sql);
     this.depth = new Depth(sql);
     this.archive = new ArchiveBuffer(sql);
-    this.workflows = new WorkflowOutbox(sql);
+    this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
     this.crons = new CronTable(sql);
-    this.moves = new MoveTable(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -130,10 +123,9 @@ export class QueueState implements Memory {
       (meta.get('config') as QueueConfig | undefined) ?? {},
       meta.get('defaults') as QueueDefaults | undefined,
     );
-    this.moves.load(meta);
     const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
-    this.workflows.load();
+    this.outbox.load();
     this.locks.load();
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
@@ -156,11 +148,11 @@ export class QueueState implements Memory {
 
   mark(): () => void {
     const { wanted, workArrived } = this;
-    const [events, archived, owed] = [this.events.pendingCount, this.archive.size, this.workflows.size];
+    const [events, archived, undoLetters] = [this.events.pendingCount, this.archive.size, this.outbox.mark()];
     return () => {
       this.events.rollback(events);
       this.archive.rollback(archived);
-      this.workflows.rollback(owed);
+      undoLetters();
       this.wanted = wanted;
       this.workArrived = workArrived;
     };
@@ -169,7 +161,7 @@ export class QueueState implements Memory {
   flush(): void {
     this.archive.flush();
     this.limiters.flush();
-    this.workflows.flush();
+    this.outbox.flush();
   }
 
   publish(): void {

@@ -95,7 +95,7 @@ const redrive: Way = {
     return id;
   },
   begin: (id) => server.call('POST', `/ojs/v1/dead-letter/${id}/retry`, { override: { queue: at.to } }),
-  isOver: () => source().inside(({ q }) => q.moves.size === 0),
+  isOver: () => source().inside(({ q }) => !q.outbox.has('move')),
 };
 
 const WAYS = [
@@ -130,7 +130,7 @@ type Peer = (queue: string) => { adopt: Adopt; adoptMoved: Adopt };
 
 /** Stands between the queue and what its targets answer, until the queue is evicted. */
 function betweenPeers({ engine }: Inside, answer: (real: () => Promise<unknown>) => Promise<unknown>): void {
-  const { others } = (engine.moves as unknown as { host: { others: { queue: Peer } } }).host;
+  const { others } = (engine as unknown as { host: { others: { queue: Peer } } }).host;
   const { queue: peer } = others;
   vi.spyOn(others, 'queue').mockImplementation((queue) => ({
     adopt: (...args) => answer(() => peer(queue).adopt(...args)),
@@ -185,7 +185,7 @@ describe.each(WAYS)('a job %s', (_, way) => {
   it('that is unique in its queue asks no lock object', async () => {
     const id = await way.make({ keys: ['type', 'queue'] });
     const reservations = await source().inside(({ engine }) => {
-      const { others } = (engine.moves as unknown as { host: { others: { reservations: () => unknown } } }).host;
+      const { others } = (engine as unknown as { host: { others: { reservations: () => unknown } } }).host;
       return vi.spyOn(others, 'reservations');
     });
     await way.begin(id);
@@ -246,7 +246,7 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
   it('that dies before it is its turn at the lock object has not begun', async () => {
     const id = await way.make(unique);
     await source().inside(({ engine }) => {
-      const { others } = (engine.moves as unknown as { host: { others: { reservations: () => unknown } } }).host;
+      const { others } = (engine as unknown as { host: { others: { reservations: () => unknown } } }).host;
       vi.spyOn(others, 'reservations').mockImplementation(() => {
         throw new Error('died');
       });
@@ -283,7 +283,7 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
     await protectedThere(id);
   });
 
-  it.each([/INSERT INTO jobs/, /unique_keys \(/, /INSERT INTO idempotency/])(
+  it.each([/INSERT INTO jobs/, /unique_keys \(/, /INSERT INTO inbox/])(
     'that fails in the target, at %s, is made again',
     async (statement) => {
       const id = await way.make(unique);
@@ -372,9 +372,8 @@ describe('a queue with many unique jobs', () => {
     }
     const calls: { shards: string[]; fingerprints: number }[] = [];
     await source().inside(({ engine }) => {
-      const { others } = (
-        engine.moves as unknown as { host: { others: { reservations: (queue: string) => Reserving } } }
-      ).host;
+      const { others } = (engine as unknown as { host: { others: { reservations: (queue: string) => Reserving } } })
+        .host;
       const { reservations } = others;
       vi.spyOn(others, 'reservations').mockImplementation((queue) => {
         const made = reservations(queue);
@@ -423,7 +422,7 @@ describe('a queue with many unique jobs', () => {
 
 type Reserving = { reserve: (wanted: { fingerprint: string; queue: string }[]) => Promise<unknown> };
 const isRemoving = (engine: Inside['engine']) =>
-  (engine.removal as unknown as { running?: unknown }).running !== undefined;
+  (engine.courier as unknown as { busy: Map<string, unknown> }).busy.size > 0;
 
 describe('a job that is set aside because its queue is deleted', () => {
   /** The move stands still between here and there. @returns lets it go on */
@@ -507,7 +506,7 @@ describe('a move that is sent again', () => {
     expect(unwrap(await api.adoptMoved('decision', { ...moved, id: two }))).toEqual({ job: null });
     expect(await queue.counts()).toEqual({});
     await queue.passTo(T0 + 101 * 86_400_000);
-    expect(await queue.rows('SELECT key FROM idempotency')).toEqual([]);
+    expect(await queue.rows('SELECT key FROM inbox')).toEqual([]);
   });
 });
 

@@ -124,7 +124,7 @@ it('keys have 1 to 256 characters, and are refused where they mean nothing', asy
 it('an answer is remembered by an object that dies, for a day, and then forgotten by its alarm', async () => {
   const inside = new TestQueue(queue);
   const first = await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k');
-  expect(await inside.rows('SELECT count(*) AS n FROM idempotency')).toEqual([{ n: 2 }]);
+  expect(await inside.rows('SELECT count(*) AS n FROM inbox')).toEqual([{ n: 2 }]);
   await inside.evict();
   expect((await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k')).body.id).toBe(first.body.id);
   await server.ok(200, 'DELETE', `/ojs/v1/jobs/${first.body.id}`);
@@ -133,5 +133,5 @@ it('an answer is remembered by an object that dies, for a day, and then forgotte
   clock.advance(26 * 3_600_000);
   expect(await inside.armedAt()).not.toBeNull();
   await inside.alarm();
-  expect(await inside.rows('SELECT key FROM idempotency')).toEqual([]);
+  expect(await inside.rows('SELECT key FROM inbox')).toEqual([]);
 });

@@ -2,11 +2,11 @@
  * Acting on all jobs that match a filter, or on none: found, checked and acted on in one transaction, so that nobody can come
  * in between. That bounds how many there may be, and how many may have to be looked at to find them.
  */
+import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { tooManyLookedAt, tooManyMatches } from '../../../job/filter';
 import { refuseLockedItems } from '../../../job/undecided';
 import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { ACTS_ON, act, checkItem } from '../../jobs/act';
-import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
 import { type Hit, scan } from '../../read/scan';
 import { rowByKey } from '../../store/columns';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';

@@ -8,6 +8,7 @@
  * here: it is put on record with the id that its job will have, and settled as soon as the other queues have been asked.
  */
 import { v7 as uuidv7 } from 'uuid';
+import { STANDBY_MS } from '../../../durable/outbox';
 import { jobOf, scheduleOf } from '../../../job/cron/definition';
 import { dueFires } from '../../../job/cron/missed';
 import { nextFire } from '../../../job/cron/schedule';
@@ -132,6 +133,7 @@ function fire(q: QueueState, entry: CronView, tick: number, now: number): void {
   const job = jobOf(definition, { now, tick });
   if (job.unique?.scope === 'global') {
     run.across.push({ id: uuidv7({ msecs: now }), tick, at: now });
+    q.wake(now + STANDBY_MS);
     return;
   }
   let enqueued: EnqueuedJob;
@@ -174,23 +176,13 @@ export function noSuchCron(name: string): ApiError {
   return notFound('cron', name, 'GET /ojs/v1/cron lists all entries.');
 }
 
-/** A fire that other queues must be asked about, with its job. */
-export interface AcrossJob {
-  name: string;
-  pending: CronAcross;
-  job: NewJob;
-}
-
-/** The fires that other queues must be asked about. */
-export function acrossJobs(q: QueueState): AcrossJob[] {
-  return q.crons.across().flatMap((name) => {
-    const entry = q.crons.read(name);
-    return (entry?.run.across ?? []).map((pending) => ({
-      name,
-      pending,
-      job: jobOf((entry as CronView).definition, { now: pending.at, tick: pending.tick, id: pending.id }),
-    }));
-  });
+/** The fires of an entry that other queues must be asked about, with their jobs, oldest first. */
+export function acrossJobs(q: QueueState, name: string): { pending: CronAcross; job: NewJob }[] {
+  const entry = q.crons.read(name);
+  return (entry?.run.across ?? []).map((pending) => ({
+    pending,
+    job: jobOf((entry as CronView).definition, { now: pending.at, tick: pending.tick, id: pending.id }),
+  }));
 }
 
 /** Other queues have been asked about a fire. */

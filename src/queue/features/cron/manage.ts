@@ -3,7 +3,7 @@
  * after a later one has no effect: neither brings it back what was deleted, nor leaves it two entries of one name.
  *
  * An entry whose jobs are to go to another queue leaves in one transaction: from then on it does not fire here, and what the
- * other queue is to take over is kept and offered to it until it has.
+ * other queue must take over is a letter.
  */
 import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../job/cron/definition';
 import { nextFire } from '../../../job/cron/schedule';
@@ -21,8 +21,11 @@ const MAX_ENTRIES = 10_000;
 /** A change whose number is older than this has been under way for too long, ms. */
 export const MAX_CHANGE_AGE_MS = 60_000;
 
-/** What another queue has not taken over yet is offered again after this long, ms. */
-export const OFFER_AGAIN_MS = 10_000;
+/** The kind of letter that an entry travels in. Its address is the entry's name, its data a {@link CronView}. */
+export const CRON = 'cron';
+
+/** Whoever moves an entry hands it over as well; the courier does where that has not happened by then, ms. */
+const HAND_OVER_AFTER_MS = 10_000;
 
 /** Characters of definitions and histories in one answer at most, unless a single entry has more. */
 const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
@@ -64,6 +67,7 @@ export function putCron(q: QueueState, request: PutCron, now: number): CronView 
   const entry: CronView = { definition, run, version };
   setNext(q, entry, run.next_at);
   q.crons.write(entry, now);
+  q.outbox.withdraw(CRON, definition.name);
   return { ...entry, created: before === undefined && request.run === undefined };
 }
 
@@ -112,13 +116,14 @@ export function enableCron(q: QueueState, name: string, enabled: boolean, now: n
 
 /** Deletes an entry; its jobs stay. Null when there is none. @throws {ApiError} 409 when it was changed meanwhile */
 export function removeCron(q: QueueState, name: string, version: number, now: number): CronView | null {
-  const entry = q.crons.read(name) ?? q.crons.readLeaving(name);
+  const entry = q.crons.read(name) ?? leavingCron(q, name);
   const known = q.crons.versionOf(name);
   if (known !== undefined && known > version) {
     if (entry) throw changedMeanwhile(name);
     return null;
   }
   q.crons.remove(name, version, now);
+  q.outbox.withdraw(CRON, name);
   return entry ?? null;
 }
 
@@ -128,21 +133,24 @@ export function handOffCron(q: QueueState, definition: CronDefinition, version: 
   const known = q.crons.versionOf(name);
   if (known !== undefined && known > version) throw changedMeanwhile(name);
   const before = q.crons.read(name);
-  const leaving = before ? undefined : q.crons.readLeaving(name);
+  const leaving = before ? undefined : leavingCron(q, name);
   const run = before ? renewed(before, definition, now) : leaving && renewed(leaving, definition, now);
-  if (!run) {
-    q.crons.remove(name, version, now);
-    return null;
-  }
+  q.crons.remove(name, version, now);
+  if (!run) return null;
   const entry: CronView = { definition, run, version };
-  q.crons.leave(entry, now);
-  q.wake(now + OFFER_AGAIN_MS);
+  q.outbox.post(CRON, name, JSON.stringify(entry), now, now + HAND_OVER_AFTER_MS);
   return entry;
 }
 
 /** The other queue has taken over. Idempotent. */
-export function confirmCron(q: QueueState, name: string, version: number, now: number): void {
-  if (q.crons.readLeaving(name)?.version === version) q.crons.remove(name, version, now);
+export function confirmCron(q: QueueState, name: string, version: number): void {
+  if (leavingCron(q, name)?.version === version) q.outbox.withdraw(CRON, name);
+}
+
+/** An entry on its way to another queue: what that queue must take over. */
+function leavingCron(q: QueueState, name: string): CronView | undefined {
+  const data = q.outbox.find(CRON, name);
+  return data === undefined ? undefined : (JSON.parse(data) as CronView);
 }
 
 /** The entries with these names, as many as fit into one message. */
@@ -198,5 +206,5 @@ function changedMeanwhile(name: string) {
 
 /** The entry with this name, also while it is on its way to another queue. @throws {ApiError} 404 */
 export function readCron(q: QueueState, name: string): CronView {
-  return q.crons.readLeaving(name) ?? mustReadCron(q, name);
+  return leavingCron(q, name) ?? mustReadCron(q, name);
 }

@@ -1,13 +1,14 @@
 /** Removing what ended long ago, in bounded steps from the oldest. */
 
+import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durable/inbox';
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
-import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../jobs/idempotency';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { rowByKey, STATE } from '../../store/columns';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
 import { remove } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
+import { MOVE } from '../../store/moves';
 import type { QueueState } from '../../store/state';
 
 /** Rows removed in one go; what is left waits for the next wake, a moment later. */
@@ -29,7 +30,7 @@ export class Pruning implements Feature {
     const { q } = this.host;
     const next = nextPrune(q);
     // Dead letters that are on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
-    return next === undefined || q.moves.size === 0 ? next : Math.max(next, now + BUSY_MS);
+    return next === undefined || !q.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
   }
 
   tidy(now: number): void {

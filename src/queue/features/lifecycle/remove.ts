@@ -9,10 +9,12 @@
  */
 
 import { writeMeta } from '../../../durable/meta';
+import { STANDBY_MS } from '../../../durable/outbox';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { stats } from '../../read/stats';
+import { SHARE } from '../../store/batches';
 import { type JobRow, rowByKey, STATE } from '../../store/columns';
 import { move, remove } from '../../store/jobs';
 import type { Moving, Removal } from '../../store/removal';
@@ -23,9 +25,6 @@ import type { QueueState } from '../../store/state';
 const STEP = 100;
 const DISCARD_STEP = 500;
 const STEP_CHARS = 8 * 1024 * 1024;
-
-/** What keeps the queue from being emptied is looked at again after so long, ms. */
-export const LOOK_AGAIN_MS = 1_000;
 
 /**
  * Begins to delete the queue. Idempotent.
@@ -51,7 +50,7 @@ export function beginRemoval(q: QueueState, request: RemovalRequest, now: number
   q.removal = { ...request, at: now, jobs_affected: open };
   q.paused = true;
   writeMeta(q.sql, 'removal', q.removal);
-  q.wake(now + LOOK_AGAIN_MS);
+  q.wake(now + STANDBY_MS);
   return viewRemoval(q.removal);
 }
 
@@ -65,24 +64,22 @@ function openJobs(q: QueueState, now: number): number {
   const { counts } = stats(q, now);
   const ended: readonly string[] = TERMINAL_STATES;
   const open = JOB_STATES.filter((state) => !ended.includes(state)).reduce((sum, state) => sum + counts[state], 0);
-  return open + heldJobs(q);
+  return open + q.outbox.count(SHARE);
 }
 
-function heldJobs(q: QueueState): number {
-  return q.sql.exec<{ n: number }>("SELECT count(*) AS n FROM batches WHERE role = 'participant'").one().n;
+/** Is there a step to be made now? What a deletion waits for ends with a commit of this queue. */
+export function canGoOn(q: QueueState): boolean {
+  return readyToEmpty(q) || (q.removal?.strategy === 'move' && (q.removal.moving !== undefined || canSetAside(q)));
 }
 
-/** Does another queue still have to hear from this one, or this one from another? */
-export function hasPromises(q: QueueState): boolean {
-  const rows = q.sql.exec<{ role: string; data: string }>('SELECT role, data FROM batches').toArray();
-  return rows.some(
-    ({ role, data }) => role === 'participant' || (JSON.parse(data) as { untold: unknown[] }).untold.length > 0,
-  );
+// A batch that is being decided may have promised to replace a job that waits.
+function canSetAside(q: QueueState): boolean {
+  return !q.outbox.has(SHARE) && nextToMove(q).length > 0;
 }
 
-/** Can the object be emptied now? */
+/** Can the object be emptied now? Nothing must be left that another object has to hear. */
 export function readyToEmpty(q: QueueState): boolean {
-  if (hasPromises(q) || !q.workflows.isEmpty || q.moves.size > 0) return false;
+  if (!q.outbox.isEmpty) return false;
   return (
     q.removal?.strategy !== 'move' || (q.leases.active.size === 0 && nextToMove(q).length === 0 && !q.removal.moving)
   );
@@ -127,7 +124,7 @@ export function setAside(q: QueueState, now: number): Moving | undefined {
   const removal = q.removal as Removal;
   if (removal.moving) return removal.moving;
   // A batch that is being decided may have promised to replace one of them.
-  if (heldJobs(q) > 0) return undefined;
+  if (q.outbox.has(SHARE)) return undefined;
   const rows = nextToMove(q);
   if (rows.length === 0) return undefined;
   removal.steps = (removal.steps ?? 0) + 1;

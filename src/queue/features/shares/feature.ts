@@ -1,44 +1,52 @@
-/** Shares of batches over several queues that nobody has finished: asks who decides, tells who has not heard. */
+/** Batches over several queues on their way: decisions that others must hear of, and shares that nobody has finished. */
+import { type Kind, posted } from '../../../durable/courier';
+import { withPatience } from '../../../durable/patience';
 import { unwrap } from '../../../job/errors';
-import type { Feature, Host } from '../../feature';
-import { abortBatch, commitBatch, confirmBatch, dueBatches, nextBatchCheck } from './batch';
+import type { Host } from '../../feature';
+import { DECISION, readShare, SHARE } from '../../store/batches';
+import { abortBatch, commitBatch } from './batch';
 
-export class SharesFeature implements Feature {
-  constructor(private readonly host: Host) {}
+/** Whoever has a batch decided waits this long for the other queues to hear of it, ms. */
+const TOLD_WITHIN_MS = 5_000;
 
-  due(): number | undefined {
-    return nextBatchCheck(this.host.q);
+export class Batches {
+  readonly decisions: Kind;
+  readonly shares: Kind;
+
+  constructor(private readonly host: Host) {
+    const { q, write, others } = host;
+    this.decisions = posted(q.outbox, write, {
+      kind: DECISION,
+      send: async (batch, [{ data }], taken) => {
+        const queues = JSON.parse(data) as string[];
+        const told = await Promise.allSettled(
+          queues.map(async (queue) => unwrap(await others.queue(queue).commitBatch(batch))),
+        );
+        const failure = told.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+        if (!failure) return taken(() => undefined);
+        const untold = JSON.stringify(queues.filter((_, at) => told[at]?.status === 'rejected'));
+        if (untold !== data) await write((now) => q.outbox.post(DECISION, batch, untold, now));
+        throw failure.reason;
+      },
+    });
+    this.shares = posted(q.outbox, write, {
+      kind: SHARE,
+      // Finishing the batch withdraws the letter.
+      send: async (batch) => {
+        const share = readShare(q, batch);
+        if (!share) return;
+        const decision = unwrap(await others.queue(share.coordinator).batchDecision(batch));
+        await write((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch, now)));
+      },
+    });
   }
 
-  start(why: 'commit' | 'alarm'): void {
-    if (why === 'commit') return;
-    this.host.keepAlive(
-      this.finish().catch((error) => console.error('tocsin: batches could not be looked into', error)),
+  /** Waits a moment until the other queues have heard of a decision. Never rejects: the courier goes on. */
+  async told(batch: string): Promise<void> {
+    const delivered = this.host.courier().deliver(this.decisions, batch);
+    await withPatience(
+      TOLD_WITHIN_MS,
+      delivered.catch(() => undefined),
     );
-  }
-
-  private async finish(): Promise<void> {
-    const { q, write, writeNow, others, now } = this.host;
-    const checkAt = nextBatchCheck(q);
-    if (checkAt === undefined || checkAt > now()) return;
-    const open = writeNow((at) => dueBatches(q, at));
-    const finish = async (run: () => Promise<unknown>): Promise<void> => {
-      // A queue that cannot be reached now holds up no other batch; this one is looked into again later.
-      await run().catch((error) => console.error('tocsin: a batch could not be finished yet', error));
-    };
-    for (const { batch, coordinator } of open.ask) {
-      await finish(async () => {
-        const decision = unwrap(await others.queue(coordinator).batchDecision(batch));
-        await write((at) => (decision === 'committed' ? commitBatch(q, batch, at) : abortBatch(q, batch, at)));
-      });
-    }
-    for (const { batch, queues } of open.tell) {
-      for (const queue of queues) {
-        await finish(async () => {
-          unwrap(await others.queue(queue).commitBatch(batch));
-          await write((at) => confirmBatch(q, batch, [queue], at));
-        });
-      }
-    }
   }
 }

@@ -1,6 +1,7 @@
 /** Taking jobs over from another queue: those of a queue that is deleted, and dead letters that live again here. */
+
+import { answerOnce } from '../../../durable/inbox';
 import type { MovedJob } from '../../../rpc/operations';
-import { once } from '../../jobs/idempotency';
 import { refuseNewcomers } from '../../jobs/intake';
 import { refuseGivenUp } from '../../jobs/ticket';
 import type { Note } from '../../store/job-events';
@@ -24,7 +25,7 @@ export function onceForMove<T>(q: QueueState, move: string, ticket: string | und
     if (ticket !== undefined) refuseGivenUp(q, ticket, now);
     return take();
   };
-  return once(q, { key: `move ${move}`, hash: '' }, now, answer, REMEMBER_MOVE_MS);
+  return answerOnce(q, { key: `move ${move}`, hash: '' }, now, answer, REMEMBER_MOVE_MS);
 }
 
 /**

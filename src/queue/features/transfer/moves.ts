@@ -4,7 +4,7 @@
  *     decide (one row here) ──▶ the target takes it, once for each decision ──▶ it goes from here
  *
  * From the decision on nothing else can be decided about the job here, and it stays a dead letter to whoever looks, until
- * it is gone. Whoever begins drives the steps; if that one dies, the alarm does. The target remembers what it answered to a
+ * it is gone. The decision is a letter, which the courier delivers. The target remembers what it answered to a
  * decision, a refusal too: what it refused it will not take from a message that comes late, so a refused decision can be
  * forgotten.
  */
@@ -19,13 +19,10 @@ import { find, viewOf } from '../../read/find';
 import { type JobRow, rowByKey } from '../../store/columns';
 import { bytesOf } from '../../store/depth';
 import { remove } from '../../store/jobs';
-import type { Move } from '../../store/move-table';
+import { MOVE, type Move, moveOf } from '../../store/moves';
 import { bodyOf, idOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 import { adoptJob, onceForMove } from './adopt';
-
-/** The alarm stands by for a decision that was just made, ms. */
-export const STANDBY_MS = 1_000;
 
 /**
  * What there is to decide about. Writes nothing.
@@ -39,7 +36,7 @@ export function planMove(
   now: number,
 ): { key: number; open: boolean; job: MovedJob } {
   const row = deadLetterRow(q, id);
-  const open = q.moves.of(row.key);
+  const open = moveOf(q.outbox, row.key);
   if (open && !isSame(open, request)) refuseMoving(q, row);
   if (!open && q.removal) {
     throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
@@ -50,8 +47,8 @@ export function planMove(
 /** Decides. One row written. @throws {ApiError} as {@link planMove} */
 export function beginMove(q: QueueState, id: string, request: MoveRequest, name: string, now: number): number {
   const { key, open } = planMove(q, id, request, now);
-  if (!open) q.moves.note({ ...request, key, name, at: now });
-  q.wake(now + STANDBY_MS);
+  const move: Move = { ...request, key, name, at: now };
+  if (!open) q.outbox.post(MOVE, String(key), JSON.stringify(move), now);
   return key;
 }
 
@@ -83,17 +80,13 @@ function packed(q: QueueState, row: JobRow, override: Override, at: number): Mov
   };
 }
 
-/** The target has the job: it goes from here. */
-export function finishMove(q: QueueState, key: number, now: number): void {
-  if (!q.moves.of(key)) return;
-  q.moves.forget(key);
+/** The target has answered, and the letter is gone: the job goes from here, or is a dead letter like any other again. */
+export function endMove(q: QueueState, key: number, adoption: Adoption, now: number): void {
   const row = rowByKey(q.sql, key);
-  if (row) remove(q, row, 'depart', now);
-}
-
-/** The target will not have the job: it is a dead letter like any other again. */
-export function dropMove(q: QueueState, key: number): void {
-  q.moves.forget(key);
+  if (!('refused' in adoption)) {
+    if (row) remove(q, row, 'depart', now);
+    return;
+  }
   // It may have been kept beyond its time.
   q.wake(0);
 }

@@ -8,6 +8,7 @@ import { enqueue } from '../../jobs/enqueue';
 import { find, viewOf } from '../../read/find';
 import { addEnding } from '../../store/endings';
 import type { QueueState } from '../../store/state';
+import { noteTaken, stepsTaken } from './starts';
 
 /**
  * Enqueues jobs of a workflow. One that this queue has taken before is not taken again. One that it refuses for good has
@@ -16,12 +17,12 @@ import type { QueueState } from '../../store/state';
  * @throws {ApiError} when the queue cannot take them now; then nothing was written
  */
 export function startSteps(q: QueueState, start: StepStart, now: number): (string | null)[] {
-  const taken = q.workflows.taken(start.workflow);
+  const taken = stepsTaken(q.sql, start.workflow);
   const fresh = start.steps.filter(({ step }) => !taken.has(step));
   if (fresh.length > 0) {
     const jobs = fresh.map(({ job }): NewJob => (start.cancelled ? { ...job, superseded: true } : job));
     const noted = enqueueAccepted(q, start.workflow, fresh, jobs, now);
-    q.workflows.noteTaken(start.workflow, noted);
+    noteTaken(q.sql, start.workflow, noted);
     for (const [step, id] of noted) taken.set(step, id);
     if (start.first) q.events.add('workflow.started', start.workflow, now, { workflow_id: start.workflow });
   }

@@ -245,7 +245,7 @@ it('a key is known for a day, and its rows go', async () => {
   expect((await post('/jobs/bulk/cancel', { job_ids: [UNKNOWN_ID] }, 'next')).status).toBe(207);
   const inside = new TestQueue(queue);
   await inside.alarm();
-  expect(await inside.rows("SELECT count(*) AS n FROM idempotency WHERE key LIKE 'bulk%'")).toEqual([{ n: 1 }]);
+  expect(await inside.rows("SELECT count(*) AS n FROM inbox WHERE key LIKE 'bulk%'")).toEqual([{ n: 1 }]);
 });
 
 it('a request is the same whether its key stands in the body, in the header or in both', async () => {

@@ -128,7 +128,7 @@ describe('a move that is cut off', () => {
     await new TestQueue('from').alarm();
     await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
     await until(
-      () => new TestQueue('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
+      () => new TestQueue('from').inside(({ engine: { q } }) => !q.outbox.has('cron')),
       'the old queue to forget it',
     );
     await passBoth(minute(1));
@@ -146,7 +146,7 @@ describe('a move that is cut off', () => {
     await server.ok(200, 'POST', `${CRON}/m/pause`);
     await new TestQueue('from').alarm();
     await until(
-      () => new TestQueue('from').inside(({ engine: { q } }) => q.crons.leaving().length === 0),
+      () => new TestQueue('from').inside(({ engine: { q } }) => !q.outbox.has('cron')),
       'the old queue to forget it',
     );
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 1, enabled: false });
@@ -186,6 +186,7 @@ describe('a move that is cut off', () => {
     const { version } = await directory().placeCron('m', 'to');
     unwrap(await queue('from').handOffCron(await definitionFor('to'), version));
     await new TestQueue('to').inside(({ sql }) => failOnce(sql, /INTO crons /));
+    clock.set(T0 + 10 * SECOND);
     await new TestQueue('from').alarm();
     await until(() => complaints.mock.calls.length > 0, 'the hand-over to fail');
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 0 });

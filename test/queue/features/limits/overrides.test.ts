@@ -1,6 +1,6 @@
 /** What operators put in the place of the limits of a key: in all queues, whichever comes first, the key or the override. */
 
-import { runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../../../src/directory/defaults';
 import type { DirectoryObject } from '../../../../src/directory/object';
@@ -22,8 +22,8 @@ const iso = (ms: number) => new Date(T0 + ms).toISOString();
 
 const untold = () =>
   runInDurableObject(directory(), (_, { storage }) => {
-    const { untold } = storage.sql.exec<{ untold: string }>('SELECT untold FROM queue_defaults').one();
-    return JSON.parse(untold) as string[];
+    const rows = storage.sql.exec<{ address: string }>("SELECT address FROM outbox WHERE kind = 'settings'").toArray();
+    return rows.map(({ address }) => address);
   });
 
 describe('an override of a key that no job has named', () => {
@@ -266,17 +266,19 @@ describe('a queue that could not be told of an override', () => {
     const queue = new TestQueue();
     const id = await addTo(queue, { key: KEY, concurrency: 1 });
     const armed = await runInDurableObject(directory(), async (_, { storage }) => {
-      const noted = new DefaultsStore(storage, new Schema(storage, DIRECTORY), () =>
-        Promise.reject(new Error('it died')),
-      );
+      const host = { storage, now: () => Date.now(), keepAlive: () => undefined };
+      const open = () =>
+        new DefaultsStore(host, new Schema(storage, DIRECTORY), () => Promise.reject(new Error('it died')));
+      const noted = open();
       noted.override(KEY, null, [queue.name], Date.now());
       await storage.deleteAlarm();
       // What a directory does when it wakes.
-      new DefaultsStore(storage, new Schema(storage, DIRECTORY), () => Promise.resolve()).watch(Date.now() + 1_000);
+      open().watch();
       return storage.getAlarm();
     });
     expect(armed).toEqual(expect.any(Number));
     expect(await fetchFrom(queue)).toEqual([]);
+    await evictDurableObject(directory());
     await clock.ring(directory());
     expect(await untold()).toEqual([]);
     expect(await fetchFrom(queue)).toEqual([id]);

@@ -300,7 +300,7 @@ describe('decided against', () => {
       ],
     });
     expect(await queue.claimAll()).toEqual([waiting]);
-    expect(await queue.rows('SELECT * FROM batches')).toEqual([]);
+    expect(await queue.rows('SELECT * FROM outbox')).toEqual([]);
   });
 });
 
@@ -384,7 +384,7 @@ it('whatever happens in between, all jobs are cancelled or none, and none that a
         clock.set(now);
         for (const queue of operation.queues) await queue.alarm();
         const held = await Promise.all(
-          operation.queues.map((queue) => queue.rows("SELECT batch FROM batches WHERE role = 'participant'")),
+          operation.queues.map((queue) => queue.rows("SELECT address FROM outbox WHERE kind = 'share'")),
         );
         return held.flat().length === 0;
       }, 'every queue to know the decision');

@@ -30,7 +30,7 @@ async function dead(queue: string, change: Json = {}): Promise<string> {
 const retry = (id: string, override?: Json, prefix = '') =>
   server.call('POST', `/ojs/v1${prefix}/dead-letter/${id}/retry`, override && { override });
 const counts = (name: string) => new TestQueue(name).counts();
-const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.moves.size);
+const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.outbox.count('move'));
 
 const names = () => {
   const from = freshName('from');
@@ -273,13 +273,13 @@ describe('a move that is cut off', () => {
     expect(await server.job(id)).toMatchObject({ queue: to, state: 'available', attempt: 0 });
     expect(await new TestQueue(to).claimAll()).toEqual([id]);
     expect(await new TestQueue(from).claimAll()).toEqual([]);
-    expect(await new TestQueue(from).rows("SELECT key FROM meta WHERE key LIKE 'move:%'")).toEqual([]);
+    expect(await new TestQueue(from).rows("SELECT address FROM outbox WHERE kind = 'move'")).toEqual([]);
   }
 
   it('before the decision is on disk has not begun', async () => {
     const { from, to } = names();
     const id = await dead(from);
-    await new TestQueue(from).inside(({ sql }) => failOnce(sql, /INSERT OR REPLACE INTO meta/));
+    await new TestQueue(from).inside(({ sql }) => failOnce(sql, /INSERT OR REPLACE INTO outbox/));
     expect((await retry(id, { queue: to })).status).toBe(500);
     expect(await server.job(id)).toMatchObject({ queue: from, state: 'discarded' });
     expect(await openMoves(from)).toBe(0);
@@ -296,7 +296,7 @@ describe('a move that is cut off', () => {
     await arrivedOnce(id, from, to);
   });
 
-  it.each([/INSERT INTO jobs/, /INSERT OR REPLACE INTO aliases/, /INSERT INTO idempotency/])(
+  it.each([/INSERT INTO jobs/, /INSERT OR REPLACE INTO aliases/, /INSERT INTO inbox/])(
     'while the target takes the job, at %s, is answered 503 and arrives by itself',
     async (statement) => {
       const { from, to } = names();
@@ -311,7 +311,7 @@ describe('a move that is cut off', () => {
     },
   );
 
-  it.each([/DELETE FROM jobs/, /DELETE FROM meta/])(
+  it.each([/DELETE FROM jobs/, /DELETE FROM outbox/])(
     'after the target has the job, at %s, takes it from here once',
     async (statement) => {
       const { from, to } = names();
@@ -412,7 +412,7 @@ type Peer = (queue: string) => { adoptMoved: (...args: unknown[]) => Promise<unk
 
 /** Puts something else in the place of what the next target answers. */
 function breakPeer(engine: Engine, answer: (real: () => Promise<unknown>) => Promise<unknown>): void {
-  const { others } = (engine.moves as unknown as { host: { others: { queue: Peer } } }).host;
+  const { others } = (engine as unknown as { host: { others: { queue: Peer } } }).host;
   const { queue: peer } = others;
   vi.spyOn(others, 'queue').mockImplementation((queue) => ({
     adoptMoved: (...args) => answer(() => peer(queue).adoptMoved(...args)),

@@ -1,0 +1,287 @@
+/**
+ * The courier: whatever must arrive at another object goes through here, and nothing else retries.
+ *
+ *     decide, and note what must arrive (one transaction) ──▶ send ──▶ it was taken: forget it (one transaction)
+ *
+ * What must arrive is a letter: a row of the outbox ({@link posted}), or whatever follows from rows that exist anyway. Letters
+ * to one address go one after the other. An address that fails is left alone, for longer each time, and holds up no other. An
+ * answer may be lost, so a letter may arrive more than once: its receiver must act on it once (`inbox.ts`, or a check of its
+ * own). The courier keeps addresses in memory, never letters, and an object that dies over it finds them again.
+ *
+ * While it sends, the alarm stands by. One event sends a bounded number of letters; the next event goes on.
+ */
+import { ApiError } from '../job/errors';
+import { type Letter, type Outbox, STANDBY_MS } from './outbox';
+
+/** Pauses after a letter did not arrive, ms: doubled each time. */
+const RETRY_MS = { first: 1_000, longest: 60_000 };
+
+/** Addresses that are served at once. */
+const WIDTH = 20;
+
+/** Letters sent in one event. An object may make 1000 calls in one, and a letter may take several. */
+const SENDS_PER_EVENT = 200;
+
+/** Characters of letters that go together. A message holds 32 MiB. */
+const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
+
+/** One sort of letters, and how they are delivered: {@link posted} or {@link derived}. */
+export interface Kind<A = unknown> {
+  /** Unique for the object. */
+  readonly kind: string;
+  /** Addresses with a letter that is due at `now` (epoch ms), at most `limit`, none of `except`. */
+  due(now: number, except: readonly string[], limit: number): string[];
+  /** When the next letter to an address other than `except` is due, epoch ms. Infinity: there is none. */
+  nextAt(except: readonly string[]): number;
+  /**
+   * Sends the next letters to an address, if there still are any, and forgets them once they were taken. Rejects when they
+   * must be sent again.
+   * @returns what the receiver's answer came to here
+   */
+  deliver(address: string): Promise<A>;
+}
+
+export interface CourierHost {
+  /** Epoch ms. */
+  now(): number;
+  /** Keeps the object alive until the promise ends. */
+  keepAlive(promise: Promise<unknown>): void;
+  /** Arms the alarm for `at`, epoch ms. */
+  wakeAt(at: number): void;
+}
+
+/** How much of a courier's work is done at once. */
+export interface CourierBounds {
+  /** Addresses that are served at once. */
+  width?: number;
+  /** Letters sent in one event. */
+  sends?: number;
+}
+
+export class Courier {
+  /** Addresses to be served next. */
+  private line: { kind: Kind; address: string }[] = [];
+  private readonly busy = new Map<string, { kind: Kind; address: string; done: Promise<unknown> }>();
+  /** Addresses that are left alone until `at`, epoch ms. */
+  private readonly failing = new Map<string, { kind: Kind; address: string; at: number; tries: number }>();
+  private left = 0;
+  private closed = false;
+  private readonly width: number;
+  private readonly sends: number;
+
+  constructor(
+    private readonly kinds: readonly Kind[],
+    private readonly host: CourierHost,
+    { width = WIDTH, sends = SENDS_PER_EVENT }: CourierBounds = {},
+  ) {
+    this.width = width;
+    this.sends = sends;
+  }
+
+  /** Sends what there is to send: after every commit and at every alarm. Neither waits nor throws. */
+  start(why: 'commit' | 'alarm' = 'commit'): void {
+    if (why === 'alarm' || this.busy.size === 0) this.left = this.sends;
+    this.next();
+  }
+
+  /** As {@link start}, for somebody who waits: addresses that failed a moment ago are served too. */
+  startAnew(): void {
+    for (const failure of this.failing.values()) failure.at = this.host.now();
+    this.start('alarm');
+  }
+
+  /** When the alarm must ring if nothing else happens before, epoch ms; undefined: there is nothing to send. */
+  due(now: number): number | undefined {
+    if (this.busy.size > 0) return now + STANDBY_MS;
+    let next = Number.POSITIVE_INFINITY;
+    for (const kind of this.kinds) next = Math.min(next, kind.nextAt(this.addresses(kind, this.failing)));
+    for (const { at } of this.failing.values()) next = Math.min(next, at);
+    return Number.isFinite(next) ? Math.max(next, now) : undefined;
+  }
+
+  /**
+   * Serves an address now, whatever happened there before.
+   * @returns what {@link Kind.deliver} gives; rejects as it does, and the letter is sent again later
+   */
+  deliver<A>(kind: Kind<A>, address: string): Promise<A> {
+    const running = this.busy.get(idOf(kind, address))?.done as Promise<A> | undefined;
+    return running ?? this.serve(kind, address);
+  }
+
+  /** Waits until nothing is being sent: what is left then is not due, or could not be delivered yet. Never rejects. */
+  async idle(kind?: Kind): Promise<void> {
+    for (;;) {
+      const running = [...this.busy.values()].filter((one) => kind === undefined || one.kind === kind);
+      if (running.length === 0) return;
+      await Promise.allSettled(running.map(({ done }) => done));
+    }
+  }
+
+  /** The object is being emptied: nothing more is sent. */
+  close(): void {
+    this.closed = true;
+  }
+
+  private next(): void {
+    try {
+      if (this.closed) return;
+      if (this.line.length === 0) this.line = this.find();
+      while (this.busy.size < this.width) {
+        const first = this.line[0];
+        if (!first) return;
+        if (this.left <= 0) {
+          this.line = [];
+          this.host.wakeAt(this.host.now() + 1);
+          return;
+        }
+        this.line.shift();
+        const { kind, address } = first;
+        if (!this.busy.has(idOf(kind, address))) void this.serve(kind, address).catch(() => undefined);
+      }
+    } catch (error) {
+      console.error('tocsin: letters could not be read yet', error);
+      this.host.wakeAt(this.host.now() + RETRY_MS.first);
+    }
+  }
+
+  /** Addresses with something due; forgets failures where nothing is left. */
+  private find(): { kind: Kind; address: string }[] {
+    const now = this.host.now();
+    const limit = Math.max(1, this.left);
+    const found: { kind: Kind; address: string }[] = [];
+    for (const kind of this.kinds) {
+      if (found.length === limit) break;
+      const resting = [...this.failing.values()].filter(({ at }) => at > now);
+      const except = [...this.addresses(kind, this.busy), ...this.addresses(kind, resting)];
+      const addresses = kind.due(now, except, limit - found.length);
+      for (const address of addresses) found.push({ kind, address });
+    }
+    if (found.length < limit) {
+      const open = new Set(found.map(({ kind, address }) => idOf(kind, address)));
+      for (const [id, { at }] of this.failing) {
+        if (at <= now && !open.has(id) && !this.busy.has(id)) this.failing.delete(id);
+      }
+    }
+    return found;
+  }
+
+  private addresses(
+    kind: Kind,
+    all: { values(): Iterable<{ kind: Kind; address: string }> } | readonly { kind: Kind; address: string }[],
+  ): string[] {
+    return [...all.values()].filter((one) => one.kind === kind).map(({ address }) => address);
+  }
+
+  private serve<A>(kind: Kind<A>, address: string): Promise<A> {
+    const id = idOf(kind, address);
+    this.left--;
+    const done = Promise.resolve()
+      .then(() => kind.deliver(address))
+      .then(
+        (answer) => {
+          this.failing.delete(id);
+          return answer;
+        },
+        (error) => {
+          this.failed(kind, address, error);
+          throw error;
+        },
+      )
+      .finally(() => {
+        this.busy.delete(id);
+        this.next();
+      });
+    this.busy.set(id, { kind, address, done });
+    this.host.keepAlive(done.catch(() => undefined));
+    return done;
+  }
+
+  private failed(kind: Kind, address: string, error: unknown): void {
+    if (this.closed) return;
+    // Whoever only asks for patience is no defect.
+    if (!(error instanceof ApiError && error.data.retryable)) {
+      console.error(`tocsin: ${kind.kind} ${address} could not be delivered yet`, error);
+    }
+    const tries = (this.failing.get(idOf(kind, address))?.tries ?? 0) + 1;
+    const at = this.host.now() + Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** (tries - 1));
+    this.failing.set(idOf(kind, address), { kind, address, at, tries });
+    this.host.wakeAt(at);
+  }
+}
+
+function idOf({ kind }: Kind, address: string): string {
+  return `${kind} ${address}`;
+}
+
+/** Letters that follow from rows which exist anyway. */
+export interface Derived<A> {
+  readonly kind: string;
+  /** Addresses that have one. */
+  open(): readonly string[];
+  /** From when they are sent, epoch ms. Absent: at once. */
+  dueAt?(): number;
+  /** As {@link Kind.deliver}; afterwards the address is open no more, or has another letter. */
+  deliver(address: string): Promise<A>;
+}
+
+/** A kind whose letters have no rows of their own. */
+export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>): Kind<A> {
+  const other = (except: readonly string[]) => open().filter((address) => !except.includes(address));
+  return {
+    kind,
+    due: (now, except, limit) => (now < dueAt() ? [] : other(except).slice(0, limit)),
+    nextAt: (except) => (other(except).length > 0 ? dueAt() : Number.POSITIVE_INFINITY),
+    deliver,
+  };
+}
+
+/**
+ * The letters are taken: removes them in a transaction, unless they were replaced meanwhile.
+ * @param act what follows from the answer, in the same transaction
+ */
+export type Taken = <T>(act: (now: number) => T) => Promise<T>;
+
+/** How letters of the outbox are sent. */
+export interface Sending<A> {
+  readonly kind: string;
+  /** Sends letters to an address and calls `taken` once the receiver has them. Rejects when they must be sent again. */
+  send(address: string, letters: readonly [Letter, ...Letter[]], taken: Taken): Promise<A>;
+  /** Letters that go together have `most` items at most, unless the first alone has more. Absent: each goes alone. */
+  readonly together?: { most: number; itemsIn(letter: Letter): number };
+}
+
+/** The letters of one kind in the outbox. @param write runs a transaction, and rejects with what it throws */
+export function posted<A>(
+  outbox: Outbox,
+  write: <T>(operation: (now: number) => T) => Promise<T>,
+  { kind, send, together }: Sending<A>,
+): Kind<A | undefined> {
+  const next = (address: string): Letter[] => {
+    const letters: Letter[] = [];
+    let chars = 0;
+    let items = 0;
+    for (const letter of outbox.read(kind, address)) {
+      chars += letter.data.length;
+      items += together?.itemsIn(letter) ?? 0;
+      if (letters.length > 0 && (chars > MAX_MESSAGE_CHARS || items > (together?.most ?? 0))) break;
+      letters.push(letter);
+      if (!together) break;
+    }
+    return letters;
+  };
+  return {
+    kind,
+    due: (now, except, limit) => outbox.due(kind, now, except, limit),
+    nextAt: (except) => outbox.nextAt(kind, except),
+    deliver: async (address) => {
+      const [first, ...rest] = next(address);
+      if (!first) return undefined;
+      return send(address, [first, ...rest], (act) =>
+        write((now) => {
+          for (const letter of [first, ...rest]) outbox.remove(kind, address, letter);
+          return act(now);
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,190 @@
+/**
+ * The outbox: what must arrive at other objects, written in the transaction that decided it and kept until it has arrived.
+ * One row to post a letter and one to remove it. The courier (`courier.ts`) sends them.
+ *
+ * A letter is found by its kind and its address. Letters to one address that are gathered go in order, many to a row; any
+ * other kind has one letter to an address, which a later one replaces.
+ */
+
+/** A letter that was just posted, or is being sent, has an alarm this much later, in case the object dies; ms. */
+export const STANDBY_MS = 1_000;
+
+/** Items and characters in a row of what is gathered, unless a single one is larger. A row holds 2 MB. */
+const MAX_ITEMS = 100;
+const MAX_CHUNK = 256 * 1024;
+
+/** A letter as it is sent. */
+export interface Letter {
+  readonly number: number;
+  readonly data: string;
+}
+
+interface Gathered {
+  kind: string;
+  address: string;
+  json: string;
+}
+
+export class Outbox {
+  private gathered: Gathered[] = [];
+  /** Which kinds may have letters. Absent: look. */
+  private readonly filled = new Map<string, boolean>();
+
+  /** @param wake something becomes due at this moment (epoch ms) that the running transaction wrote */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly wake: (at: number) => void,
+  ) {}
+
+  /** Memory must be built anew. */
+  load(): void {
+    this.filled.clear();
+  }
+
+  /** Notes what is gathered. @returns forgets what came after: it was rolled back */
+  mark(): () => void {
+    const { length } = this.gathered;
+    return () => {
+      this.gathered.length = length;
+      this.filled.clear();
+    };
+  }
+
+  /** Are there letters of this kind? */
+  has(kind: string): boolean {
+    let filled = this.filled.get(kind);
+    if (filled === undefined) {
+      filled = this.sql.exec('SELECT 1 FROM outbox WHERE kind = ? LIMIT 1', kind).toArray().length > 0;
+      this.filled.set(kind, filled);
+    }
+    return filled;
+  }
+
+  get isEmpty(): boolean {
+    return this.sql.exec('SELECT 1 FROM outbox LIMIT 1').toArray().length === 0;
+  }
+
+  /** The text of the only letter to an address. */
+  find(kind: string, address: string): string | undefined {
+    if (!this.has(kind)) return undefined;
+    return this.sql
+      .exec<{ data: string }>('SELECT data FROM outbox WHERE kind = ? AND address = ?', kind, address)
+      .toArray()[0]?.data;
+  }
+
+  /**
+   * Posts the only letter to an address, in the place of the one before. One row written.
+   * @param dueAt from when the courier sends it, epoch ms: later than now, where somebody else usually does its work
+   */
+  post(kind: string, address: string, data: string, now: number, dueAt = now): void {
+    this.write(kind, address, 0, data, dueAt);
+    this.wake(Math.max(dueAt, now + STANDBY_MS));
+  }
+
+  /** Adds to what goes to an address. Written by {@link flush}, many to a row. @param json JSON text of the item */
+  gather(kind: string, address: string, json: string, now: number): void {
+    this.gathered.push({ kind, address, json });
+    this.wake(now + STANDBY_MS);
+  }
+
+  /** Writes what was gathered, in as few rows as size allows. Call once, at the end of the transaction. */
+  flush(): void {
+    const chunks = new Map<string, { of: Gathered; items: string[]; chars: number }>();
+    for (const of of this.gathered) {
+      const id = `${of.kind} ${of.address}`;
+      let chunk = chunks.get(id);
+      if (chunk && (chunk.items.length === MAX_ITEMS || chunk.chars + of.json.length > MAX_CHUNK)) {
+        this.append(chunk.of, chunk.items);
+        chunk = undefined;
+      }
+      chunk ??= { of, items: [], chars: 0 };
+      chunk.items.push(of.json);
+      chunk.chars += of.json.length;
+      chunks.set(id, chunk);
+    }
+    this.gathered = [];
+    for (const { of, items } of chunks.values()) this.append(of, items);
+  }
+
+  /** The letter to an address need not arrive any more. @returns whether there was one */
+  withdraw(kind: string, address: string): boolean {
+    if (this.find(kind, address) === undefined) return false;
+    this.sql.exec('DELETE FROM outbox WHERE kind = ? AND address = ?', kind, address).toArray();
+    this.filled.delete(kind);
+    return true;
+  }
+
+  /** How many letters of a kind there are. */
+  count(kind: string): number {
+    return this.sql.exec<{ n: number }>('SELECT count(*) AS n FROM outbox WHERE kind = ?', kind).one().n;
+  }
+
+  // ---- for the courier -----------------------------------------------------------------------------------------------
+
+  /** Addresses with a letter that is due, at most `limit`, none of `except`. */
+  due(kind: string, now: number, except: readonly string[], limit: number): string[] {
+    if (!this.has(kind)) return [];
+    return this.sql
+      .exec<{ address: string }>(
+        `SELECT DISTINCT address FROM outbox
+         WHERE kind = ? AND due_at <= ? AND address NOT IN (SELECT value FROM json_each(?)) LIMIT ?`,
+        kind,
+        now,
+        JSON.stringify(except),
+        limit,
+      )
+      .toArray()
+      .map(({ address }) => address);
+  }
+
+  /** When the next letter to another address than these is due, epoch ms. */
+  nextAt(kind: string, except: readonly string[]): number {
+    if (!this.has(kind)) return Number.POSITIVE_INFINITY;
+    const first = this.sql
+      .exec<{ at: number | null }>(
+        `SELECT min(due_at) AS at FROM outbox WHERE kind = ? AND address NOT IN (SELECT value FROM json_each(?))`,
+        kind,
+        JSON.stringify(except),
+      )
+      .one();
+    return first.at ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Letters to an address in their order, read one by one. */
+  read(kind: string, address: string): Iterable<Letter> {
+    const query = 'SELECT number, data FROM outbox WHERE kind = ? AND address = ? ORDER BY number';
+    return this.sql.exec<{ number: number; data: string }>(query, kind, address);
+  }
+
+  /** Removes a letter, unless another has taken its place. One row written. */
+  remove(kind: string, address: string, { number, data }: Letter): void {
+    const exactly = 'DELETE FROM outbox WHERE kind = ? AND address = ? AND number = ? AND data = ?';
+    this.sql.exec(exactly, kind, address, number, data).toArray();
+    this.filled.delete(kind);
+  }
+
+  private append({ kind, address }: Gathered, items: readonly string[]): void {
+    const { last } = this.sql
+      .exec<{ last: number | null }>(
+        'SELECT max(number) AS last FROM outbox WHERE kind = ? AND address = ?',
+        kind,
+        address,
+      )
+      .one();
+    this.write(kind, address, (last ?? 0) + 1, `[${items.join(',')}]`, 0);
+  }
+
+  private write(kind: string, address: string, number: number, data: string, dueAt: number): void {
+    this.sql
+      .exec(
+        'INSERT OR REPLACE INTO outbox (kind, address, number, data, due_at) VALUES (?, ?, ?, ?, ?)',
+        kind,
+        address,
+        number,
+        data,
+        dueAt,
+      )
+      .toArray();
+    this.filled.set(kind, true);
+  }
+}

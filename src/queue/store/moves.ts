@@ -1,0 +1,26 @@
+/** Dead letters on their way to another queue: a letter of the outbox for each, from the decision until the job is gone. */
+import type { Outbox } from '../../durable/outbox';
+import type { Override } from '../../rpc/operations';
+
+/** The kind of these letters. Their address is the key of the job, their data a {@link Move}. */
+export const MOVE = 'move';
+
+/** What was decided about a dead letter. */
+export interface Move {
+  /** Of the job's row. */
+  key: number;
+  /** Names the decision for the target. */
+  name: string;
+  /** The queue it goes to. */
+  target: string;
+  /** What changes about it. */
+  override: Override;
+  /** When it was decided, epoch ms. */
+  at: number;
+}
+
+/** What was decided about the job with this key. */
+export function moveOf(outbox: Outbox, key: number): Move | undefined {
+  const data = outbox.find(MOVE, String(key));
+  return data === undefined ? undefined : (JSON.parse(data) as Move);
+}
