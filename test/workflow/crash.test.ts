@@ -3,6 +3,7 @@
 import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { WorkflowNotifier } from '../../src/queue/features/workflow/notify';
 import type { QueueState } from '../../src/queue/store/state';
 import { clock, until } from '../support/clock';
 import { failOnce } from '../support/faults';
@@ -29,7 +30,8 @@ interface WorkflowInside {
   engine: { host: { queue(name: string): Calls; directory(): Calls }; work(): Promise<void> };
 }
 interface QueueInside {
-  engine: { q: QueueState; workflows: { host: { workflow(id: string): Calls }; start(): void } };
+  q: QueueState;
+  notifier: { host: { others: { workflow(id: string): Calls } }; start(): void };
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
@@ -41,7 +43,11 @@ function inWorkflow<T>(id: string, look: (inside: WorkflowInside, sql: SqlStorag
 }
 
 function inQueue<T>(name: string, look: (inside: QueueInside, sql: SqlStorage) => T): Promise<T> {
-  return new TestQueue(name).inside(({ instance, sql }) => look(instance as unknown as QueueInside, sql));
+  return new TestQueue(name).inside(({ engine, q, sql }) => {
+    const { features } = engine as unknown as { features: unknown[] };
+    const notifier = features.find((feature) => feature instanceof WorkflowNotifier);
+    return look({ q, notifier } as unknown as QueueInside, sql);
+  });
 }
 
 const rows = (name: string, table: string) =>
@@ -144,8 +150,8 @@ describe('the way from a workflow to a queue', () => {
     const start = { workflow: id, steps: [{ step: 1, job: { type: 'test.step', priority: 0, body: '{}' } }] };
     const again = () => new TestQueue(queue).stub.startSteps({ ...start, cancelled: false, first: false });
     expect(await again()).toEqual({ ok: true, value: [only.id] });
-    await inQueue(queue, ({ engine }) => {
-      engine.workflows.start = () => undefined;
+    await inQueue(queue, ({ notifier }) => {
+      notifier.start = () => undefined;
     });
     await ack(only);
     expect(await again()).toEqual({ ok: true, value: [only.id] });
@@ -177,13 +183,13 @@ describe('the way from a workflow to a queue', () => {
       type: 'chain',
       steps: [step(queue), { type: 'group', jobs: [step(other), step(other)] }],
     });
-    await inQueue(other, ({ engine }) => {
-      engine.q.draining = true;
+    await inQueue(other, ({ q }) => {
+      q.draining = true;
     });
     await work(queue);
     await until(async () => (await workflow(id)).steps_completed === 1, 'the first step');
-    await inQueue(other, ({ engine }) => {
-      engine.q.draining = false;
+    await inQueue(other, ({ q }) => {
+      q.draining = false;
     });
     expect(await clock.ring(workflowStub(id))).toBe(true);
     await work(other);
@@ -212,8 +218,8 @@ describe('the way from a queue to a workflow', () => {
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue)] });
     const first = await fetchOne(queue);
-    await inQueue(queue, ({ engine }) => {
-      engine.workflows.start = () => undefined;
+    await inQueue(queue, ({ notifier }) => {
+      notifier.start = () => undefined;
     });
     await ack(first, 'kept');
     expect(await workflow(id)).toMatchObject({ steps_completed: 0 });
@@ -227,10 +233,10 @@ describe('the way from a queue to a workflow', () => {
     const queue = freshQueue();
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue), step(queue)] });
     const first = await fetchOne(queue);
-    await inQueue(queue, ({ engine }) => {
-      const { host } = engine.workflows;
-      const real = host.workflow;
-      host.workflow = (name) => ({
+    await inQueue(queue, ({ notifier }) => {
+      const { others } = notifier.host;
+      const real = others.workflow;
+      others.workflow = (name) => ({
         stepsEnded: async (...args) => {
           await real(name).stepsEnded?.(...args);
           throw new Error('the answer is lost');
