@@ -22,7 +22,7 @@ export class LoadQueueObject extends BenchQueueObject {
    * Enqueues jobs without HTTP, to reach a depth in little time.
    * @param dueIn when they are due, ms from now; 0: at once
    */
-  async stock(queue: string, count: number, dueIn: number): Promise<{ jobs: number }> {
+  async stock(count: number, dueIn: number): Promise<{ jobs: number }> {
     const body = { type: 'bench.noop', args: [{ to: 'someone@example.com', template: 'welcome', n: 1 }], meta: {} };
     for (let done = 0; done < count; done += STOCK_CHUNK) {
       const scheduledAt = dueIn > 0 ? Date.now() + dueIn : undefined;
@@ -32,7 +32,7 @@ export class LoadQueueObject extends BenchQueueObject {
         body: JSON.stringify({ ...body, ...(scheduledAt && { scheduled_at: scheduledAt }) }),
         ...(scheduledAt !== undefined && { scheduledAt }),
       };
-      const outcome = await this.enqueue(queue, Array(Math.min(STOCK_CHUNK, count - done)).fill(job));
+      const outcome = await this.enqueue(Array(Math.min(STOCK_CHUNK, count - done)).fill(job));
       if (!outcome.ok) throw new Error(outcome.error.message);
     }
     return { jobs: count };
@@ -91,9 +91,7 @@ async function answerLoad(env: LoadEnv, url: URL): Promise<Response> {
   if (known === undefined || queue === undefined) return new Response('No such route.', { status: 404 });
   const stub = env.QUEUES.getByName(queue);
   const number = (name: string) => Number(url.searchParams.get(name) ?? 0);
-  return Response.json(
-    await (known === 'stock' ? stub.stock(queue, number('count'), number('due_in')) : stub[known]()),
-  );
+  return Response.json(await (known === 'stock' ? stub.stock(number('count'), number('due_in')) : stub[known]()));
 }
 
 type Fetch = NonNullable<typeof bench.fetch>;

@@ -83,7 +83,7 @@ export class BenchQueueObject extends QueueObject {
 
   /** Removes everything that has ended, as the alarm does once retention is over. */
   async forgetEnded(): Promise<void> {
-    await this.configure('', { retention: { completed: 0 } });
+    await this.configure({ retention: { completed: 0 } });
     await this.alarm();
   }
 

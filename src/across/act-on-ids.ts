@@ -1,15 +1,12 @@
 /** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
-
 import type { Env } from '../config';
-import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
 import { refuseLockedItems } from '../job/undecided';
 import type { BulkAction, BulkAnswer, BulkItem } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
 import { actOnGroups } from './act-on-all';
 import { earlierIfRefused, type Keyed, onceFor, recall } from './keyed';
-import { groupByHome } from './locate';
-import { knownQueues } from './queues';
+import { askByHome } from './locate';
 import { untilDecided } from './retry';
 
 /** Ids handled in one transaction, where they need not be all or nothing. */
@@ -26,30 +23,23 @@ export async function actOnEach(
   keyed?: Keyed,
 ): Promise<BulkAnswer> {
   const operation = keyed?.operation;
-  const homes = await groupByHome(env, ids, operation?.queues);
   const items = new Map<string, BulkItem>();
-  const ask = async (queue: string, named: readonly string[], turn: string) => {
+  const ask = async (queue: string, named: readonly string[], isSearch: boolean) => {
     for (let at = 0; at < named.length; at += STEP) {
       const request = {
         action,
         ids: named.slice(at, at + STEP),
         atomic: false,
         // Each step is done once, and remembered by the queue in the transaction that does it.
-        ...(operation && { once: onceFor(operation, `${turn} ${at}`) }),
+        ...(operation && { once: onceFor(operation, `${isSearch ? 'search' : 'home'} ${at}`) }),
         ...(operation?.replayed && { createdUntil: operation.started_at }),
       };
       for (const item of unwrap(await queueObject(env, queue).bulk(request)).items) note(items, item);
     }
   };
-  await inParallel([...homes], ([queue, named]) => ask(queue, named, 'home'));
-  // A job may have moved to another queue with its id.
-  const lost = [...items.values()].filter(({ reason }) => reason === 'not_found').map(({ job_id }) => job_id);
-  if (lost.length > 0) {
-    for (const queue of operation?.queues ?? (await knownQueues(env))) {
-      const wanted = lost.filter((id) => items.get(id)?.reason === 'not_found' && !homes.get(queue)?.includes(id));
-      await ask(queue, wanted, 'search');
-    }
-  }
+  const isFound = (id: string) => items.get(id)?.reason !== 'not_found';
+  // One queue after the other, so that no two act on jobs with the same id.
+  await askByHome(env, ids, operation?.queues, { ask, isFound, width: 1 });
   return { items: inOrder(ids, items), applied: true };
 }
 
@@ -109,21 +99,12 @@ async function checkAll(
   ids: readonly string[],
   queues: string[] | undefined,
 ): Promise<{ queue: string; item: BulkItem }[]> {
-  const homes = await groupByHome(env, ids, queues);
   const found = new Map<string, { queue: string; item: BulkItem }>();
   const ask = async (queue: string, named: string[]) => {
     for (const item of unwrap(await queueObject(env, queue).checkBulk({ action, ids: named }))) {
       if (item.reason !== 'not_found' && !found.has(item.job_id)) found.set(item.job_id, { queue, item });
     }
   };
-  await inParallel([...homes], ([queue, named]) => ask(queue, named));
-  const lost = [...new Set([...homes.values()].flat())].filter((id) => !found.has(id));
-  if (lost.length > 0) {
-    // A job may have moved to another queue with its id.
-    await inParallel(queues ?? (await knownQueues(env)), async (queue) => {
-      const named = lost.filter((id) => !homes.get(queue)?.includes(id));
-      if (named.length > 0) await ask(queue, named);
-    });
-  }
+  await askByHome(env, ids, queues, { ask, isFound: (id) => found.has(id) });
   return [...new Set(ids)].flatMap((id) => found.get(id) ?? []);
 }

@@ -6,9 +6,9 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
-import { ApiError, atIndex } from '../job/errors';
+import { atIndex } from '../job/errors';
 import type { CronView } from '../rpc/cron';
-import { deleteCron, type Located, readCrons, saveCron } from './crons';
+import { deleteCron, ifThere, type Located, readCrons, saveCron } from './crons';
 
 /** Changes under way at a time. */
 const WIDTH = 10;
@@ -53,12 +53,5 @@ export async function replaceCronGroup(
 
 /** Deletes these entries; one that somebody else deleted first is no error. */
 export async function deleteCrons(env: Env, names: readonly string[]): Promise<void> {
-  const deleteOne = async (name: string) => {
-    try {
-      await deleteCron(env, name);
-    } catch (error) {
-      if (!(error instanceof ApiError && error.data.code === 'not_found')) throw error;
-    }
-  };
-  await inParallel(names, deleteOne, WIDTH);
+  await inParallel(names, (name) => ifThere(deleteCron(env, name)), WIDTH);
 }

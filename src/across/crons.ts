@@ -48,9 +48,14 @@ export async function readCron(env: Env, name: string): Promise<CronView> {
 }
 
 /** The entry with this name, if there is one. */
-export async function findCron(env: Env, name: string): Promise<CronView | undefined> {
+export function findCron(env: Env, name: string): Promise<CronView | undefined> {
+  return ifThere(readCron(env, name));
+}
+
+/** What comes of `work`; undefined when there is no such entry. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return await readCron(env, name);
+    return await work;
   } catch (error) {
     if (error instanceof ApiError && error.data.code === 'not_found') return undefined;
     throw error;

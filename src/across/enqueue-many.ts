@@ -9,6 +9,7 @@ import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, refuseTakenIds } from './batch';
 import { enqueueEntries, recallJobs } from './enqueue';
+import { byQueue } from './queues';
 
 /** What became of the entries. */
 export interface Enqueued {
@@ -67,7 +68,7 @@ export async function enqueueEach(
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
   const outcomes: Outcome<EnqueuedJob>[] = [];
-  const byQueue = new Map<string, { index: number; entry: Entry }[]>();
+  const together: { index: number; entry: Entry }[] = [];
   const alone: { index: number; entry: Entry }[] = [];
   const checked = await inParallel([...entries.entries()], ([index, entry]) => refuseTakenId(env, entry, index));
   for (const [index, outcome] of checked.entries()) {
@@ -78,14 +79,15 @@ export async function enqueueEach(
     const entry = outcome.value;
     // Uniqueness across queues is decided one by one; it has no place in the transaction of a single queue.
     if (entry.job.unique?.scope === 'global') alone.push({ index, entry });
-    else byQueue.set(entry.queue, [...(byQueue.get(entry.queue) ?? []), { index, entry }]);
+    else together.push({ index, entry });
   }
+  const groups = byQueue(together, ({ entry }) => entry.queue);
   if (idempotency) {
-    const earlier = await inParallel([...byQueue.keys()], (queue) => queueObject(env, queue).recall(idempotency));
+    const earlier = await inParallel([...groups.keys()], (queue) => queueObject(env, queue).recall(idempotency));
     for (const answer of earlier) unwrap(answer);
   }
   let replayed = false;
-  await inParallel([...byQueue], async ([queue, group]) => {
+  await inParallel([...groups], async ([queue, group]) => {
     const jobs = group.map(({ entry }) => entry.job);
     const receipt = await queueObject(env, queue).enqueueEach(jobs, idempotency);
     if (!receipt.ok && receipt.error.details?.idempotency_key !== undefined) throw new ApiError(receipt.error);

@@ -3,7 +3,7 @@ import type { Env } from '../config';
 import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
-import { type Entry, enqueueAcross, groupByQueue } from './batch';
+import { type Entry, enqueueAcross, groupByQueue, refuseTakenIds } from './batch';
 import { untilDecided } from './retry';
 import { enqueueReserved, globalPolicy } from './unique';
 
@@ -30,6 +30,24 @@ export async function enqueueEntries(
   if (outcome.ok || numbered) return outcome;
   const { index: _, ...details } = outcome.error.details ?? {};
   return { ok: false, error: { ...outcome.error, details } };
+}
+
+/**
+ * Enqueues all entries, or none; a request that is sent again under its key gets the first answer.
+ * @param numbered name the entry's place in errors
+ * @returns one job for each entry, in order; `replayed`: the answer is that of an earlier request
+ * @throws {ApiError} then nothing was enqueued
+ */
+export async function enqueueOnce(
+  env: Env,
+  entries: readonly Entry[],
+  numbered: boolean,
+  idempotency?: IdempotencyKey,
+): Promise<{ jobs: EnqueuedJob[]; replayed: boolean }> {
+  const earlier = await recallJobs(env, entries, idempotency);
+  if (earlier) return { jobs: earlier, replayed: true };
+  await refuseTakenIds(env, entries, numbered);
+  return { jobs: unwrap(await enqueueEntries(env, entries, numbered, idempotency)), replayed: false };
 }
 
 /**

@@ -68,8 +68,6 @@ export async function overrideLimit(
 export async function removeOverride(env: Env, key: string): Promise<boolean> {
   const { existed } = unwrap(await directoryObject(env).overrideLimit(key, null));
   const views = await viewsOfKey(env, key);
-  const own = views.filter(({ has_own_override }) => has_own_override);
-  await inParallel(own, async ({ queue }) => unwrap(await queueObject(env, queue).removeOwnOverride(key)));
   return existed || views.length > 0;
 }
 

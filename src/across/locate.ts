@@ -9,7 +9,7 @@ import { isUuidV7, routeOf } from '../job/ids';
 import type { JobView } from '../job/record';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { knownQueues } from './queues';
+import { byQueue, knownQueues } from './queues';
 
 const queueByRoute = new Map<number, string>();
 
@@ -61,22 +61,39 @@ export async function findElsewhere(env: Env, id: string, except: string | undef
  * @param queues where to look for ids without a route; absent: all queues
  */
 export async function groupByHome(env: Env, ids: readonly string[], queues?: string[]): Promise<Map<string, string[]>> {
-  const byQueue = new Map<string, string[]>();
-  const add = (queue: string, id: string) => {
-    const group = byQueue.get(queue);
-    if (group) group.push(id);
-    else byQueue.set(queue, [id]);
-  };
   const valid = [...new Set(ids)].filter(isUuidV7);
   const homes = await inParallel(valid, (id) => queueOfRoute(env, id));
-  const homeless: string[] = [];
-  for (const [index, id] of valid.entries()) {
-    const home = homes[index];
-    if (home === undefined) homeless.push(id);
-    else add(home, id);
-  }
-  if (homeless.length > 0) {
-    for (const queue of queues ?? (await knownQueues(env))) for (const id of homeless) add(queue, id);
-  }
-  return byQueue;
+  const everywhere = homes.includes(undefined) ? (queues ?? (await knownQueues(env))) : [];
+  const places = valid.flatMap((id, at) =>
+    (homes[at] === undefined ? everywhere : [homes[at]]).map((queue) => ({ queue, id })),
+  );
+  const groups = byQueue(places, ({ queue }) => queue);
+  return new Map([...groups].map(([queue, group]) => [queue, group.map(({ id }) => id)]));
+}
+
+/** Asks one queue about some ids; `isSearch`: none of them names this queue. */
+type AskQueue = (queue: string, ids: string[], isSearch: boolean) => Promise<void>;
+
+/**
+ * Asks about each of these ids the queue that it names, then all others about those that were not found there: a job may have
+ * moved with its id, and an id chosen by a client may carry a route by accident.
+ * @param queues where to look beside; absent: all queues
+ * @param width how many queues to search at a time
+ */
+export async function askByHome(
+  env: Env,
+  ids: readonly string[],
+  queues: string[] | undefined,
+  { ask, isFound, width }: { ask: AskQueue; isFound: (id: string) => boolean; width?: number },
+): Promise<void> {
+  const homes = await groupByHome(env, ids, queues);
+  await inParallel([...homes], ([queue, named]) => ask(queue, named, false));
+  const lost = [...new Set([...homes.values()].flat())].filter((id) => !isFound(id));
+  if (lost.length === 0) return;
+  const search = async (queue: string) => {
+    const asked = new Set(homes.get(queue));
+    const wanted = lost.filter((id) => !isFound(id) && !asked.has(id));
+    if (wanted.length > 0) await ask(queue, wanted, true);
+  };
+  await inParallel(queues ?? (await knownQueues(env)), search, width);
 }

@@ -21,16 +21,15 @@ export async function statsOf(env: Env, name: string): Promise<QueueStats> {
 }
 
 /** The counts of each queue. */
-export function statsOfEach(env: Env, names: readonly string[]): Promise<QueueStats[]> {
-  return inParallel(names, (name) => statsOf(env, name));
+export function statsOfEach(env: Env, queues: readonly { name: string }[]): Promise<QueueStats[]> {
+  return inParallel(queues, ({ name }) => statsOf(env, name));
 }
 
 /** The counts of each queue, and how it gets on. */
-export function activityOfEach(env: Env, names: readonly string[]): Promise<(QueueStats & QueueActivity)[]> {
-  return inParallel(names, async (name) => ({
-    ...(await statsOf(env, name)),
-    ...(await queueObject(env, name).activity()),
-  }));
+export function activityOfEach(env: Env, queues: readonly { name: string }[]): Promise<(QueueStats & QueueActivity)[]> {
+  return inParallel(queues, async ({ name }) => {
+    return { ...(await statsOf(env, name)), ...(await queueObject(env, name).activity()) };
+  });
 }
 
 let paused: { count: number; at: number } | undefined;

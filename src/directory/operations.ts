@@ -3,10 +3,8 @@
  * request is sent again, and a key must be known wherever the jobs of its requests are; so it is kept here, beside the list
  * of queues. What the queues did they remember themselves, in the transaction that did it.
  */
-
-import { usedOtherwise } from '../durable/inbox';
 import type { Schema } from '../durable/schema';
-import type { Outcome } from '../job/errors';
+import { type Outcome, usedOtherwise } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
 import type { IdempotencyKey } from '../rpc/receipts';
 

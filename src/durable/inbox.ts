@@ -2,7 +2,7 @@
  * The inbox: answers to what may be sent again, remembered under a key. An answer is written in the transaction that acts, so
  * that a request or a letter which comes again, whatever became of the first answer, gets that answer and changes nothing.
  */
-import { ApiError } from '../job/errors';
+import { usedOtherwise } from '../job/errors';
 
 /** An object whose database has an inbox. */
 export interface Inbox {
@@ -98,16 +98,4 @@ export function forgetAnswers(q: Inbox, now: number, limit: number): void {
 export function oldestAnswer(q: Inbox): number | undefined {
   const first = q.sql.exec<{ at: number | null }>('SELECT min(expires_at) AS at FROM inbox').one().at;
   return first === null ? undefined : first - REMEMBER_ANSWER_MS;
-}
-
-/** 409: the key belongs to another request. */
-export function usedOtherwise(key: string): ApiError {
-  return new ApiError({
-    status: 409,
-    code: 'conflict',
-    message: 'This Idempotency-Key was used for another request within the last 24 hours.',
-    retryable: false,
-    details: { idempotency_key: key },
-    hint: 'Send the same request again to get its answer, or choose a new key for a new one.',
-  });
 }

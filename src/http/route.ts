@@ -1,4 +1,4 @@
-/** A route as its resource declares it: method, path, handler, the scope that a key needs, and whether it takes an `Idempotency-Key`. */
+/** How a resource declares a route: method, path, handler, the scope that a key needs, and whether it takes an `Idempotency-Key`. */
 import type { Scope } from '../config';
 import type { AppContext } from './context';
 

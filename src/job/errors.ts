@@ -157,6 +157,18 @@ export function duplicate(existingId: string, existingState: string, details: Re
   });
 }
 
+/** 409: the idempotency key belongs to another request. */
+export function usedOtherwise(key: string): ApiError {
+  return new ApiError({
+    status: 409,
+    code: 'conflict',
+    message: 'This Idempotency-Key was used for another request within the last 24 hours.',
+    retryable: false,
+    details: { idempotency_key: key },
+    hint: 'Send the same request again to get its answer, or choose a new key for a new one.',
+  });
+}
+
 /** 413: `field` is larger than allowed. */
 export function payloadTooLarge(field: string, actualBytes: number, maxBytes: number, unit = 'bytes'): ApiError {
   return new ApiError({

@@ -22,7 +22,7 @@ import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from './features
 import * as crons from './features/cron/manage';
 import { beginRemoval } from './features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from './features/lifecycle/settings';
-import { limitKeys, rateLimits, removeOwnOverride } from './features/limits/report';
+import { limitKeys, rateLimits } from './features/limits/report';
 import { prepareBulk } from './features/shares/action';
 import * as batches from './features/shares/batch';
 import { prepareBatch } from './features/shares/enqueue';
@@ -270,7 +270,6 @@ export const VERBS: Verbs = {
   reset: (life) => life.reset(),
   limitKeys: look((q) => limitKeys(q), none),
   rateLimits: look((q, now, keys) => rateLimits(q, keys, now), none),
-  removeOwnOverride: writeIfExists((q, now, key) => removeOwnOverride(q, key, now), nothing),
 
   // ---- several queues: all or nothing ------------------------------------------------------------------------------
 

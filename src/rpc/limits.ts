@@ -1,5 +1,4 @@
 /** The part of a queue object's RPC interface that is about limits. Times in epoch ms. */
-import type { Outcome } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
 
 /** What is left of a key's limits. */
@@ -33,8 +32,6 @@ export interface RateLimitView {
   /** The key's own rate or throttle, even under an override. */
   own_period_ms?: number;
   override?: LimitOverride;
-  /** Only this queue has the override, from an earlier version. */
-  has_own_override?: true;
 }
 
 export interface LimitsApi {
@@ -42,6 +39,4 @@ export interface LimitsApi {
   limitKeys(): Promise<string[]>;
   /** Those of these keys that this queue knows. */
   rateLimits(keys: string[]): Promise<RateLimitView[]>;
-  /** Removes an override that only this queue has. Overrides of all queues come with their settings. */
-  removeOwnOverride(key: string): Promise<Outcome<void>>;
 }

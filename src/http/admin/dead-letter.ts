@@ -1,5 +1,5 @@
 /** Operators' routes over dead letters. */
-import { deleteDeadLetters, retryDeadLetters } from '../dead-letter/bulk';
+import { actOnDeadLetters } from '../dead-letter/bulk';
 import { listDeadLetters, showStats } from '../dead-letter/list';
 import { deleteDeadLetter, retryDeadLetter } from '../dead-letter/routes';
 import { del, get, post, type Route } from '../route';
@@ -8,8 +8,8 @@ import { del, get, post, type Route } from '../route';
 export const adminDeadLetterRoutes: readonly Route[] = [
   get('/dead-letter', (c) => listDeadLetters(c, 'page')),
   get('/dead-letter/stats', showStats),
-  post('/dead-letter/retry', retryDeadLetters, { takesIdempotencyKey: true }),
-  del('/dead-letter', deleteDeadLetters, { scope: 'admin:purge', takesIdempotencyKey: true }),
+  post('/dead-letter/retry', (c) => actOnDeadLetters(c, 'retry'), { takesIdempotencyKey: true }),
+  del('/dead-letter', (c) => actOnDeadLetters(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
   post('/dead-letter/:id/retry', retryDeadLetter),
   del(
     '/dead-letter/:id',

@@ -13,7 +13,7 @@ import { readBody } from '../request/body';
 import { filterFromQuery } from '../request/filter/from-query';
 import { REPLAYED } from '../request/idempotency';
 import { readAtomicity, requireConfirmation } from '../request/many-jobs';
-import { pagination, readPaging } from '../request/pagination';
+import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { oneOf, textParam } from '../request/query';
 import { get, patch, post, type Route } from '../route';
@@ -71,15 +71,10 @@ async function list(c: AppContext): Promise<Response> {
   if (sort !== 'created_at' || !descending) {
     const { items, total } = await listSorted(c.env, selection, { sort, descending }, paging, render);
     const hasMore = total > paging.offset + paging.limit;
-    return json(c, { items, total, pagination: pagination(paging, { total, hasMore, nextCursor: null }) });
+    return json(c, { items, ...listMembers(paging, { total, hasMore, nextCursor: null }) });
   }
   const page = await listJobs(c.env, selection, paging);
-  return json(c, {
-    items: page.jobs.map(render),
-    total: page.total,
-    ...(page.atLeast && { total_is_exact: false }),
-    pagination: pagination(paging, page),
-  });
+  return json(c, { items: page.jobs.map(render), ...listMembers(paging, page) });
 }
 
 /** Everything about a job but its payload and its history. */

@@ -29,10 +29,7 @@ async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c, 'page');
   const known = await queuesByName(c.env);
   const page = pageByName(known, ({ name }) => name, paging);
-  const stats = await activityOfEach(
-    c.env,
-    page.items.map(({ name }) => name),
-  );
+  const stats = await activityOfEach(c.env, page.items);
   const created = page.items.map(({ created_at }) => formatInstant(created_at));
   const items = stats.map((queue, index) => ({ ...renderForOperators(queue), created_at: created[index] }));
   return json(c, { items, total: known.length, pagination: page.pagination });

@@ -6,8 +6,9 @@ import { enqueueAllOrNone, enqueueEach } from '../../across/enqueue-many';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
-import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, invalidRequest, type Outcome } from '../../job/errors';
+import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome } from '../../job/errors';
 import { type AppContext, json } from '../context';
+import { readJobList } from '../jobs/enqueue';
 import { renderEnqueued, usableVariables } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
@@ -18,15 +19,11 @@ const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 /** POST /jobs/bulk. */
 export async function enqueueBulk(c: AppContext): Promise<Response> {
   const variables = usableVariables(c);
-  const body = await readBulkBody(c);
-  const { jobs, atomicity } = readBulk(body);
+  const { body, jobs } = await readBulk(c);
+  const enqueueMany = readAtomicity(body) === 'atomic' ? enqueueAllOrNone : enqueueEach;
   const idempotency = await readIdempotency(c, body, body.idempotency_key);
   const entries = await readEntries(jobs);
-  const { outcomes, replayed } = await (atomicity === 'atomic' ? enqueueAllOrNone : enqueueEach)(
-    c.env,
-    entries,
-    idempotency,
-  );
+  const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const items = outcomes.map((outcome, index) => {
     if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
     const entry = entries[index];
@@ -43,31 +40,17 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   );
 }
 
-/** The body; one that is too large is refused with what would fit, though nobody has counted its jobs. */
-async function readBulkBody(c: AppContext): Promise<JsonObject> {
+/** The body and its entries. One that is too large is refused with what would fit. */
+async function readBulk(c: AppContext): Promise<{ body: JsonObject; jobs: unknown[] }> {
   try {
-    return await readBody(c, MAX_BATCH_BYTES);
+    const body = await readBody(c, MAX_BATCH_BYTES);
+    return { body, jobs: readJobList(body) };
   } catch (error) {
     if (!(error instanceof ApiError) || error.data.status !== 413) throw error;
-    throw new ApiError({ ...error.data, headers: { ...error.data.headers, ...MAX_SIZE } });
+    const { field, actual_bytes } = error.data.details ?? {};
+    const size = field === 'jobs' ? { 'X-OJS-Batch-Size': String(actual_bytes) } : {};
+    throw new ApiError({ ...error.data, headers: { ...error.data.headers, ...size, ...MAX_SIZE } });
   }
-}
-
-function readBulk(body: JsonObject): { jobs: unknown[]; atomicity: 'atomic' | 'partial' } {
-  const { jobs } = body;
-  if (!Array.isArray(jobs)) throw invalidRequest('jobs', 'jobs is required and must be an array.');
-  if (jobs.length === 0) throw invalidRequest('jobs', 'jobs must have at least one entry.');
-  if (jobs.length > MAX_BATCH_SIZE) {
-    throw new ApiError({
-      status: 413,
-      code: 'payload_too_large',
-      message: `jobs is too large: ${jobs.length} jobs, at most ${MAX_BATCH_SIZE} are accepted.`,
-      retryable: false,
-      details: { field: 'jobs', actual_bytes: jobs.length, max_bytes: MAX_BATCH_SIZE },
-      headers: { 'X-OJS-Batch-Size': String(jobs.length), ...MAX_SIZE },
-    });
-  }
-  return { jobs, atomicity: readAtomicity(body) };
 }
 
 /** Reads every entry; a wrong one keeps its error. An id named twice belongs to the first entry. */

@@ -51,21 +51,15 @@ export const cronRoutes: readonly Route[] = [
 function entryRoutes(path: string, render: (view: CronView) => Record<string, unknown>): Route[] {
   const answer = (read: (c: AppContext) => Promise<CronView>) => async (c: AppContext) =>
     json(c, render(await read(c)));
+  const show = answer((c) => readCron(c.env, nameIn(c)));
+  const pause = answer((c) => enable(c, false));
+  const resume = answer((c) => enable(c, true));
   return [
-    get(
-      path,
-      answer((c) => readCron(c.env, nameIn(c))),
-    ),
+    get(path, show),
     patch(path, answer(change)),
     put(path, answer(change)),
-    post(
-      `${path}/pause`,
-      answer((c) => enable(c, false)),
-    ),
-    post(
-      `${path}/resume`,
-      answer((c) => enable(c, true)),
-    ),
+    post(`${path}/pause`, pause),
+    post(`${path}/resume`, resume),
     post(`${path}/trigger`, trigger),
     get(`${path}/history`, history),
   ];

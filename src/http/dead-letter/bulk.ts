@@ -10,17 +10,8 @@ import { filterFromBody } from '../request/filter/from-body';
 import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
 import { queueParam, textParam, withPlus } from '../request/query';
 
-/** Retries the dead letters that a filter names; its times are those of the discard. */
-export function retryDeadLetters(c: AppContext): Promise<Response> {
-  return act(c, 'retry');
-}
-
-/** Deletes the dead letters that a filter names. */
-export function deleteDeadLetters(c: AppContext): Promise<Response> {
-  return act(c, 'delete');
-}
-
-async function act(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
+/** Retries or deletes the dead letters that a filter names; its times are those of the discard. */
+export async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
   const body = await readBody(c);
   requireConfirmation(body.confirm);
   if (body.override !== undefined && body.override !== null) refuseOverride(body.override);

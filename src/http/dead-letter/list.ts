@@ -5,7 +5,7 @@ import { defined, given } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
-import { type PagingStyle, pagination, readPaging } from '../request/pagination';
+import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
 import { queueParam, textParam, timeParam } from '../request/query';
 
 /** A page of dead letters, newest first; operators' pages call them items. */
@@ -20,11 +20,8 @@ export async function listDeadLetters(c: AppContext, style?: PagingStyle): Promi
     queues: queueParam(c, 'queue'),
   });
   const page = await pageOf(c.env, filter, paging);
-  return json(c, {
-    [style === 'page' ? 'items' : 'jobs']: page.jobs.map((view) => envelopeOf(c, view)),
-    total: page.total,
-    pagination: pagination(paging, page),
-  });
+  const jobs = page.jobs.map((view) => envelopeOf(c, view));
+  return json(c, { [style === 'page' ? 'items' : 'jobs']: jobs, ...listMembers(paging, page) });
 }
 
 export async function showStats(c: AppContext): Promise<Response> {

@@ -8,7 +8,7 @@ import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { callJob } from '../request/path';
 import { del, get, post, type Route } from '../route';
-import { deleteDeadLetters, purgeDeadLetters, retryDeadLetters } from './bulk';
+import { actOnDeadLetters, purgeDeadLetters } from './bulk';
 import { listDeadLetters, showStats } from './list';
 
 /** Routes below `/ojs/v1`. */
@@ -18,8 +18,8 @@ export const deadLetterRoutes: readonly Route[] = [
   get('/dead-letter/:id', async (c) => {
     return json(c, { job: envelopeOf(c, await callJob(c, (queue, id) => queue.deadLetter(id))) });
   }),
-  post('/dead-letter/retry', retryDeadLetters, { takesIdempotencyKey: true }),
-  del('/dead-letter', deleteDeadLetters, { scope: 'admin:purge', takesIdempotencyKey: true }),
+  post('/dead-letter/retry', (c) => actOnDeadLetters(c, 'retry'), { takesIdempotencyKey: true }),
+  del('/dead-letter', (c) => actOnDeadLetters(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
   post('/dead-letter/purge', purgeDeadLetters, { scope: 'admin:purge', takesIdempotencyKey: true }),
   post('/dead-letter/:id/retry', retryDeadLetter),
   del('/dead-letter/:id', async (c) => json(c, { deleted: true, ...(await deleteDeadLetter(c)) })),

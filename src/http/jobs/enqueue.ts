@@ -1,13 +1,12 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
-import { refuseTakenIds } from '../../across/batch';
-import { enqueueEntries, recallJobs } from '../../across/enqueue';
+import { enqueueOnce } from '../../across/enqueue';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten } from '../../job/envelope/render';
-import { atIndex, invalidRequest, payloadTooLarge, unwrap } from '../../job/errors';
+import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { type AppContext, json } from '../context';
-import { MAX_BATCH_BYTES, readBody } from '../request/body';
+import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { limitHeaders } from './limit-headers';
 import { renderEnqueued, usableVariables } from './render';
@@ -18,13 +17,12 @@ export async function enqueueOne(c: AppContext): Promise<Response> {
   const body = await readBody(c);
   const idempotency = await readIdempotency(c, body);
   const parsed = await withFingerprint(parseJob(body, { now: Date.now() }));
-  const earlier = await recallJobs(c.env, [parsed], idempotency);
-  if (!earlier && parsed.job.id !== undefined) await refuseTakenIds(c.env, [parsed], false);
-  const [view] = earlier ?? unwrap(await enqueueEntries(c.env, [parsed], false, idempotency));
+  const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
+  const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
   const envelope = renderEnqueued(view, parsed, variables);
   const answer = { job: envelope, ...flatten(envelope) };
-  const headers = earlier ? REPLAYED : limitHeaders([view]);
+  const headers = replayed ? REPLAYED : limitHeaders([view]);
   if (view.deduplicated) return json(c, { ...answer, deduplicated: true }, 200, headers);
   return json(c, answer, 201, { Location: `/ojs/v1/jobs/${view.record.id}`, ...headers });
 }
@@ -35,26 +33,28 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
   const idempotency = await readIdempotency(c, body);
   const parsed = await Promise.all(parseBatch(body).map(withFingerprint));
-  const earlier = await recallJobs(c.env, parsed, idempotency);
-  if (!earlier) await refuseTakenIds(c.env, parsed, true);
-  const views = earlier ?? unwrap(await enqueueEntries(c.env, parsed, true, idempotency));
+  const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const jobs = views.map((view, index) => ({
     ...renderEnqueued(view, parsed[index], variables),
     ...(view.deduplicated && { deduplicated: true }),
   }));
   const deduplicated = views.filter((view) => view.deduplicated).length;
   const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
-  return json(c, { jobs, ...counts }, 201, earlier ? REPLAYED : limitHeaders(views));
+  return json(c, { jobs, ...counts }, 201, replayed ? REPLAYED : limitHeaders(views));
 }
 
-/** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */
-function parseBatch(body: Record<string, unknown>): ParsedJob[] {
-  const { jobs } = body;
+/** The entries of a request that carries many jobs. @throws {ApiError} 400; 413 when they are too many */
+export function readJobList({ jobs }: JsonObject): unknown[] {
   if (!Array.isArray(jobs)) throw invalidRequest('jobs', 'jobs is required and must be an array.');
   if (jobs.length === 0) throw invalidRequest('jobs', 'jobs must have at least one entry.');
   if (jobs.length > MAX_BATCH_SIZE) throw payloadTooLarge('jobs', jobs.length, MAX_BATCH_SIZE, 'jobs');
+  return jobs;
+}
+
+/** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */
+function parseBatch(body: JsonObject): ParsedJob[] {
   const now = Date.now();
-  return jobs.map((entry: unknown, index) => {
+  return readJobList(body).map((entry, index) => {
     try {
       return parseJob(readObject(entry, `jobs[${index}]`), { now, path: `jobs[${index}]` });
     } catch (error) {

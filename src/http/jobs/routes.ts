@@ -2,7 +2,7 @@
 import { countJobs, listJobs } from '../../across/job-list';
 import { type AppContext, json } from '../context';
 import { filterFromQuery } from '../request/filter/from-query';
-import { pagination, readPaging } from '../request/pagination';
+import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { del, get, patch, post, type Route } from '../route';
 import { enqueueBatch, enqueueOne } from './enqueue';
@@ -25,12 +25,7 @@ export const jobRoutes: readonly Route[] = [
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const page = await listJobs(c.env, filterFromQuery(c, Date.now()), paging);
-  return json(c, {
-    jobs: page.jobs.map((view) => envelopeOf(c, view)),
-    total: page.total,
-    ...(page.atLeast && { total_is_exact: false }),
-    pagination: pagination(paging, page),
-  });
+  return json(c, { jobs: page.jobs.map((view) => envelopeOf(c, view)), ...listMembers(paging, page) });
 }
 
 /** Cancels a job that has not ended. */

@@ -15,13 +15,11 @@ const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** Cookie and query parameter that carry a key. */
 const TOKEN_NAME = 'access_token';
 
-export function authentication(): Middleware {
-  return async (c, next) => {
-    const scope = scopeOf(c);
-    if (scope !== 'public') await authorize(c, scope);
-    await next();
-  };
-}
+export const authentication: Middleware = async (c, next) => {
+  const scope = scopeOf(c);
+  if (scope !== 'public') await authorize(c, scope);
+  await next();
+};
 
 async function authorize(c: AppContext, scope: Scope): Promise<void> {
   const { apiKeys } = readConfig(c.env);

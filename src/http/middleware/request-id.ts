@@ -4,12 +4,10 @@ import type { Middleware } from '../context';
 
 const ACCEPTED = /^[\x21-\x7e]{1,128}$/;
 
-export function requestId(): Middleware {
-  return async (c, next) => {
-    const own = c.req.header('X-Request-ID');
-    const id = own !== undefined && ACCEPTED.test(own) ? own : `req_${v7()}`;
-    c.set('requestId', id);
-    c.header('X-Request-ID', id);
-    await next();
-  };
-}
+export const requestId: Middleware = async (c, next) => {
+  const own = c.req.header('X-Request-ID');
+  const id = own !== undefined && ACCEPTED.test(own) ? own : `req_${v7()}`;
+  c.set('requestId', id);
+  c.header('X-Request-ID', id);
+  await next();
+};

@@ -4,16 +4,14 @@ import type { Middleware } from '../context';
 
 export const OJS_VERSION = '1.0';
 
-export function protocolVersion(): Middleware {
-  return async (c, next) => {
-    c.header('OJS-Version', OJS_VERSION);
-    const asked = c.req.header('OJS-Version');
-    if (asked !== undefined && !/^1(\.\d+)*(-[0-9a-z.-]+)?$/i.test(asked.trim())) {
-      throw unsupported(`OJS version ${asked} is not supported; this server speaks ${OJS_VERSION}.`, {
-        header: 'OJS-Version',
-        supported: [OJS_VERSION],
-      });
-    }
-    await next();
-  };
-}
+export const protocolVersion: Middleware = async (c, next) => {
+  c.header('OJS-Version', OJS_VERSION);
+  const asked = c.req.header('OJS-Version');
+  if (asked !== undefined && !/^1(\.\d+)*(-[0-9a-z.-]+)?$/i.test(asked.trim())) {
+    throw unsupported(`OJS version ${asked} is not supported; this server speaks ${OJS_VERSION}.`, {
+      header: 'OJS-Version',
+      supported: [OJS_VERSION],
+    });
+  }
+  await next();
+};

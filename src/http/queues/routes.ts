@@ -43,10 +43,7 @@ export async function listQueues(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const known = await queuesByName(c.env);
   const page = pageByName(known, ({ name }) => name, paging);
-  const stats = await statsOfEach(
-    c.env,
-    page.items.map(({ name }) => name),
-  );
+  const stats = await statsOfEach(c.env, page.items);
   const queues = page.items.map((queue, index) => ({
     ...renderStatus(queue.name, stats[index] as QueueStats),
     ...createdAt(queue),

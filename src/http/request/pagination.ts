@@ -38,6 +38,12 @@ export function pagination(paging: Paging, { total, hasMore, nextCursor }: PageP
   };
 }
 
+/** What a list says beside its items. @param page `atLeast`: its total is a lower bound */
+export function listMembers(paging: Paging, page: PagePlace & { atLeast?: boolean }) {
+  const exact = page.atLeast ? { total_is_exact: false } : {};
+  return { total: page.total, ...exact, pagination: pagination(paging, page) };
+}
+
 /**
  * A page of a list that is at hand whole, in the order of its names. Its cursor is the last name shown, so that pages do not
  * shift when entries come and go.

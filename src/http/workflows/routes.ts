@@ -11,7 +11,7 @@ import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowView } from '../../rpc/workflow';
 import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
-import { pagination, readPaging } from '../request/pagination';
+import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf } from '../request/query';
 import { del, get, post, type Route } from '../route';
@@ -49,12 +49,7 @@ async function list(c: AppContext): Promise<Response> {
   const { workflows: found, total, more: hasMore } = await directoryObject(c.env).workflows(request);
   const workflows = found.map(renderSummary);
   const nextCursor = encodeCursor({ after: found.at(-1)?.id });
-  return json(c, {
-    workflows,
-    items: workflows,
-    total,
-    pagination: pagination(paging, { total, hasMore, nextCursor }),
-  });
+  return json(c, { workflows, items: workflows, ...listMembers(paging, { total, hasMore, nextCursor }) });
 }
 
 async function show(c: AppContext): Promise<Response> {

@@ -1,13 +1,13 @@
 /** Cancelling: any job that has not ended, even one that runs. The report of a runner that goes on is refused. */
-import { conflict } from '../../job/errors';
+
 import type { JobView } from '../../job/record';
-import { mayMove, statesBefore } from '../../job/states';
 import { mustFind, viewOfRow } from '../read/find';
 import { STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { historyOf, stateOf } from '../store/rows';
+import { historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { unlockRow } from './lock';
+import { movable } from './movable';
 import { refuseSetAside } from './moving';
 
 /**
@@ -19,17 +19,10 @@ export function cancel(q: QueueState, id: string, now: number): JobView {
   const found = mustFind(q, id);
   // Only the queue itself comes so far with a locked job (producers are refused): the lock ends here.
   if (found.row && q.locks.has(found.row.key)) found.row = unlockRow(q, found.row.key, now) ?? found.row;
-  const active = found.row && q.leases.active.get(found.row.key);
-  const state = found.row ? stateOf(found.row, active !== undefined, now) : 'completed';
-  if (!found.row || !mayMove('cancel', state)) {
-    throw conflict(`Job ${id} is ${state} and cannot be cancelled.`, {
-      job_id: id,
-      current_state: state,
-      expected_state: statesBefore('cancel'),
-    });
-  }
-  const history = { ...historyOf(found.row), cancelled_at: now };
+  const { row } = movable(q, id, found, 'cancel', ' and cannot be cancelled.', now);
+  const active = q.leases.active.get(row.key);
+  const history = { ...historyOf(row), cancelled_at: now };
   delete history.retry_delay_ms;
   if (active) history.started_at = active.startedAt;
-  return viewOfRow(q, move(q, found.row, 'cancel', { state: STATE.cancelled, history }, now), now);
+  return viewOfRow(q, move(q, row, 'cancel', { state: STATE.cancelled, history }, now), now);
 }

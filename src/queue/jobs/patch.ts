@@ -2,29 +2,21 @@
  * Changing a job that waits: when it starts, its place in the order, its retry policy, its retention. One row written, two when the job
  * enters or moves in the due index.
  */
-import { conflict } from '../../job/errors';
+
 import type { JobBody, JobView, RetryInput } from '../../job/record';
 import { mergeRetention } from '../../job/retention';
 import { checkRetry } from '../../job/retry/validate';
-import { mayMove, statesBefore } from '../../job/states';
 import type { PatchRequest } from '../../rpc/operations';
 import { mustFind, viewOfRow } from '../read/find';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { bodyOf, stateOf } from '../store/rows';
+import { bodyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { movable } from './movable';
 
 /** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
 export function patch(q: QueueState, request: PatchRequest, now: number): JobView {
-  const { row } = mustFind(q, request.id);
-  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
-  if (!row || !mayMove('patch', state)) {
-    throw conflict(`Job ${request.id} is ${state} and cannot be changed.`, {
-      job_id: request.id,
-      current_state: state,
-      expected_state: statesBefore('patch'),
-    });
-  }
+  const { row, state } = movable(q, request.id, mustFind(q, request.id), 'patch', ' and cannot be changed.', now);
   const body = bodyOf(row);
   changePolicy(q, row, body, request);
   setMember(body, 'timeout_ms', request.timeout_ms);

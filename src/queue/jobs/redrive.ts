@@ -1,15 +1,16 @@
 /** A second life for a job that ended without success: attempts start again at 0, the error history stays. */
-import { conflict, notFound } from '../../job/errors';
+
+import { notFound } from '../../job/errors';
 import type { JobBody, JobHistory, JobView } from '../../job/record';
 import { checkRetry } from '../../job/retry/validate';
-import { mayMove, statesBefore } from '../../job/states';
 import type { Override } from '../../rpc/operations';
 import type { RedriveOptions } from '../../rpc/queue';
 import { find, mustFind, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/columns';
 import { move, remove } from '../store/jobs';
-import { bodyOf, historyOf, stateOf } from '../store/rows';
+import { bodyOf, historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { movable } from './movable';
 import { refuseMoving } from './moving';
 
 /** What a job takes along into its second life. */
@@ -44,15 +45,8 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
 
 /** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
 export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
-  const row = options.deadLetterOnly ? deadLetterRow(q, id) : mustFind(q, id).row;
-  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
-  if (!row || !mayMove('redrive', state)) {
-    throw conflict(`Job ${id} is ${state} and cannot be retried.`, {
-      job_id: id,
-      current_state: state,
-      expected_state: statesBefore('redrive'),
-    });
-  }
+  const found = options.deadLetterOnly ? { row: deadLetterRow(q, id) } : mustFind(q, id);
+  const { row } = movable(q, id, found, 'redrive', ' and cannot be retried.', now);
   refuseMoving(q, row);
   const { body, history } = secondLife(row, options.override);
   if (options.override?.retry) checkRetry(q.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));

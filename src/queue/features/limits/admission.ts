@@ -13,7 +13,6 @@
  * the price of rows, but never too few: whatever makes room, or takes away a job that stood ready, touches the key, and
  * touched keys are seen to at the end of each operation, in the same transaction.
  */
-import { holds } from '../../../job/limits/overrides';
 import { move } from '../../store/jobs';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
@@ -40,8 +39,7 @@ function admit(q: QueueState, limiter: Limiter, now: number): void {
 
 /** When the key must be looked at although nothing happens: its window opens for those who wait, its override ends. */
 function planCheck(q: QueueState, limiter: Limiter, now: number): void {
-  const { ownOverride } = limiter;
-  let at = (ownOverride && holds(ownOverride, now) && ownOverride.expires_at) || Number.POSITIVE_INFINITY;
+  let at = Number.POSITIVE_INFINITY;
   const opens = limiter.usage.opensAt(limiter.inForce(now)) ?? now;
   const ends = q.limiters.overrides.get(limiter.key)?.expires_at ?? now;
   if ((opens > now || ends > now) && limiter.mayHaveWaiting && firstWaiting(q, limiter, 1).length > 0) {
@@ -54,11 +52,11 @@ function planCheck(q: QueueState, limiter: Limiter, now: number): void {
   const isOver = limiter.checkAt === null || limiter.checkAt <= now;
   if (!Number.isFinite(at)) {
     if (!isOver) return;
-    if (!ownOverride && isForgettable(q, limiter, now)) {
+    if (isForgettable(q, limiter, now)) {
       q.limiters.remove(limiter);
       return;
     }
-    limiter.setCheck(ownOverride ? null : now + FORGET_AFTER_MS);
+    limiter.setCheck(now + FORGET_AFTER_MS);
   } else if (isOver || at < (limiter.checkAt as number)) {
     limiter.setCheck(at);
   }
@@ -96,10 +94,6 @@ export function lookAtDueKeys(q: QueueState, now: number): void {
   for (const key of new Set([...ended, ...q.limiters.due(now, KEYS_PER_TURN)])) {
     const limiter = q.limiters.find(key);
     if (!limiter) continue;
-    if (limiter.ownOverride && !holds(limiter.ownOverride, now)) {
-      limiter.ownOverride = undefined;
-      limiter.isChanged = true;
-    }
     admit(q, limiter, now);
     planCheck(q, limiter, now);
   }

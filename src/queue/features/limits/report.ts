@@ -2,7 +2,7 @@
 
 import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter } from '../../store/limits/limiter';
-import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
+import { runningOf } from '../../store/limits/place';
 import type { QueueState } from '../../store/state';
 
 /** Keys named in one answer. */
@@ -44,17 +44,5 @@ function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
     waiting: n + limiter.readyWithoutRoom(running, now),
     ...(ownPeriod !== undefined && { own_period_ms: ownPeriod }),
     ...(override && { override }),
-    ...(limiter.ownOverride && { has_own_override: true as const }),
   };
-}
-
-/** Takes back an override that this queue alone has, from an earlier version. */
-export function removeOwnOverride(q: QueueState, key: string, now: number): void {
-  const limiter = q.limiters.find(key);
-  if (!limiter?.ownOverride) return;
-  limiter.ownOverride = undefined;
-  limiter.isChanged = true;
-  if (limiter.checkAt === null) limiter.setCheck(now + FORGET_AFTER_MS);
-  q.limiters.save(limiter);
-  q.limiters.touch(key);
 }

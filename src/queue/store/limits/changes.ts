@@ -7,13 +7,7 @@ import type { QueueState } from '../state';
 /** The overrides are others than `before`: the keys that this concerns are seen to with the running operation. */
 export function overridesChanged(q: QueueState, before: LimitOverrides | undefined): void {
   for (const key of differing(before, q.defaults?.overrides)) {
-    const limiter = q.limiters.find(key);
-    if (!limiter) continue;
-    q.limiters.touch(key);
-    if (!limiter.ownOverride) continue;
-    limiter.ownOverride = undefined;
-    limiter.isChanged = true;
-    q.limiters.save(limiter);
+    if (q.limiters.find(key)) q.limiters.touch(key);
   }
 }
 

@@ -7,8 +7,6 @@ import type { Overrides } from './overrides';
 /** What is stored of a key. */
 interface StoredKey extends StoredUsage {
   limits: Limits;
-  /** Written by earlier versions only. */
-  override?: LimitOverride;
 }
 
 /**
@@ -19,8 +17,6 @@ const AHEAD = 200;
 
 export class Limiter {
   limits: Limits = {};
-  /** An override for this queue alone, as earlier versions kept it. It gives way to what is said for all queues. */
-  ownOverride: LimitOverride | undefined;
   readonly usage: Usage;
   /** When it is looked at, epoch ms, as it will be stored. */
   checkAt: number | null = null;
@@ -50,7 +46,6 @@ export class Limiter {
       this.isStored = true;
     }
     this.limits = stored.limits ?? {};
-    this.ownOverride = stored.override;
     this.usage = new Usage(stored);
   }
 
@@ -58,7 +53,6 @@ export class Limiter {
   data(): string {
     const stored: StoredKey = {
       limits: this.limits,
-      ...(this.ownOverride && { override: this.ownOverride }),
       ...this.usage.stored(),
     };
     return JSON.stringify(stored);
@@ -66,7 +60,8 @@ export class Limiter {
 
   /** The override that holds at `now`. */
   overrideAt(now: number): LimitOverride | undefined {
-    return [this.overrides.get(this.key), this.ownOverride].find((override) => override && holds(override, now));
+    const override = this.overrides.get(this.key);
+    return override && holds(override, now) ? override : undefined;
   }
 
   /** The limits in force. */

@@ -46,7 +46,7 @@ export function learn(q: QueueState, policy: LimitPolicy, now: number): void {
     limiter.isChanged = true;
     q.limiters.touch(key);
   }
-  if (limiter.checkAt === null && !limiter.ownOverride) {
+  if (limiter.checkAt === null) {
     limiter.setCheck(now + FORGET_AFTER_MS);
     q.wake(now + FORGET_AFTER_MS);
   }

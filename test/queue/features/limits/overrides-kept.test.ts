@@ -1,4 +1,4 @@
-/** What overrides of limits cost, how many there may be, and what earlier versions have left of them. */
+/** What overrides of limits cost, and how many there may be. */
 
 import { runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { clock, T0 } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
 import { rowsWhile, rowsWritten } from '../../../support/rows';
 import { server } from '../../../support/server';
-import { addManyTo, addTo, fetchFrom } from './limited';
+import { addManyTo, addTo } from './limited';
 
 import { directory, existing, KEY, path, put, remove } from './overriding';
 
@@ -88,41 +88,5 @@ describe('what an override costs', () => {
     expect(await cost()).toEqual(before);
     const asked = await rowsWhile(directory(), () => addTo(queue, { key: 'new-here', concurrency: 1 }));
     expect(asked).toEqual({ read: 0, written: 0, alarms: 0 });
-  });
-});
-
-describe('an override of a queue alone, from an earlier version', () => {
-  /** A queue with jobs that wait for the key, and the row as it was written then. */
-  async function earlier(): Promise<TestQueue> {
-    const queue = new TestQueue();
-    await addManyTo(queue, 6, { key: KEY, concurrency: 1 });
-    await queue.rows(
-      `UPDATE limit_keys SET check_at = NULL, data = '{"limits":{"concurrency":1},"override":{"concurrency":2}}'`,
-    );
-    await queue.evict();
-    return queue;
-  }
-  const stored = (queue: TestQueue) => queue.rows<{ data: string }>('SELECT data FROM limit_keys');
-
-  it('goes on holding, and is taken back like any other', async () => {
-    const queue = await earlier();
-    expect(await fetchFrom(queue)).toHaveLength(1);
-    const other = await addTo(queue, { key: KEY, concurrency: 1 });
-    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 2, override: { concurrency: 2 } });
-    expect(await remove()).toBe(204);
-    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 1 });
-    expect((await stored(queue))[0]?.data).not.toContain('override');
-    expect(await server.state(other)).toBe('available');
-  });
-
-  it('gives way to one for all queues, and does not come back after it', async () => {
-    const queue = await earlier();
-    await put({ concurrency: 4, expires_at: '+PT1M' });
-    expect(await fetchFrom(queue)).toHaveLength(4);
-    await queue.evict();
-    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 4 });
-    clock.at(60_000);
-    await queue.evict();
-    expect(await server.ok(200, 'GET', path())).toMatchObject({ concurrency: 1 });
   });
 });

@@ -1,0 +1,29 @@
+/** Asking the table of moves before anything is written: whoever asks for an illegal move is told what would be legal. */
+import { conflict } from '../../job/errors';
+import { type JobState, type Move, mayMove, statesBefore } from '../../job/states';
+import type { Found } from '../read/find';
+import type { JobRow } from '../store/columns';
+import { stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+
+/**
+ * The row of a job that may make the move, and the state that it is in.
+ * @param refusal ends the sentence `Job … is completed` when it may not
+ * @throws {ApiError} 409
+ */
+export function movable(
+  q: QueueState,
+  id: string,
+  { row }: Partial<Found>,
+  move: Move,
+  refusal: string,
+  now: number,
+): { row: JobRow; state: JobState } {
+  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  if (row && mayMove(move, state)) return { row, state };
+  throw conflict(`Job ${id} is ${state}${refusal}`, {
+    job_id: id,
+    current_state: state,
+    expected_state: statesBefore(move),
+  });
+}
