@@ -101,7 +101,7 @@ async function checkAll(
 ): Promise<{ queue: string; item: BulkItem }[]> {
   const found = new Map<string, { queue: string; item: BulkItem }>();
   const ask = async (queue: string, named: string[]) => {
-    for (const item of unwrap(await queueObject(env, queue).judge({ action, ids: named }))) {
+    for (const item of unwrap(await queueObject(env, queue).checkBulk({ action, ids: named }))) {
       if (item.reason !== 'not_found' && !found.has(item.job_id)) found.set(item.job_id, { queue, item });
     }
   };

@@ -73,7 +73,7 @@ async function actOnce(
 /** What would become of the jobs that match, by queue; those in which none does are left out. */
 async function matchesByQueue(env: Env, action: BulkAction, { filter, queues = [] }: Selection) {
   const found = await inParallel(queues, async (queue) => {
-    const items = unwrap(await queueObject(env, queue).judgeMatching({ action, filter }));
+    const items = unwrap(await queueObject(env, queue).checkMatching({ action, filter }));
     return [queue, items] as const;
   });
   return new Map(found.filter(([, items]) => items.length > 0));

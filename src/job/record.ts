@@ -56,7 +56,7 @@ export interface JobBody {
 export interface UniquePolicy {
   /** 64 hexadecimal digits. Jobs with the same one are the same job. */
   fingerprint: string;
-  /** `queue`: the fingerprint names its queue, which judges alone. `global`: jobs in all queues count. */
+  /** `queue`: the fingerprint names its queue, which decides alone. `global`: jobs in all queues count. */
   scope: 'queue' | 'global';
   /** States in which an existing job stands in the way. */
   states: JobState[];

@@ -15,7 +15,7 @@ import type { BulkItem, EachReceipt, OperationRequest, OperationView } from '../
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueueReceipt } from '../rpc/receipts';
 import type { Operation } from './birth';
-import { bulkMatching, judgeMatching } from './features/bulk/matching';
+import { bulkMatching, checkMatching } from './features/bulk/matching';
 import { createTask, viewTask } from './features/bulk/tasks';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from './features/cron/fire';
 import * as crons from './features/cron/manage';
@@ -28,7 +28,7 @@ import { prepareBatch } from './features/shares/enqueue';
 import { adopt } from './features/transfer/adopt';
 import { adoptMoved, beginMove, considerMove, planMove } from './features/transfer/moves';
 import { cancelSteps, startSteps } from './features/workflow/steps';
-import { bulk, judge } from './jobs/act';
+import { bulk, checkItem } from './jobs/act';
 import { activate } from './jobs/activate';
 import { cancel } from './jobs/cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './jobs/checkpoint';
@@ -227,11 +227,11 @@ export const VERBS: Verbs = {
     (q, now, request) => bulk(q, request, now),
     ({ ids, atomic }) => ({ items: noneOf(ids), applied: !atomic }),
   ),
-  judge: read(
-    (q, now, { action, ids }) => ids.map((id) => judge(q, action, id, now)),
+  checkBulk: read(
+    (q, now, { action, ids }) => ids.map((id) => checkItem(q, action, id, now)),
     ({ ids }) => noneOf(ids),
   ),
-  judgeMatching: read((q, now, request) => judgeMatching(q, request, now), none),
+  checkMatching: read((q, now, request) => checkMatching(q, request, now), none),
   bulkMatching: writeIfExists(
     (q, now, request) => bulkMatching(q, request, now),
     () => ({ items: [], applied: true }),

@@ -211,13 +211,13 @@ export interface OperationsApi {
   /** One transaction for at most 1000 ids. */
   bulk(request: BulkRequest): Promise<Outcome<BulkAnswer>>;
   /** What {@link bulk} would do to each of these jobs. */
-  judge(request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
+  checkBulk(request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
   /**
    * What {@link bulkMatching} would do to each of the jobs that match, in order.
    * @returns 422 when there are more than {@link MAX_ITEMS}, or too many to look through
    */
-  judgeMatching(request: MatchingRequest): Promise<Outcome<BulkItem[]>>;
-  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link judgeMatching}; 503 when one is locked. */
+  checkMatching(request: MatchingRequest): Promise<Outcome<BulkItem[]>>;
+  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link checkMatching}; 503 when one is locked. */
   bulkMatching(request: MatchingRequest): Promise<Outcome<BulkAnswer>>;
   /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
   prepareBulk(

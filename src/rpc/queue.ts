@@ -123,7 +123,7 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   uniqueConflicts(questions: UniqueQuestion[]): Promise<UniqueConflicts[]>;
   /** Which of these fingerprints have a job here? */
   knownFingerprints(fingerprints: string[]): Promise<string[]>;
-  /** Holds this queue's share of a batch over several queues, see `jobs/batch.ts`. */
+  /** Holds this queue's share of a batch over several queues, see `features/shares/batch.ts`. */
   prepareBatch(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
   /** The same unless the queue does not exist: null when it would be created and hold them. */
   prepareBatchIfExists(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt | null>>;

@@ -250,6 +250,18 @@ describe('enqueueing across queues', () => {
     }
   });
 
+  it('gives the batch up at once when its decision is refused', async () => {
+    const queues = [new TestQueue(), new TestQueue()] as const;
+    const [{ api }] = queues;
+    unwrap(await api.enqueue([newJob()], undefined, { key: 'k', hash: 'another request' }));
+    const groups = queues.map((queue, n) => group(queue, [{}], n));
+    const refused = await enqueueAcross(env, groups, { idempotency: { key: 'k', hash: 'this request' } });
+    expect(refusal(refused)).toMatchObject({ status: 409, details: { idempotency_key: 'k' } });
+    expect(await Promise.all(queues.map((queue) => queue.rows('SELECT key FROM jobs')))).toMatchObject([[{}], []]);
+    const shares = "SELECT batch FROM batches WHERE role = 'participant'";
+    expect(await Promise.all(queues.map((queue) => queue.rows(shares)))).toEqual([[], []]);
+  });
+
   const unique = {
     fingerprint: 'f',
     states: ['available' as const],

@@ -11,8 +11,6 @@ export const DAY = 24 * HOUR;
 
 export const iso = (ms: number) => new Date(ms).toISOString();
 
-type Stub = DurableObjectStub<Rpc.DurableObjectBranded & DurableObject>;
-
 /** What reads the clock sees the time set here; SQLite and the real alarm do not. */
 export const clock = {
   /** Sets the clock, epoch ms. */
@@ -44,17 +42,17 @@ export const clock = {
   },
 
   /** When the object's alarm is set for, epoch ms. */
-  armedAt(stub: Stub): Promise<number | null> {
+  armedAt(stub: DurableObjectStub): Promise<number | null> {
     return runInDurableObject(stub, (_, { storage }) => storage.getAlarm());
   },
 
   /** Runs the object's alarm if one is set, whatever its time. @returns whether one was set */
-  ring(stub: Stub): Promise<boolean> {
+  ring(stub: DurableObjectStub): Promise<boolean> {
     return runDurableObjectAlarm(stub);
   },
 
   /** Lets time pass up to `time`: the alarm rings at every moment that it is set for. */
-  async passTo(stub: Stub, time: number): Promise<void> {
+  async passTo(stub: DurableObjectStub, time: number): Promise<void> {
     for (let rings = 0; ; rings++) {
       const armed = await clock.armedAt(stub);
       if (armed === null || armed > time) return clock.set(time);
@@ -65,7 +63,7 @@ export const clock = {
   },
 
   /** The clock jumps to `time`; the alarm rings once, late, if it was set for then or before. */
-  async jumpTo(stub: Stub, time: number): Promise<void> {
+  async jumpTo(stub: DurableObjectStub, time: number): Promise<void> {
     clock.set(time);
     const armed = await clock.armedAt(stub);
     if (armed !== null && armed <= time) await clock.ring(stub);

@@ -193,12 +193,12 @@ export class TestQueue {
 
   /** Counts rows from now on. */
   startCounting(): Promise<void> {
-    return this.inside(({ storage }) => startCounting(storage));
+    return runInDurableObject(this.stub, (_, { storage }) => startCounting(storage));
   }
 
   /** What was read and written since the last look. */
   counted(): Promise<RowCount> {
-    return this.inside(({ storage }) => countRows(storage));
+    return runInDurableObject(this.stub, (_, { storage }) => countRows(storage));
   }
 
   /** See {@link rowsWritten}. */

@@ -120,7 +120,7 @@ export class TestServer {
   /** Enqueues several jobs with one request; their ids in order. */
   async addAll(jobs: { type: string; args: unknown[]; options?: Json }[]): Promise<string[]> {
     const body = await this.ok(201, 'POST', `${V1}/jobs/batch`, { jobs });
-    return (body.jobs ?? []).map(({ id }) => id as string);
+    return (body.jobs as Json[]).map(({ id }) => id as string);
   }
 
   /** The envelope of a job. */
@@ -135,7 +135,7 @@ export class TestServer {
 
   /** Up to 200 jobs of a queue, oldest first. */
   async jobs(queue: string): Promise<Json[]> {
-    return [...((await this.ok(200, 'GET', `${V1}/jobs?queue=${queue}&limit=200`)).jobs ?? [])].reverse();
+    return [...((await this.ok(200, 'GET', `${V1}/jobs?queue=${queue}&limit=200`)).jobs as Json[])].reverse();
   }
 
   /** Waits until the job is in one of these states; its envelope then. */
@@ -153,7 +153,7 @@ export class TestServer {
 
   /** Claims jobs as a worker. */
   async take(queues: string | string[], change: Json = {}): Promise<Json[]> {
-    return (await this.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queues].flat(), ...change })).jobs ?? [];
+    return (await this.ok(200, 'POST', `${V1}/workers/fetch`, { queues: [queues].flat(), ...change })).jobs as Json[];
   }
 
   /** Claims jobs as a worker; their ids. */
@@ -195,7 +195,7 @@ export class TestServer {
 
   /** Up to 200 events, oldest first. */
   async events(of: { queue?: string; types?: string }): Promise<Json[]> {
-    return (await this.ok(200, 'GET', `${V1}/events?${new URLSearchParams({ ...of, limit: '200' })}`)).events ?? [];
+    return (await this.ok(200, 'GET', `${V1}/events?${new URLSearchParams({ ...of, limit: '200' })}`)).events as Json[];
   }
 
   /** Counts of a queue by state. */

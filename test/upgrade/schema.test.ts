@@ -1,16 +1,16 @@
 /** The version of a stored database: steps from earlier ones, and none that lead back from later ones. */
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { writeMeta } from '../../src/durable/meta';
 import { Schema, type SchemaVersion } from '../../src/durable/schema';
 import { ApiError } from '../../src/job/errors';
+import { clock } from '../support/clock';
 import { failOnce } from '../support/faults';
-import { rowsWhile } from '../support/rows';
-import { type Json, server } from '../support/server';
-import { contents, load, type Namespace, object, QUEUE_7, succeed, tablesOf } from './stored';
+import { TestQueue } from '../support/queue';
+import { type Json, server, V1 } from '../support/server';
+import { contents, load, type Namespace, object, QUEUE_7, tablesOf } from './stored';
 
-const V1 = '/ojs/v1';
 const { at: T0, ids } = QUEUE_7;
 const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;';
 
@@ -150,12 +150,10 @@ describe('a schema', () => {
 
 describe('an object whose database is of a later version', () => {
   beforeEach(async () => {
-    vi.setSystemTime(T0);
+    clock.set(T0);
     await load(QUEUE_7);
   });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
+  clock.restoreAfterEach();
 
   const workflow = ids.workflow as string;
 
@@ -192,15 +190,15 @@ describe('an object whose database is of a later version', () => {
   it('a queue writes nothing, keeps its alarm, lets the others go on, and goes on with the code that knows it', async () => {
     await setVersion('QUEUES', 'old', 99);
     const before = await contents('QUEUES', 'old');
-    const { written } = await rowsWhile(env.QUEUES.getByName('old'), async () => {
-      await server.call('POST', `${V1}/jobs`, add('old'));
-      await server.call('POST', `${V1}/jobs/batch`, { jobs: [add('peer'), add('old')] });
-    });
-    expect(written).toBe(0);
+    const old = new TestQueue('old');
+    await old.startCounting();
+    await server.call('POST', `${V1}/jobs`, add('old'));
+    await server.call('POST', `${V1}/jobs/batch`, { jobs: [add('peer'), add('old')] });
+    expect((await old.counted()).written).toBe(0);
     expect(await contents('QUEUES', 'old')).toEqual(before);
     expect(await server.job(await server.add('test.job', [], { queue: 'peer' }))).toMatchObject({ state: 'available' });
 
-    await runDurableObjectAlarm(object('QUEUES', 'old'));
+    await old.alarm();
     expect(await contents('QUEUES', 'old')).toEqual({ ...before, alarm: T0 + 60_000 });
 
     await setVersion('QUEUES', 'old', 7);
@@ -240,9 +238,9 @@ describe('an object whose database is of a later version', () => {
       expect(await server.call(method, V1 + path, body), `${method} ${path}`).toMatchObject(refused);
     }
     expect(await contents(namespace, name)).toEqual(before);
-    await runDurableObjectAlarm(object(namespace, name));
+    await clock.ring(object(namespace, name));
     expect(await contents(namespace, name)).toEqual({ ...before, alarm: T0 + 60_000 });
-    expect((await succeed('POST', `${V1}/workers/fetch`, { queues: ['peer'] })).jobs).toEqual(expect.any(Array));
+    expect(await server.take('peer')).toEqual(expect.any(Array));
     // As far as the tests go, the later code is this code: its version is put back.
     await runInDurableObject(object(namespace, name), (__, { storage }) =>
       storage.sql.exec('DROP TABLE meta').toArray(),

@@ -1,43 +1,31 @@
 /** A deployment that an earlier release stored is opened by this one and goes on. */
-import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { DIRECTORY, LOCKS, QUEUE, Schema, WORKFLOW } from '../../src/durable/schema';
-import { until } from '../support/clock';
-import { type Json, server } from '../support/server';
-import { contents, load, object, QUEUE_7, schemaOf, succeed } from './stored';
+import { clock, DAY, MINUTE, until } from '../support/clock';
+import { TestQueue } from '../support/queue';
+import { type Json, server, V1 } from '../support/server';
+import { contents, load, object, QUEUE_7, schemaOf } from './stored';
 
 const { at: T0, ids } = QUEUE_7;
-const V1 = '/ojs/v1';
-const MINUTE = 60_000;
 
 beforeEach(async () => {
-  vi.setSystemTime(T0);
+  clock.set(T0);
   await load(QUEUE_7);
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+clock.restoreAfterEach();
 
 const id = (name: string) => ids[name] as string;
-const ring = (queue: string) => runDurableObjectAlarm(object('QUEUES', queue));
-const ack = (job_id: unknown) => succeed('POST', `${V1}/workers/ack`, { job_id });
 
-async function fetchAll(queue: string): Promise<Json[]> {
-  return (await succeed('POST', `${V1}/workers/fetch`, { queues: [queue], worker_id: 'w2', count: 100 }))
-    .jobs as Json[];
-}
-
-const typesIn = async (queue: string) => {
-  const { jobs } = await succeed('GET', `${V1}/jobs?queue=${queue}&limit=200`);
-  return (jobs as Json[]).map(({ type }) => type);
-};
+const fetchAll = (queue: string) => server.take(queue, { worker_id: 'w2', count: 100 });
+const typesIn = async (queue: string) => (await server.jobs(queue)).map(({ type }) => type);
 
 /** Rings the alarms of all queues until something is so. */
 const eventually = (check: () => Promise<boolean>, what: string) =>
   until(async () => {
-    vi.setSystemTime(Date.now() + 11_000);
-    for (const queue of ['old', 'peer', 'target']) await ring(queue);
+    clock.advance(11_000);
+    for (const queue of ['old', 'peer', 'target']) await new TestQueue(queue).alarm();
     return check();
   }, what);
 
@@ -69,7 +57,7 @@ describe('a stored queue', () => {
     expect(await server.job(id('completed'))).toMatchObject({ result: { sum: 42 } });
     expect((await server.job(id('large'))).result).toHaveLength(70_000);
     expect(await server.job(id('active'))).toMatchObject({ worker_id: 'w1', progress: 0.5 });
-    expect(await succeed('GET', `${V1}/jobs/${id('active')}/checkpoint`)).toMatchObject({ state: { page: 7 } });
+    expect(await server.ok(200, 'GET', `${V1}/jobs/${id('active')}/checkpoint`)).toMatchObject({ state: { page: 7 } });
     expect(await server.job(id('retryable'))).toMatchObject({ attempt: 1, errors: [{ message: 'as ordered' }] });
   });
 
@@ -80,24 +68,24 @@ describe('a stored queue', () => {
       expect.arrayContaining(['available', 'unique', 'global', 'chosen', 'remembered'].map(id)),
     );
     expect(jobs.map((one) => one.id)).not.toContain(id('waiting'));
-    for (const one of jobs) await ack(one.id);
-    for (const name of ['active', 'limited']) await ack(id(name));
+    for (const one of jobs) await server.ack(one.id);
+    for (const name of ['active', 'limited']) await server.ack(id(name));
     expect((await fetchAll('old')).map((one) => one.id)).toContain(id('waiting'));
-    vi.setSystemTime(T0 + 21 * MINUTE);
+    clock.set(T0 + 21 * MINUTE);
     const later = (await fetchAll('old')).map((one) => one.id);
     expect(later).toEqual(expect.arrayContaining([id('retryable'), id('scheduled')]));
-    vi.setSystemTime(T0 + 31 * MINUTE);
+    clock.set(T0 + 31 * MINUTE);
     expect(await server.job(id('expiring'))).toMatchObject({ state: 'discarded' });
     for (const one of [...jobs, { id: id('active') }]) {
       expect(await server.job(one.id as string)).toMatchObject({ state: 'completed' });
     }
-    expect(await succeed('POST', `${V1}/dead-letter/${id('dead')}/retry`)).toMatchObject({
+    expect(await server.ok(200, 'POST', `${V1}/dead-letter/${id('dead')}/retry`)).toMatchObject({
       job: { state: 'available' },
     });
   });
 
   it('takes back the jobs of a worker that is gone', async () => {
-    vi.setSystemTime(T0 + 31 * MINUTE);
+    clock.set(T0 + 31 * MINUTE);
     expect(await server.job(id('active'))).toMatchObject({ state: expect.stringMatching('retryable|available') });
   });
 
@@ -126,16 +114,17 @@ describe('a stored queue', () => {
   });
 
   it('lets its limits hold', async () => {
-    expect(await succeed('GET', `${V1}/rate-limits/stripe`)).toMatchObject({ concurrency: 1 });
+    expect(await server.ok(200, 'GET', `${V1}/rate-limits/stripe`)).toMatchObject({ concurrency: 1 });
   });
 
   it('fires its cron entries, and hands over the one that was on its way', async () => {
     await eventually(
-      async () => (await succeed('GET', `${V1}/cron/handed`)).cron !== undefined && (await schedules('target')) === 1,
+      async () =>
+        (await server.ok(200, 'GET', `${V1}/cron/handed`)).cron !== undefined && (await schedules('target')) === 1,
       'the entry to arrive',
     );
-    vi.setSystemTime(T0 + 60 * MINUTE + 1);
-    for (const queue of ['old', 'target']) await ring(queue);
+    clock.set(T0 + 60 * MINUTE + 1);
+    for (const queue of ['old', 'target']) await new TestQueue(queue).alarm();
     expect(await typesIn('old')).toContain('tick');
     expect(await typesIn('target')).toContain('handed');
     expect(await typesIn('old')).not.toContain('handed');
@@ -161,12 +150,13 @@ describe('a stored queue', () => {
       found ??= await second();
       return found !== undefined;
     }, 'the second job');
-    await ack(found?.id);
+    await server.ack(found?.id);
     await eventually(
-      async () => ((await succeed('GET', `${V1}/workflows/${id('workflow')}`)).workflow as Json).state === 'completed',
+      async () =>
+        ((await server.ok(200, 'GET', `${V1}/workflows/${id('workflow')}`)).workflow as Json).state === 'completed',
       'the workflow to be completed',
     );
-    expect(await succeed('GET', `${V1}/workflows?state=completed`)).toMatchObject({ total: 1 });
+    expect(await server.ok(200, 'GET', `${V1}/workflows?state=completed`)).toMatchObject({ total: 1 });
   });
 
   it('carries a dead letter to the queue that it was on its way to, once', async () => {
@@ -178,8 +168,8 @@ describe('a stored queue', () => {
 
   it('does the operation on many jobs that was noted, and gives it again to its key', async () => {
     const path = `${V1}/jobs/bulk/${id('task')}`;
-    await eventually(async () => (await succeed('GET', path)).completed === true, 'the operation to be done');
-    const { jobs } = await succeed('GET', `${V1}/jobs?queue=old&type=doomed`);
+    await eventually(async () => (await server.ok(200, 'GET', path)).completed === true, 'the operation to be done');
+    const { jobs } = await server.ok(200, 'GET', `${V1}/jobs?queue=old&type=doomed`);
     expect((jobs as Json[]).map(({ state }) => state)).toEqual(['cancelled', 'cancelled', 'cancelled']);
     const body = { filter: { queue: 'old', type: 'doomed' } };
     const again = await server.call('POST', `${V1}/jobs/bulk/cancel`, body, { 'Idempotency-Key': 'bulk' });
@@ -187,7 +177,7 @@ describe('a stored queue', () => {
   });
 
   it('prunes what is old enough', async () => {
-    vi.setSystemTime(T0 + 4 * 24 * 60 * MINUTE);
+    clock.set(T0 + 4 * DAY);
     await eventually(
       async () => (await server.call('GET', `${V1}/jobs/${id('completed')}`)).status === 404,
       'the pruning',
@@ -198,23 +188,22 @@ describe('a stored queue', () => {
 
 describe('a stored directory', () => {
   it('knows queues, workers, workflows and cron entries', async () => {
-    const { queues } = await succeed('GET', `${V1}/queues`);
-    expect((queues as Json[]).map(({ name }) => name)).toEqual(['old', 'peer', 'target']);
-    const { workers } = await succeed('GET', `${V1}/admin/workers`);
+    expect(await server.queues()).toEqual(['old', 'peer', 'target']);
+    const { workers } = await server.ok(200, 'GET', `${V1}/admin/workers`);
     expect((workers ?? []) as Json[]).toMatchObject([{ id: 'w1' }]);
-    expect(await succeed('GET', `${V1}/workflows`)).toMatchObject({ total: 1 });
-    expect(((await succeed('GET', `${V1}/cron`)).crons as Json[]).map(({ name }) => name)).toContain('tick');
+    expect(await server.ok(200, 'GET', `${V1}/workflows`)).toMatchObject({ total: 1 });
+    expect(((await server.ok(200, 'GET', `${V1}/cron`)).crons as Json[]).map(({ name }) => name)).toContain('tick');
   });
 
   it('tells the queues of the settings that they have not heard of', async () => {
     // It is woken like any object whose alarm was lost.
-    await succeed('GET', `${V1}/queues`);
+    await server.ok(200, 'GET', `${V1}/queues`);
     await until(async () => {
-      await runDurableObjectAlarm(object('DIRECTORY', 'directory'));
-      const effective = (await succeed('GET', `${V1}/queues/old/config`)).effective as Json;
+      await clock.ring(object('DIRECTORY', 'directory'));
+      const effective = (await server.ok(200, 'GET', `${V1}/queues/old/config`)).effective as Json;
       return JSON.stringify(effective).includes('P2D') || JSON.stringify(effective).includes('172800');
     }, 'the settings to arrive');
-    expect(await succeed('GET', `${V1}/rate-limits/other`)).toMatchObject({ override: { concurrency: 3 } });
+    expect(await server.ok(200, 'GET', `${V1}/rate-limits/other`)).toMatchObject({ override: { concurrency: 3 } });
   });
 });
 

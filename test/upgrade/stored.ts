@@ -1,7 +1,7 @@
 /** Databases as a release stored them ({@link file://./record.ts}), and loading them into fresh objects. */
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { type Json, server } from '../support/server';
+import type { Json } from '../support/server';
 import queue7 from './fixtures/queue-7.json';
 
 export type Namespace = 'QUEUES' | 'DIRECTORY' | 'WORKFLOWS' | 'UNIQUE_LOCKS';
@@ -89,11 +89,4 @@ export function schemaOf(sql: SqlStorage): Json {
       },
     ]),
   );
-}
-
-/** A call that must succeed; its body. */
-export async function succeed(method: string, path: string, body?: unknown): Promise<Json> {
-  const answer = await server.call(method, path, body);
-  if (answer.status >= 300) throw new Error(`${method} ${path} → ${answer.status} ${JSON.stringify(answer.body)}`);
-  return answer.body;
 }

@@ -52,11 +52,11 @@ function actOnIds(q: QueueState, request: BulkRequest, now: number): BulkAnswer 
   const { action, ids, createdUntil } = request;
   if (request.atomic) {
     for (const id of ids) refuseLocked(q, id);
-    const judged = ids.map((id) => judge(q, action, id, now, createdUntil));
-    if (judged.some(({ status }) => status !== 'done')) return { items: judged, applied: false };
+    const checked = ids.map((id) => checkItem(q, action, id, now, createdUntil));
+    if (checked.some(({ status }) => status !== 'done')) return { items: checked, applied: false };
   }
   const items = ids.map((id) => {
-    const item = judge(q, action, id, now, createdUntil);
+    const item = checkItem(q, action, id, now, createdUntil);
     if (item.status === 'done') act(q, action, id, now);
     return item;
   });
@@ -64,7 +64,7 @@ function actOnIds(q: QueueState, request: BulkRequest, now: number): BulkAnswer 
 }
 
 /** What would become of the job. @param createdUntil a job made later (epoch ms) does not count */
-export function judge(
+export function checkItem(
   q: QueueState,
   action: BulkAction,
   id: string,
@@ -92,7 +92,7 @@ function createdAt({ row, archived }: Found): number {
   return row ? row.created_at : archived.at[0];
 }
 
-/** Acts on one job that was judged able. */
+/** Acts on one job that was found able. */
 export function act(q: QueueState, action: BulkAction, id: string, now: number): void {
   const found = find(q, id);
   if (found?.row) actOnRow(q, action, found.row, now);

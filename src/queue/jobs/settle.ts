@@ -5,8 +5,9 @@
 import { claimOfDelivery, deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
 import { decideFailure, type Failure } from '../../job/retry/decide';
+import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
-import { type EndedAttempt, move } from '../store/jobs';
+import { move } from '../store/jobs';
 import { type Active, pushedTimeoutMs } from '../store/leases';
 import { bodyOf, historyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';

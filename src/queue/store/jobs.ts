@@ -1,5 +1,6 @@
 /**
- * The sole writer of jobs: `insert`, `move`, `remove`, and for many at once `insertRun`, `lease` and `complete`. The caller names
+ * The sole writer of jobs: `insert`, `insertRun`, `move` and `remove`; `attempts.ts` does the same for many jobs that begin
+ * or complete an attempt together. The caller names
  * the move of `job/states` that a job makes and what is different afterwards; a move that the table does not list is refused.
  * Everything that follows from the difference is derived here, once: lane and index, length of the line, depth, limits
  * entered and left, unique keys, the wake, the event, what a workflow must hear.
@@ -10,13 +11,12 @@ import type { JobHistory } from '../../job/record';
 import { isLegal, type Move, type Position } from '../../job/states';
 import { type JobRow, rowByKey, STATE } from './columns';
 import { oldestEnded } from './ended-rows';
-import { noteCompletion, noteFailure } from './endings';
-import { type Note, tell, tellCompleted, tellStarted } from './job-events';
+import { noteFailure } from './endings';
+import { type Note, tell } from './job-events';
 import { endOf, keptUntil } from './keep';
-import { type Active, pushedTimeoutMs } from './leases';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
-import { bodyOf, historyOf, stateOf } from './rows';
+import { historyOf, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 
@@ -92,11 +92,16 @@ const PLACE = ['state', 'due_at', 'waits_since', 'priority'] as const;
 const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside', 'commit']);
 
 /** The position of a row in the table of moves. */
-function positionOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, isActive: boolean, now: number): Position {
+export function positionOf(
+  row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>,
+  isActive: boolean,
+  now: number,
+): Position {
   return row.state === STATE.held ? 'held' : stateOf(row, isActive, now);
 }
 
-function check(move: Move, from: Position, to: Position): void {
+/** @throws {IllegalMove} when the table does not list the move */
+export function check(move: Move, from: Position, to: Position): void {
   if (!isLegal(move, from, to)) throw new IllegalMove(move, from, to);
 }
 
@@ -295,115 +300,7 @@ export function remove(
 }
 
 /** Nothing is kept of the job: its id and its fingerprint are free. */
-function forgetIdentity(q: QueueState, row: JobRow): void {
+export function forgetIdentity(q: QueueState, row: JobRow): void {
   if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
   forgetRow(q.sql, row);
-}
-
-/** Grants one lease to these jobs, which run from now on. One row written for all of them. */
-export function lease(
-  q: QueueState,
-  claims: readonly { row: JobRow; entry: Omit<Active, 'leaseId'> }[],
-  now: number,
-): Active[] {
-  for (const { row } of claims) check('claim', positionOf(row, q.leases.active.has(row.key), now), 'active');
-  q.leases.grant(
-    claims.map(({ entry }) => entry),
-    { head: q.head(), nextSequence: q.nextSequence },
-  );
-  q.wake(q.leases.earliest);
-  return claims.map(({ row }) => {
-    const active = q.leases.active.get(row.key) as Active;
-    if (!active.indexed && q.lineLength !== null) q.lineLength--;
-    tellStarted(q, row, active, now);
-    return active;
-  });
-}
-
-/** The attempt that a completion is about. */
-export interface EndedAttempt {
-  /** Epoch ms. */
-  startedAt: number;
-  /** Attempt number, from 1. */
-  number: number;
-  claim: number;
-  /** Execution limit in ms, when it was pushed. */
-  pushedTimeoutMs?: number;
-}
-
-/** The attempt that runs, as {@link complete} takes it. */
-export function runningAttempt(active: Active): EndedAttempt {
-  const pushed = pushedTimeoutMs(active);
-  return {
-    startedAt: active.startedAt,
-    number: active.attempt,
-    claim: active.claim,
-    ...(pushed !== undefined && { pushedTimeoutMs: pushed }),
-  };
-}
-
-/** A job whose attempt succeeded. `result` is JSON text. */
-export interface Completion {
-  row: JobRow;
-  attempt: EndedAttempt;
-  result: string | undefined;
-}
-
-/**
- * Completes jobs: their rows go, and unless they are kept for no time at all they join archive chunks at the end of the
- * transaction. One row written for each, and their share of a chunk.
- */
-export function complete(q: QueueState, done: readonly Completion[], now: number): void {
-  for (const completion of done) archive(q, completion, now);
-  const [only] = done;
-  if (done.length === 1) q.sql.exec('DELETE FROM jobs WHERE key = ?', only?.row.key).toArray();
-  else if (done.length > 1) {
-    const keys = JSON.stringify(done.map(({ row }) => row.key));
-    q.sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
-  }
-}
-
-function archive(q: QueueState, { row, attempt, result }: Completion, now: number): void {
-  const history = historyOf(row);
-  const active = q.leases.active.get(row.key);
-  check('complete', positionOf(row, active !== undefined, now), 'completed');
-  leaves(q, row, active);
-  q.depth.gone(row);
-  q.recordSequence(row.key);
-  const progress = q.progress.read(row.key)?.reported;
-  if (progress) q.progress.remove(row.key);
-  const checkpointed = q.checkpoints.sizeOf(row.key) > 0;
-  const own = keptUntil(row, 'completed', now);
-  const until = own ?? now + q.retentionMs('completed');
-  if (until > now) {
-    q.archive.add(
-      {
-        k: row.key,
-        ...(row.alias !== null && { a: row.alias }),
-        t: row.type,
-        p: row.priority,
-        n: attempt.number,
-        c: attempt.claim,
-        at: [row.created_at, enqueuedAt(row, attempt.startedAt), attempt.startedAt, now],
-        ...(history.errors && { e: history.errors }),
-        ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
-        ...(progress && { pg: progress }),
-        ...(checkpointed && { cp: 1 as const }),
-      },
-      // A claim has found the body readable; a success that comes later looks again.
-      active ? row.body : JSON.stringify(bodyOf(row)),
-      result,
-      own,
-    );
-    q.wake(until);
-  } else {
-    q.checkpoints.remove(row.key);
-    forgetIdentity(q, row);
-  }
-  noteCompletion(q, row, result, now);
-  tellCompleted(q, row, attempt, now);
-}
-
-function enqueuedAt(row: JobRow, startedAt: number): number {
-  return row.due_at !== null ? Math.min(Math.max(row.enqueued_at, row.due_at), startedAt) : row.enqueued_at;
 }

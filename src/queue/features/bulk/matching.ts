@@ -1,11 +1,11 @@
 /**
- * Acting on all jobs that match a filter, or on none: found, judged and acted on in one transaction, so that nobody can come
+ * Acting on all jobs that match a filter, or on none: found, checked and acted on in one transaction, so that nobody can come
  * in between. That bounds how many there may be, and how many may have to be looked at to find them.
  */
 import { tooManyLookedAt, tooManyMatches } from '../../../job/filter';
 import { refuseLockedItems } from '../../../job/undecided';
 import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
-import { ACTS_ON, act, judge } from '../../jobs/act';
+import { ACTS_ON, act, checkItem } from '../../jobs/act';
 import { recallAnswer, rememberAnswer } from '../../jobs/idempotency';
 import { type Hit, scan } from '../../read/scan';
 import { rowByKey } from '../../store/columns';
@@ -20,7 +20,7 @@ const MAX_LOOKED = 50_000;
  * state the action is for; one in a state it names and the action is not for is in the way of all.
  * @throws {ApiError} 422 when too many match, or too many have to be looked at
  */
-export function judgeMatching(q: QueueState, { action, filter }: MatchingRequest, now: number): BulkItem[] {
+export function checkMatching(q: QueueState, { action, filter }: MatchingRequest, now: number): BulkItem[] {
   const hits: Hit[] = [];
   const states = filter.states ?? [...ACTS_ON[action]];
   // Backwards, because completed jobs are found only that way.
@@ -32,20 +32,20 @@ export function judgeMatching(q: QueueState, { action, filter }: MatchingRequest
   return hits.reverse().flatMap((hit): BulkItem[] => {
     const job_id = idOfHit(q, hit);
     if (job_id === undefined) return [];
-    if (ACTS_ON[action].includes(hit.state)) return [judge(q, action, job_id, now)];
+    if (ACTS_ON[action].includes(hit.state)) return [checkItem(q, action, job_id, now)];
     return [{ job_id, status: 'skipped', reason: hit.state }];
   });
 }
 
 /**
  * Acts on all jobs that match, or on none.
- * @throws {ApiError} as {@link judgeMatching}; 503 when one of them is locked; 409 for a key of another request
+ * @throws {ApiError} as {@link checkMatching}; 503 when one of them is locked; 409 for a key of another request
  */
 export function bulkMatching(q: QueueState, request: MatchingRequest, now: number): BulkAnswer {
   const { action, once } = request;
   const earlier = once && recallAnswer<BulkAnswer>(q, once, now);
   if (earlier) return earlier;
-  const items = judgeMatching(q, request, now);
+  const items = checkMatching(q, request, now);
   refuseLockedItems(items);
   if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
   for (const { job_id } of items) act(q, action, job_id, now);

@@ -2,9 +2,9 @@
 import type { DeliveryOutcome } from '../../../dispatch/answer';
 import type { Claimed } from '../../jobs/claim';
 import { fail, lateAttempt, type Random, undoClaim } from '../../jobs/settle';
+import { type Completion, complete, runningAttempt } from '../../store/attempts';
 import type { JobRow } from '../../store/columns';
 import { rowByKey } from '../../store/columns';
-import { type Completion, complete, runningAttempt } from '../../store/jobs';
 import type { QueueState } from '../../store/state';
 
 /** A claimed job, the delivery it went out with, and what became of it. */

@@ -7,7 +7,7 @@
  */
 import { ApiError } from '../../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
-import { actOnRow, judge } from '../../jobs/act';
+import { actOnRow, checkItem } from '../../jobs/act';
 import { lockRow, refuseLocked, unlockRow } from '../../jobs/lock';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { find } from '../../read/find';
@@ -32,7 +32,7 @@ export function prepareBulk(
   const { action, ids } = request;
   for (const id of ids) refuseLocked(q, id);
   const items = ids.map((id) => {
-    const item = judge(q, action, id, now);
+    const item = checkItem(q, action, id, now);
     const runs = item.status === 'done' && isRunning(q, id);
     return runs ? { job_id: id, status: 'skipped' as const, reason: 'active' } : item;
   });

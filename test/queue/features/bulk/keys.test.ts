@@ -135,7 +135,7 @@ describe('by ids', () => {
     const ids = await spread();
     const body = { job_ids: ids, atomicity: 'atomic' };
     for (const [method, nth] of [
-      ['judge', 2],
+      ['checkBulk', 2],
       ['prepareBulk', 2],
       ['decideBatch', 1],
     ] as const) {
