@@ -1,5 +1,4 @@
 /** Operations on all jobs that match a filter, done to all of them or to none, in however many queues they are. */
-
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, unwrap } from '../job/errors';

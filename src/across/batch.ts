@@ -1,5 +1,4 @@
 /** Enqueues a validated batch into the queues it names. */
-
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';

@@ -1,14 +1,12 @@
 /** Requests about many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
 import { actOnAll, actOnEach } from '../../across/act-on-ids';
 import { findOperation } from '../../across/operations';
-import { readList, readString } from '../../job/envelope/fields';
-import { MAX_BATCH_SIZE } from '../../job/envelope/names';
-import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
+import { invalidRequest, notFound } from '../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
-import { readAtomicity, refuseConditionsOutsideFilter } from '../request/many-jobs';
+import { readAtomicity, readIds, refuseConditionsOutsideFilter } from '../request/many-jobs';
 import { pathParam } from '../request/path';
 import { get, post, type Route } from '../route';
 import { enqueueBulk } from './enqueue';
@@ -16,8 +14,6 @@ import { allOrNoneByFilter, operateByFilter, readWaitMs } from './operate';
 import { continuation, DONE, renderItems, statusOf } from './render';
 
 type Action = Exclude<BulkAction, 'purge'>;
-
-const MAX_IDS = 1000;
 
 /** Routes below `/ojs/v1`. */
 export const bulkRoutes: readonly Route[] = [
@@ -40,18 +36,10 @@ async function act(c: AppContext, action: Action): Promise<Response> {
   return answerItems(c, action, answer, answer.replayed);
 }
 
-function readIds(value: unknown): string[] {
-  if (Array.isArray(value) && value.length > MAX_BATCH_SIZE) {
-    throw payloadTooLarge('job_ids', value.length, MAX_BATCH_SIZE, 'ids');
-  }
-  const ids = readList(MAX_IDS, readString)(value, 'job_ids');
-  if (ids.length > 0) return ids;
-  throw invalidRequest('job_ids', 'job_ids must name at least one job.');
-}
-
 async function byIds(c: AppContext, action: Action, body: JsonObject, atomic: boolean): Promise<Response> {
   refuseConditionsOutsideFilter(c, body);
-  const ids = readIds(body.job_ids);
+  const ids = readIds(body.job_ids, 'job_ids', 'ids');
+  if (ids.length === 0) throw invalidRequest('job_ids', 'job_ids must name at least one job.');
   const keyed = await beginKeyed(c, body);
   const answer = await (atomic ? actOnAll : actOnEach)(c.env, action, ids, keyed);
   return answerItems(c, action, answer, answer.applied && keyed?.operation.replayed === true);

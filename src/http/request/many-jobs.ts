@@ -2,7 +2,9 @@
  * What a request about many jobs must and must not say. A condition that is overlooked would turn an operation on some
  * jobs into one on more, or on all.
  */
-import { invalidRequest } from '../../job/errors';
+import { readList, readString } from '../../job/envelope/fields';
+import { MAX_BATCH_SIZE } from '../../job/envelope/names';
+import { invalidRequest, payloadTooLarge } from '../../job/errors';
 import type { AppContext } from '../context';
 import type { JsonObject } from './body';
 import { isCondition } from './filter/from-body';
@@ -39,6 +41,14 @@ export function refuseConditionsOutsideFilter(c: AppContext, body: JsonObject): 
 export function requireConfirmation(confirm: unknown): void {
   if (confirm === true) return;
   throw invalidRequest('confirm', 'confirm must be true: what this removes or changes cannot be brought back.');
+}
+
+/** The jobs that a request names, at most 1000. @throws {ApiError} 400; 413 above that, counted in `unit` */
+export function readIds(value: unknown, field: string, unit: string): string[] {
+  if (Array.isArray(value) && value.length > MAX_BATCH_SIZE) {
+    throw payloadTooLarge(field, value.length, MAX_BATCH_SIZE, unit);
+  }
+  return readList(MAX_BATCH_SIZE, readString)(value, field);
 }
 
 /** `atomic`: all or none. `partial`, the default: as many as possible. @throws {ApiError} 400 */

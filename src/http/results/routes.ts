@@ -1,14 +1,13 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
 import { readJobs } from '../../across/results';
-import { readList, readString } from '../../job/envelope/fields';
-import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import type { Envelope } from '../../job/envelope/render';
-import { ApiError, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { ApiError, invalidRequest } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { readBody } from '../request/body';
+import { readIds } from '../request/many-jobs';
 import { callJob } from '../request/path';
 import { textParam } from '../request/query';
 import { get, post, type Route } from '../route';
@@ -74,10 +73,7 @@ function notEnded(view: JobView, seconds: number): ApiError {
 async function manyResults(c: AppContext): Promise<Response> {
   const { ids: given } = await readBody(c);
   if (given === undefined || given === null) throw invalidRequest('ids', 'ids is required.');
-  if (Array.isArray(given) && given.length > MAX_BATCH_SIZE) {
-    throw payloadTooLarge('ids', given.length, MAX_BATCH_SIZE, 'jobs');
-  }
-  const ids = [...new Set(readList(MAX_BATCH_SIZE, readString)(given, 'ids'))];
+  const ids = [...new Set(readIds(given, 'ids', 'jobs'))];
   const found = await readJobs(c.env, ids);
   const results: Record<string, Envelope> = {};
   const omitted = [...found.omitted];
