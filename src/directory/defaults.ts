@@ -2,33 +2,32 @@
  * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), and what
  * operators put in the place of the limits of keys, whether a queue has met the key or not.
  *
- * A change is written together with a letter to each queue there is, in the place of one that has not arrived. A letter says
- * only that there is something new: what is sent is what holds by then. A queue that is created later gets the settings with
+ * A change is one row, written together with the names of all queues there are: those have not heard of it yet. The courier
+ * tells them until each has confirmed; what is sent is what holds by then. A queue that is created later gets the settings with
  * its number. Versions rise: what comes late to a queue changes nothing there.
  */
 import { AlarmClock } from '../durable/alarm-clock';
-import { Courier, posted } from '../durable/courier';
-import { Outbox } from '../durable/outbox';
+import { Courier, derived } from '../durable/courier';
+import { STANDBY_MS } from '../durable/outbox';
+import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig } from '../job/settings';
 import { changed, type QueueDefaults, type SettingsChange } from '../job/settings';
 
-/** The kind of these letters. Their address is the queue's name, their data the version that was the latest. */
-const SETTINGS = 'settings';
-
-/** Queues told in one event; a Durable Object may call others only so often in one. */
-const SENDS_PER_EVENT = 400;
+/** Queues told in one round, and rounds in one event; an object may make 1000 calls in one. */
+const QUEUES_PER_ROUND = 400;
+const ROUNDS_PER_EVENT = 2;
 
 /** Tells one queue. Rejects when that was not possible. */
 export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
-type Row = { version: number; config: string; limit_overrides: string };
+type Row = { version: number; config: string; limit_overrides: string; untold: string };
 
 /** What the settings of all queues need of the object around them. */
 export interface DefaultsHost {
-  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm' | 'deleteAlarm'>;
+  readonly storage: Pick<DurableObjectStorage, 'sql' | 'setAlarm' | 'deleteAlarm'>;
   /** Epoch ms. */
   now(): number;
   /** Keeps the object alive until the promise ends. */
@@ -37,29 +36,24 @@ export interface DefaultsHost {
 
 export class DefaultsStore {
   private readonly clock: AlarmClock;
-  private readonly outbox: Outbox;
   private readonly courier: Courier;
 
   constructor(
     private readonly host: DefaultsHost,
     private readonly tables: Schema,
-    tell: Tell,
+    private readonly tell: Tell,
   ) {
     const { storage, now } = host;
     // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
     this.clock = new AlarmClock(storage, null);
-    const wakeAt = (at: number) => this.clock.arm(at, now());
-    this.outbox = new Outbox(storage.sql, wakeAt);
-    const letters = posted(this.outbox, async (operation) => this.transact(() => operation(now())), {
-      kind: SETTINGS,
-      send: async (queue, _, taken) => {
-        const defaults = this.read();
-        if (defaults) await tell(queue, defaults);
-        await taken(() => undefined);
-      },
+    const letters = derived({
+      kind: 'settings of',
+      open: () => (this.untold().length > 0 ? ['all queues'] : []),
+      deliver: () => this.tellNext(),
     });
+    const wakeAt = (at: number) => this.clock.arm(at, now());
     const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => host.keepAlive(promise) };
-    this.courier = new Courier([letters], around, { sends: SENDS_PER_EVENT });
+    this.courier = new Courier([letters], around, { sends: ROUNDS_PER_EVENT });
   }
 
   /** The settings; undefined when nobody has ever made any. */
@@ -97,7 +91,7 @@ export class DefaultsStore {
     return present !== null;
   }
 
-  /** One row written, and one for each queue; the alarm stands by. */
+  /** One row written; the alarm stands by. */
   private replace(
     config: QueueConfig,
     overrides: LimitOverrides,
@@ -105,29 +99,28 @@ export class DefaultsStore {
     now: number,
   ): QueueDefaults {
     this.tables.create();
-    return this.transact(() => {
-      const version = (this.row()?.version ?? 0) + 1;
-      this.host.storage.sql
-        .exec(
-          'INSERT OR REPLACE INTO queue_defaults (id, version, config, limit_overrides) VALUES (1, ?, ?, ?)',
-          version,
-          JSON.stringify(config),
-          JSON.stringify(overrides),
-        )
-        .toArray();
-      for (const queue of queues) this.outbox.post(SETTINGS, queue, String(version), now);
-      return { version, config, overrides };
-    });
+    const version = (this.row()?.version ?? 0) + 1;
+    this.host.storage.sql
+      .exec(
+        'INSERT OR REPLACE INTO queue_defaults (id, version, config, limit_overrides, untold) VALUES (1, ?, ?, ?, ?)',
+        version,
+        JSON.stringify(config),
+        JSON.stringify(overrides),
+        JSON.stringify(queues),
+      )
+      .toArray();
+    if (queues.length > 0) this.clock.arm(now + STANDBY_MS, now);
+    return { version, config, overrides };
   }
 
-  /** How many queues have not confirmed the present settings. */
-  get untold(): number {
-    return this.tables.exist() ? this.outbox.count(SETTINGS) : 0;
+  /** Queues that have not confirmed the present settings. */
+  untold(): string[] {
+    const row = this.row();
+    return row ? (JSON.parse(row.untold) as string[]) : [];
   }
 
   /** Tells the queues that have not heard, and waits for that. The alarm tries again what fails. Never rejects. */
   async spread(): Promise<void> {
-    if (this.untold === 0) return;
     this.courier.startAnew();
     await this.courier.idle();
   }
@@ -142,7 +135,7 @@ export class DefaultsStore {
   /** Arms the alarm for what must still be told; it may have been lost. */
   watch(): void {
     const now = this.host.now();
-    const next = this.untold === 0 ? undefined : this.courier.due(now);
+    const next = this.courier.due(now);
     if (next !== undefined) this.clock.arm(next, now);
   }
 
@@ -151,20 +144,37 @@ export class DefaultsStore {
     this.courier.close();
   }
 
-  private transact<T>(run: () => T): T {
-    const undo = this.outbox.mark();
-    const armed = this.clock.armedAt;
-    try {
-      return this.host.storage.transactionSync(run);
-    } catch (error) {
-      undo();
-      this.clock.restore(armed);
-      throw error;
-    }
+  /** Tells the next queues. One row written. Rejects when one of them could not be told. */
+  private async tellNext(): Promise<void> {
+    const defaults = this.read();
+    if (!defaults) return;
+    const round = this.untold().slice(0, QUEUES_PER_ROUND);
+    const told = await inParallel(round, (queue) =>
+      this.tell(queue, defaults).then(
+        () => undefined,
+        (error: unknown) => ({ queue, error }),
+      ),
+    );
+    const failures = told.flatMap((failure) => failure ?? []);
+    this.confirm(defaults.version, round, new Set(failures.map(({ queue }) => queue)));
+    if (failures[0]) throw failures[0].error;
+  }
+
+  /** What queues heard means nothing once there is a later version. Those that could not be told come last the next time. */
+  private confirm(version: number, round: readonly string[], failed: ReadonlySet<string>): void {
+    const before = this.untold();
+    const tried = new Set(round);
+    const left = [...before.filter((queue) => !tried.has(queue)), ...round.filter((queue) => failed.has(queue))];
+    if (left.join() === before.join()) return;
+    this.host.storage.sql
+      .exec('UPDATE queue_defaults SET untold = ? WHERE version = ?', JSON.stringify(left), version)
+      .toArray();
   }
 
   private row(): Row | undefined {
     if (!this.tables.exist()) return undefined;
-    return this.host.storage.sql.exec<Row>('SELECT version, config, limit_overrides FROM queue_defaults').toArray()[0];
+    return this.host.storage.sql
+      .exec<Row>('SELECT version, config, limit_overrides, untold FROM queue_defaults')
+      .toArray()[0];
   }
 }
