@@ -49,8 +49,9 @@ CREATE TABLE workflows (
 ) STRICT, WITHOUT ROWID;
 
 -- One row: the settings that hold in all queues, and what operators put in the place of the limits of keys.
--- version: rises with each change. config: JSON. untold: JSON array of the queues that have not confirmed this version.
+-- version: rises with each change. config: JSON.
 -- limit_overrides: JSON, by key. It belongs to the version beside it, and is spread with the settings.
+-- untold: JSON array of the queues that have not confirmed this version.
 CREATE TABLE queue_defaults (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL,

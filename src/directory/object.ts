@@ -141,7 +141,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
   /** Tells the queues, and waits a moment for that. @returns how many have not confirmed yet */
   private async spread(): Promise<number> {
     await withPatience(PATIENCE_MS, this.defaults.spread());
-    return this.defaults.untold().length;
+    return this.defaults.untold;
   }
 
   private async names(): Promise<string[]> {
