@@ -10,6 +10,7 @@ import { AlarmClock } from '../durable/alarm-clock';
 import { Courier, posted } from '../durable/courier';
 import { Outbox } from '../durable/outbox';
 import type { Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig } from '../job/settings';
@@ -107,14 +108,8 @@ export class DefaultsStore {
     this.tables.create();
     return this.transact(() => {
       const version = (this.row()?.version ?? 0) + 1;
-      this.host.storage.sql
-        .exec(
-          'INSERT OR REPLACE INTO queue_defaults (id, version, config, limit_overrides) VALUES (1, ?, ?, ?)',
-          version,
-          JSON.stringify(config),
-          JSON.stringify(overrides),
-        )
-        .toArray();
+      const row = { id: 1, version, config: JSON.stringify(config), limit_overrides: JSON.stringify(overrides) };
+      put(this.host.storage.sql, 'queue_defaults', row);
       for (const queue of queues) this.outbox.post(SETTINGS, queue, String(version), now);
       return { version, config, overrides };
     });
@@ -165,6 +160,6 @@ export class DefaultsStore {
 
   private row(): Row | undefined {
     if (!this.tables.exist()) return undefined;
-    return this.host.storage.sql.exec<Row>('SELECT version, config, limit_overrides FROM queue_defaults').toArray()[0];
+    return rows<Row>(this.host.storage.sql, 'SELECT version, config, limit_overrides FROM queue_defaults')[0];
   }
 }

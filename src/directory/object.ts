@@ -6,6 +6,7 @@ import type { Env } from '../config';
 import { answering, type Verbs } from '../durable/answering';
 import { withPatience } from '../durable/patience';
 import { DIRECTORY, Schema } from '../durable/schema';
+import { rows } from '../durable/sql';
 import { outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import type { DirectoryApi, KnownQueue } from '../rpc/directory';
@@ -65,9 +66,8 @@ class DirectoryLife {
         const route = routeCandidate(name, probe);
         if (this.select('route = ?', route).length > 0) continue;
         const queue = { route, name, created_at: Date.now() };
-        this.sql
-          .exec('INSERT INTO queues (route, name, created_at) VALUES (?, ?, ?)', route, name, queue.created_at)
-          .toArray();
+        const insert = 'INSERT INTO queues (route, name, created_at) VALUES (?, ?, ?)';
+        rows(this.sql, insert, route, name, queue.created_at);
         return queue;
       }
     });
@@ -77,7 +77,7 @@ class DirectoryLife {
   select(where: string, ...bindings: (string | number)[]): KnownQueue[] {
     if (!this.tables.exist()) return [];
     const query = `SELECT route, name, created_at FROM queues WHERE ${where}`;
-    return this.sql.exec<{ route: number; name: string; created_at: number }>(query, ...bindings).toArray();
+    return rows<{ route: number; name: string; created_at: number }>(this.sql, query, ...bindings);
   }
 
   /** The names of all queues. */
@@ -88,7 +88,7 @@ class DirectoryLife {
   /** Forgets a queue that is being deleted; not one of the same name that was created afterwards. */
   unregister(name: string, until: number): void {
     if (!this.tables.exist()) return;
-    this.sql.exec('DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until).toArray();
+    rows(this.sql, 'DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
   }
 
   /** Tells the queues the settings, and waits a moment for that. @returns how many have not confirmed yet */
