@@ -87,9 +87,10 @@ async function actOnAllOnce(
   if (items.some(({ status, reason }) => status !== 'done' && reason !== 'repeated')) {
     return earlierIfRefused(env, { items, applied: false }, keyed);
   }
-  const groups = new Map<string, string[]>();
-  for (const { queue, item } of found) groups.set(queue, [...(groups.get(queue) ?? []), item.job_id]);
-  return actOnGroups(env, action, groups, keyed);
+  const groups = [...Map.groupBy(found, ({ queue }) => queue)].map(
+    ([queue, own]) => [queue, own.map(({ item }) => item.job_id)] as const,
+  );
+  return actOnGroups(env, action, new Map(groups), keyed);
 }
 
 /** Where each job is, and what would become of it. Jobs that no queue has are left out. */

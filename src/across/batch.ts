@@ -27,19 +27,12 @@ export interface BatchGroup {
  * @param entries what is not given is left out; the others keep their places
  */
 export function groupByQueue(entries: readonly (Entry | undefined)[]): BatchGroup[] {
-  const groups = new Map<string, BatchGroup>();
-  for (const [index, entry] of entries.entries()) {
-    if (!entry) continue;
-    const { queue, job } = entry;
-    let group = groups.get(queue);
-    if (group === undefined) {
-      group = { queue, jobs: [], indexes: [] };
-      groups.set(queue, group);
-    }
-    group.jobs.push(job);
-    group.indexes.push(index);
-  }
-  return [...groups.values()];
+  const placed = entries.flatMap((entry, index) => (entry ? [{ ...entry, index }] : []));
+  return [...Map.groupBy(placed, ({ queue }) => queue)].map(([queue, group]) => ({
+    queue,
+    jobs: group.map(({ job }) => job),
+    indexes: group.map(({ index }) => index),
+  }));
 }
 
 /**

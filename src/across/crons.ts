@@ -10,7 +10,6 @@ import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
 import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { byQueue } from './queues';
 
 /** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
 const FORGET_AFTER_MS = 120_000;
@@ -163,7 +162,7 @@ export async function listCrons(env: Env): Promise<Located[]> {
 /** These entries in full, in the order given; those that are gone by now are left out. */
 export async function readCrons(env: Env, located: readonly Located[]): Promise<CronView[]> {
   const found = new Map<string, CronView>();
-  await inParallel([...byQueue(located, ({ queue }) => queue)], async ([queue, group]) => {
+  await inParallel([...Map.groupBy(located, ({ queue }) => queue)], async ([queue, group]) => {
     for (let wanted = group.map(({ name }) => name); wanted.length > 0; ) {
       const { crons, omitted } = await queueObject(env, queue).cronsNamed(wanted);
       for (const view of crons) found.set(view.definition.name, view);

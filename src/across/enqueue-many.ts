@@ -9,7 +9,6 @@ import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, refuseTakenIds } from './batch';
 import { enqueueEntries, recallJobs } from './enqueue';
-import { byQueue } from './queues';
 
 /** What became of the entries. */
 export interface Enqueued {
@@ -81,7 +80,7 @@ export async function enqueueEach(
     if (entry.job.unique?.scope === 'global') alone.push({ index, entry });
     else together.push({ index, entry });
   }
-  const groups = byQueue(together, ({ entry }) => entry.queue);
+  const groups = Map.groupBy(together, ({ entry }) => entry.queue);
   if (idempotency) {
     const earlier = await inParallel([...groups.keys()], (queue) => queueObject(env, queue).recall(idempotency));
     for (const answer of earlier) unwrap(answer);

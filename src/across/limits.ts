@@ -93,9 +93,7 @@ async function viewsOf(
   keys: readonly string[],
   queues: readonly string[],
 ): Promise<Map<string, RateLimitView[]>> {
-  const byKey = new Map<string, RateLimitView[]>();
-  if (keys.length === 0) return byKey;
+  if (keys.length === 0) return new Map();
   const answers = await inParallel(queues, (name) => queueObject(env, name).rateLimits([...keys]));
-  for (const view of answers.flat()) byKey.set(view.key, [...(byKey.get(view.key) ?? []), view]);
-  return byKey;
+  return Map.groupBy(answers.flat(), ({ key }) => key);
 }

@@ -9,7 +9,7 @@ import { isUuidV7, routeOf } from '../job/ids';
 import type { JobView } from '../job/record';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { byQueue, knownQueues } from './queues';
+import { knownQueues } from './queues';
 
 const queueByRoute = new Map<number, string>();
 
@@ -67,7 +67,7 @@ export async function groupByHome(env: Env, ids: readonly string[], queues?: str
   const places = valid.flatMap((id, at) =>
     (homes[at] === undefined ? everywhere : [homes[at]]).map((queue) => ({ queue, id })),
   );
-  const groups = byQueue(places, ({ queue }) => queue);
+  const groups = Map.groupBy(places, ({ queue }) => queue);
   return new Map([...groups].map(([queue, group]) => [queue, group.map(({ id }) => id)]));
 }
 
@@ -96,4 +96,17 @@ export async function askByHome(
     if (wanted.length > 0) await ask(queue, wanted, true);
   };
   await inParallel(queues ?? (await knownQueues(env)), search, width);
+}
+
+/** @returns the jobs with these ids, in that order, and the ids of those that did not fit into a queue's answer */
+export async function readJobs(env: Env, ids: readonly string[]): Promise<{ jobs: JobView[]; omitted: string[] }> {
+  const found = new Map<string, JobView | 'omitted'>();
+  const ask = async (queue: string, named: string[]) => {
+    const { jobs, omitted } = await queueObject(env, queue).getMany(named);
+    for (const view of jobs) found.set(view.record.id, view);
+    for (const id of omitted) found.set(id, 'omitted');
+  };
+  await askByHome(env, ids, undefined, { ask, isFound: (id) => found.has(id) });
+  const jobs = ids.flatMap((id) => found.get(id) ?? []).filter((view) => view !== 'omitted');
+  return { jobs, omitted: ids.filter((id) => found.get(id) === 'omitted') };
 }

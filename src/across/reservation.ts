@@ -4,9 +4,8 @@
  */
 import type { Env } from '../config';
 import { ApiError, type Outcome, unavailable, unwrap } from '../job/errors';
-import type { Doubt, Wanted } from '../rpc/locks';
+import { type Doubt, REGISTER, shardOf, type Wanted } from '../rpc/locks';
 import { lockObject, queueObject } from '../rpc/stubs';
-import { REGISTER, shardOf } from './shards';
 
 /** How long an enqueue waits for others of the same fingerprint, ms. */
 const WAIT_MS = 10_000;
@@ -50,11 +49,7 @@ export class Reservations {
     isNeedless?: (holders: readonly Wanted[]) => Promise<boolean>,
   ): Promise<Wanted[] | undefined> {
     const deadline = Date.now() + WAIT_MS;
-    const shards = new Map<string, Wanted[]>();
-    for (const want of wanted) {
-      const shard = shardOf(want.fingerprint);
-      shards.set(shard, [...(shards.get(shard) ?? []), want]);
-    }
+    const shards = Map.groupBy(wanted, ({ fingerprint }) => shardOf(fingerprint));
     const holders: Wanted[] = [];
     for (const name of [...shards.keys()].sort()) {
       // Noted before the call: an answer that is lost may have been a yes.

@@ -13,7 +13,7 @@ import type { JobView } from '../job/record';
 import type { SortedEntry, SortKey } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
 import { badCursor, type Paging } from './paging';
-import { byQueue, queuesOf } from './queues';
+import { queuesOf } from './queues';
 
 /** Jobs looked at for one page, in all queues. */
 const MAX_LOOKED = 100_000;
@@ -77,7 +77,7 @@ export async function listSorted<T>(
 /** The jobs of these entries, in order. One that has gone meanwhile is left out. */
 async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: JobView) => T): Promise<T[]> {
   const found = new Map<string, T>();
-  for (const [queue, group] of byQueue(entries, (entry) => entry.queue)) {
+  for (const [queue, group] of Map.groupBy(entries, (entry) => entry.queue)) {
     for (let left = group.map(({ id }) => id); left.length > 0; ) {
       const { jobs, omitted } = await queueObject(env, queue).getMany(left);
       for (const view of jobs) found.set(view.record.id, render(view));

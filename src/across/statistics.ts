@@ -1,10 +1,12 @@
-/** What queues say of themselves, gathered over many of them. */
+/** What queues say of themselves, gathered over many of them: counts, and what happened lately. */
 import type { Env } from '../config';
+import type { QueueEvent } from '../durable/event-log';
 import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
 import type { QueueActivity } from '../rpc/operations';
-import type { QueueStats } from '../rpc/queue';
+import type { EventsRequest, QueueStats } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { knownQueues } from './queues';
 
 /** Queues looked at for the number of paused ones, and for how long the number is reused (ms). */
 const PROBED_QUEUES = 100;
@@ -42,4 +44,16 @@ export async function countQueues(env: Env, now: number): Promise<{ total: numbe
     paused = { count: stats.filter((outcome) => outcome.ok && outcome.value.paused).length, at: now };
   }
   return { total: known.length, paused: Math.min(paused.count, known.length) };
+}
+
+/** Events of these queues in the order of their ids; absent: of all queues, and of the workers, which belong to none. */
+export async function recentEvents(
+  env: Env,
+  request: EventsRequest,
+  queues?: readonly string[],
+): Promise<QueueEvent[]> {
+  const names = queues ?? (await knownQueues(env));
+  const answers = await inParallel(names, (queue) => queueObject(env, queue).events(request));
+  if (queues === undefined) answers.push(await directoryObject(env).workerEvents(request));
+  return answers.flat().sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -92,18 +92,14 @@ async function askHolders(
   holders: readonly Wanted[],
   reservations: Reservations,
 ): Promise<Answers> {
-  const queuesOf = new Map<string, Set<string>>();
-  for (const { fingerprint, queue } of holders) {
-    queuesOf.set(fingerprint, (queuesOf.get(fingerprint) ?? new Set()).add(queue));
-  }
-  const questions = new Map<string, { index: number; policy: UniquePolicy }[]>();
-  for (const [index, entry] of entries.entries()) {
+  const holdersOf = Map.groupBy(holders, ({ fingerprint }) => fingerprint);
+  const all = entries.flatMap((entry, index) => {
     const policy = globalPolicy(entry);
-    for (const queue of policy ? (queuesOf.get(policy.fingerprint) ?? []) : []) {
-      if (!policy || queue === entry.queue) continue;
-      questions.set(queue, [...(questions.get(queue) ?? []), { index, policy }]);
-    }
-  }
+    const queues = new Set(policy && holdersOf.get(policy.fingerprint)?.map(({ queue }) => queue));
+    queues.delete(entry.queue);
+    return policy ? [...queues].map((queue) => ({ queue, index, policy })) : [];
+  });
+  const questions = Map.groupBy(all, ({ queue }) => queue);
   const given = new Map<number, UniqueConflicts[]>();
   const vacant: Wanted[] = [];
   const isWanted = new Set(wanted.map(({ fingerprint, queue }) => `${fingerprint} ${queue}`));

@@ -7,7 +7,6 @@ import type { StepCheck } from '../job/workflow/parse';
 import { nodeAt } from '../job/workflow/plan';
 import { queueObject, workflowObject } from '../rpc/stubs';
 import type { WorkflowApi, WorkflowView } from '../rpc/workflow';
-import { byQueue } from './queues';
 
 /** The object of a workflow. @throws {ApiError} 404 for an id that none can have */
 export function workflowNamed(env: Env, id: string): WorkflowApi {
@@ -22,7 +21,7 @@ export async function readWorkflow(env: Env, id: string): Promise<WorkflowView> 
 
 /** Asks every queue whether it would take its jobs. @throws {ApiError} as for a single job, naming which one */
 export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<void> {
-  const groups = byQueue(checks, ({ queue }) => queue);
+  const groups = Map.groupBy(checks, ({ queue }) => queue);
   await inParallel([...groups], async ([queue, list]) => {
     const jobs = list.map(({ job }) => job);
     const checked = await queueObject(env, queue).checkJobs(jobs);
@@ -64,8 +63,9 @@ export async function liveJobs(env: Env, view: WorkflowView): Promise<ReadonlyMa
 
 /** The jobs that have not ended, by queue. */
 function openJobs({ plan, steps }: WorkflowView): [queue: string, ids: string[]][] {
-  const open = steps.flatMap(({ state, job_id }, index) =>
-    job_id !== undefined && state === 'running' ? [{ queue: nodeAt(plan, index).queue, job_id }] : [],
-  );
-  return [...byQueue(open, ({ queue }) => queue)].map(([queue, jobs]) => [queue, jobs.map(({ job_id }) => job_id)]);
+  const open = steps.flatMap(({ state, job_id }, index) => {
+    const { queue } = nodeAt(plan, index);
+    return queue !== undefined && job_id !== undefined && state === 'running' ? [{ queue, job_id }] : [];
+  });
+  return [...Map.groupBy(open, ({ queue }) => queue)].map(([queue, jobs]) => [queue, jobs.map(({ job_id }) => job_id)]);
 }

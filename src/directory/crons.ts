@@ -6,6 +6,7 @@
  * is, and until then reading finds the entry in one of the queues noted.
  */
 import type { Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
 import type { CronPlace } from '../rpc/cron';
 
 type Row = { queue: string; others: string; version: number };
@@ -24,56 +25,42 @@ export class CronPlaces {
       const others = new Set([...(before?.others ?? []), ...(before ? [before.queue] : [])]);
       others.delete(queue);
       const place: CronPlace = { queue, others: [...others], version: this.nextVersion(now) };
-      this.storage.sql
-        .exec(
-          'INSERT OR REPLACE INTO cron_places (name, queue, others, version) VALUES (?, ?, ?, ?)',
-          name,
-          queue,
-          JSON.stringify(place.others),
-          place.version,
-        )
-        .toArray();
+      put(this.storage.sql, 'cron_places', { name, ...place, others: JSON.stringify(place.others) });
       return place;
     });
   }
 
   find(name: string): CronPlace | null {
     if (!this.tables.exist()) return null;
-    const row = this.storage.sql
-      .exec<Row>('SELECT queue, others, version FROM cron_places WHERE name = ?', name)
-      .toArray()[0];
+    const query = 'SELECT queue, others, version FROM cron_places WHERE name = ?';
+    const [row] = rows<Row>(this.storage.sql, query, name);
     return row ? { ...row, others: JSON.parse(row.others) as string[] } : null;
   }
 
   /** The change with this number was carried through. */
   settle(name: string, version: number): void {
     if (!this.tables.exist()) return;
-    this.storage.sql
-      .exec("UPDATE cron_places SET others = '[]' WHERE name = ? AND version = ? AND others <> '[]'", name, version)
-      .toArray();
+    const change = "UPDATE cron_places SET others = '[]' WHERE name = ? AND version = ? AND others <> '[]'";
+    rows(this.storage.sql, change, name, version);
   }
 
   /** Forgets a name that nobody has, unless it was changed since. */
   drop(name: string, version: number): void {
     if (!this.tables.exist()) return;
-    this.storage.sql.exec('DELETE FROM cron_places WHERE name = ? AND version = ?', name, version).toArray();
+    rows(this.storage.sql, 'DELETE FROM cron_places WHERE name = ? AND version = ?', name, version);
   }
 
   /** Every queue that may have entries. */
   queues(): string[] {
     if (!this.tables.exist()) return [];
-    const rows = this.storage.sql
-      .exec<{ queue: string }>(
-        'SELECT queue FROM cron_places UNION SELECT value FROM cron_places, json_each(cron_places.others)',
-      )
-      .toArray();
-    return rows.map(({ queue }) => queue);
+    const query = 'SELECT queue FROM cron_places UNION SELECT value FROM cron_places, json_each(cron_places.others)';
+    return rows<{ queue: string }>(this.storage.sql, query).map(({ queue }) => queue);
   }
 
   private nextVersion(now: number): number {
-    const last = this.storage.sql.exec<{ version: number }>('SELECT version FROM cron_version').toArray()[0]?.version;
-    const version = Math.max(now, (last ?? 0) + 1);
-    this.storage.sql.exec('INSERT OR REPLACE INTO cron_version (id, version) VALUES (1, ?)', version).toArray();
+    const [last] = rows<{ version: number }>(this.storage.sql, 'SELECT version FROM cron_version');
+    const version = Math.max(now, (last?.version ?? 0) + 1);
+    put(this.storage.sql, 'cron_version', { id: 1, version });
     return version;
   }
 }

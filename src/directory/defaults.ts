@@ -11,6 +11,7 @@ import { Courier, derived } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import { changed, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
@@ -100,16 +101,10 @@ export class DefaultsStore {
     now: number,
   ): QueueDefaults {
     this.tables.create();
+    const { sql } = this.host.storage;
     const version = (this.row()?.version ?? 0) + 1;
-    this.host.storage.sql
-      .exec(
-        `INSERT OR REPLACE INTO queue_defaults (id, version, config, limit_overrides, untold) VALUES (1, ?, ?, ?, ?)`,
-        version,
-        JSON.stringify(config),
-        JSON.stringify(overrides),
-        JSON.stringify(queues),
-      )
-      .toArray();
+    const texts = { config: JSON.stringify(config), limit_overrides: JSON.stringify(overrides) };
+    put(sql, 'queue_defaults', { id: 1, version, ...texts, untold: JSON.stringify(queues) });
     if (queues.length > 0) this.clock.arm(now + STANDBY_MS, now);
     return { version, config, overrides };
   }
@@ -147,7 +142,7 @@ export class DefaultsStore {
   private confirm(version: number, told: ReadonlySet<string>): void {
     if (told.size === 0) return;
     const left = JSON.stringify(this.untoldNames().filter((queue) => !told.has(queue)));
-    this.host.storage.sql.exec('UPDATE queue_defaults SET untold = ? WHERE version = ?', left, version).toArray();
+    rows(this.host.storage.sql, 'UPDATE queue_defaults SET untold = ? WHERE version = ?', left, version);
   }
 
   /** Tells the queues that have not heard, and waits for that. The alarm tries again what fails. Never rejects. */
@@ -178,8 +173,7 @@ export class DefaultsStore {
 
   private row(): Row | undefined {
     if (!this.tables.exist()) return undefined;
-    return this.host.storage.sql
-      .exec<Row>('SELECT version, config, limit_overrides, untold FROM queue_defaults')
-      .toArray()[0];
+    const all = 'SELECT version, config, limit_overrides, untold FROM queue_defaults';
+    return rows<Row>(this.host.storage.sql, all)[0];
   }
 }

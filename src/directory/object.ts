@@ -2,33 +2,15 @@
  * The directory: the small object that knows which queues exist. A queue registers itself once, and gets the number that
  * its job ids carry. Never on the way of a job.
  */
-import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
-import type { QueueEvent } from '../durable/event-log';
+import { answering, type Verbs } from '../durable/answering';
 import { withPatience } from '../durable/patience';
 import { DIRECTORY, Schema } from '../durable/schema';
-import { type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { rows } from '../durable/sql';
+import { outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
-import type { LimitOverrides } from '../job/limits/overrides';
-import type { LimitOverride } from '../job/limits/policy';
-import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
-import type { CronPlace } from '../rpc/cron';
-import type {
-  Directive,
-  DirectoryApi,
-  KeyedOperation,
-  KnownQueue,
-  RegisteredQueue,
-  WorkerBeat,
-  WorkerListRequest,
-  WorkerPage,
-  WorkerView,
-  WorkflowListRequest,
-  WorkflowPage,
-} from '../rpc/directory';
-import type { IdempotencyKey } from '../rpc/receipts';
+import type { DirectoryApi, KnownQueue } from '../rpc/directory';
 import { queueObject } from '../rpc/stubs';
-import type { WorkflowSummary } from '../rpc/workflow';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { OperationKeys } from './operations';
@@ -38,38 +20,45 @@ import { WorkflowList } from './workflows';
 /** Whoever changes the settings of all queues waits so long for the queues to hear of it, ms. */
 const PATIENCE_MS = 3_000;
 
-type Row = { route: number; name: string; created_at: number };
+/** What the directory knows, and its alarm. */
+class DirectoryLife {
+  readonly tables: Schema;
+  readonly crons: CronPlaces;
+  readonly workflows: WorkflowList;
+  readonly operations: OperationKeys;
+  workers!: WorkerRegistry;
+  /** The settings of all queues. */
+  defaults!: DefaultsStore;
+  private readonly sql: SqlStorage;
 
-export class DirectoryObject extends DurableObject<Env> implements DirectoryApi {
-  private readonly tables: Schema;
-  private readonly cronPlaces: CronPlaces;
-  private readonly workflowIndex: WorkflowList;
-  private readonly operationKeys: OperationKeys;
-  private workerRegistry: WorkerRegistry;
-  private defaults: DefaultsStore;
-
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
+  constructor(
+    private readonly ctx: DurableObjectState,
+    private readonly env: Env,
+  ) {
     const { storage, id } = ctx;
+    this.sql = storage.sql;
     this.tables = new Schema(storage, DIRECTORY, id.name);
-    this.cronPlaces = new CronPlaces(storage, this.tables);
-    this.workflowIndex = new WorkflowList(storage, this.tables);
-    this.operationKeys = new OperationKeys(storage, this.tables);
-    this.workerRegistry = this.openWorkers();
-    this.defaults = this.openDefaults();
+    this.crons = new CronPlaces(storage, this.tables);
+    this.workflows = new WorkflowList(storage, this.tables);
+    this.operations = new OperationKeys(storage, this.tables);
+    this.open();
     if (!this.tables.refusal) this.defaults.watch();
   }
 
-  /** Registers a queue, once; a later call answers the same number, and the settings of all queues as they are then. */
-  async register(name: string): Promise<KnownQueue> {
-    this.tables.create();
-    const defaults = this.defaults.read();
-    // Declared without the settings: the runtime's types know no way to send what may be anything.
-    const registered: RegisteredQueue = { ...this.numbered(name), ...(defaults && { defaults }) };
-    return registered;
+  /** Makes anew what keeps anything in memory. */
+  private open(): void {
+    const { storage } = this.ctx;
+    this.workers = new WorkerRegistry(this.sql, this.tables);
+    const now = () => Date.now();
+    const keepAlive = (promise: Promise<unknown>) => this.ctx.waitUntil(promise);
+    this.defaults = new DefaultsStore({ storage, now, keepAlive }, this.tables, async (queue, defaults) =>
+      unwrap(await queueObject(this.env, queue).takeDefaults(defaults)),
+    );
   }
 
-  private numbered(name: string): KnownQueue {
+  /** The queue with this name and its number: given out now, if it has none. */
+  numbered(name: string): KnownQueue {
+    this.tables.create();
     return this.ctx.storage.transactionSync(() => {
       const known = this.select('name = ?', name)[0];
       if (known) return known;
@@ -77,28 +66,35 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
         const route = routeCandidate(name, probe);
         if (this.select('route = ?', route).length > 0) continue;
         const queue = { route, name, created_at: Date.now() };
-        this.ctx.storage.sql
-          .exec('INSERT INTO queues (route, name, created_at) VALUES (?, ?, ?)', route, name, queue.created_at)
-          .toArray();
+        const insert = 'INSERT INTO queues (route, name, created_at) VALUES (?, ?, ?)';
+        rows(this.sql, insert, route, name, queue.created_at);
         return queue;
       }
     });
   }
 
-  /** All queues, by name. */
-  async list(): Promise<KnownQueue[]> {
-    return this.tables.exist() ? this.select('1 ORDER BY name') : [];
+  /** Queues by a condition. */
+  select(where: string, ...bindings: (string | number)[]): KnownQueue[] {
+    if (!this.tables.exist()) return [];
+    const query = `SELECT route, name, created_at FROM queues WHERE ${where}`;
+    return rows<{ route: number; name: string; created_at: number }>(this.sql, query, ...bindings);
   }
 
-  /** The queue whose job ids carry this route. */
-  async resolve(route: number): Promise<KnownQueue | null> {
-    return this.tables.exist() ? (this.select('route = ?', route)[0] ?? null) : null;
+  /** The names of all queues. */
+  get names(): string[] {
+    return this.select('1 ORDER BY name').map(({ name }) => name);
   }
 
   /** Forgets a queue that is being deleted; not one of the same name that was created afterwards. */
-  async unregister(name: string, until: number): Promise<void> {
+  unregister(name: string, until: number): void {
     if (!this.tables.exist()) return;
-    this.ctx.storage.sql.exec('DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until).toArray();
+    rows(this.sql, 'DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
+  }
+
+  /** Tells the queues the settings, and waits a moment for that. @returns how many have not confirmed yet */
+  async spread(): Promise<number> {
+    await withPatience(PATIENCE_MS, this.defaults.spread());
+    return this.defaults.untold;
   }
 
   /** Forgets everything. */
@@ -109,151 +105,74 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryApi 
       await this.ctx.storage.deleteAll();
       this.tables.forget();
     }
-    this.defaults = this.openDefaults();
-    this.workerRegistry = this.openWorkers();
+    this.open();
   }
+}
 
-  // ---- settings of all queues --------------------------------------------------------------------------------------
+const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
+  register: (life, name) => {
+    const defaults = life.defaults.read();
+    return { ...life.numbered(name), ...(defaults && { defaults }) };
+  },
+  list: (life) => life.select('1 ORDER BY name'),
+  resolve: (life, route) => life.select('route = ?', route)[0] ?? null,
+  unregister: (life, name, until) => life.unregister(name, until),
 
-  async queueDefaults(): Promise<QueueDefaults | null> {
-    const held = this.defaults.read();
-    return held ? { version: held.version, config: held.config } : null;
-  }
+  queueDefaults: ({ defaults }) => {
+    const known = defaults.read();
+    return known ? { version: known.version, config: known.config } : null;
+  },
+  changeQueueDefaults: async (life, change) => {
+    const { config } = life.defaults.change(change, life.names, Date.now());
+    return { config, untold: await life.spread() };
+  },
+  limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
+  overrideLimit: async (life, key, override) => {
+    const changed = outcomeOf(() => life.defaults.override(key, override, life.names, Date.now()));
+    return changed.ok ? { ok: true, value: { existed: changed.value, untold: await life.spread() } } : changed;
+  },
 
-  async changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }> {
-    const { config } = this.defaults.change(change, await this.names(), Date.now());
-    return { config, untold: await this.spread() };
-  }
+  beginOperation: ({ operations, names: queues }, idempotency, id) =>
+    operations.begin(idempotency, { id, started_at: Date.now(), queues }),
+  coordinateOperation: ({ operations }, key, id, queue) => operations.coordinate(key, id, queue, Date.now()),
+  forgetOperation: ({ operations }, key, id) => operations.forget(key, id),
 
-  async limitOverrides(): Promise<LimitOverrides> {
-    return this.defaults.overrides(Date.now());
-  }
+  noteWorkflow: ({ workflows }, summary) => workflows.note(summary),
+  forgetWorkflow: ({ workflows }, id) => workflows.forget(id),
+  workflows: ({ workflows }, request) => workflows.page(request),
 
-  async overrideLimit(
-    key: string,
-    override: LimitOverride | null,
-  ): Promise<Outcome<{ existed: boolean; untold: number }>> {
-    const names = await this.names();
-    const changed = outcomeOf(() => this.defaults.override(key, override, names, Date.now()));
-    return changed.ok ? { ok: true, value: { existed: changed.value, untold: await this.spread() } } : changed;
-  }
+  beat: ({ workers }, beat) => workers.beat(beat, Date.now()),
+  workers: ({ workers }, request) => workers.list(request, Date.now()),
+  worker: ({ workers }, id) => workers.get(id, Date.now()),
+  direct: ({ workers }, directive, ids) => workers.direct(directive, ids, Date.now()),
+  removeWorker: ({ workers }, id) => workers.remove(id, Date.now()),
+  silencedWorkers: ({ workers }) => workers.silenced(),
+  workerEvents: ({ workers }, request) => workers.events.read(request),
 
-  /** Tells the queues, and waits a moment for that. @returns how many have not confirmed yet */
-  private async spread(): Promise<number> {
-    await withPatience(PATIENCE_MS, this.defaults.spread());
-    return this.defaults.untold;
-  }
+  placeCron: ({ crons }, name, queue) => crons.place(name, queue, Date.now()),
+  cronPlace: ({ crons }, name) => crons.find(name),
+  settleCron: ({ crons }, name, version) => crons.settle(name, version),
+  dropCron: ({ crons }, name, version) => crons.drop(name, version),
+  cronQueues: ({ crons }) => crons.queues(),
 
-  private async names(): Promise<string[]> {
-    return (await this.list()).map(({ name }) => name);
+  reset: (life) => life.reset(),
+};
+
+/** As the runtime's types can say it: they know no way to send settings, which may hold anything. */
+type Sent = Omit<DirectoryApi, 'register'> & { register(name: string): Promise<KnownQueue> };
+
+export class DirectoryObject extends answering<Env, DirectoryLife, Sent>(VERBS) {
+  readonly life: DirectoryLife;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.life = new DirectoryLife(ctx, env);
   }
 
   /** Only what holds in all queues needs it. */
   override async alarm(): Promise<void> {
-    if (this.tables.refusal) await this.tables.standBy(Date.now());
-    else await this.defaults.alarm();
-  }
-
-  private openDefaults(): DefaultsStore {
-    const { storage } = this.ctx;
-    const host = {
-      storage,
-      now: () => Date.now(),
-      keepAlive: (promise: Promise<unknown>) => this.ctx.waitUntil(promise),
-    };
-    return new DefaultsStore(host, this.tables, async (queue, defaults) =>
-      unwrap(await queueObject(this.env, queue).takeDefaults(defaults)),
-    );
-  }
-
-  // ---- operations on many jobs -------------------------------------------------------------------------------------
-
-  async beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>> {
-    const queues = await this.names();
-    return this.operationKeys.begin(idempotency, { id, started_at: Date.now(), queues });
-  }
-
-  async coordinateOperation(key: string, id: string, queue: string): Promise<string | null> {
-    return this.operationKeys.coordinate(key, id, queue, Date.now());
-  }
-
-  async forgetOperation(key: string, id: string): Promise<void> {
-    this.operationKeys.forget(key, id);
-  }
-
-  // ---- workflows ---------------------------------------------------------------------------------------------------
-
-  async noteWorkflow(summary: WorkflowSummary): Promise<void> {
-    this.workflowIndex.note(summary);
-  }
-
-  async forgetWorkflow(id: string): Promise<void> {
-    this.workflowIndex.forget(id);
-  }
-
-  async workflows(request: WorkflowListRequest): Promise<WorkflowPage> {
-    return this.workflowIndex.page(request);
-  }
-
-  // ---- workers that pull -------------------------------------------------------------------------------------------
-
-  async beat(beat: WorkerBeat): Promise<{ directive: Directive; silenced: boolean; silencedChanged: boolean }> {
-    return this.workerRegistry.beat(beat, Date.now());
-  }
-
-  async workers(request: WorkerListRequest): Promise<WorkerPage> {
-    return this.workerRegistry.list(request, Date.now());
-  }
-
-  async worker(id: string): Promise<WorkerView | null> {
-    return this.workerRegistry.get(id, Date.now());
-  }
-
-  async direct(directive: Directive, ids?: string[]): Promise<string[]> {
-    return this.workerRegistry.direct(directive, ids, Date.now());
-  }
-
-  async removeWorker(id: string): Promise<'removed' | 'unknown' | 'alive'> {
-    return this.workerRegistry.remove(id, Date.now());
-  }
-
-  async silencedWorkers(): Promise<string[]> {
-    return this.workerRegistry.silenced();
-  }
-
-  async workerEvents(request: { types?: string[]; after?: string; limit: number }): Promise<QueueEvent[]> {
-    return this.workerRegistry.events.read(request);
-  }
-
-  // ---- cron entries -----------------------------------------------------------------------------------------------
-
-  async placeCron(name: string, queue: string): Promise<CronPlace> {
-    return this.cronPlaces.place(name, queue, Date.now());
-  }
-
-  async cronPlace(name: string): Promise<CronPlace | null> {
-    return this.cronPlaces.find(name);
-  }
-
-  async settleCron(name: string, version: number): Promise<void> {
-    this.cronPlaces.settle(name, version);
-  }
-
-  async dropCron(name: string, version: number): Promise<void> {
-    this.cronPlaces.drop(name, version);
-  }
-
-  async cronQueues(): Promise<string[]> {
-    return this.cronPlaces.queues();
-  }
-
-  private openWorkers(): WorkerRegistry {
-    return new WorkerRegistry(this.ctx.storage.sql, this.tables);
-  }
-
-  private select(where: string, ...bindings: (string | number)[]): KnownQueue[] {
-    return this.ctx.storage.sql
-      .exec<Row>(`SELECT route, name, created_at FROM queues WHERE ${where}`, ...bindings)
-      .toArray();
+    const { tables, defaults } = this.life;
+    if (tables.refusal) await tables.standBy(Date.now());
+    else await defaults.alarm();
   }
 }

@@ -4,6 +4,7 @@
  * of queues. What the queues did they remember themselves, in the transaction that did it.
  */
 import type { Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
 import { type Outcome, usedOtherwise } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
 import type { IdempotencyKey } from '../rpc/receipts';
@@ -35,16 +36,9 @@ export class OperationKeys {
       if (known && known.hash !== hash) return { ok: false, error: usedOtherwise(key).data };
       if (known) return { ok: true, value: { ...known.operation, replayed: true } };
       const due = 'SELECT key FROM operation_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?';
-      this.storage.sql.exec(`DELETE FROM operation_keys WHERE key IN (${due})`, now, FORGET_STEP).toArray();
-      this.storage.sql
-        .exec(
-          'INSERT OR REPLACE INTO operation_keys (key, hash, expires_at, data) VALUES (?, ?, ?, ?)',
-          key,
-          hash,
-          now + REMEMBER_KEY_MS,
-          JSON.stringify(operation),
-        )
-        .toArray();
+      rows(this.storage.sql, `DELETE FROM operation_keys WHERE key IN (${due})`, now, FORGET_STEP);
+      const expires_at = now + REMEMBER_KEY_MS;
+      put(this.storage.sql, 'operation_keys', { key, hash, expires_at, data: JSON.stringify(operation) });
       return { ok: true, value: { ...operation, replayed: false } };
     });
   }
@@ -58,7 +52,7 @@ export class OperationKeys {
       const { coordinator } = known.operation;
       if (coordinator !== undefined) return coordinator;
       const data = JSON.stringify({ ...known.operation, coordinator: queue });
-      this.storage.sql.exec('UPDATE operation_keys SET data = ? WHERE key = ?', data, key).toArray();
+      rows(this.storage.sql, 'UPDATE operation_keys SET data = ? WHERE key = ?', data, key);
       return queue;
     });
   }
@@ -68,18 +62,13 @@ export class OperationKeys {
     this.tables.create();
     this.storage.transactionSync(() => {
       if (this.find(key, 0)?.operation.id !== id) return;
-      this.storage.sql.exec('DELETE FROM operation_keys WHERE key = ?', key).toArray();
+      rows(this.storage.sql, 'DELETE FROM operation_keys WHERE key = ?', key);
     });
   }
 
   private find(key: string, now: number): { hash: string; operation: Stored } | undefined {
-    const [row] = this.storage.sql
-      .exec<{ hash: string; data: string }>(
-        'SELECT hash, data FROM operation_keys WHERE key = ? AND expires_at > ?',
-        key,
-        now,
-      )
-      .toArray();
+    const query = 'SELECT hash, data FROM operation_keys WHERE key = ? AND expires_at > ?';
+    const [row] = rows<{ hash: string; data: string }>(this.storage.sql, query, key, now);
     return row && { hash: row.hash, operation: JSON.parse(row.data) as Stored };
   }
 }

@@ -8,6 +8,7 @@
  */
 import { EventLog } from '../durable/event-log';
 import type { Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
 import type {
   Directive,
   ReportedState,
@@ -138,7 +139,7 @@ export class WorkerRegistry {
     if (this.known) return this.known;
     const known = new Map<string, Known>();
     if (this.tables.exist()) {
-      for (const { id, seen_at, data } of this.sql.exec<Row>('SELECT id, seen_at, data FROM workers').toArray()) {
+      for (const { id, seen_at, data } of rows<Row>(this.sql, 'SELECT id, seen_at, data FROM workers')) {
         known.set(id, { ...(JSON.parse(data) as Stored), seen_at, saved_at: seen_at });
       }
     }
@@ -149,15 +150,13 @@ export class WorkerRegistry {
   private save(id: string, worker: Known): void {
     this.tables.create();
     const { seen_at, saved_at: _, ...stored } = worker;
-    this.sql
-      .exec('INSERT OR REPLACE INTO workers (id, seen_at, data) VALUES (?, ?, ?)', id, seen_at, JSON.stringify(stored))
-      .toArray();
+    put(this.sql, 'workers', { id, seen_at, data: JSON.stringify(stored) });
     worker.saved_at = seen_at;
   }
 
   private drop(id: string, reason: string, now: number): void {
     this.load().delete(id);
-    if (this.tables.exist()) this.sql.exec('DELETE FROM workers WHERE id = ?', id).toArray();
+    if (this.tables.exist()) rows(this.sql, 'DELETE FROM workers WHERE id = ?', id);
     this.note('worker.stopped', id, now, { reason });
   }
 

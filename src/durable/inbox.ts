@@ -3,6 +3,7 @@
  * that a request or a letter which comes again, whatever became of the first answer, gets that answer and changes nothing.
  */
 import { usedOtherwise } from '../job/errors';
+import { rows } from './sql';
 
 /** An object whose database has an inbox. */
 export interface Inbox {
@@ -29,13 +30,8 @@ const PART = 512 * 1024;
  * @throws {ApiError} 409 when it was the answer to another request
  */
 export function recallAnswer<T>(q: Inbox, { key, hash }: RequestKey, now: number): T | undefined {
-  const parts = q.sql
-    .exec<{ hash: string; data: string }>(
-      'SELECT hash, data FROM inbox WHERE key = ? AND expires_at > ? ORDER BY part',
-      key,
-      now,
-    )
-    .toArray();
+  const query = 'SELECT hash, data FROM inbox WHERE key = ? AND expires_at > ? ORDER BY part';
+  const parts = rows<{ hash: string; data: string }>(q.sql, query, key, now);
   const [first] = parts;
   if (!first) return undefined;
   if (first.hash !== hash) throw usedOtherwise(key);
@@ -55,18 +51,10 @@ export function rememberAnswer(
 ): void {
   const text = JSON.stringify(answer);
   const expiresAt = now + forMs;
-  q.sql.exec('DELETE FROM inbox WHERE key = ?', key).toArray();
+  rows(q.sql, 'DELETE FROM inbox WHERE key = ?', key);
+  const insert = 'INSERT INTO inbox (key, part, hash, expires_at, data) VALUES (?, ?, ?, ?, ?)';
   for (let part = 0; part * PART < text.length || part === 0; part++) {
-    q.sql
-      .exec(
-        'INSERT INTO inbox (key, part, hash, expires_at, data) VALUES (?, ?, ?, ?, ?)',
-        key,
-        part,
-        hash,
-        expiresAt,
-        text.slice(part * PART, (part + 1) * PART),
-      )
-      .toArray();
+    rows(q.sql, insert, key, part, hash, expiresAt, text.slice(part * PART, (part + 1) * PART));
   }
   q.wake(expiresAt);
 }
@@ -91,7 +79,7 @@ export function answerOnce<T>(
 export function forgetAnswers(q: Inbox, now: number, limit: number): void {
   if ((oldestAnswer(q) ?? now) > now - REMEMBER_ANSWER_MS) return;
   const due = 'SELECT key, part FROM inbox WHERE expires_at <= ? ORDER BY expires_at LIMIT ?';
-  q.sql.exec(`DELETE FROM inbox WHERE (key, part) IN (${due})`, now, limit).toArray();
+  rows(q.sql, `DELETE FROM inbox WHERE (key, part) IN (${due})`, now, limit);
 }
 
 /** When the answer was given that is forgotten next; {@link REMEMBER_ANSWER_MS} before that moment, if it is kept longer. */

@@ -6,6 +6,8 @@
  * other kind has one letter to an address, which a later one replaces.
  */
 
+import { put, rows } from './sql';
+
 /** A letter that was just posted, or is being sent, has an alarm this much later, in case the object dies; ms. */
 export const STANDBY_MS = 1_000;
 
@@ -54,22 +56,21 @@ export class Outbox {
   has(kind: string): boolean {
     let filled = this.filled.get(kind);
     if (filled === undefined) {
-      filled = this.sql.exec('SELECT 1 FROM outbox WHERE kind = ? LIMIT 1', kind).toArray().length > 0;
+      filled = rows(this.sql, 'SELECT 1 FROM outbox WHERE kind = ? LIMIT 1', kind).length > 0;
       this.filled.set(kind, filled);
     }
     return filled;
   }
 
   get isEmpty(): boolean {
-    return this.sql.exec('SELECT 1 FROM outbox LIMIT 1').toArray().length === 0;
+    return rows(this.sql, 'SELECT 1 FROM outbox LIMIT 1').length === 0;
   }
 
   /** The text of the only letter to an address. */
   find(kind: string, address: string): string | undefined {
     if (!this.has(kind)) return undefined;
-    return this.sql
-      .exec<{ data: string }>('SELECT data FROM outbox WHERE kind = ? AND address = ?', kind, address)
-      .toArray()[0]?.data;
+    const query = 'SELECT data FROM outbox WHERE kind = ? AND address = ?';
+    return rows<{ data: string }>(this.sql, query, kind, address)[0]?.data;
   }
 
   /**
@@ -109,7 +110,7 @@ export class Outbox {
   /** The letter to an address need not arrive any more. @returns whether there was one */
   withdraw(kind: string, address: string): boolean {
     if (this.find(kind, address) === undefined) return false;
-    this.sql.exec('DELETE FROM outbox WHERE kind = ? AND address = ?', kind, address).toArray();
+    rows(this.sql, 'DELETE FROM outbox WHERE kind = ? AND address = ?', kind, address);
     this.filled.delete(kind);
     return true;
   }
@@ -124,30 +125,19 @@ export class Outbox {
   /** Addresses with a letter that is due, at most `limit`, none of `except`. */
   due(kind: string, now: number, except: readonly string[], limit: number): string[] {
     if (!this.has(kind)) return [];
-    return this.sql
-      .exec<{ address: string }>(
-        `SELECT DISTINCT address FROM outbox
-         WHERE kind = ? AND due_at <= ? AND address NOT IN (SELECT value FROM json_each(?)) LIMIT ?`,
-        kind,
-        now,
-        JSON.stringify(except),
-        limit,
-      )
-      .toArray()
-      .map(({ address }) => address);
+    const query = `SELECT DISTINCT address FROM outbox
+      WHERE kind = ? AND due_at <= ? AND address NOT IN (SELECT value FROM json_each(?)) LIMIT ?`;
+    const found = rows<{ address: string }>(this.sql, query, kind, now, JSON.stringify(except), limit);
+    return found.map(({ address }) => address);
   }
 
   /** When the next letter to another address than these is due, epoch ms. */
   nextAt(kind: string, except: readonly string[]): number {
     if (!this.has(kind)) return Number.POSITIVE_INFINITY;
-    const first = this.sql
-      .exec<{ at: number | null }>(
-        `SELECT min(due_at) AS at FROM outbox WHERE kind = ? AND address NOT IN (SELECT value FROM json_each(?))`,
-        kind,
-        JSON.stringify(except),
-      )
-      .one();
-    return first.at ?? Number.POSITIVE_INFINITY;
+    const query = `SELECT min(due_at) AS at FROM outbox
+      WHERE kind = ? AND address NOT IN (SELECT value FROM json_each(?))`;
+    const [first] = rows<{ at: number | null }>(this.sql, query, kind, JSON.stringify(except));
+    return first?.at ?? Number.POSITIVE_INFINITY;
   }
 
   /** Letters to an address in their order, read one by one. */
@@ -159,32 +149,18 @@ export class Outbox {
   /** Removes a letter, unless another has taken its place. One row written. */
   remove(kind: string, address: string, { number, data }: Letter): void {
     const exactly = 'DELETE FROM outbox WHERE kind = ? AND address = ? AND number = ? AND data = ?';
-    this.sql.exec(exactly, kind, address, number, data).toArray();
+    rows(this.sql, exactly, kind, address, number, data);
     this.filled.delete(kind);
   }
 
   private append({ kind, address }: Gathered, items: readonly string[]): void {
-    const { last } = this.sql
-      .exec<{ last: number | null }>(
-        'SELECT max(number) AS last FROM outbox WHERE kind = ? AND address = ?',
-        kind,
-        address,
-      )
-      .one();
-    this.write(kind, address, (last ?? 0) + 1, `[${items.join(',')}]`, 0);
+    const query = 'SELECT max(number) AS last FROM outbox WHERE kind = ? AND address = ?';
+    const [found] = rows<{ last: number | null }>(this.sql, query, kind, address);
+    this.write(kind, address, (found?.last ?? 0) + 1, `[${items.join(',')}]`, 0);
   }
 
   private write(kind: string, address: string, number: number, data: string, dueAt: number): void {
-    this.sql
-      .exec(
-        'INSERT OR REPLACE INTO outbox (kind, address, number, data, due_at) VALUES (?, ?, ?, ?, ?)',
-        kind,
-        address,
-        number,
-        data,
-        dueAt,
-      )
-      .toArray();
+    put(this.sql, 'outbox', { kind, address, number, data, due_at: dueAt });
     this.filled.set(kind, true);
   }
 }

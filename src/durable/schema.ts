@@ -15,7 +15,7 @@ import queue from '../../migrations/queue.sql';
 import queue8 from '../../migrations/queue_8.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration } from '../job/errors';
-import { readMeta, writeMeta } from './meta';
+import { readMeta, rows, writeMeta } from './sql';
 
 /** What one kind of object stores. */
 export interface SchemaVersion {
@@ -110,7 +110,7 @@ export class Schema {
   /** The version that is stored; 0: there are no tables. */
   private stored(): number {
     const { sql } = this.storage;
-    const tables = sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
+    const tables = rows<{ name: string }>(sql, "SELECT name FROM sqlite_master WHERE type = 'table'");
     const names = new Set(tables.map(({ name }) => name));
     if (names.has('meta')) return (readMeta(sql).get('schema') as number | undefined) ?? 0;
     return this.current.first.some((table) => names.has(table)) ? 1 : 0;

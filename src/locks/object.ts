@@ -14,7 +14,6 @@
  * by the next enqueue or by a daily round that removes what nobody asks for.
  */
 import { DurableObject } from 'cloudflare:workers';
-import { REGISTER } from '../across/shards';
 import type { Env } from '../config';
 import { LOCKS, Schema } from '../durable/schema';
 import { type Outcome, unavailable } from '../job/errors';
@@ -22,6 +21,7 @@ import { decodeId } from '../job/ids';
 import {
   type Doubt,
   MAX_RESERVATION_MS,
+  REGISTER,
   type ReleaseRequest,
   type Reservation,
   type ReserveRequest,

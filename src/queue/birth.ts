@@ -8,8 +8,8 @@
  * tables, and the queue is taken off the directory's list again.
  */
 import type { AlarmClock } from '../durable/alarm-clock';
-import { writeMeta } from '../durable/meta';
 import { QUEUE, Schema } from '../durable/schema';
+import { writeMeta } from '../durable/sql';
 import { type Outcome, outcomeOf } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import type { QueueDefaults } from '../job/settings';

@@ -1,5 +1,13 @@
-/** What a lock object answers over RPC. */
+/** What a lock object answers over RPC, and which one belongs to a fingerprint. */
 import type { Outcome } from '../job/errors';
+
+/** Name of the object that knows which lock objects are in use. */
+export const REGISTER = 'register';
+
+/** The lock object of a fingerprint: one of 256, so that unrelated jobs hardly ever share one. */
+export function shardOf(fingerprint: string): string {
+  return fingerprint.slice(0, 2);
+}
 
 /** A fingerprint that an enqueue must reserve for a job in `queue`. */
 export interface Wanted {

@@ -4,8 +4,8 @@
  */
 
 import { AlarmClock } from '../../src/durable/alarm-clock';
-import { writeMeta } from '../../src/durable/meta';
 import { QUEUE, Schema } from '../../src/durable/schema';
+import { writeMeta } from '../../src/durable/sql';
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
 import { QueueEngine } from '../../src/queue/engine';

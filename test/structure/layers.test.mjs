@@ -105,7 +105,7 @@ test('inside the queue an import goes down, and features do not know each other'
 });
 
 test('only the store of a queue has SQL that writes jobs', () => {
-  const writes = /\b(INSERT\s+(OR\s+\w+\s+)?INTO|REPLACE\s+INTO|UPDATE|DELETE\s+FROM)\s+jobs\b/i;
+  const writes = /\b(INSERT\s+(OR\s+\w+\s+)?INTO|REPLACE\s+INTO|UPDATE|DELETE\s+FROM)\s+jobs\b|\bput\([^,]*,\s*'jobs'/i;
   const wrong = [...texts].filter(([file, text]) => !file.startsWith('queue/store/') && writes.test(text));
   assert.deepEqual(
     wrong.map(([file]) => file),

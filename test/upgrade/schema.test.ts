@@ -2,8 +2,8 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { writeMeta } from '../../src/durable/meta';
 import { DIRECTORY, QUEUE, Schema, type SchemaVersion, WORKFLOW } from '../../src/durable/schema';
+import { writeMeta } from '../../src/durable/sql';
 import { ApiError } from '../../src/job/errors';
 import { clock } from '../support/clock';
 import { failOnce } from '../support/faults';

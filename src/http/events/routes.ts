@@ -1,5 +1,5 @@
 /** The live feed: what happened lately in the queues, from the memory of their objects. */
-import { recentEvents } from '../../across/events';
+import { recentEvents } from '../../across/statistics';
 import type { QueueEvent } from '../../durable/event-log';
 import { defined } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';

@@ -1,5 +1,5 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
-import { readJobs } from '../../across/results';
+import { readJobs } from '../../across/locate';
 import type { Envelope } from '../../job/envelope/render';
 import { ApiError, invalidRequest } from '../../job/errors';
 import type { JobView } from '../../job/record';

@@ -7,8 +7,8 @@
 
 import { EventLog } from '../../durable/event-log';
 import type { Memory } from '../../durable/group-commit';
-import { readMeta, writeMeta } from '../../durable/meta';
 import { Outbox, STANDBY_MS } from '../../durable/outbox';
+import { readMeta, writeMeta } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import type { End } from '../../job/retention';

@@ -1,7 +1,7 @@
 import { env } from 'cloudflare:workers';
 import { expect, it } from 'vitest';
-import { shardOf } from '../../../src/across/shards';
 import { parseJob, withFingerprint } from '../../../src/job/envelope/parse';
+import { shardOf } from '../../../src/rpc/locks';
 import { TestQueue } from '../../support/queue';
 import { rowsWritten } from '../../support/rows';
 import { type Json, server } from '../../support/server';

@@ -8,8 +8,8 @@
  * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
  */
 
-import { writeMeta } from '../../../durable/meta';
 import { STANDBY_MS } from '../../../durable/outbox';
+import { writeMeta } from '../../../durable/sql';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';

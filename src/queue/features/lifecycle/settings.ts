@@ -1,6 +1,6 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
 
-import { writeMeta } from '../../../durable/meta';
+import { writeMeta } from '../../../durable/sql';
 import { conflict } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import {

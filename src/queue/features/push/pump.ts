@@ -23,7 +23,7 @@ import {
 } from '../../../dispatch/deliver';
 import type { StoppedTarget } from '../../../dispatch/health';
 import { earliest } from '../../../durable/alarm-clock';
-import { readMeta, writeMeta } from '../../../durable/meta';
+import { readMeta, writeMeta } from '../../../durable/sql';
 import { renderJob } from '../../../job/envelope/render';
 import type { AnnouncedType } from '../../../job/record';
 import type { Feature, Host } from '../../feature';

@@ -1,6 +1,6 @@
 /** What operators say for keys has changed, or has ended. */
 
-import { writeMeta } from '../../../durable/meta';
+import { writeMeta } from '../../../durable/sql';
 import { differing, holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { QueueState } from '../state';
 

@@ -1,0 +1,27 @@
+/** What every object asks of its SQLite. Statements are run to their end, because their cursors may go on lazily. */
+
+type Row = Record<string, SqlStorageValue>;
+
+/** The rows of a query; none of a statement that only writes. */
+export function rows<T extends Row>(sql: SqlStorage, statement: string, ...bindings: SqlStorageValue[]): T[] {
+  return sql.exec<T>(statement, ...bindings).toArray();
+}
+
+/** Writes a row, in the place of the one with the same key. One row written, and one for each index. */
+export function put(sql: SqlStorage, table: string, row: Row): void {
+  const names = Object.keys(row);
+  const places = names.map(() => '?').join(', ');
+  rows(sql, `INSERT OR REPLACE INTO ${table} (${names.join(', ')}) VALUES (${places})`, ...Object.values(row));
+}
+
+/** The facts about an object itself, in its table `meta`: by key, parsed from JSON. */
+export function readMeta(sql: SqlStorage): Map<string, unknown> {
+  const facts = rows<{ key: string; value: string }>(sql, 'SELECT key, value FROM meta');
+  return new Map(facts.map(({ key, value }) => [key, JSON.parse(value) as unknown]));
+}
+
+/** Writes one fact; undefined removes it. One row written. */
+export function writeMeta(sql: SqlStorage, key: string, value: unknown): void {
+  if (value === undefined) rows(sql, 'DELETE FROM meta WHERE key = ?', key);
+  else put(sql, 'meta', { key, value: JSON.stringify(value) });
+}
