@@ -6,7 +6,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import { Schema, WORKFLOW } from '../durable/schema';
-import { ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
+import { type ApiError, notFound, type Outcome, outcomeOf, refusal } from '../job/errors';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from '../rpc/workflow';
 import { WorkflowEngine } from './engine';
@@ -123,11 +123,7 @@ function unknown(id: string): ApiError {
 }
 
 function taken(id: string, state: string): ApiError {
-  return new ApiError({
-    status: 409,
-    code: 'duplicate',
-    message: `Workflow ${id} exists already (${state}).`,
-    retryable: false,
+  return refusal(409, 'duplicate', `Workflow ${id} exists already (${state}).`, {
     details: { existing_workflow_id: id, existing_workflow_state: state },
   });
 }
