@@ -5,7 +5,7 @@ import { Batcher } from './batch';
 import { DuplicateJobError, NotFoundError } from './errors';
 import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from './job';
 import type { Requests } from './requests';
-import type { Send } from './transport';
+import { pathTo, type Send } from './transport';
 
 /** Most jobs in one request. */
 export const MAX_BATCH = 1000;
@@ -117,8 +117,7 @@ export class Enqueuer {
     try {
       const found: JobEnvelope[] = [];
       for (const job of jobs) {
-        const path = `/jobs/${encodeURIComponent(job.id ?? '')}`;
-        const envelope = jobOf(await this.#requests.safely('GET', path));
+        const envelope = jobOf(await this.#requests.safely('GET', pathTo`/jobs/${job.id ?? ''}`));
         if (envelope.type !== job.type) throw refusal;
         found.push(envelope);
       }
