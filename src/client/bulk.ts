@@ -4,7 +4,7 @@ import { keyHeader } from './enqueue';
 import { jsonOf } from './job';
 import { type BulkQuery, filterOf } from './queries';
 import type { Requests, WaitOptions } from './requests';
-import { pathTo, type SendOptions } from './transport';
+import { pathTo } from './transport';
 
 /** The longest that the server waits for the end of an operation, in s. */
 const MAX_WAIT_S = 20;
@@ -126,18 +126,13 @@ export class Bulk {
     if (isIds(jobs) && jobs.length === 0) {
       return { completed: true, matched: 0, succeeded: 0, skipped: 0, failed: 0, items: [] };
     }
-    const path = `/jobs/bulk/${action}`;
     const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
-    const options: SendOptions = { headers: keyHeader(idempotencyKey), answers: [422] };
+    const path = `/jobs/bulk/${action}${isIds(jobs) ? '' : `?${waitParameter(this.requests)}`}`;
     const atomicity = atomic && { atomicity: 'atomic' };
-    const answer = isIds(jobs)
-      ? await send('POST', path, jsonOf({ job_ids: jobs, ...atomicity }, 'The list'), options)
-      : await send(
-          'POST',
-          `${path}?${waitParameter(this.requests)}`,
-          jsonOf({ filter: filterOf(jobs), ...atomicity }),
-          options,
-        );
+    const body = isIds(jobs)
+      ? jsonOf({ job_ids: jobs, ...atomicity }, 'The list')
+      : jsonOf({ filter: filterOf(jobs), ...atomicity });
+    const answer = await send('POST', path, body, { headers: keyHeader(idempotencyKey), answers: [422] });
     return resultOf(answer, 'total_matched', counter, itemsOf(answer));
   }
 }

@@ -1,6 +1,6 @@
 /** Discarded jobs that wait for a human, through the client: list, redrive, remove. */
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
-import { jobOf, shaped } from './answers';
+import { jobOf } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
 import { keyHeader } from './enqueue';
 import { jsonOf, type Moment, momentText } from './job';
@@ -71,7 +71,7 @@ export class DeadLetters {
 
   /** Counts them all, in all queues. It reads every one. */
   async stats(): Promise<DeadLetterStats> {
-    return shaped<DeadLetterStats>(await this.requests.safely('GET', '/dead-letter/stats'), 'total', 'the counts');
+    return await this.requests.read<DeadLetterStats>('/dead-letter/stats', 'total', 'the counts');
   }
 
   /**

@@ -145,17 +145,17 @@ export class StoredJobs {
 
   /** How many jobs match, without reading them. */
   async count(query: JobQuery = {}): Promise<number> {
-    const answer = await this.requests.safely('GET', `/jobs/count?${parametersOf(query)}`);
-    return shaped<{ count: number }>(answer, 'count', 'the count').count;
+    const answer = await this.requests.read<{ count: number }>(
+      `/jobs/count?${parametersOf(query)}`,
+      'count',
+      'the count',
+    );
+    return answer.count;
   }
 
   /** The outcome of a job so far: `result` and `error` are there once it has ended. @throws {NotFoundError} */
   async result<Result = unknown>(id: string): Promise<JobResult<Result>> {
-    return shaped<JobResult<Result>>(
-      await this.requests.safely('GET', pathTo`/jobs/${id}/result`),
-      'state',
-      'the result',
-    );
+    return await this.requests.read<JobResult<Result>>(pathTo`/jobs/${id}/result`, 'state', 'the result');
   }
 
   /**
@@ -170,7 +170,7 @@ export class StoredJobs {
     return await this.requests.waitFor(`Job ${id}`, options, async (seconds) => {
       const path = `${pathTo`/jobs/${id}/result`}?wait=true&timeout=${Math.min(LONGEST_WAIT_S, seconds).toFixed(3)}`;
       try {
-        const answer = shaped<JobResult<Result>>(await this.requests.safely('GET', path), 'state', 'the result');
+        const answer = await this.requests.read<JobResult<Result>>(path, 'state', 'the result');
         return isEnd(answer) ? answer : undefined;
       } catch (error) {
         if (error instanceof WaitTimeoutError) return undefined;
@@ -190,18 +190,18 @@ export class StoredJobs {
 
   /** The progress of a job, by its own reports. @throws {NotFoundError} */
   async progress(id: string): Promise<JobProgress> {
-    return shaped<JobProgress>(
-      await this.requests.safely('GET', pathTo`/jobs/${id}/progress`),
-      'job_id',
-      'the progress',
-    );
+    return await this.requests.read<JobProgress>(pathTo`/jobs/${id}/progress`, 'job_id', 'the progress');
   }
 
   /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */
   async checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined> {
-    const answer = await this.requests.safely('GET', pathTo`/checkpoints/${id}/resume`);
     type Answer = { has_checkpoint: boolean; checkpoint?: Checkpoint<State> };
-    return shaped<Answer>(answer, 'has_checkpoint', 'the checkpoint').checkpoint;
+    const answer = await this.requests.read<Answer>(
+      pathTo`/checkpoints/${id}/resume`,
+      'has_checkpoint',
+      'the checkpoint',
+    );
+    return answer.checkpoint;
   }
 
   /** The history of a job, oldest first, from its own record. @throws {NotFoundError} */
@@ -212,12 +212,12 @@ export class StoredJobs {
 
   /** The attempts of a job that failed, and the policy by which it is retried. @throws {NotFoundError} */
   async retries(id: string): Promise<JobRetries> {
-    return shaped<JobRetries>(await this.requests.safely('GET', pathTo`/jobs/${id}/retries`), 'retries', 'the retries');
+    return await this.requests.read<JobRetries>(pathTo`/jobs/${id}/retries`, 'retries', 'the retries');
   }
 
   /** Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError} */
   async inspect(id: string): Promise<InspectedJob> {
-    return shaped<InspectedJob>(await this.requests.safely('GET', pathTo`/admin/jobs/${id}`), 'id', 'the job');
+    return await this.requests.read<InspectedJob>(pathTo`/admin/jobs/${id}`, 'id', 'the job');
   }
 
   /**

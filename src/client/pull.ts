@@ -52,9 +52,9 @@ const LONGEST_WAIT_MS = 20_000;
  * after a lost answer. A late one is a {@link ConflictError} and changes nothing.
  */
 export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
-  /** @param id the worker's name for itself */
   constructor(
     private readonly requests: Requests,
+    /** The worker's name for itself. */
     readonly id: string,
     private readonly options: WorkerOptions,
   ) {}
@@ -153,9 +153,8 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
     return jsonOf({ attempt, worker_id: this.id, ...content }, 'The report');
   }
 
-  async #report(path: string, { id, attempt }: Held, content: Record<string, unknown>): Promise<JobEnvelope> {
-    const body = jsonOf({ job_id: id, attempt, worker_id: this.id, ...content }, 'The report');
-    return jobOf(await this.requests.safely('POST', path, body));
+  async #report(path: string, job: Held, content: Record<string, unknown>): Promise<JobEnvelope> {
+    return jobOf(await this.requests.safely('POST', path, this.#about(job, { job_id: job.id, ...content })));
   }
 }
 

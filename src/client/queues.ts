@@ -41,7 +41,7 @@ export class Queues {
 
   /** A queue with its settings and counts. @throws {NotFoundError} */
   async get(name: string): Promise<QueueDetail> {
-    return shaped<QueueDetail>(await this.requests.safely('GET', pathTo`/queues/${name}`), 'config', 'the queue');
+    return await this.requests.read<QueueDetail>(pathTo`/queues/${name}`, 'config', 'the queue');
   }
 
   /**
@@ -107,8 +107,12 @@ export class Queues {
 
   /** How many jobs a queue has in each state; zeros for one that does not exist. */
   async stats(name: string): Promise<QueueCounts> {
-    const answer = await this.requests.safely('GET', pathTo`/queues/${name}/stats`);
-    return shaped<{ stats: QueueCounts }>(answer, 'stats', 'the counts').stats;
+    const answer = await this.requests.read<{ stats: QueueCounts }>(
+      pathTo`/queues/${name}/stats`,
+      'stats',
+      'the counts',
+    );
+    return answer.stats;
   }
 
   /** How many jobs that have not ended there are of each priority. */
@@ -164,8 +168,7 @@ export class Queues {
 
   /** A queue with the time its jobs wait. Needs `admin:read`. @throws {NotFoundError} */
   async inspect(name: string): Promise<InspectedQueue> {
-    const answer = await this.requests.safely('GET', pathTo`/admin/queues/${name}`);
-    return shaped<InspectedQueue>(answer, 'configuration', 'the queue');
+    return await this.requests.read<InspectedQueue>(pathTo`/admin/queues/${name}`, 'configuration', 'the queue');
   }
 
   async #set(name: string, action: 'pause' | 'resume' | 'drain'): Promise<QueueState> {

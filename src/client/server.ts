@@ -80,7 +80,7 @@ export class Server {
 
   /** What it offers: conformance level, extensions, limits. */
   async manifest(): Promise<Manifest> {
-    return shaped<Manifest>(await this.requests.safely('GET', '/ojs/manifest'), 'capabilities', 'the manifest');
+    return await this.requests.read<Manifest>('/ojs/manifest', 'capabilities', 'the manifest');
   }
 
   /**

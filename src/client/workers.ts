@@ -66,13 +66,17 @@ export class Workers {
 
   /** The number of workers in each state. */
   async counts(): Promise<WorkerCounts> {
-    const answer = await this.requests.safely('GET', '/admin/workers?limit=1');
-    return shaped<{ summary: WorkerCounts }>(answer, 'summary', 'the counts').summary;
+    const answer = await this.requests.read<{ summary: WorkerCounts }>(
+      '/admin/workers?limit=1',
+      'summary',
+      'the counts',
+    );
+    return answer.summary;
   }
 
   /** A worker with its leased jobs. @throws {NotFoundError} */
   async get(id: string): Promise<WorkerDetail> {
-    return shaped<WorkerDetail>(await this.requests.safely('GET', pathTo`/admin/workers/${id}`), 'jobs', 'the worker');
+    return await this.requests.read<WorkerDetail>(pathTo`/admin/workers/${id}`, 'jobs', 'the worker');
   }
 
   /** Is it at work? A worker that is not is returned too, not thrown as an error. @throws {NotFoundError} */

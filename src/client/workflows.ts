@@ -1,5 +1,4 @@
 /** Workflows through the client: start, read, follow, cancel. */
-import { shaped } from './answers';
 import { ConflictError, DuplicateJobError } from './errors';
 import { jsonOf } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
@@ -68,8 +67,7 @@ export class Workflows<Job extends StepJob = StepJob> {
 
   /** The progress of each of its jobs. @throws {NotFoundError} */
   async progress(id: string): Promise<WorkflowProgress> {
-    const answer = await this.requests.safely('GET', pathTo`/workflows/${id}/progress`);
-    return shaped<WorkflowProgress>(answer, 'progress', 'the progress');
+    return await this.requests.read<WorkflowProgress>(pathTo`/workflows/${id}/progress`, 'progress', 'the progress');
   }
 
   /**

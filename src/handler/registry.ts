@@ -37,21 +37,6 @@ export interface Registration {
   slots?: Slots | undefined;
 }
 
-/** The announced settings of a type; undefined members are absent from the answer. */
-export interface AnnouncedType {
-  type: string;
-  retry?: RetryPolicy | undefined;
-  timeout_ms?: number | undefined;
-  max_attempts?: number | undefined;
-  concurrency?: number | undefined;
-}
-
-/** The answer to `GET /.well-known/tocsin`. */
-export interface Announcement {
-  types: AnnouncedType[];
-  payload: 'batch';
-}
-
 export class Registry {
   readonly #byType: Map<string, Registration>;
 
@@ -68,8 +53,11 @@ export class Registry {
     return this.#byType.get(type) ?? this.#byType.get(CATCH_ALL);
   }
 
-  /** Types in the order they were written, with the settings given for them. */
-  announcement(): Announcement {
+  /**
+   * The answer to `GET /.well-known/tocsin`: the types in the order they were written, with the settings given for them.
+   * Undefined members are absent from its JSON.
+   */
+  announcement() {
     const types = [...this.#byType.values()].map((entry) => ({
       type: entry.type,
       retry: entry.policy,

@@ -4,7 +4,7 @@
  * manages are ignored; unknown ones are stored and echoed.
  */
 import { invalidPolicy, invalidRequest, unsupported } from '../errors';
-import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
+import { readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
@@ -93,6 +93,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   'options',
 ]);
 
+/** For members that are stored as written. */
+const unread: Reader<unknown> = (value) => value;
 const readPriority = readInteger(-100, 100);
 const readTags = readList(50, readName(128));
 
@@ -178,17 +180,8 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
 
   const args = readArgs(input.args, members.at('args'));
   const meta = members.option('meta', readMeta) ?? {};
-  let unique: UniqueRequest | undefined;
-  const policyAsWritten = members.option('unique', (value, field) => {
-    unique = readUnique(value, field, { type, queue, args, meta });
-    return value;
-  });
-
-  let limit: LimitPolicy | undefined;
-  const limitsAsWritten = members.option('rate_limit', (value, field) => {
-    limit = readLimitPolicy(value, field, queue);
-    return value;
-  });
+  const unique = members.option('unique', (value, field) => readUnique(value, field, { type, queue, args, meta }));
+  const limit = members.option('rate_limit', (value, field) => readLimitPolicy(value, field, queue));
 
   const body: JobBody = defined({
     type,
@@ -201,8 +194,8 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     scheduled_at: scheduledAt,
     expires_at: expiresAt,
     expires_at_written: expiresAtWritten,
-    unique: policyAsWritten,
-    rate_limit: limitsAsWritten,
+    unique: members.option('unique', unread),
+    rate_limit: members.option('rate_limit', unread),
     retention: members.option('retention', readRetention),
     tags: members.option('tags', readTags),
     schema: members.top('schema', readSchema),

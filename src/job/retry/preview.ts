@@ -66,7 +66,7 @@ export function previewRetry(request: unknown, context: PreviewContext): RetryPr
   onlyKnown(request, MEMBERS, '');
   const from = integer(request.from, 'from', 1, MAX_ATTEMPTS) ?? 1;
   const attempts = integer(request.attempts, 'attempts', 1, 100) ?? 10;
-  const r = unitInterval(request.random, 'random') ?? 0.5;
+  const r = number(request.random, 'random', (n) => n >= 0 && n < 1, 'a number, at least 0 and below 1') ?? 0.5;
   const failure = absent(request.failure) ? undefined : readFailure(request.failure, context.now);
   const policy = resolveRetry(readLayers(request, context));
   const random = (): number => r;
@@ -177,15 +177,14 @@ function onlyKnown(source: Record<string, unknown>, known: readonly string[], pr
 }
 
 function integer(value: unknown, field: string, min: number, max: number): number | undefined {
-  if (absent(value)) return undefined;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalidRequest(field, `${field} must be an integer from ${min} to ${max}`);
+  const fits = (n: number) => Number.isInteger(n) && n >= min && n <= max;
+  return number(value, field, fits, `an integer from ${min} to ${max}`);
 }
 
-function unitInterval(value: unknown, field: string): number | undefined {
+function number(value: unknown, field: string, fits: (n: number) => boolean, expected: string): number | undefined {
   if (absent(value)) return undefined;
-  if (typeof value === 'number' && value >= 0 && value < 1) return value;
-  throw invalidRequest(field, `${field} must be a number, at least 0 and below 1`);
+  if (typeof value === 'number' && fits(value)) return value;
+  throw invalidRequest(field, `${field} must be ${expected}`);
 }
 
 function absent(value: unknown): value is null | undefined {

@@ -109,12 +109,8 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);
   const contradiction = (name: Member, other: Member) =>
     invalidRequest(`${field}.${name}`, `${field}.${name} cannot stand beside ${field}.${other}.`);
-  for (const [name, other] of [
-    ['within', 'period'],
-    ['unique_while', 'states'],
-  ] as const) {
-    if (given(name) && given(other)) throw contradiction(name, other);
-  }
+  if (given('within') && given('period')) throw contradiction('within', 'period');
+  if (given('unique_while') && given('states')) throw contradiction('unique_while', 'states');
 
   const literal = typeof policy.key === 'string' ? read('key', readName(255)) : undefined;
   const listed = literal === undefined ? read('key', readSome(readDimension)) : undefined;
@@ -172,14 +168,17 @@ function pick(source: Record<string, unknown>, names: readonly string[]): Record
   return Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
 }
 
-/** The chosen members of every object in `args`, in order. Each name must be found in at least one of them. */
+/** Each name must be found in at least one of the objects. @throws {ApiError} 400 naming the first that is not */
+function requireMembers(names: readonly string[], objects: readonly object[], field: string, message: string): void {
+  const index = names.findIndex((name) => !objects.some((object) => Object.hasOwn(object, name)));
+  const path = `${field}[${index}]`;
+  if (index >= 0) throw invalidRequest(path, `${path}: ${message} ${JSON.stringify(names[index])}.`);
+}
+
+/** The chosen members of every object in `args`, in order. */
 function selectFromArgs(args: readonly unknown[], names: readonly string[], field: string): unknown[] {
   const objects = args.filter(isObject);
-  for (const [index, name] of names.entries()) {
-    if (objects.some((object) => Object.hasOwn(object, name))) continue;
-    const path = `${field}[${index}]`;
-    throw invalidRequest(path, `${path}: no object in args has a member ${JSON.stringify(name)}.`);
-  }
+  requireMembers(names, objects, field, 'no object in args has a member');
   return objects.map((object) => pick(object, names));
 }
 
@@ -187,10 +186,6 @@ function selectFromMeta(meta: Record<string, unknown>, names: readonly string[] 
   if (names === undefined || names.length === 0) {
     throw invalidRequest(field, `${field} must name the members of meta that count.`);
   }
-  for (const [index, name] of names.entries()) {
-    if (Object.hasOwn(meta, name)) continue;
-    const path = `${field}[${index}]`;
-    throw invalidRequest(path, `${path}: meta has no member ${JSON.stringify(name)}.`);
-  }
+  requireMembers(names, [meta], field, 'meta has no member');
   return pick(meta, names);
 }
