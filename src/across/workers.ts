@@ -8,7 +8,7 @@ import type { JobView } from '../job/record';
 import { formatInstant } from '../job/time';
 import type { Directive, WorkerBeat, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import type { ClaimRequest, HeartbeatReceipt, HeldJob } from '../rpc/workers';
+import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
 import { groupByHome } from './locate';
 import { knownQueues, queuesOf } from './queues';
 
@@ -118,8 +118,8 @@ export async function directWorkers(env: Env, directive: Directive, ids?: string
 }
 
 /** The jobs that a worker holds, in all queues. */
-export async function jobsHeldBy(env: Env, id: string): Promise<HeldJob[]> {
-  return (await inParallel(await knownQueues(env), (name) => queueObject(env, name).heldBy(id))).flat();
+export async function jobsLeasedBy(env: Env, id: string): Promise<LeasedJob[]> {
+  return (await inParallel(await knownQueues(env), (name) => queueObject(env, name).leasedBy(id))).flat();
 }
 
 /**
@@ -129,7 +129,7 @@ export async function jobsHeldBy(env: Env, id: string): Promise<HeldJob[]> {
 export async function removeWorker(env: Env, id: string): Promise<void> {
   const worker = await knownWorker(env, id);
   if (worker.state !== 'stale') throw notStale(worker);
-  await inParallel(await knownQueues(env), async (name) => unwrap(await queueObject(env, name).releaseHeld(id)));
+  await inParallel(await knownQueues(env), async (name) => unwrap(await queueObject(env, name).releaseLeased(id)));
   if ((await directoryObject(env).removeWorker(id)) === 'alive') throw notStale(worker);
   if (worker.directive !== 'running') await tellQueues(env, [id], false);
 }

@@ -77,7 +77,7 @@ export type { JobFailure, RunOptions, WorkerHandlers } from './run';
 export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';
-export type { Directive, HeldJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';
+export type { Directive, LeasedJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';
 export type {
   Batch,
   Callbacks,

@@ -29,7 +29,7 @@ export interface WorkerStatus {
 }
 
 /** A job that a worker has leased. */
-export interface HeldJob {
+export interface LeasedJob {
   id: string;
   type: string;
   queue: string;
@@ -41,7 +41,7 @@ export interface HeldJob {
 
 /** A worker with its leased jobs. */
 export interface WorkerDetail extends WorkerStatus {
-  jobs: HeldJob[];
+  jobs: LeasedJob[];
 }
 
 /** Is a worker at work? */

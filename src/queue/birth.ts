@@ -1,5 +1,5 @@
 /**
- * How a queue comes into being: in the transaction that first writes to it, with the code that judges any other operation.
+ * How a queue comes into being: in the transaction that first writes to it, with the code that checks any other operation.
  *
  *     try it, rolled back ──▶ register in the directory ──▶ tables, name and the operation, one transaction
  *

@@ -37,7 +37,7 @@ import { conflictsHere } from './jobs/conflicts';
 import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
-import { heldBy, releaseHeld } from './jobs/held';
+import { leasedBy, releaseLeased } from './jobs/leased';
 import { refuseLocked } from './jobs/lock';
 import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
@@ -215,8 +215,8 @@ export const VERBS: Verbs = {
   saveCheckpoint: change((q, now, request) => saveCheckpoint(q, request, now)),
   checkpoint: readJob((q, _, id) => checkpointOf(q, id)),
   deleteCheckpoint: change((q, now, request) => deleteCheckpoint(q, request, now)),
-  heldBy: look((q, _, workerId) => heldBy(q, workerId), none),
-  releaseHeld: writeIfExists((q, now, workerId) => releaseHeld(q, workerId, now, Math.random), none),
+  leasedBy: look((q, _, workerId) => leasedBy(q, workerId), none),
+  releaseLeased: writeIfExists((q, now, workerId) => releaseLeased(q, workerId, now, Math.random), none),
   silence: async (life, workerIds, silenced) => life.silence(workerIds, silenced),
 
   // ---- operators: jobs ---------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ export interface HeartbeatReceipt {
 }
 
 /** A job that a worker holds. Times in epoch ms. */
-export interface HeldJob {
+export interface LeasedJob {
   id: string;
   type: string;
   queue: string;
@@ -120,9 +120,9 @@ export interface WorkersApi {
   checkpoint(id: string): Promise<Outcome<StoredCheckpoint | null>>;
   deleteCheckpoint(request: AttemptName & { job_id: string }): Promise<Outcome<{ job_id: string }>>;
   /** The jobs that this worker holds. */
-  heldBy(workerId: string): Promise<HeldJob[]>;
+  leasedBy(workerId: string): Promise<LeasedJob[]>;
   /** Gives the jobs of a worker that is gone to others. @returns their ids */
-  releaseHeld(workerId: string): Promise<Outcome<string[]>>;
+  releaseLeased(workerId: string): Promise<Outcome<string[]>>;
   /** These workers are to get no jobs from now on, or may again. */
   silence(workerIds: string[], silenced: boolean): Promise<void>;
 }

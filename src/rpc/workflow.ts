@@ -5,7 +5,7 @@
 
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
-import type { NewStep, Plan } from '../job/workflow/plan';
+import type { NewStep, WorkflowPlan } from '../job/workflow/plan';
 import type { JobEnd, NodeState } from '../job/workflow/run';
 
 export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
@@ -14,7 +14,7 @@ export interface NewWorkflow {
   /** Absent for a graph. */
   type?: 'chain' | 'group' | 'batch';
   name?: string;
-  plan: Plan;
+  plan: WorkflowPlan;
   steps: NewStep[];
 }
 
@@ -48,7 +48,7 @@ export interface WorkflowHeader {
 export interface WorkflowView extends WorkflowHeader {
   /** Jobs that were cancelled with the workflow. */
   steps_cancelled?: number;
-  plan: Plan;
+  plan: WorkflowPlan;
   /** One for each node of the plan. */
   steps: StepView[];
 }

@@ -4,7 +4,7 @@
  */
 
 import { defined } from '../job/envelope/fields';
-import { jobsBelow, nodeAt, type Plan } from '../job/workflow/plan';
+import { jobsBelow, nodeAt, type WorkflowPlan } from '../job/workflow/plan';
 import { Run } from '../job/workflow/run';
 import type { StepFailure, WorkflowHeader, WorkflowSummary, WorkflowView } from '../rpc/workflow';
 import type { LogEntry, Meta } from './store';
@@ -36,7 +36,7 @@ export class WorkflowRecord {
     this.run.begin();
   }
 
-  get plan(): Plan {
+  get plan(): WorkflowPlan {
     return this.meta.plan;
   }
 

@@ -1,10 +1,10 @@
 /** Operators' view of the workers that pull, and what they tell them. */
-import { directWorkers, jobsHeldBy, knownWorker, removeWorker } from '../../across/workers';
+import { directWorkers, jobsLeasedBy, knownWorker, removeWorker } from '../../across/workers';
 import { optional, readWord } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { Directive } from '../../rpc/directory';
-import type { HeldJob } from '../../rpc/workers';
+import type { LeasedJob } from '../../rpc/workers';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { pathParam } from '../request/path';
@@ -40,7 +40,7 @@ async function direct(c: AppContext): Promise<Response> {
 
 async function show(c: AppContext): Promise<Response> {
   const worker = await knownWorker(c.env, pathParam(c, 'id'));
-  return json(c, { ...renderWorker(worker), jobs: (await jobsHeldBy(c.env, worker.id)).map(renderHeld) });
+  return json(c, { ...renderWorker(worker), jobs: (await jobsLeasedBy(c.env, worker.id)).map(renderLeased) });
 }
 
 async function quiet(c: AppContext): Promise<Response> {
@@ -49,7 +49,7 @@ async function quiet(c: AppContext): Promise<Response> {
   return json(c, renderWorker(await knownWorker(c.env, id)));
 }
 
-function renderHeld({ started_at, lease_expires_at, ...job }: HeldJob) {
+function renderLeased({ started_at, lease_expires_at, ...job }: LeasedJob) {
   return {
     ...job,
     state: 'active',

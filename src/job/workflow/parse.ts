@@ -9,7 +9,7 @@ import { MAX_BATCH_SIZE } from '../envelope/names';
 import { parseJob } from '../envelope/parse';
 import { atIndex, invalidRequest, payloadTooLarge, unsupported } from '../errors';
 import type { NewJob } from '../record';
-import { CALLBACKS, type NewStep, type NodeKind, type Plan, type PlanNode } from './plan';
+import { CALLBACKS, type NewStep, type NodeKind, type PlanNode, type WorkflowPlan } from './plan';
 
 /** Jobs of one workflow, callbacks included. */
 export const MAX_JOBS = MAX_BATCH_SIZE;
@@ -32,7 +32,7 @@ export interface ParsedWorkflow {
   /** Absent for a graph. */
   type?: 'chain' | 'group' | 'batch';
   name?: string;
-  plan: Plan;
+  plan: WorkflowPlan;
   /** The jobs to parse again when they start, in the order of their nodes. */
   steps: NewStep[];
   /** The parts that only the queues can check. */

@@ -10,7 +10,7 @@ export type NodeKind = 'job' | 'chain' | 'group' | 'batch' | 'graph';
 export const CALLBACKS = ['on_complete', 'on_success', 'on_failure'] as const;
 export type Callback = (typeof CALLBACKS)[number];
 
-/** One node. Nodes name each other by their index in {@link Plan.nodes}. */
+/** One node. Nodes name each other by their index in {@link WorkflowPlan.nodes}. */
 export interface PlanNode {
   /** Its author's name for it, else its place among its siblings; of a callback the name of the event. */
   id: string;
@@ -32,19 +32,19 @@ export interface PlanNode {
 }
 
 /** A whole workflow; the root is node 0. */
-export interface Plan {
+export interface WorkflowPlan {
   nodes: PlanNode[];
 }
 
 /** A node by its index. @throws {RangeError} when there is none, which only a damaged record can cause */
-export function nodeAt(plan: Plan, index: number): PlanNode {
+export function nodeAt(plan: WorkflowPlan, index: number): PlanNode {
   const node = plan.nodes[index];
   if (!node) throw new RangeError(`The workflow has no node ${index}.`);
   return node;
 }
 
 /** Indexes of the jobs below a node, or of the node itself when it is one; callbacks only with `withCallbacks`. */
-export function jobsBelow(plan: Plan, index: number, withCallbacks = false): number[] {
+export function jobsBelow(plan: WorkflowPlan, index: number, withCallbacks = false): number[] {
   const node = nodeAt(plan, index);
   if (node.kind === 'job') return [index];
   const below = withCallbacks ? [...node.children, ...Object.values(node.callbacks ?? {})] : node.children;
@@ -52,7 +52,7 @@ export function jobsBelow(plan: Plan, index: number, withCallbacks = false): num
 }
 
 /** Names a step by the ids on the way to it, as `1.0`. */
-export function pathOf(plan: Plan, index: number): string {
+export function pathOf(plan: WorkflowPlan, index: number): string {
   const ids: string[] = [];
   for (let at = index; at > 0; at = nodeAt(plan, at).parent) ids.unshift(nodeAt(plan, at).id);
   return ids.join('.');

@@ -6,13 +6,13 @@
  * step), a nested workflow hands down what it would have got itself. The result of a nested chain is that of its last step,
  * of any other nested workflow the list of its parts' results.
  */
-import { nodeAt, type Plan } from './plan';
+import { nodeAt, type WorkflowPlan } from './plan';
 
 /** A shape of results: a job by its index, a list, or nothing. */
 export type Source = number | null | Source[];
 
 /** The results that a job gets, as a shape. */
-export function sourcesFor(plan: Plan, index: number): Source[] {
+export function sourcesFor(plan: WorkflowPlan, index: number): Source[] {
   const node = nodeAt(plan, index);
   if (node.parent < 0) return [];
   const { kind, children } = nodeAt(plan, node.parent);
@@ -31,14 +31,14 @@ export function sourcesFor(plan: Plan, index: number): Source[] {
   return sourcesFor(plan, node.parent);
 }
 
-function resultOf(plan: Plan, index: number): Source {
+function resultOf(plan: WorkflowPlan, index: number): Source {
   const { kind, children } = nodeAt(plan, index);
   if (kind === 'job') return index;
   if (kind === 'chain') return resultOf(plan, children.at(-1) as number);
   return children.map((child) => resultOf(plan, child));
 }
 
-function ancestorsOf(plan: Plan, index: number): Set<number> {
+function ancestorsOf(plan: WorkflowPlan, index: number): Set<number> {
   const found = new Set<number>();
   const open = [...(nodeAt(plan, index).needs ?? [])];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -8,7 +8,7 @@
  *  - graph: a step starts when all it depends on have completed. After a failure nothing starts any more, and the graph
  *    fails when what is running has ended.
  */
-import { type Callback, nodeAt, type Plan } from './plan';
+import { type Callback, nodeAt, type WorkflowPlan } from './plan';
 
 /** `running` covers a job from the decision to start it until its end. */
 export type NodeState = 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
@@ -24,7 +24,7 @@ export class Run {
   private readonly broken: boolean[];
   private readonly dependents = new Map<number, number[]>();
 
-  constructor(private readonly plan: Plan) {
+  constructor(private readonly plan: WorkflowPlan) {
     const { length } = plan.nodes;
     this.states = Array<NodeState>(length).fill('waiting');
     this.running = Array<number>(length).fill(0);

@@ -14,7 +14,7 @@ import { startsLeft } from '../store/limits/queue-limit';
 import { readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { expire } from './expire';
-import { LimitJudge, noteStarts } from './limit-judge';
+import { LimitCheck, noteStarts } from './limit-check';
 import { quarantine } from './settle';
 
 /** A claimed row with its parsed body and its lease. */
@@ -115,15 +115,15 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): JobVie
 
 function claimOnce(q: QueueState, limit: number, terms: Terms, now: number): { jobs: Claimed[]; refused: number } {
   const expired: JobRow[] = [];
-  const judge = new LimitJudge(q, now);
+  const limits = new LimitCheck(q, now);
   let carried = 0;
   const rows = selectReady(q, q.pullScan, now, limit, (row) => {
     if (passOver(q, row, now, expired)) return 'pass';
     const size = q.checkpoints.sizeOf(row.key);
     if (carried > 0 && carried + size > MAX_CHECKPOINT_CHARS) return 'hold';
-    if (!judge.allows(row)) return 'pass';
+    if (!limits.allows(row)) return 'pass';
     carried += size;
-    judge.count(row);
+    limits.count(row);
     return 'take';
   });
   for (const row of expired) expire(q, row, now);
@@ -133,5 +133,5 @@ function claimOnce(q: QueueState, limit: number, terms: Terms, now: number): { j
     jobs.map(({ row }) => row),
     now,
   );
-  return { jobs, refused: judge.settle() };
+  return { jobs, refused: limits.setAside() };
 }

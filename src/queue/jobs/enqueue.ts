@@ -70,7 +70,7 @@ function checkId(q: QueueState, id: string, now: number): void {
 }
 
 /** What becomes of each job, and what may be tidied up when that is done. */
-export interface Plan {
+export interface EnqueuePlan {
   placements: Placement<StoredJob>[];
   tidy(): void;
 }
@@ -79,7 +79,7 @@ export interface Plan {
  * Checks jobs and applies their unique policies. Writes nothing.
  * @throws {ApiError} as {@link checkJobs}, and for a duplicate that is to be refused 409, in doubt 503
  */
-export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): Plan {
+export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): EnqueuePlan {
   checkJobs(q, jobs, now);
   const conflicts = new QueueConflicts(q, now);
   const placements: Placement<StoredJob>[] = [];
@@ -88,7 +88,7 @@ export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): P
 }
 
 /** Carries out a plan. */
-function insertJobs(q: QueueState, plan: Plan, now: number): EnqueueReceipt {
+function insertJobs(q: QueueState, plan: EnqueuePlan, now: number): EnqueueReceipt {
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
   const isAlone = plan.placements.length === 1;
@@ -131,7 +131,7 @@ function standingAfter(q: QueueState, row: JobRow, now: number): Pick<EnqueuedJo
 }
 
 /** What a plan adds to the queue. What it replaces goes at the same time. */
-export function arrivalOf(plan: Plan): Arrival {
+export function arrivalOf(plan: EnqueuePlan): Arrival {
   const arrival: Arrival = { jobs: 0, bytes: 0 };
   for (const placement of plan.placements) {
     if ('existing' in placement || placement.job.superseded) continue;

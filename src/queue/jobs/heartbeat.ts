@@ -4,7 +4,7 @@ import type { HeartbeatRequest } from '../../rpc/workers';
 import { find } from '../read/find';
 import type { Active } from '../store/leases';
 import type { QueueState } from '../store/state';
-import { leasesOf } from './held';
+import { leasesOf } from './leased';
 
 /**
  * Extends the leases that the worker holds: those named, or all of them. Jobs it does not hold are left alone, without an

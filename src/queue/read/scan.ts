@@ -141,7 +141,7 @@ class Reader {
   *byId(ids: readonly string[], from = this.ascending ? -1 : MAX_SEQUENCE): Generator<Hit> {
     const found = ids.flatMap((id) => find(this.q, id) ?? []);
     const keys = found.flatMap(({ row }) => (row ? [row.key] : []));
-    const hits = this.judge(keys).flatMap(({ hit }) => hit ?? []);
+    const hits = this.rowsOf(keys).flatMap(({ hit }) => hit ?? []);
     const archived = conditionOnArchived(this.filter);
     for (const { archived: job } of found) {
       if (!job || !this.states.has('completed')) continue;
@@ -204,14 +204,14 @@ class Reader {
         .toArray()
         .map(({ key }) => key);
       const sign = ascending ? 1 : -1;
-      yield* this.judge(keys).sort((a, b) => (a.sequence - b.sequence) * sign);
+      yield* this.rowsOf(keys).sort((a, b) => (a.sequence - b.sequence) * sign);
       const last = keys.at(-1);
       if (keys.length < INDEX_PAGE || last === undefined) return;
       from = sequenceOf(last);
     }
   }
 
-  private judge(keys: readonly number[]): Candidate[] {
+  private rowsOf(keys: readonly number[]): Candidate[] {
     return this.rows('key IN (SELECT value FROM json_each(?))', [JSON.stringify(keys)]);
   }
 

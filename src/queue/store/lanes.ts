@@ -198,7 +198,7 @@ function dueLane(lanes: Lanes, scan: Scan, priority: number, now: number): Lane 
 
 /**
  * The next jobs for a consumer, in order.
- * @param judge looks at each row in turn; called once for each
+ * @param look looks at each row in turn; called once for each
  * @param limit how many to take at most
  */
 export function selectReady(
@@ -206,7 +206,7 @@ export function selectReady(
   scan: Scan,
   now: number,
   limit: number,
-  judge: (row: JobRow) => Verdict,
+  look: (row: JobRow) => Verdict,
 ): JobRow[] {
   const taken: JobRow[] = [];
   let read = 0;
@@ -214,7 +214,7 @@ export function selectReady(
   let stopped = false;
   const pageSize = () => Math.min(Math.max(limit - taken.length, 1) + 4, 128);
   const visit = (lane: Lane, row: JobRow): void => {
-    const verdict = judge(row);
+    const verdict = look(row);
     read++;
     lane.pass(row, verdict);
     stopped = verdict === 'stop';

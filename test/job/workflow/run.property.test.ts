@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseWorkflow } from '../../../src/job/workflow/parse';
-import { jobsBelow, nodeAt, type Plan } from '../../../src/job/workflow/plan';
+import { jobsBelow, nodeAt, type WorkflowPlan } from '../../../src/job/workflow/plan';
 import { type JobEnd, Run } from '../../../src/job/workflow/run';
 
 type Json = Record<string, unknown>;
@@ -60,7 +60,7 @@ class Model {
   readonly ended = new Map<number, JobEnd>();
   private readonly begun = new Set<number>();
 
-  constructor(private readonly plan: Plan) {}
+  constructor(private readonly plan: WorkflowPlan) {}
 
   evaluate(index = 0): Evaluated {
     const { kind, children, callbacks } = nodeAt(this.plan, index);

@@ -7,7 +7,7 @@ import type { Step } from '../../../durable/group-commit';
 import { ApiError } from '../../../job/errors';
 import type { CronView } from '../../../rpc/cron';
 import type { Feature, Host } from '../../feature';
-import { acrossJobs, dueCrons, fireCron, fireWaiting, settleAcross } from './fire';
+import { acrossJobs, dueCrons, fireCron, fireWaiting, noteAnswer } from './fire';
 import { CRON } from './manage';
 
 /** An entry that could not be fired is left alone for so long: when it was a matter of the moment, and when it was a defect; ms. */
@@ -56,7 +56,7 @@ function acrossFires({ q, write, others }: Host): Kind {
       if (!fire) return;
       const outcome = await others.enqueueAcross(fire.job);
       if (!outcome.ok && outcome.error.status >= 500) throw new ApiError(outcome.error);
-      await write((now) => settleAcross(q, name, fire.pending, outcome, now));
+      await write((now) => noteAnswer(q, name, fire.pending, outcome, now));
     },
   });
 }

@@ -46,7 +46,7 @@ export function fireCron(q: QueueState, name: string, now: number): void {
     const { from, until } = plan.dropped;
     noteSkip(q, entry, { tick: from, ...(until > from && { until }), at: now, reason: 'missed' });
   }
-  for (const tick of plan.fires) if (!isUsedUp(entry)) judge(q, entry, tick, now);
+  for (const tick of plan.fires) if (!isUsedUp(entry)) applyOverlap(q, entry, tick, now);
   setNext(q, entry, plan.next);
   q.crons.writeRun(name, run);
 }
@@ -89,7 +89,7 @@ function isUsedUp({ definition, run }: CronView): boolean {
 }
 
 /** Applies the overlap policy to one fire. */
-function judge(q: QueueState, entry: CronView, tick: number, now: number): void {
+function applyOverlap(q: QueueState, entry: CronView, tick: number, now: number): void {
   const { run } = entry;
   const policy = entry.definition.overlap_policy;
   const running = policy === 'allow' ? undefined : runningJob(q, run, now);
@@ -102,7 +102,7 @@ function judge(q: QueueState, entry: CronView, tick: number, now: number): void 
     if (run.waiting.length < MAX_WAITING) run.waiting.push(tick);
     else noteSkip(q, entry, { tick, at: now, reason: 'waiting_full', ...inTheWay });
   } else {
-    // A job that other queues are being asked about is cancelled when it exists: as a rule later, by `settleAcross`; now if
+    // A job that other queues are being asked about is cancelled when it exists: as a rule later, by `noteAnswer`; now if
     // this object died between asking and hearing.
     if (run.across.length > 0) for (const { id } of run.across.splice(0)) cancelIfRunning(q, id, now);
     else if (running !== undefined) cancel(q, running, now);
@@ -186,7 +186,7 @@ export function acrossJobs(q: QueueState, name: string): { pending: CronAcross; 
 }
 
 /** Other queues have been asked about a fire. */
-export function settleAcross(
+export function noteAnswer(
   q: QueueState,
   name: string,
   pending: CronAcross,

@@ -42,7 +42,7 @@ export function configure(q: QueueState, change: SettingsChange): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
   const own = changed(q.own, change);
   writeMeta(q.sql, 'config', own);
-  settle(q, own, q.defaults);
+  apply(q, own, q.defaults);
   return own;
 }
 
@@ -52,11 +52,11 @@ export function takeDefaults(q: QueueState, defaults: QueueDefaults): void {
   const before = q.defaults;
   writeMeta(q.sql, 'defaults', defaults);
   if (JSON.stringify(before?.config ?? {}) === JSON.stringify(defaults.config)) q.setSettings(q.own, defaults);
-  else settle(q, q.own, defaults);
+  else apply(q, q.own, defaults);
   overridesChanged(q, before?.overrides);
 }
 
-function settle(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefined): void {
+function apply(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefined): void {
   const before = q.settings;
   q.setSettings(own, defaults);
   if (before.rate_limit && !q.settings.rate_limit) forgetQueueStarts(q);

@@ -4,11 +4,11 @@
  *     enqueued, retried, given back ──▶ room? ──yes──▶ due index ──▶ claimed, if there still is room
  *                                         │no             ▲  │else
  *                                         ▼               │  ▼
- *                                  waits for its key ─────┘ waits, is rescheduled or dropped (jobs/limit-judge.ts)
+ *                                  waits for its key ─────┘ waits, is rescheduled or dropped (jobs/limit-check.ts)
  *                                     room again: an attempt of the key ended, a window opened, limits were raised
  *
  * A job that waits for its key costs nothing: it is read when its key admits it and not before, so ten thousand of them
- * are in nobody's way. Whether there is room is judged for good by the claim, in its own transaction; admission only keeps
+ * are in nobody's way. Whether there is room is decided by the claim, in its own transaction; admission only keeps
  * the jobs that have no chance out of its sight. It may therefore admit too many (after this object lost its memory), at
  * the price of rows, but never too few: whatever makes room, or takes away a job that stood ready, touches the key, and
  * touched keys are seen to at the end of each operation, in the same transaction.
@@ -38,7 +38,7 @@ function admit(q: QueueState, limiter: Limiter, now: number): void {
 }
 
 /** When the key must be looked at although nothing happens: its window opens for those who wait, its override ends. */
-function planCheck(q: QueueState, limiter: Limiter, now: number): void {
+function scheduleCheck(q: QueueState, limiter: Limiter, now: number): void {
   let at = Number.POSITIVE_INFINITY;
   const opens = limiter.usage.opensAt(limiter.inForce(now)) ?? now;
   const ends = q.limiters.overrides.get(limiter.key)?.expires_at ?? now;
@@ -82,7 +82,7 @@ export function seeToTouched(q: QueueState, now: number): void {
     const limiter = q.limiters.find(key);
     if (!limiter) continue;
     admit(q, limiter, now);
-    planCheck(q, limiter, now);
+    scheduleCheck(q, limiter, now);
   }
 }
 
@@ -95,7 +95,7 @@ export function lookAtDueKeys(q: QueueState, now: number): void {
     const limiter = q.limiters.find(key);
     if (!limiter) continue;
     admit(q, limiter, now);
-    planCheck(q, limiter, now);
+    scheduleCheck(q, limiter, now);
   }
   q.limiters.flush();
   q.limiters.readNextCheck();

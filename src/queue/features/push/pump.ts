@@ -163,7 +163,7 @@ export class Pump implements Feature {
       });
       const result = await deliver(target.config, target.payload, target.workerId, deliveries, () => this.host.now());
       await this.host.write((settledAt) => {
-        this.judge(target, result.deliveryError, settledAt);
+        this.noteCall(target, result.deliveryError, settledAt);
         const delivered = batch.flatMap((claimed, index): Delivered[] => {
           const delivery = (deliveries[index] as Delivery).delivery_id;
           const outcome = result.outcomes.get(delivery);
@@ -182,7 +182,7 @@ export class Pump implements Feature {
   }
 
   /** Notes whether the target took the call, and stops or resumes it. Runs inside a transaction. */
-  private judge(target: PushTarget, deliveryError: boolean, now: number): void {
+  private noteCall(target: PushTarget, deliveryError: boolean, now: number): void {
     const { q } = this.host;
     const changed = deliveryError ? target.health.failed(now) : target.health.succeeded();
     if (deliveryError) {
@@ -208,7 +208,7 @@ export class Pump implements Feature {
     try {
       const announcement = await fetchAnnouncement(target.config);
       await this.host.write((now) => {
-        this.judge(target, announcement === NOT_RUNNING, now);
+        this.noteCall(target, announcement === NOT_RUNNING, now);
         if (announcement === NOT_RUNNING) {
           target.forget();
           return;

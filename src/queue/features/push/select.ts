@@ -5,7 +5,7 @@
 import { coversQueue, ownsQueue, type TargetConfig, targetFor } from '../../../dispatch/config';
 import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
 import { expire } from '../../jobs/expire';
-import { LimitJudge, noteStarts } from '../../jobs/limit-judge';
+import { LimitCheck, noteStarts } from '../../jobs/limit-check';
 import { fail, type Random } from '../../jobs/settle';
 import { type JobRow, rowByKey } from '../../store/columns';
 import { type Scan, selectReady, type Verdict } from '../../store/lanes';
@@ -41,7 +41,7 @@ interface Round {
   /** Epoch ms. */
   now: number;
   selection: Selection;
-  judge: LimitJudge;
+  limits: LimitCheck;
 }
 
 /** Errors after which a job may have been what killed its handler Worker. */
@@ -140,8 +140,8 @@ export class PushSelector {
     const plan = new CallPlan(calls, target.batchSize);
     const limit = Math.min(room, calls * target.batchSize, startsLeft(q, now));
     if (limit <= 0) return 0;
-    const judge = new LimitJudge(q, now);
-    const round: Round = { target, plan, running: target.runningByEntry(q), now, selection, judge };
+    const limits = new LimitCheck(q, now);
+    const round: Round = { target, plan, running: target.runningByEntry(q), now, selection, limits };
     const rows = this.deferredRows(round, limit);
     const scan = q.pushScan(target.id);
     if (rows.length < limit) {
@@ -150,7 +150,7 @@ export class PushSelector {
           scan.exact = false;
           return 'pass';
         }
-        return this.judgeRow(row, scan, round);
+        return this.consider(row, scan, round);
       });
       rows.push(...others);
     }
@@ -158,7 +158,7 @@ export class PushSelector {
     // Every call was used: whether more waits is for the next event to see.
     if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) selection.starved = true;
     if (rows.length === 0) {
-      if (judge.settle() >= CROWD) selection.starved = true;
+      if (limits.setAside() >= CROWD) selection.starved = true;
       return 0;
     }
     const claimed = new Map(this.claimFor(target, rows, now).map((job) => [job.row.key, job]));
@@ -167,7 +167,7 @@ export class PushSelector {
       const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
       if (jobs.length > 0) selection.calls.push({ target, jobs });
     }
-    if (judge.settle() >= CROWD) selection.starved = true;
+    if (limits.setAside() >= CROWD) selection.starved = true;
     return plan.calls.length;
   }
 
@@ -182,7 +182,7 @@ export class PushSelector {
       const found = selectReady(q, scan, now, limit - rows.length, (row) => {
         if (target.entryOf(row.type) !== entry) return 'pass';
         if (target.takes(row.type, running)) {
-          return this.judgeRow(row, scan, round);
+          return this.consider(row, scan, round);
         }
         selection.full = true;
         return 'stop';
@@ -194,7 +194,7 @@ export class PushSelector {
   }
 
   /** @param scan the cursor by which the row was found */
-  private judgeRow(row: JobRow, scan: Scan, { target, plan, running, now, selection, judge }: Round): Verdict {
+  private consider(row: JobRow, scan: Scan, { target, plan, running, now, selection, limits }: Round): Verdict {
     const { q } = this;
     if (passOver(q, row, now, selection.expired)) return 'pass';
     if (targetFor(this.configs, q.name, row.type) !== target.config) {
@@ -215,7 +215,7 @@ export class PushSelector {
       return 'pass';
     }
     if (plan.isClosed) return 'hold';
-    if (!judge.allows(row)) return 'pass';
+    if (!limits.allows(row)) return 'pass';
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.checkpoints.sizeOf(row.key);
     const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;
@@ -231,7 +231,7 @@ export class PushSelector {
     if (!seated) return 'hold';
     selection.chars -= chars;
     target.count(row.type, running);
-    judge.count(row);
+    limits.count(row);
     if (suspect) {
       selection.full = true;
       plan.close();

@@ -1,6 +1,6 @@
 /** What one worker holds in this queue, and taking it away when the worker is gone. */
 
-import type { HeldJob } from '../../rpc/workers';
+import type { LeasedJob } from '../../rpc/workers';
 import { rowByKey } from '../store/columns';
 import type { Active } from '../store/leases';
 import { bodyOf, idOf } from '../store/rows';
@@ -9,23 +9,23 @@ import { fail, type Random, requeue } from './settle';
 
 /** The worker's leases with the ids of their jobs. */
 export function leasesOf(q: QueueState, workerId: string): { id: string; active: Active }[] {
-  const held = [...q.leases.active.values()].filter((active) => active.workerId === workerId);
-  if (held.length === 0) return [];
+  const leased = [...q.leases.active.values()].filter((active) => active.workerId === workerId);
+  if (leased.length === 0) return [];
   const rows = q.sql
     .exec<{ key: number; alias: string | null; created_at: number }>(
       'SELECT key, alias, created_at FROM jobs WHERE key IN (SELECT value FROM json_each(?))',
-      JSON.stringify(held.map(({ key }) => key)),
+      JSON.stringify(leased.map(({ key }) => key)),
     )
     .toArray();
   const ids = new Map(rows.map((row) => [row.key, idOf(q.route, row)]));
-  return held.flatMap((active) => {
+  return leased.flatMap((active) => {
     const id = ids.get(active.key);
     return id === undefined ? [] : [{ id, active }];
   });
 }
 
 /** The jobs that a worker holds here. */
-export function heldBy(q: QueueState, workerId: string): HeldJob[] {
+export function leasedBy(q: QueueState, workerId: string): LeasedJob[] {
   return leasesOf(q, workerId).map(({ id, active }) => ({
     id,
     type: active.type,
@@ -41,9 +41,9 @@ export function heldBy(q: QueueState, workerId: string): HeldJob[] {
  * attempts left ends, as after any other failed attempt.
  * @returns the ids of the jobs
  */
-export function releaseHeld(q: QueueState, workerId: string, now: number, random: Random): string[] {
-  const held = leasesOf(q, workerId);
-  for (const { active } of held) {
+export function releaseLeased(q: QueueState, workerId: string, now: number, random: Random): string[] {
+  const leased = leasesOf(q, workerId);
+  for (const { active } of leased) {
     const row = rowByKey(q.sql, active.key);
     if (!row) continue;
     if (active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
@@ -53,5 +53,5 @@ export function releaseHeld(q: QueueState, workerId: string, now: number, random
     const message = `Worker ${workerId} was removed while it held the job.`;
     fail(q, row, active, { code: 'worker_lost', type: 'tocsin.worker_lost', message }, now, random);
   }
-  return held.map(({ id }) => id);
+  return leased.map(({ id }) => id);
 }

@@ -12,7 +12,7 @@ import type { QueueState } from '../store/state';
 import { drop } from './drop';
 
 /** One selection of jobs. */
-export class LimitJudge {
+export class LimitCheck {
   /** Jobs taken by this selection, not counted anywhere yet. */
   private readonly taken = new Map<string, number>();
   private readonly refused: JobRow[] = [];
@@ -22,7 +22,7 @@ export class LimitJudge {
     private readonly now: number,
   ) {}
 
-  /** Has the job's key room for it? If not, the job is dealt with by {@link settle}. */
+  /** Has the job's key room for it? If not, the job is dealt with by {@link setAside}. */
   allows(row: JobRow): boolean {
     if (row.limit_key === null) return true;
     const room = limiterOf(this.q, row).room(runningOf(this.q, row.limit_key), this.now);
@@ -37,7 +37,7 @@ export class LimitJudge {
   }
 
   /** Moves what had no room out of the way of the others. @returns how many jobs that were */
-  settle(): number {
+  setAside(): number {
     const refused = this.refused.splice(0);
     for (const row of refused) refuse(this.q, row, this.now);
     return refused.length;
