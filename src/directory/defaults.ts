@@ -7,14 +7,13 @@
  * its number. Versions rise: what comes late to a queue changes nothing there.
  */
 import { AlarmClock } from '../durable/alarm-clock';
-import { Courier, posted } from '../durable/courier';
+import { Courier, type CourierHost, posted } from '../durable/courier';
 import { Outbox } from '../durable/outbox';
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
-import type { QueueConfig } from '../job/settings';
-import { changed, type QueueDefaults, type SettingsChange } from '../job/settings';
+import { changed, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 
 /** The kind of these letters. Their address is the queue's name, their data the version that was the latest. */
 const SETTINGS = 'settings';
@@ -28,12 +27,8 @@ export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 type Row = { version: number; config: string; limit_overrides: string };
 
 /** What the settings of all queues need of the object around them. */
-export interface DefaultsHost {
+export interface DefaultsHost extends Pick<CourierHost, 'now' | 'keepAlive'> {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm' | 'deleteAlarm'>;
-  /** Epoch ms. */
-  now(): number;
-  /** Keeps the object alive until the promise ends. */
-  keepAlive(promise: Promise<unknown>): void;
 }
 
 export class DefaultsStore {
