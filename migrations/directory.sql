@@ -1,4 +1,4 @@
--- The whole schema of the directory, version 3. A change gets a higher version in `src/durable/schema.ts`, and a file
+-- The whole schema of the directory, version 2. A change gets a higher version in `src/durable/schema.ts`, and a file
 -- `directory_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -51,10 +51,12 @@ CREATE TABLE workflows (
 -- One row: the settings that hold in all queues, and what operators put in the place of the limits of keys.
 -- version: rises with each change. config: JSON.
 -- limit_overrides: JSON, by key. It belongs to the version beside it, and is spread with the settings.
+-- untold: JSON array of the queues that have not confirmed this version.
 CREATE TABLE queue_defaults (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL,
   config TEXT NOT NULL,
+  untold TEXT NOT NULL,
   limit_overrides TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 
@@ -68,14 +70,3 @@ CREATE TABLE operation_keys (
   data TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_keys_expiry ON operation_keys (expires_at);
-
--- The outbox: what has not arrived yet at another object. kind and address: what it is, and for which queue. number: 0.
--- due_at: from when the courier sends it.
-CREATE TABLE outbox (
-  kind TEXT NOT NULL,
-  address TEXT NOT NULL,
-  number INTEGER NOT NULL,
-  data TEXT NOT NULL,
-  due_at INTEGER NOT NULL,
-  PRIMARY KEY (kind, address, number)
-) STRICT, WITHOUT ROWID;

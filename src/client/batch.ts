@@ -3,7 +3,7 @@
  * whole or not at all. So the job named in a refusal gets the error, and the others are sent again without it.
  */
 import type { JobEnvelope } from '../job/wire';
-import { ConflictError, errorFor, InvalidJobError, TocsinError } from './errors';
+import { ConflictError, errorFor, InvalidJobError, type TocsinError } from './errors';
 import type { PreparedJob } from './job';
 
 /** Most bytes of a request body that a batch grows to; the server takes 16 MiB. */
@@ -13,7 +13,7 @@ const MAX_REFUSALS = 8;
 /** Requests under way at once when jobs go one by one. */
 const PARALLEL = 6;
 
-/** Sends jobs; answers their envelopes in order, or throws for all of them. */
+/** Sends jobs; answers an envelope for each, in order, or throws for all of them. */
 export type SendJobs = (jobs: PreparedJob[]) => Promise<JobEnvelope[]>;
 
 interface Waiting {
@@ -23,45 +23,38 @@ interface Waiting {
 }
 
 export class Batcher {
-  readonly #send: SendJobs;
-  readonly #maxBatch: number;
-  readonly #schedule: (flush: () => void) => void;
   #waiting: Waiting[] = [];
 
   /**
    * @param maxBatch most jobs in a request, 1 … 1000
    * @param schedule calls its argument when the batch is to go: at the end of the turn, or after a while
    */
-  constructor(send: SendJobs, maxBatch: number, schedule: (flush: () => void) => void) {
-    this.#send = send;
-    this.#maxBatch = maxBatch;
-    this.#schedule = schedule;
-  }
+  constructor(
+    private readonly send: SendJobs,
+    private readonly maxBatch: number,
+    private readonly schedule: (flush: () => void) => void,
+  ) {}
 
   /** Queues a job for the next batch. */
   add(job: PreparedJob): Promise<JobEnvelope> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ job, resolve, reject });
-      if (this.#waiting.length === 1) this.#schedule(() => this.#flush());
+      if (this.#waiting.length === 1) this.schedule(() => this.#flush());
     });
   }
 
   #flush(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const batch of split(waiting, this.#maxBatch)) void this.#deliver(batch, 0);
+    for (const batch of split(waiting, this.maxBatch)) void this.#deliver(batch, 0);
   }
 
   /** Sends a batch until every entry has its outcome. Never rejects. */
   async #deliver(batch: Waiting[], refusals: number): Promise<void> {
     if (batch.length > 1 && refusals >= MAX_REFUSALS) return await this.#oneByOne(batch);
     try {
-      const envelopes = await this.#send(batch.map((entry) => entry.job));
-      batch.forEach((entry, index) => {
-        const envelope = envelopes[index];
-        if (envelope) entry.resolve(envelope);
-        else entry.reject(missing());
-      });
+      const envelopes = await this.send(batch.map((entry) => entry.job));
+      batch.forEach((entry, index) => void entry.resolve(envelopes[index] as JobEnvelope));
     } catch (error) {
       if (batch.length > 1 && isAboutOneJob(error)) await this.#withoutCulprit(batch, error, refusals + 1);
       else for (const entry of batch) entry.reject(error);
@@ -132,13 +125,4 @@ function withoutIndex(error: TocsinError): TocsinError {
   }
   const { status, code, requestId, retryable, hint } = error;
   return errorFor(error.message.replaceAll(prefix, ''), { status, code, requestId, retryable, hint, details });
-}
-
-function missing(): TocsinError {
-  return new TocsinError('The answer to the batch has no entry for this job.', {
-    status: 0,
-    code: 'invalid_response',
-    retryable: false,
-    outcomeUnknown: true,
-  });
 }

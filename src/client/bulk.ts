@@ -4,7 +4,7 @@ import { keyHeader } from './enqueue';
 import { jsonOf } from './job';
 import { type BulkQuery, filterOf } from './queries';
 import type { Requests, WaitOptions } from './requests';
-import type { SendOptions } from './transport';
+import { pathTo } from './transport';
 
 /** The longest that the server waits for the end of an operation, in s. */
 const MAX_WAIT_S = 20;
@@ -53,11 +53,7 @@ export interface BulkActOptions extends BulkOptions {
  * then a query may match other jobs, and the result would not show what the first try did.
  */
 export class Bulk {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /**
    * Cancels jobs that have not ended; by query only those that do not run.
@@ -110,14 +106,14 @@ export class Bulk {
     if (typeof operation !== 'string' && operation.completed) return operation;
     const id = typeof operation === 'string' ? operation : operation.operationId;
     if (id === undefined) throw malformed('the operation');
-    return await this.#requests.waitFor(`Operation ${id}`, options, async (seconds) => {
+    return await this.requests.waitFor(`Operation ${id}`, options, async (seconds) => {
       const result = await this.#look(id, Math.min(MAX_WAIT_S, Math.floor(seconds)));
       return result.completed ? result : undefined;
     });
   }
 
   async #look(id: string, seconds: number): Promise<BulkResult> {
-    const answer = await this.#requests.safely('GET', `/jobs/bulk/${encodeURIComponent(id)}?wait=${seconds}`);
+    const answer = await this.requests.safely('GET', `${pathTo`/jobs/bulk/${id}`}?wait=${seconds}`);
     return summaryOf(answer);
   }
 
@@ -130,18 +126,13 @@ export class Bulk {
     if (isIds(jobs) && jobs.length === 0) {
       return { completed: true, matched: 0, succeeded: 0, skipped: 0, failed: 0, items: [] };
     }
-    const path = `/jobs/bulk/${action}`;
-    const send = idempotencyKey === undefined ? this.#requests.once : this.#requests.safely;
-    const options: SendOptions = { headers: keyHeader(idempotencyKey), answers: [422] };
+    const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
+    const path = `/jobs/bulk/${action}${isIds(jobs) ? '' : `?${waitParameter(this.requests)}`}`;
     const atomicity = atomic && { atomicity: 'atomic' };
-    const answer = isIds(jobs)
-      ? await send('POST', path, jsonOf({ job_ids: jobs, ...atomicity }, 'The list'), options)
-      : await send(
-          'POST',
-          `${path}?${waitParameter(this.#requests)}`,
-          jsonOf({ filter: filterOf(jobs), ...atomicity }),
-          options,
-        );
+    const body = isIds(jobs)
+      ? jsonOf({ job_ids: jobs, ...atomicity }, 'The list')
+      : jsonOf({ filter: filterOf(jobs), ...atomicity });
+    const answer = await send('POST', path, body, { headers: keyHeader(idempotencyKey), answers: [422] });
     return resultOf(answer, 'total_matched', counter, itemsOf(answer));
   }
 }

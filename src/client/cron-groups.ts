@@ -5,6 +5,7 @@ import type { CronStatus } from './cron-status';
 import { jsonOf } from './job';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
+import { pathTo } from './transport';
 
 /** A group with its schedules. */
 export interface CronGroup {
@@ -29,11 +30,7 @@ export interface CronGroupSummary {
 
 /** Groups of cron entries, as `tocsin.cronGroups`. */
 export class CronGroups<Job extends CronJob = CronJob> {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /**
    * Declares all entries of a group: adds, replaces, and deletes entries of the group that are not listed. After a lost
@@ -53,7 +50,7 @@ export class CronGroups<Job extends CronJob = CronJob> {
     options: { timezone?: string } = {},
   ): Promise<CronGroupResult> {
     const body = jsonOf({ timezone: options.timezone, entries: entries.map(wireCron) }, 'The group');
-    const answer = await this.#requests.safely('PUT', pathOf(name), body);
+    const answer = await this.requests.safely('PUT', pathTo`/cron-groups/${name}`, body);
     const names = (change: string) => listOf<string>(answer, change, 'the group');
     return {
       ...groupOf(answer),
@@ -66,25 +63,21 @@ export class CronGroups<Job extends CronJob = CronJob> {
 
   /** Reads a group, with the next fires of its entries. @throws {NotFoundError} */
   async get(name: string): Promise<CronGroup> {
-    return groupOf(await this.#requests.safely('GET', pathOf(name)));
+    return groupOf(await this.requests.safely('GET', pathTo`/cron-groups/${name}`));
   }
 
   /** Every group, by name. */
   async *list(options: ListOptions = {}): AsyncGenerator<CronGroupSummary> {
-    yield* byCursor<CronGroupSummary>(this.#requests.safely, { path: '/cron-groups', member: 'groups' }, options);
+    yield* byCursor<CronGroupSummary>(this.requests.safely, { path: '/cron-groups', member: 'groups' }, options);
   }
 
   /** Deletes a group with all its entries. The jobs they have enqueued stay. @throws {NotFoundError} */
   async delete(name: string): Promise<void> {
-    await this.#requests.remove(pathOf(name));
+    await this.requests.remove(pathTo`/cron-groups/${name}`);
   }
 }
 
 function groupOf(answer: unknown): CronGroup {
   const { name, entries } = shaped<CronGroup>(answer, 'entries', 'the group');
   return { name, entries };
-}
-
-function pathOf(name: string): string {
-  return `/cron-groups/${encodeURIComponent(name)}`;
 }

@@ -6,6 +6,7 @@ import { type CronExecution, type CronHistory, type CronSkipped, type CronStatus
 import { jsonOf } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
+import { pathTo } from './transport';
 
 /** Which schedules to list. */
 export interface CronQuery {
@@ -15,11 +16,7 @@ export interface CronQuery {
 
 /** Cron entries, as `tocsin.cron`. */
 export class Crons<Job extends CronJob = CronJob> {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /**
    * Declares an entry: creates it, or replaces the one of that name. Declaring the same again changes nothing, so an
@@ -34,7 +31,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * });
    */
   async put(entry: CronEntry<Job>): Promise<CronStatus> {
-    return cronOf(await this.#requests.safely('POST', '/cron', jsonOf(wireCron(entry), 'The entry')));
+    return cronOf(await this.requests.safely('POST', '/cron', jsonOf(wireCron(entry), 'The entry')));
   }
 
   /**
@@ -44,7 +41,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * const { next_fires } = await tocsin.cron.get('nightly-report');
    */
   async get(name: string): Promise<CronStatus> {
-    return cronOf(await this.#requests.safely('GET', pathOf(name)));
+    return cronOf(await this.requests.safely('GET', pathTo`/cron/${name}`));
   }
 
   /**
@@ -55,7 +52,7 @@ export class Crons<Job extends CronJob = CronJob> {
    */
   async *list(query: CronQuery = {}, options: ListOptions = {}): AsyncGenerator<CronStatus> {
     const conditions = parametersFrom({ enabled: query.enabled, group: query.group });
-    yield* byCursor<CronStatus>(this.#requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
+    yield* byCursor<CronStatus>(this.requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
   }
 
   /**
@@ -66,7 +63,7 @@ export class Crons<Job extends CronJob = CronJob> {
    */
   async patch(name: string, change: CronPatch<Job>): Promise<CronStatus> {
     const body = jsonOf(wireCronPatch(change), 'The change');
-    return cronOf(await this.#requests.safely('PATCH', pathOf(name), body));
+    return cronOf(await this.requests.safely('PATCH', pathTo`/cron/${name}`, body));
   }
 
   /**
@@ -76,7 +73,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * await tocsin.cron.delete('nightly-report');
    */
   async delete(name: string): Promise<void> {
-    await this.#requests.remove(pathOf(name));
+    await this.requests.remove(pathTo`/cron/${name}`);
   }
 
   /**
@@ -86,7 +83,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * await tocsin.cron.pause('nightly-report');
    */
   async pause(name: string): Promise<CronStatus> {
-    return cronOf(await this.#requests.safely('POST', `${pathOf(name)}/pause`));
+    return cronOf(await this.requests.safely('POST', pathTo`/cron/${name}/pause`));
   }
 
   /**
@@ -96,7 +93,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * const { next_run_at } = await tocsin.cron.resume('nightly-report');
    */
   async resume(name: string): Promise<CronStatus> {
-    return cronOf(await this.#requests.safely('POST', `${pathOf(name)}/resume`));
+    return cronOf(await this.requests.safely('POST', pathTo`/cron/${name}/resume`));
   }
 
   /**
@@ -108,7 +105,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * const job = await tocsin.cron.trigger('nightly-report');
    */
   async trigger(name: string): Promise<JobEnvelope> {
-    return enqueuedJobOf(await this.#requests.once('POST', `${pathOf(name)}/trigger`));
+    return enqueuedJobOf(await this.requests.once('POST', pathTo`/cron/${name}/trigger`));
   }
 
   /**
@@ -117,14 +114,10 @@ export class Crons<Job extends CronJob = CronJob> {
    * @throws {NotFoundError}
    */
   async history(name: string, options: { limit?: number } = {}): Promise<CronHistory> {
-    const answer = await this.#requests.safely('GET', `${pathOf(name)}/history?${parametersFrom(options)}`);
+    const answer = await this.requests.safely('GET', `${pathTo`/cron/${name}/history`}?${parametersFrom(options)}`);
     return {
       executions: listOf<CronExecution>(answer, 'executions', 'the history'),
       skipped: listOf<CronSkipped>(answer, 'skipped', 'the history'),
     };
   }
-}
-
-function pathOf(name: string): string {
-  return `/cron/${encodeURIComponent(name)}`;
 }

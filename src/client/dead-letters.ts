@@ -1,6 +1,6 @@
 /** Discarded jobs that wait for a human, through the client: list, redrive, remove. */
 import type { JobEnvelope, RetryPolicy } from '../job/wire';
-import { jobOf, shaped } from './answers';
+import { jobOf } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
 import { keyHeader } from './enqueue';
 import { jsonOf, type Moment, momentText } from './job';
@@ -8,6 +8,7 @@ import { byCursor, type ListOptions, parametersFrom } from './pages';
 import { type BulkQuery, filterOf } from './queries';
 import { type Age, ageText, type Purged, purgedOf } from './queue-config';
 import type { Requests } from './requests';
+import { pathTo } from './transport';
 
 /** Which dead letters to list. Conditions must all hold; times are those of the discard, inclusive. */
 export interface DeadLetterQuery {
@@ -47,11 +48,7 @@ export type DeadLetterSelection = BulkQuery | 'all';
 
 /** Dead letters, as `tocsin.deadLetters`. */
 export class DeadLetters {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /**
    * Every dead letter that matches, the one discarded last first, read page by page.
@@ -69,12 +66,12 @@ export class DeadLetters {
       until: momentText(query.until, 'until'),
     });
     const list = { path: '/dead-letter', conditions, member: 'jobs' };
-    yield* byCursor<JobEnvelope>(this.#requests.safely, list, options);
+    yield* byCursor<JobEnvelope>(this.requests.safely, list, options);
   }
 
   /** Counts them all, in all queues. It reads every one. */
   async stats(): Promise<DeadLetterStats> {
-    return shaped<DeadLetterStats>(await this.#requests.safely('GET', '/dead-letter/stats'), 'total', 'the counts');
+    return await this.requests.read<DeadLetterStats>('/dead-letter/stats', 'total', 'the counts');
   }
 
   /**
@@ -84,7 +81,7 @@ export class DeadLetters {
    * const { error } = await tocsin.deadLetters.get(id);
    */
   async get(id: string): Promise<JobEnvelope> {
-    return jobOf(await this.#requests.safely('GET', pathOf(id)));
+    return jobOf(await this.requests.safely('GET', pathTo`/dead-letter/${id}`));
   }
 
   /**
@@ -96,8 +93,8 @@ export class DeadLetters {
    */
   async retry(id: string, override?: RetryOverride): Promise<JobEnvelope> {
     const body = override && jsonOf({ override }, 'The override');
-    const send = override?.queue === undefined ? this.#requests.once : this.#requests.safely;
-    return jobOf(await send('POST', `${pathOf(id)}/retry`, body));
+    const send = override?.queue === undefined ? this.requests.once : this.requests.safely;
+    return jobOf(await send('POST', pathTo`/dead-letter/${id}/retry`, body));
   }
 
   /**
@@ -107,7 +104,7 @@ export class DeadLetters {
    * await tocsin.deadLetters.delete(id);
    */
   async delete(id: string): Promise<void> {
-    await this.#requests.remove(pathOf(id));
+    await this.requests.remove(pathTo`/dead-letter/${id}`);
   }
 
   /**
@@ -136,21 +133,17 @@ export class DeadLetters {
   async purge(olderThan: Age, options: BulkOptions & { queue?: string } = {}): Promise<Purged> {
     const body = jsonOf({ older_than: ageText(olderThan) });
     const parameters = parametersFrom({ queue: options.queue });
-    const path = `/dead-letter/purge?${waitParameter(this.#requests)}&${parameters}`;
+    const path = `/dead-letter/purge?${waitParameter(this.requests)}&${parameters}`;
     return purgedOf(await this.#send('POST', path, body, options));
   }
 
   async #many(method: string, path: string, which: DeadLetterSelection, options: BulkOptions): Promise<BulkResult> {
     const body = jsonOf({ confirm: true, ...(which !== 'all' && { filter: filterOf(which) }) });
-    return summaryOf(await this.#send(method, `${path}?${waitParameter(this.#requests)}`, body, options));
+    return summaryOf(await this.#send(method, `${path}?${waitParameter(this.requests)}`, body, options));
   }
 
   async #send(method: string, path: string, body: string, { idempotencyKey }: BulkOptions): Promise<unknown> {
-    const send = idempotencyKey === undefined ? this.#requests.once : this.#requests.safely;
+    const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
     return await send(method, path, body, { headers: keyHeader(idempotencyKey) });
   }
-}
-
-function pathOf(id: string): string {
-  return `/dead-letter/${encodeURIComponent(id)}`;
 }

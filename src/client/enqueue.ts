@@ -5,7 +5,7 @@ import { Batcher } from './batch';
 import { DuplicateJobError, NotFoundError } from './errors';
 import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from './job';
 import type { Requests } from './requests';
-import type { Send } from './transport';
+import { pathTo, type Send } from './transport';
 
 /** Most jobs in one request. */
 export const MAX_BATCH = 1000;
@@ -56,12 +56,13 @@ export interface GatherOptions {
 
 /** The sending side of a client. */
 export class Enqueuer {
-  readonly #requests: Requests;
   readonly #newId: () => string | undefined;
   readonly #batcher: Batcher;
 
-  constructor(requests: Requests, { maxBatch, linger, newId }: GatherOptions) {
-    this.#requests = requests;
+  constructor(
+    private readonly requests: Requests,
+    { maxBatch, linger, newId }: GatherOptions,
+  ) {
     this.#newId = newId;
     this.#batcher = new Batcher(
       (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey),
@@ -84,7 +85,7 @@ export class Enqueuer {
     const { idempotencyKey, atomicity = 'partial' } = options;
     const entries = this.#prepare(jobs, idempotencyKey).map(({ json }) => json);
     const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${entries.join(',')}]}`;
-    const send = idempotencyKey === undefined ? this.#requests.once : this.#requests.safely;
+    const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
     const answer = await send('POST', '/jobs/bulk', body, { headers: keyHeader(idempotencyKey), answers: [422] });
     listOf(answer, 'items', 'the outcomes');
     return shaped<BulkEnqueued>(answer, 'total', 'the outcomes');
@@ -106,7 +107,7 @@ export class Enqueuer {
     };
     const isDone = (error: unknown) =>
       error instanceof DuplicateJobError && jobs.some((job) => job.id !== undefined && job.id === error.existingJobId);
-    return await this.#requests.settle(send, { isDone, read: (refusal) => this.#existing(jobs, refusal) }, repeatable);
+    return await this.requests.settle(send, { isDone, read: (refusal) => this.#existing(jobs, refusal) }, repeatable);
   }
 
   /**
@@ -117,8 +118,7 @@ export class Enqueuer {
     try {
       const found: JobEnvelope[] = [];
       for (const job of jobs) {
-        const path = `/jobs/${encodeURIComponent(job.id ?? '')}`;
-        const envelope = jobOf(await this.#requests.safely('GET', path));
+        const envelope = jobOf(await this.requests.safely('GET', pathTo`/jobs/${job.id ?? ''}`));
         if (envelope.type !== job.type) throw refusal;
         found.push(envelope);
       }

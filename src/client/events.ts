@@ -31,11 +31,7 @@ export interface EventQuery {
 
 /** Recent events, as `tocsin.events`. */
 export class Events {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /**
    * Every event in the feed that matches, the oldest first, up to now. To go on later, ask for those after the last.
@@ -56,12 +52,12 @@ export class Events {
       conditions.delete('after');
       conditions.set('cursor', query.after);
     }
-    yield* byCursor<QueueEvent>(this.#requests.safely, { path: '/events', conditions, member: 'events' }, options);
+    yield* byCursor<QueueEvent>(this.requests.safely, { path: '/events', conditions, member: 'events' }, options);
   }
 
   /** The id of the latest event, to follow only later ones from there; undefined when the feed is empty. */
   async latest(): Promise<string | undefined> {
-    const answer = await this.#requests.safely('GET', '/events?page=1&per_page=1');
+    const answer = await this.requests.safely('GET', '/events?page=1&per_page=1');
     const id = member(listOf<QueueEvent>(answer, 'events', 'the events')[0], 'id');
     return typeof id === 'string' ? id : undefined;
   }

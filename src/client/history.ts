@@ -1,18 +1,11 @@
 /** The history of a job, from its own record. */
-import type { RetryPolicy } from '../job/wire';
+import type { HistoryEventType, RetryPolicy } from '../job/wire';
 
 /** One thing that happened. */
 export interface JobHistoryEvent {
   id: string;
   job_id: string;
-  event_type:
-    | 'job.created'
-    | 'job.state_changed'
-    | 'job.attempt_started'
-    | 'job.attempt_completed'
-    | 'job.attempt_failed'
-    | 'job.cancelled'
-    | 'job.discarded';
+  event_type: HistoryEventType;
   timestamp: string;
   /** A worker that is known by name, or the queue itself. */
   actor: { type: 'worker' | 'system'; id: string };

@@ -17,6 +17,7 @@ import {
   type JobResult,
   outcomesOf,
 } from './results';
+import { pathTo } from './transport';
 
 /** One page of jobs, for callers that show them page by page. */
 export interface JobPage {
@@ -55,18 +56,14 @@ const LONGEST_WAIT_S = 60;
 
 /** Jobs that exist, as `tocsin.jobs`. */
 export class StoredJobs {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /**
    * Reads a job.
    * @throws {NotFoundError} when there is none, or its retention has passed
    */
   async get(id: string): Promise<JobEnvelope> {
-    return jobOf(await this.#requests.safely('GET', pathOf(id)));
+    return jobOf(await this.requests.safely('GET', pathTo`/jobs/${id}`));
   }
 
   /**
@@ -74,7 +71,7 @@ export class StoredJobs {
    * @throws {NotFoundError} {@link ConflictError} when the job has ended
    */
   async cancel(id: string): Promise<JobEnvelope> {
-    return await this.#requests.settle(async (send) => jobOf(await send('DELETE', pathOf(id))), {
+    return await this.requests.settle(async (send) => jobOf(await send('DELETE', pathTo`/jobs/${id}`)), {
       isDone: (error) => error instanceof ConflictError && error.details.current_state === 'cancelled',
       read: () => this.get(id),
     });
@@ -88,7 +85,7 @@ export class StoredJobs {
    * await tocsin.jobs.activate(id);
    */
   async activate(id: string): Promise<JobEnvelope> {
-    return await this.#requests.settle(async (send) => jobOf(await send('POST', `${pathOf(id)}/activate`)), {
+    return await this.requests.settle(async (send) => jobOf(await send('POST', pathTo`/jobs/${id}/activate`)), {
       isDone: (error) => error instanceof ConflictError,
       read: async (refusal) => {
         const job = await this.get(id);
@@ -106,7 +103,7 @@ export class StoredJobs {
    * await tocsin.jobs.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
    */
   async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
-    return jobOf(await this.#requests.safely('PATCH', pathOf(id), jsonOf(wirePatch(change), 'The change')));
+    return jobOf(await this.requests.safely('PATCH', pathTo`/jobs/${id}`, jsonOf(wirePatch(change), 'The change')));
   }
 
   /**
@@ -115,7 +112,7 @@ export class StoredJobs {
    * @throws {NotFoundError} {@link ConflictError}
    */
   async retry(id: string): Promise<JobEnvelope> {
-    return jobOf(await this.#requests.once('POST', `/admin${pathOf(id)}/retry`));
+    return jobOf(await this.requests.once('POST', pathTo`/admin/jobs/${id}/retry`));
   }
 
   /**
@@ -124,7 +121,7 @@ export class StoredJobs {
    */
   async *list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
     const list = { path: '/jobs', conditions: parametersOf(query), member: 'jobs' };
-    yield* byCursor<JobEnvelope>(this.#requests.safely, list, options);
+    yield* byCursor<JobEnvelope>(this.requests.safely, list, options);
   }
 
   /**
@@ -136,7 +133,7 @@ export class StoredJobs {
     const parameters = parametersOf(query);
     parameters.set('limit', String(options.limit ?? 100));
     if (options.cursor !== undefined) parameters.set('cursor', options.cursor);
-    const answer = await this.#requests.safely('GET', `/jobs?${parameters}`);
+    const answer = await this.requests.safely('GET', `/jobs?${parameters}`);
     const cursor = member(member(answer, 'pagination'), 'next_cursor');
     return {
       jobs: listOf<JobEnvelope>(answer, 'jobs', 'the jobs'),
@@ -148,13 +145,17 @@ export class StoredJobs {
 
   /** How many jobs match, without reading them. */
   async count(query: JobQuery = {}): Promise<number> {
-    const answer = await this.#requests.safely('GET', `/jobs/count?${parametersOf(query)}`);
-    return shaped<{ count: number }>(answer, 'count', 'the count').count;
+    const answer = await this.requests.read<{ count: number }>(
+      `/jobs/count?${parametersOf(query)}`,
+      'count',
+      'the count',
+    );
+    return answer.count;
   }
 
   /** The outcome of a job so far: `result` and `error` are there once it has ended. @throws {NotFoundError} */
   async result<Result = unknown>(id: string): Promise<JobResult<Result>> {
-    return shaped<JobResult<Result>>(await this.#requests.safely('GET', `${pathOf(id)}/result`), 'state', 'the result');
+    return await this.requests.read<JobResult<Result>>(pathTo`/jobs/${id}/result`, 'state', 'the result');
   }
 
   /**
@@ -166,10 +167,10 @@ export class StoredJobs {
    * else console.error(outcome.state, outcome.error?.message);
    */
   async wait<Result = unknown>(id: string, options: WaitOptions = {}): Promise<JobOutcome<Result>> {
-    return await this.#requests.waitFor(`Job ${id}`, options, async (seconds) => {
-      const path = `${pathOf(id)}/result?wait=true&timeout=${Math.min(LONGEST_WAIT_S, seconds).toFixed(3)}`;
+    return await this.requests.waitFor(`Job ${id}`, options, async (seconds) => {
+      const path = `${pathTo`/jobs/${id}/result`}?wait=true&timeout=${Math.min(LONGEST_WAIT_S, seconds).toFixed(3)}`;
       try {
-        const answer = shaped<JobResult<Result>>(await this.#requests.safely('GET', path), 'state', 'the result');
+        const answer = await this.requests.read<JobResult<Result>>(path, 'state', 'the result');
         return isEnd(answer) ? answer : undefined;
       } catch (error) {
         if (error instanceof WaitTimeoutError) return undefined;
@@ -184,35 +185,39 @@ export class StoredJobs {
    * const { results, missing } = await tocsin.jobs.results(jobs.map((job) => job.id));
    */
   async results<Result = unknown>(ids: readonly string[]): Promise<JobOutcomes<Result>> {
-    return await outcomesOf<Result>(this.#requests.safely, ids);
+    return await outcomesOf<Result>(this.requests.safely, ids);
   }
 
   /** The progress of a job, by its own reports. @throws {NotFoundError} */
   async progress(id: string): Promise<JobProgress> {
-    return shaped<JobProgress>(await this.#requests.safely('GET', `${pathOf(id)}/progress`), 'job_id', 'the progress');
+    return await this.requests.read<JobProgress>(pathTo`/jobs/${id}/progress`, 'job_id', 'the progress');
   }
 
   /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */
   async checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined> {
-    const answer = await this.#requests.safely('GET', `/checkpoints/${encodeURIComponent(id)}/resume`);
     type Answer = { has_checkpoint: boolean; checkpoint?: Checkpoint<State> };
-    return shaped<Answer>(answer, 'has_checkpoint', 'the checkpoint').checkpoint;
+    const answer = await this.requests.read<Answer>(
+      pathTo`/checkpoints/${id}/resume`,
+      'has_checkpoint',
+      'the checkpoint',
+    );
+    return answer.checkpoint;
   }
 
   /** The history of a job, oldest first, from its own record. @throws {NotFoundError} */
   async *history(id: string, options: ListOptions = {}): AsyncGenerator<JobHistoryEvent> {
-    const list = { path: `${pathOf(id)}/history`, member: 'events' };
-    yield* byCursor<JobHistoryEvent>(this.#requests.safely, list, options);
+    const list = { path: pathTo`/jobs/${id}/history`, member: 'events' };
+    yield* byCursor<JobHistoryEvent>(this.requests.safely, list, options);
   }
 
   /** The attempts of a job that failed, and the policy by which it is retried. @throws {NotFoundError} */
   async retries(id: string): Promise<JobRetries> {
-    return shaped<JobRetries>(await this.#requests.safely('GET', `${pathOf(id)}/retries`), 'retries', 'the retries');
+    return await this.requests.read<JobRetries>(pathTo`/jobs/${id}/retries`, 'retries', 'the retries');
   }
 
   /** Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError} */
   async inspect(id: string): Promise<InspectedJob> {
-    return shaped<InspectedJob>(await this.#requests.safely('GET', `/admin${pathOf(id)}`), 'id', 'the job');
+    return await this.requests.read<InspectedJob>(pathTo`/admin/jobs/${id}`, 'id', 'the job');
   }
 
   /**
@@ -225,10 +230,6 @@ export class StoredJobs {
     const conditions = new URLSearchParams([...parametersOf(query), ...parametersFrom({ sort, order })]);
     const list = { path: '/admin/jobs', conditions, member: 'items' };
     const asMade = (sort ?? 'created_at') === 'created_at' && order !== 'asc';
-    yield* (asMade ? byCursor : byOffset)<JobSummary>(this.#requests.safely, list, paging);
+    yield* (asMade ? byCursor : byOffset)<JobSummary>(this.requests.safely, list, paging);
   }
-}
-
-function pathOf(id: string): string {
-  return `/jobs/${encodeURIComponent(id)}`;
 }

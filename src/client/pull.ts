@@ -5,6 +5,7 @@ import { jsonOf, momentText } from './job';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
 import { type JobFailure, type RunOptions, runWorker, type WorkerHandlers } from './run';
+import { pathTo } from './transport';
 import type { Directive } from './workers';
 
 /** How a worker describes itself. */
@@ -51,16 +52,12 @@ const LONGEST_WAIT_MS = 20_000;
  * after a lost answer. A late one is a {@link ConflictError} and changes nothing.
  */
 export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
-  readonly #requests: Requests;
-  readonly #options: WorkerOptions;
-  /** The worker's name for itself. */
-  readonly id: string;
-
-  constructor(requests: Requests, id: string, options: WorkerOptions) {
-    this.#requests = requests;
-    this.#options = options;
-    this.id = id;
-  }
+  constructor(
+    private readonly requests: Requests,
+    /** The worker's name for itself. */
+    readonly id: string,
+    private readonly options: WorkerOptions,
+  ) {}
 
   /**
    * Claims jobs, each under a lease. Not repeated after a lost answer: those jobs are available again when their leases
@@ -71,15 +68,15 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
    * const jobs = await worker.fetch({ count: 10, waitMs: 10_000 });
    */
   async fetch(options: { count?: number; waitMs?: number } = {}): Promise<Job[]> {
-    const wait = Math.min(options.waitMs ?? 0, LONGEST_WAIT_MS, this.#requests.patienceMs);
+    const wait = Math.min(options.waitMs ?? 0, LONGEST_WAIT_MS, this.requests.patienceMs);
     const body = {
-      queues: this.#options.queues,
+      queues: this.options.queues,
       count: options.count,
       wait_ms: wait > 0 ? Math.floor(wait) : undefined,
       worker_id: this.id,
-      visibility_timeout_ms: this.#options.visibilityTimeoutMs,
+      visibility_timeout_ms: this.options.visibilityTimeoutMs,
     };
-    return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
+    return listOf<Job>(await this.requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
   }
 
   /**
@@ -122,7 +119,7 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
     held?: readonly (string | Held)[],
     state?: 'running' | 'quiet' | 'drain' | 'terminate' | 'stopped',
   ): Promise<HeartbeatAnswer> {
-    const { visibilityTimeoutMs, ...about } = this.#options;
+    const { visibilityTimeoutMs, ...about } = this.options;
     const body = {
       worker_id: this.id,
       ...about,
@@ -130,35 +127,34 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
       active_jobs: held?.map((job) => (typeof job === 'string' ? job : job.id)),
       visibility_timeout_ms: visibilityTimeoutMs,
     };
-    const answer = await this.#requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
+    const answer = await this.requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
     return shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
   }
 
   /** Reports the progress of a job, and extends its lease. @throws {NotFoundError} */
   async progress(job: Held, report: ProgressReport): Promise<JobProgress> {
-    const answer = await this.#requests.safely('PUT', `${pathOf(job)}/progress`, this.#about(job, { ...report }));
+    const answer = await this.requests.safely('PUT', pathTo`/jobs/${job.id}/progress`, this.#about(job, { ...report }));
     return shaped<JobProgress>(answer, 'job_id', 'the progress');
   }
 
   /** Saves a checkpoint of a job for its next attempt. @throws {ConflictError} when this one is over */
   async saveCheckpoint<State>(job: Held, state: State): Promise<Checkpoint<State>> {
     const body = this.#about(job, { state });
-    const answer = await this.#requests.safely('PUT', `${pathOf(job)}/checkpoint`, body);
+    const answer = await this.requests.safely('PUT', pathTo`/jobs/${job.id}/checkpoint`, body);
     return shaped<{ checkpoint: Checkpoint<State> }>(answer, 'checkpoint', 'the checkpoint').checkpoint;
   }
 
   /** Deletes the checkpoint of a job. @throws {ConflictError} when this attempt is over */
   async deleteCheckpoint(job: Held): Promise<void> {
-    await this.#requests.safely('DELETE', `${pathOf(job)}/checkpoint`, this.#about(job, {}));
+    await this.requests.safely('DELETE', pathTo`/jobs/${job.id}/checkpoint`, this.#about(job, {}));
   }
 
   #about({ attempt }: Held, content: Record<string, unknown>): string {
     return jsonOf({ attempt, worker_id: this.id, ...content }, 'The report');
   }
 
-  async #report(path: string, { id, attempt }: Held, content: Record<string, unknown>): Promise<JobEnvelope> {
-    const body = jsonOf({ job_id: id, attempt, worker_id: this.id, ...content }, 'The report');
-    return jobOf(await this.#requests.safely('POST', path, body));
+  async #report(path: string, job: Held, content: Record<string, unknown>): Promise<JobEnvelope> {
+    return jobOf(await this.requests.safely('POST', path, this.#about(job, { job_id: job.id, ...content })));
   }
 }
 
@@ -166,8 +162,4 @@ function wireFailure(error: Error | JobFailure): Record<string, unknown> {
   if (error instanceof Error) return { type: error.name, message: error.message };
   const { retryIn, retryAt, ...members } = error;
   return { ...members, retry_in: retryIn, retry_at: momentText(retryAt, 'retryAt') };
-}
-
-function pathOf({ id }: Held): string {
-  return `/jobs/${encodeURIComponent(id)}`;
 }

@@ -1,6 +1,6 @@
 /** Settings and views of queues, in wire names. Times are RFC 3339. */
 import type { JobState } from '../job/states';
-import type { Duration, RetryPolicy } from '../job/wire';
+import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
 import { member, shaped } from './answers';
 import { momentText } from './job';
 import type { QueueLimits } from './limits';
@@ -10,11 +10,7 @@ import type { RetryChange } from './patch';
 export type Age = string | Date;
 
 /** How long ended jobs can be read. */
-export interface QueueRetention {
-  completed?: Duration;
-  discarded?: Duration;
-  cancelled?: Duration;
-}
+export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;
 
 /** What happens to a job for which there is no room. */
 export type Overflow = 'reject' | 'drop_oldest';

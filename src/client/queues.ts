@@ -25,26 +25,23 @@ import {
   type QueueSummary,
 } from './queue-config';
 import type { Requests } from './requests';
+import { pathTo } from './transport';
 
 /** The path of the settings that hold for queues without their own. */
 const DEFAULTS = '_default';
 
 /** Queues, as `tocsin.queues`. */
 export class Queues {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /** Every queue, by name, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<QueueSummary> {
-    yield* byCursor<QueueSummary>(this.#requests.safely, { path: '/queues', member: 'queues' }, options);
+    yield* byCursor<QueueSummary>(this.requests.safely, { path: '/queues', member: 'queues' }, options);
   }
 
   /** A queue with its settings and counts. @throws {NotFoundError} */
   async get(name: string): Promise<QueueDetail> {
-    return shaped<QueueDetail>(await this.#requests.safely('GET', pathOf(name)), 'config', 'the queue');
+    return await this.requests.read<QueueDetail>(pathTo`/queues/${name}`, 'config', 'the queue');
   }
 
   /**
@@ -55,12 +52,12 @@ export class Queues {
    */
   async create(name: string, config: QueueConfig = {}): Promise<QueueConfig> {
     const body = jsonOf({ name, config }, 'The settings');
-    return configOf(await this.#requests.once('POST', '/queues', body));
+    return configOf(await this.requests.once('POST', '/queues', body));
   }
 
   /** The settings of a queue: its own, and what holds. */
   async config(name: string): Promise<QueueSettings> {
-    return settingsOf(await this.#requests.safely('GET', configPath(name)));
+    return settingsOf(await this.requests.safely('GET', pathTo`/queues/${name}/config`));
   }
 
   /**
@@ -70,12 +67,12 @@ export class Queues {
    * await tocsin.queues.configure('mail', { rate_limit: { limit: 1000, period: 'minute' }, max_size: null });
    */
   async configure(name: string, change: QueueConfigChange): Promise<QueueConfig> {
-    return configOf(await this.#requests.safely('PUT', configPath(name), jsonOf(change, 'The settings')));
+    return configOf(await this.requests.safely('PUT', pathTo`/queues/${name}/config`, jsonOf(change, 'The settings')));
   }
 
   /** The settings that hold in every queue without its own. */
   async defaults(): Promise<QueueSettings> {
-    return settingsOf(await this.#requests.safely('GET', configPath(DEFAULTS)));
+    return settingsOf(await this.requests.safely('GET', pathTo`/queues/${DEFAULTS}/config`));
   }
 
   /**
@@ -84,7 +81,11 @@ export class Queues {
    * await tocsin.queues.setDefaults({ default_retry: { on_exhaustion: 'dead_letter' } });
    */
   async setDefaults(change: QueueConfigChange): Promise<QueueDefaults> {
-    const answer = await this.#requests.safely('PUT', configPath(DEFAULTS), jsonOf(change, 'The settings'));
+    const answer = await this.requests.safely(
+      'PUT',
+      pathTo`/queues/${DEFAULTS}/config`,
+      jsonOf(change, 'The settings'),
+    );
     const pending = member(answer, 'pending_queues');
     return { ...settingsOf(answer), pendingQueues: typeof pending === 'number' ? pending : 0 };
   }
@@ -106,13 +107,17 @@ export class Queues {
 
   /** How many jobs a queue has in each state; zeros for one that does not exist. */
   async stats(name: string): Promise<QueueCounts> {
-    const answer = await this.#requests.safely('GET', `${pathOf(name)}/stats`);
-    return shaped<{ stats: QueueCounts }>(answer, 'stats', 'the counts').stats;
+    const answer = await this.requests.read<{ stats: QueueCounts }>(
+      pathTo`/queues/${name}/stats`,
+      'stats',
+      'the counts',
+    );
+    return answer.stats;
   }
 
   /** How many jobs that have not ended there are of each priority. */
   async priorities(name: string): Promise<PriorityCount[]> {
-    const answer = await this.#requests.safely('GET', `${pathOf(name)}/priority-stats`);
+    const answer = await this.requests.safely('GET', pathTo`/queues/${name}/priority-stats`);
     return listOf<PriorityCount>(answer, 'distribution', 'the counts');
   }
 
@@ -131,7 +136,9 @@ export class Queues {
   ): Promise<Purged> {
     const older = options.olderThan === undefined ? undefined : ageText(options.olderThan);
     const body = jsonOf({ states, older_than: older, confirm: true });
-    return purgedOf(await this.#requests.once('POST', `${pathOf(name)}/purge?${waitParameter(this.#requests)}`, body));
+    return purgedOf(
+      await this.requests.once('POST', `${pathTo`/queues/${name}/purge`}?${waitParameter(this.requests)}`, body),
+    );
   }
 
   /**
@@ -142,9 +149,9 @@ export class Queues {
    */
   async delete(name: string, removal: QueueRemoval = {}): Promise<QueueDeletion> {
     const { strategy = 'reject', targetQueue } = removal;
-    const path = `${pathOf(name)}?${waitParameter(this.#requests)}`;
+    const path = `${pathTo`/queues/${name}`}?${waitParameter(this.requests)}`;
     const body = jsonOf({ strategy, target_queue: targetQueue });
-    return await this.#requests.settle<QueueDeletion>(
+    return await this.requests.settle<QueueDeletion>(
       async (send) => shaped<QueueDeletion>(await send('DELETE', path, body), 'state', 'the queue'),
       {
         isDone: (error) => error instanceof NotFoundError,
@@ -156,17 +163,16 @@ export class Queues {
 
   /** Every queue with its counts. Needs `admin:read`. */
   async *overview(options: ListOptions = {}): AsyncGenerator<QueueOverview> {
-    yield* byCursor<QueueOverview>(this.#requests.safely, { path: '/admin/queues', member: 'items' }, options);
+    yield* byCursor<QueueOverview>(this.requests.safely, { path: '/admin/queues', member: 'items' }, options);
   }
 
   /** A queue with the time its jobs wait. Needs `admin:read`. @throws {NotFoundError} */
   async inspect(name: string): Promise<InspectedQueue> {
-    const answer = await this.#requests.safely('GET', `/admin${pathOf(name)}`);
-    return shaped<InspectedQueue>(answer, 'configuration', 'the queue');
+    return await this.requests.read<InspectedQueue>(pathTo`/admin/queues/${name}`, 'configuration', 'the queue');
   }
 
   async #set(name: string, action: 'pause' | 'resume' | 'drain'): Promise<QueueState> {
-    const answer = await this.#requests.safely('POST', `${pathOf(name)}/${action}`);
+    const answer = await this.requests.safely('POST', pathTo`/queues/${name}/${action}`);
     const { name: queue, paused, status } = shaped<QueueState>(answer, 'paused', 'the queue');
     return { name: queue, paused, status };
   }
@@ -179,12 +185,4 @@ function configOf(answer: unknown): QueueConfig {
 function settingsOf(answer: unknown): QueueSettings {
   const { config, effective } = shaped<QueueSettings>(answer, 'effective', 'the settings');
   return { config, effective };
-}
-
-function configPath(name: string): string {
-  return `${pathOf(name)}/config`;
-}
-
-function pathOf(name: string): string {
-  return `/queues/${encodeURIComponent(name)}`;
 }

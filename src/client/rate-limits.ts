@@ -4,6 +4,7 @@ import { shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
+import { pathTo } from './transport';
 
 /** Limits that replace a key's own; 0 stops it. Members left out stay as jobs set them. */
 export type RateLimitOverride = (
@@ -56,20 +57,16 @@ export interface RateLimitStatus extends LimitsInForce {
 
 /** Keys that jobs count under, as `tocsin.rateLimits`. */
 export class RateLimits {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /** Every known key: from its first job until a day after its last use, and while it has an override. */
   async *list(options: ListOptions = {}): AsyncGenerator<RateLimitStatus> {
-    yield* byCursor<RateLimitStatus>(this.#requests.safely, { path: '/rate-limits', member: 'items' }, options);
+    yield* byCursor<RateLimitStatus>(this.requests.safely, { path: '/rate-limits', member: 'items' }, options);
   }
 
   /** Reads a key. @throws {NotFoundError} when no job has counted under it lately and it has no override */
   async get(key: string): Promise<RateLimitStatus> {
-    return statusOf(await this.#requests.safely('GET', pathOf(key)));
+    return statusOf(await this.requests.safely('GET', pathTo`/rate-limits/${key}`));
   }
 
   /**
@@ -82,7 +79,7 @@ export class RateLimits {
   async override(key: string, override: RateLimitOverride): Promise<RateLimitStatus> {
     const { expiresAt, ...limits } = override;
     const body = jsonOf({ ...limits, expires_at: momentText(expiresAt, 'expiresAt') }, 'The override');
-    return statusOf(await this.#requests.safely('PUT', `${pathOf(key)}/override`, body));
+    return statusOf(await this.requests.safely('PUT', pathTo`/rate-limits/${key}/override`, body));
   }
 
   /**
@@ -90,14 +87,10 @@ export class RateLimits {
    * @throws {NotFoundError} when the key is not known
    */
   async removeOverride(key: string): Promise<void> {
-    await this.#requests.remove(`${pathOf(key)}/override`);
+    await this.requests.remove(pathTo`/rate-limits/${key}/override`);
   }
 }
 
 function statusOf(answer: unknown): RateLimitStatus {
   return shaped<RateLimitStatus>(answer, 'queues', 'the key');
-}
-
-function pathOf(key: string): string {
-  return `/rate-limits/${encodeURIComponent(key)}`;
 }

@@ -1,4 +1,5 @@
 /** The ways to send a request, by whether it may be repeated after a lost answer, and to wait for a slow one. */
+import { shaped } from './answers';
 import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from './errors';
 import { pause, type Retrier, withRetries } from './retry';
 import type { Send } from './transport';
@@ -25,6 +26,8 @@ const LONGEST_PAUSE = 2000;
 export interface Requests {
   /** For a request that has the same effect once or twice: repeated after any failure. */
   safely: Send;
+  /** Sends a `GET`; `mark` is the member that every answer has, `what` names the answer in the error without it. */
+  read: <T>(path: string, mark: keyof T & string, what: string) => Promise<T>;
   /** For any other request: repeated only when it was refused without effect. */
   once: Send;
   /** For a request that can succeed only once: a repetition that is refused because it is done counts as success. */
@@ -57,8 +60,10 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
       }
     });
   const patienceMs = timeoutMs / 2;
+  const safely: Send = (...request) => withRetries(retrier, true, () => send(...request));
   return {
-    safely: (...request) => withRetries(retrier, true, () => send(...request)),
+    safely,
+    read: async (path, mark, what) => shaped(await safely('GET', path), mark, what),
     once: (...request) => withRetries(retrier, false, () => send(...request)),
     settle,
     remove: (path) =>
@@ -74,7 +79,10 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
         const found = await ask(Math.max(0, Math.min(patienceMs, deadline - asked)) / 1000);
         if (found !== undefined) return found;
         const answered = now();
-        if (answered >= deadline) throw tooLate(what, limit);
+        if (answered >= deadline) {
+          const info = { status: 0, code: 'timeout', retryable: true };
+          throw new WaitTimeoutError(`${what} did not end within ${limit} ms.`, info);
+        }
         // After an immediate answer the client pauses before it polls again.
         const next = asked + Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** look);
         if (next > answered) await pause(retrier, Math.min(next, deadline) - answered);
@@ -83,12 +91,4 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
     },
     patienceMs,
   };
-}
-
-function tooLate(what: string, limit: number): WaitTimeoutError {
-  return new WaitTimeoutError(`${what} did not end within ${limit} ms.`, {
-    status: 0,
-    code: 'timeout',
-    retryable: true,
-  });
 }

@@ -67,24 +67,20 @@ export interface RetryPreview {
 
 /** The deployment, as `tocsin.server`. */
 export class Server {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /**
    * The health of the deployment. Needs no key. An unhealthy answer is returned; only a missing one is an error.
    * @throws {UnavailableError}
    */
   async health(): Promise<Health> {
-    const answer = await this.#requests.safely('GET', '/health', undefined, { answers: [503] });
+    const answer = await this.requests.safely('GET', '/health', undefined, { answers: [503] });
     return shaped<Health>(answer, 'status', 'the health');
   }
 
   /** What it offers: conformance level, extensions, limits. */
   async manifest(): Promise<Manifest> {
-    return shaped<Manifest>(await this.#requests.safely('GET', '/ojs/manifest'), 'capabilities', 'the manifest');
+    return await this.requests.read<Manifest>('/ojs/manifest', 'capabilities', 'the manifest');
   }
 
   /**
@@ -99,7 +95,7 @@ export class Server {
       ...request,
       failure: failure && { ...failure, retry_at: momentText(failure.retry_at, 'failure.retry_at') },
     };
-    const answer = await this.#requests.safely('POST', '/admin/retry/preview', jsonOf(body, 'The policy'));
+    const answer = await this.requests.safely('POST', '/admin/retry/preview', jsonOf(body, 'The policy'));
     return shaped<RetryPreview>(answer, 'delays', 'the preview');
   }
 }

@@ -46,6 +46,11 @@ export interface SendOptions {
 /** Sends a request below `/ojs/v1`, or at a path that begins with `/ojs/` itself. */
 export type Send = (method: string, path: string, body?: string, options?: SendOptions) => Promise<unknown>;
 
+/** A path with its values encoded, so that none of them adds a segment or a query: pathTo`/jobs/${id}/result`. */
+export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
+  return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+}
+
 /** How requests are sent. */
 export interface SendSettings {
   key?: string | undefined;

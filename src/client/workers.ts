@@ -3,6 +3,7 @@ import { shaped } from './answers';
 import { jsonOf } from './job';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
+import { pathTo } from './transport';
 
 /** What a worker must do: go on; finish and take no more; finish and end. */
 export type Directive = 'running' | 'quiet' | 'terminate';
@@ -56,37 +57,41 @@ export type WorkerCounts = Record<WorkerStatus['state'] | 'total', number>;
 
 /** Workers that pull, as `tocsin.workers`. Most calls need `admin:read` or `admin:write`. */
 export class Workers {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+  constructor(private readonly requests: Requests) {}
 
   /** Every worker that has sent a heartbeat, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<WorkerStatus> {
-    yield* byCursor<WorkerStatus>(this.#requests.safely, { path: '/admin/workers', member: 'items' }, options);
+    yield* byCursor<WorkerStatus>(this.requests.safely, { path: '/admin/workers', member: 'items' }, options);
   }
 
   /** The number of workers in each state. */
   async counts(): Promise<WorkerCounts> {
-    const answer = await this.#requests.safely('GET', '/admin/workers?limit=1');
-    return shaped<{ summary: WorkerCounts }>(answer, 'summary', 'the counts').summary;
+    const answer = await this.requests.read<{ summary: WorkerCounts }>(
+      '/admin/workers?limit=1',
+      'summary',
+      'the counts',
+    );
+    return answer.summary;
   }
 
   /** A worker with its leased jobs. @throws {NotFoundError} */
   async get(id: string): Promise<WorkerDetail> {
-    return shaped<WorkerDetail>(await this.#requests.safely('GET', `/admin${pathOf(id)}`), 'jobs', 'the worker');
+    return await this.requests.read<WorkerDetail>(pathTo`/admin/workers/${id}`, 'jobs', 'the worker');
   }
 
   /** Is it at work? A worker that is not is returned too, not thrown as an error. @throws {NotFoundError} */
   async health(id: string): Promise<WorkerHealth> {
-    const answer = await this.#requests.safely('GET', `${pathOf(id)}/health`, undefined, { answers: [503] });
+    const answer = await this.requests.safely('GET', pathTo`/workers/${id}/health`, undefined, { answers: [503] });
     return shaped<WorkerHealth>(answer, 'healthy', 'the worker');
   }
 
   /** Tells a worker to finish its jobs; it gets no more. @throws {NotFoundError} */
   async quiet(id: string): Promise<WorkerStatus> {
-    return shaped<WorkerStatus>(await this.#requests.safely('POST', `/admin${pathOf(id)}/quiet`), 'id', 'the worker');
+    return shaped<WorkerStatus>(
+      await this.requests.safely('POST', pathTo`/admin/workers/${id}/quiet`),
+      'id',
+      'the worker',
+    );
   }
 
   /**
@@ -99,7 +104,7 @@ export class Workers {
    */
   async direct(directive: Directive, id?: string): Promise<number> {
     const body = jsonOf({ directive, worker_id: id });
-    const answer = await this.#requests.safely('POST', '/admin/workers/directive', body);
+    const answer = await this.requests.safely('POST', '/admin/workers/directive', body);
     return shaped<{ updated: number }>(answer, 'updated', 'the outcome').updated;
   }
 
@@ -108,10 +113,6 @@ export class Workers {
    * @throws {ConflictError} when it is not stale; {@link NotFoundError}
    */
   async remove(id: string): Promise<void> {
-    await this.#requests.remove(`/admin${pathOf(id)}`);
+    await this.requests.remove(pathTo`/admin/workers/${id}`);
   }
-}
-
-function pathOf(id: string): string {
-  return `/workers/${encodeURIComponent(id)}`;
 }

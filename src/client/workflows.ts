@@ -1,9 +1,9 @@
 /** Workflows through the client: start, read, follow, cancel. */
-import { shaped } from './answers';
 import { ConflictError, DuplicateJobError } from './errors';
 import { jsonOf } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests, WaitOptions } from './requests';
+import { pathTo } from './transport';
 import { type StepJob, type Workflow, type WorkflowOptions, wireWorkflow } from './workflow';
 import {
   type WorkflowProgress,
@@ -20,14 +20,11 @@ export interface WorkflowQuery {
 
 /** Workflows, as `tocsin.workflows`. `tocsin.flow` makes the argument of {@link Workflows.start}. */
 export class Workflows<Job extends StepJob = StepJob> {
-  readonly #requests: Requests;
-  readonly #newId: () => string;
-
   /** @param newId a UUIDv7 for each workflow */
-  constructor(requests: Requests, newId: () => string) {
-    this.#requests = requests;
-    this.#newId = newId;
-  }
+  constructor(
+    private readonly requests: Requests,
+    private readonly newId: () => string,
+  ) {}
 
   /**
    * Starts a workflow. When it resolves, the workflow is stored durably and goes on by itself.
@@ -42,9 +39,9 @@ export class Workflows<Job extends StepJob = StepJob> {
    * const { id } = await tocsin.workflows.start(build, { name: 'monthly report' });
    */
   async start(workflow: Workflow<Job>, options: WorkflowOptions = {}): Promise<WorkflowStatus> {
-    const id = options.id ?? this.#newId();
+    const id = options.id ?? this.newId();
     const json = jsonOf(wireWorkflow(workflow, id, options), 'The workflow');
-    return await this.#requests.settle(async (send) => workflowOf(await send('POST', '/workflows', json)), {
+    return await this.requests.settle(async (send) => workflowOf(await send('POST', '/workflows', json)), {
       isDone: (error) => error instanceof DuplicateJobError && error.details.existing_workflow_id === id,
       read: () => this.get(id),
     });
@@ -55,14 +52,14 @@ export class Workflows<Job extends StepJob = StepJob> {
    * @throws {NotFoundError} when there is none, or its retention has passed
    */
   async get(id: string): Promise<WorkflowStatus> {
-    return workflowOf(await this.#requests.safely('GET', pathOf(id)));
+    return workflowOf(await this.requests.safely('GET', pathTo`/workflows/${id}`));
   }
 
   /** Every workflow that matches, the latest first, read page by page. */
   async *list(query: WorkflowQuery = {}, options: ListOptions = {}): AsyncGenerator<WorkflowSummary> {
     const conditions = parametersFrom({ state: query.state });
     yield* byCursor<WorkflowSummary>(
-      this.#requests.safely,
+      this.requests.safely,
       { path: '/workflows', conditions, member: 'workflows' },
       options,
     );
@@ -70,8 +67,7 @@ export class Workflows<Job extends StepJob = StepJob> {
 
   /** The progress of each of its jobs. @throws {NotFoundError} */
   async progress(id: string): Promise<WorkflowProgress> {
-    const answer = await this.#requests.safely('GET', `${pathOf(id)}/progress`);
-    return shaped<WorkflowProgress>(answer, 'progress', 'the progress');
+    return await this.requests.read<WorkflowProgress>(pathTo`/workflows/${id}/progress`, 'progress', 'the progress');
   }
 
   /**
@@ -79,7 +75,7 @@ export class Workflows<Job extends StepJob = StepJob> {
    * @throws {NotFoundError} {@link ConflictError} when it has ended
    */
   async cancel(id: string): Promise<WorkflowStatus> {
-    return await this.#requests.settle(async (send) => workflowOf(await send('DELETE', pathOf(id))), {
+    return await this.requests.settle(async (send) => workflowOf(await send('DELETE', pathTo`/workflows/${id}`)), {
       isDone: (error) => error instanceof ConflictError && error.details.current_state === 'cancelled',
       read: () => this.get(id),
     });
@@ -92,13 +88,9 @@ export class Workflows<Job extends StepJob = StepJob> {
    * const { state, steps } = await tocsin.workflows.wait(id, { timeoutMs: 300_000 });
    */
   async wait(id: string, options: WaitOptions = {}): Promise<WorkflowStatus> {
-    return await this.#requests.waitFor(`Workflow ${id}`, options, async () => {
+    return await this.requests.waitFor(`Workflow ${id}`, options, async () => {
       const workflow = await this.get(id);
       return workflow.state === 'running' ? undefined : workflow;
     });
   }
-}
-
-function pathOf(id: string): string {
-  return `/workflows/${encodeURIComponent(id)}`;
 }

@@ -2,29 +2,28 @@
  * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), and what
  * operators put in the place of the limits of keys, whether a queue has met the key or not.
  *
- * A change is written together with a letter to each queue there is, in the place of one that has not arrived. A letter says
- * only that there is something new: what is sent is what holds by then. A queue that is created later gets the settings with
- * its number. Versions rise: what comes late to a queue changes nothing there.
+ * A change is one row, written together with the names of all queues there are: those have not heard of it yet. The courier
+ * tells each until it has confirmed: one letter for many queues, so that a change costs two rows and not two for each queue.
+ * A queue that is created later gets the settings with its number. Versions rise: what comes late to a queue changes nothing.
  */
 import { AlarmClock } from '../durable/alarm-clock';
-import { Courier, type CourierHost, posted } from '../durable/courier';
-import { Outbox } from '../durable/outbox';
+import { Courier, type CourierHost, derived } from '../durable/courier';
+import { STANDBY_MS } from '../durable/outbox';
+import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import { changed, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 
-/** The kind of these letters. Their address is the queue's name, their data the version that was the latest. */
-const SETTINGS = 'settings';
-
-/** Queues told in one event; a Durable Object may call others only so often in one. */
-const SENDS_PER_EVENT = 400;
+/** Queues told with one letter, and letters sent in one event: a Durable Object may call others only so often in one. */
+const QUEUES_PER_LETTER = 100;
+const LETTERS_PER_EVENT = 4;
 
 /** Tells one queue. Rejects when that was not possible. */
 export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
-type Row = { version: number; config: string; limit_overrides: string };
+type Row = { version: number; config: string; limit_overrides: string; untold: string };
 
 /** What the settings of all queues need of the object around them. */
 export interface DefaultsHost extends Pick<CourierHost, 'now' | 'keepAlive'> {
@@ -33,29 +32,26 @@ export interface DefaultsHost extends Pick<CourierHost, 'now' | 'keepAlive'> {
 
 export class DefaultsStore {
   private readonly clock: AlarmClock;
-  private readonly outbox: Outbox;
   private readonly courier: Courier;
+  /** Queues that could not be told since the last pause, and why. */
+  private readonly failed = new Map<string, unknown>();
 
   constructor(
     private readonly host: DefaultsHost,
     private readonly tables: Schema,
-    tell: Tell,
+    private readonly tell: Tell,
   ) {
     const { storage, now } = host;
     // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
     this.clock = new AlarmClock(storage, null);
-    const wakeAt = (at: number) => this.clock.arm(at, now());
-    this.outbox = new Outbox(storage.sql, wakeAt);
-    const letters = posted(this.outbox, async (operation) => this.transact(() => operation(now())), {
-      kind: SETTINGS,
-      send: async (queue, _, taken) => {
-        const defaults = this.read();
-        if (defaults) await tell(queue, defaults);
-        await taken(() => undefined);
-      },
+    const letters = derived({
+      kind: 'settings of',
+      open: () => (this.untold > 0 ? ['all queues'] : []),
+      deliver: () => this.tellSome(),
     });
+    const wakeAt = (at: number) => this.clock.arm(at, now());
     const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => host.keepAlive(promise) };
-    this.courier = new Courier([letters], around, { sends: SENDS_PER_EVENT });
+    this.courier = new Courier([letters], around, { sends: LETTERS_PER_EVENT });
   }
 
   /** The settings; undefined when nobody has ever made any. */
@@ -93,7 +89,7 @@ export class DefaultsStore {
     return present !== null;
   }
 
-  /** One row written, and one for each queue; the alarm stands by. */
+  /** One row written; the alarm stands by. */
   private replace(
     config: QueueConfig,
     overrides: LimitOverrides,
@@ -101,18 +97,48 @@ export class DefaultsStore {
     now: number,
   ): QueueDefaults {
     this.tables.create();
-    return this.transact(() => {
-      const version = (this.row()?.version ?? 0) + 1;
-      const row = { id: 1, version, config: JSON.stringify(config), limit_overrides: JSON.stringify(overrides) };
-      put(this.host.storage.sql, 'queue_defaults', row);
-      for (const queue of queues) this.outbox.post(SETTINGS, queue, String(version), now);
-      return { version, config, overrides };
-    });
+    const { sql } = this.host.storage;
+    const version = (this.row()?.version ?? 0) + 1;
+    const texts = { config: JSON.stringify(config), limit_overrides: JSON.stringify(overrides) };
+    put(sql, 'queue_defaults', { id: 1, version, ...texts, untold: JSON.stringify(queues) });
+    if (queues.length > 0) this.clock.arm(now + STANDBY_MS, now);
+    return { version, config, overrides };
   }
 
   /** How many queues have not confirmed the present settings. */
   get untold(): number {
-    return this.tables.exist() ? this.outbox.count(SETTINGS) : 0;
+    return this.untoldNames().length;
+  }
+
+  private untoldNames(): string[] {
+    const row = this.row();
+    return row ? (JSON.parse(row.untold) as string[]) : [];
+  }
+
+  /** Tells queues that have not heard. One row written. Rejects when all that are left could not be told. */
+  private async tellSome(): Promise<void> {
+    const defaults = this.read();
+    if (!defaults) return;
+    const round = this.untoldNames().filter((queue) => !this.failed.has(queue));
+    const told = new Set<string>();
+    await inParallel(round.slice(0, QUEUES_PER_LETTER), (queue) =>
+      this.tell(queue, defaults).then(
+        () => told.add(queue),
+        (error) => this.failed.set(queue, error),
+      ),
+    );
+    this.confirm(defaults.version, told);
+    if (this.untoldNames().some((queue) => !this.failed.has(queue))) return;
+    const [error] = this.failed.values();
+    this.failed.clear();
+    if (error !== undefined) throw error;
+  }
+
+  /** These queues have heard of this version; what they heard means nothing once there is a later one. */
+  private confirm(version: number, told: ReadonlySet<string>): void {
+    if (told.size === 0) return;
+    const left = JSON.stringify(this.untoldNames().filter((queue) => !told.has(queue)));
+    rows(this.host.storage.sql, 'UPDATE queue_defaults SET untold = ? WHERE version = ?', left, version);
   }
 
   /** Tells the queues that have not heard, and waits for that. The alarm tries again what fails. Never rejects. */
@@ -132,7 +158,7 @@ export class DefaultsStore {
   /** Arms the alarm for what must still be told; it may have been lost. */
   watch(): void {
     const now = this.host.now();
-    const next = this.untold === 0 ? undefined : this.courier.due(now);
+    const next = this.courier.due(now);
     if (next !== undefined) this.clock.arm(next, now);
   }
 
@@ -141,20 +167,9 @@ export class DefaultsStore {
     this.courier.close();
   }
 
-  private transact<T>(run: () => T): T {
-    const undo = this.outbox.mark();
-    const armed = this.clock.armedAt;
-    try {
-      return this.host.storage.transactionSync(run);
-    } catch (error) {
-      undo();
-      this.clock.restore(armed);
-      throw error;
-    }
-  }
-
   private row(): Row | undefined {
     if (!this.tables.exist()) return undefined;
-    return rows<Row>(this.host.storage.sql, 'SELECT version, config, limit_overrides FROM queue_defaults')[0];
+    const all = 'SELECT version, config, limit_overrides, untold FROM queue_defaults';
+    return rows<Row>(this.host.storage.sql, all)[0];
   }
 }

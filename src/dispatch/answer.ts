@@ -4,6 +4,8 @@
  */
 
 import { parseDuration } from '../job/duration';
+import { defined, parseObject } from '../job/envelope/fields';
+import { MAX_RESULT_BYTES } from '../job/envelope/names';
 import type { ReportedError } from '../job/record';
 import { parseTimestamp } from '../job/time';
 
@@ -33,41 +35,28 @@ export interface Answer {
   body: string;
 }
 
-/** Largest result that is stored, in bytes of JSON. */
-export const MAX_RESULT_BYTES = 1024 * 1024;
-
-const failed = (failure: ReportedFailure): DeliveryOutcome => ({ kind: 'failed', failure });
+/** The outcome of a delivery that failed so. */
+export const failed = (failure: ReportedFailure): DeliveryOutcome => ({ kind: 'failed', failure });
 
 type Json = Record<string, unknown>;
-
-function parseObject(body: string): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Reads an `error` member: an object, a string, or anything else. */
 export function readError(error: unknown): ReportedFailure {
   if (typeof error === 'string') return { code: 'handler_error', message: error };
   if (typeof error !== 'object' || error === null) return { code: 'handler_error', message: '' };
-  const source = error as Json;
-  const text = (name: string) => (typeof source[name] === 'string' ? { [name]: source[name] } : {});
-  return {
-    ...text('code'),
-    ...text('type'),
-    ...text('message'),
-    ...(typeof source.retryable === 'boolean' && { retryable: source.retryable }),
-    ...(source.details !== undefined && { details: source.details }),
-    ...(Array.isArray(source.classes) && {
-      classes: source.classes.filter((name): name is string => typeof name === 'string').slice(0, 32),
-    }),
-    ...(source.kill === true && { kill: true }),
-    ...(source.retry_in !== undefined && { retry_in: source.retry_in }),
-    ...(source.retry_at !== undefined && { retry_at: source.retry_at }),
-  };
+  const { code, type, message, retryable, details, classes, kill, retry_in, retry_at } = error as Json;
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return defined({
+    code: text(code),
+    type: text(type),
+    message: text(message),
+    retryable: typeof retryable === 'boolean' ? retryable : undefined,
+    details,
+    classes: Array.isArray(classes) ? classes.filter((name) => typeof name === 'string').slice(0, 32) : undefined,
+    kill: kill === true || undefined,
+    retry_in,
+    retry_at,
+  });
 }
 
 const invalidAnswer = (message: string): DeliveryOutcome =>

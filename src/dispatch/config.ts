@@ -10,6 +10,7 @@
  * in a pattern belongs to handlers: a job there that no pattern takes has no handler. In all other queues, jobs that no
  * pattern takes wait for workers that pull.
  */
+import { defined } from '../job/envelope/fields';
 import { invalidConfiguration } from '../job/errors';
 
 /** The form of a call: several jobs, one job with its delivery, or the bare job. */
@@ -72,7 +73,7 @@ export function readTargets(handlers: unknown, env: Record<string, unknown>): Ta
     const identity = JSON.stringify({ ...target, binding: undefined });
     const known = targets.get(identity) ?? { ...target, id: newId(target.name, targets.values()) };
     const { queue, type } = match.groups as { queue?: string; type: string };
-    known.patterns.push({ type, ...(queue !== undefined && { queue }) });
+    known.patterns.push({ type, ...defined({ queue }) });
     targets.set(identity, known);
   }
   return [...targets.values()];

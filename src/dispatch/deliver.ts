@@ -1,6 +1,7 @@
 /** Calling a handler Worker over its service binding: the announcement, and deliveries with a time limit. */
+import { defined, isObject, parseObject } from '../job/envelope/fields';
 import type { AnnouncedType } from '../job/record';
-import { type Answer, type DeliveryOutcome, readBatchAnswer, readSingleAnswer } from './answer';
+import { type Answer, type DeliveryOutcome, failed, readBatchAnswer, readSingleAnswer } from './answer';
 import type { Payload, TargetConfig } from './config';
 
 /** One job on its way to a handler. */
@@ -101,35 +102,26 @@ export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'pay
     provisional: answer.status >= 500 || answer.status === 429,
   };
   if (answer.status !== 200) return plain;
-  let value: unknown;
-  try {
-    value = JSON.parse(answer.body);
-  } catch {
-    return plain;
-  }
-  if (typeof value !== 'object' || value === null || !Array.isArray((value as { types?: unknown }).types)) return plain;
-  const { types, payload } = value as { types: unknown[]; payload?: unknown };
+  const { types, payload } = parseObject(answer.body) ?? {};
+  if (!Array.isArray(types)) return plain;
   const announced = payload === 'batch' || payload === 'job' || payload === 'envelope' ? payload : 'envelope';
   return { payload: target.payload ?? announced, types: types.flatMap(readAnnouncedType), provisional: false };
 }
 
 function readAnnouncedType(entry: unknown): AnnouncedType[] {
   if (typeof entry === 'string') return [{ type: entry }];
-  if (typeof entry !== 'object' || entry === null) return [];
-  const { type, retry, timeout_ms, max_attempts, concurrency } = entry as Record<string, unknown>;
-  if (typeof type !== 'string') return [];
-  const positive = (value: unknown): value is number =>
-    typeof value === 'number' && Number.isInteger(value) && value > 0;
+  if (!isObject(entry) || typeof entry.type !== 'string') return [];
+  const { type, retry } = entry;
+  const integer = (value: unknown, min: number) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min ? value : undefined;
   return [
-    {
+    defined({
       type,
-      ...(typeof retry === 'object' &&
-        retry !== null &&
-        !Array.isArray(retry) && { retry: retry as Record<string, unknown> }),
-      ...(positive(timeout_ms) && { timeout_ms }),
-      ...(typeof max_attempts === 'number' && Number.isInteger(max_attempts) && max_attempts >= 0 && { max_attempts }),
-      ...(positive(concurrency) && { concurrency }),
-    },
+      retry: isObject(retry) ? retry : undefined,
+      timeout_ms: integer(entry.timeout_ms, 1),
+      max_attempts: integer(entry.max_attempts, 0),
+      concurrency: integer(entry.concurrency, 1),
+    }),
   ];
 }
 
@@ -169,16 +161,13 @@ export async function deliver(
 function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof NoAnswer) {
-    return { kind: 'failed', failure: { code: 'timeout', type: 'timeout', message, retryable: true } };
+    return failed({ code: 'timeout', type: 'timeout', message, retryable: true });
   }
   const text = `The handler Worker died without an answer: ${message}`;
-  if (jobs === 1) return { kind: 'failed', failure: { code: 'handler_error', message: text, crash: true } };
+  if (jobs === 1) return failed({ code: 'handler_error', message: text, crash: true });
   // One of several jobs killed the Worker, and no one can tell which: none counts as a crash. Each is delivered alone
   // the next time, where a crash is that job's own.
-  return {
-    kind: 'failed',
-    failure: { code: 'delivery_error', type: 'tocsin.batch_crash', message: text, retryable: true },
-  };
+  return failed({ code: 'delivery_error', type: 'tocsin.batch_crash', message: text, retryable: true });
 }
 
 function requestFor(payload: Payload, workerId: string, deliveries: readonly Delivery[]): Request {

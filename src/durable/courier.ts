@@ -10,7 +10,7 @@
  *
  * While it sends, the alarm stands by. One event sends a bounded number of letters; the next event goes on.
  */
-import { ApiError } from '../job/errors';
+import { apiErrorData } from '../job/errors';
 import { type Letter, type Outbox, STANDBY_MS } from './outbox';
 
 /** Pauses after a letter did not arrive, ms: doubled each time. */
@@ -124,10 +124,11 @@ export class Courier {
   }
 
   private next(): void {
+    const { width = WIDTH } = this.bounds;
     try {
-      if (this.closed) return;
+      if (this.closed || this.busy.size >= width) return;
       if (this.line.length === 0) this.line = this.find();
-      while (this.busy.size < (this.bounds.width ?? WIDTH)) {
+      while (this.busy.size < width) {
         const first = this.line[0];
         if (!first) return;
         if (this.left <= 0) {
@@ -196,8 +197,8 @@ export class Courier {
 
   private failed(kind: Kind, address: string, error: unknown): void {
     if (this.closed) return;
-    // Whoever only asks for patience is no defect.
-    if (!(error instanceof ApiError && error.data.retryable)) {
+    // An object that says "try again" is no defect.
+    if (!apiErrorData(error)?.retryable) {
       console.error(`tocsin: ${kind.kind} ${address} could not be delivered yet`, error);
     }
     const tries = (this.failing.get(idOf(kind, address))?.tries ?? 0) + 1;

@@ -56,7 +56,7 @@ export function followsPolicy(failure: Failure): boolean {
 
 function describe(thrown: object): Failure {
   const classes = thrown instanceof Error ? classNames(thrown) : [];
-  const type = text(Reflect.get(thrown, 'type')) ?? classes[0];
+  const type = stringOf(Reflect.get(thrown, 'type')) ?? classes[0];
   const details = detailsOf(thrown);
   return {
     code: 'handler_error',
@@ -89,12 +89,12 @@ function classNames(error: Error): string[] {
 }
 
 function ownName(target: object): string | undefined {
-  return text(Object.getOwnPropertyDescriptor(target, 'name')?.value);
+  return stringOf(Object.getOwnPropertyDescriptor(target, 'name')?.value);
 }
 
 function constructorName(prototype: object): string | undefined {
   const owner: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
-  return typeof owner === 'function' ? text(owner.name) : undefined;
+  return typeof owner === 'function' ? stringOf(owner.name) : undefined;
 }
 
 function messageOf(thrown: object): string {
@@ -113,7 +113,8 @@ function detailsOf(thrown: object): unknown {
   }
 }
 
-function text(value: unknown): string | undefined {
+/** The text, unless it is empty or none. */
+export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 

@@ -1,5 +1,5 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
-import type { Failure } from './failure';
+import { type Failure, stringOf } from './failure';
 import type { Job } from './types';
 
 /** A job to run. */
@@ -95,10 +95,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function stringOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
+/** A JSON object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,6 +3,7 @@
  * deploy.
  */
 import type { RetryPolicy } from '../job/wire';
+import { isObject } from './protocol';
 import { Slots } from './slots';
 import type { HandlerFunction, RetryFunction } from './types';
 
@@ -30,25 +31,10 @@ export interface Registration {
   policy?: RetryPolicy;
   /** Asked after a failure. */
   delay?: RetryFunction;
-  timeoutMs?: number;
-  maxAttempts?: number;
-  concurrency?: number;
-  slots?: Slots;
-}
-
-/** The announced settings of a type. */
-export interface AnnouncedType {
-  type: string;
-  retry?: RetryPolicy;
-  timeout_ms?: number;
-  max_attempts?: number;
-  concurrency?: number;
-}
-
-/** The answer to `GET /.well-known/tocsin`. */
-export interface Announcement {
-  types: AnnouncedType[];
-  payload: 'batch';
+  timeoutMs?: number | undefined;
+  maxAttempts?: number | undefined;
+  concurrency?: number | undefined;
+  slots?: Slots | undefined;
 }
 
 export class Registry {
@@ -57,7 +43,7 @@ export class Registry {
   /** @throws {TypeError} naming the type and the setting that is wrong. */
   constructor(handlers: unknown) {
     const entries = typeof handlers === 'function' ? { [CATCH_ALL]: handlers } : handlers;
-    if (!isPlainObject(entries)) throw new TypeError('defineHandlers: expected an object of handlers, or a function');
+    if (!isObject(entries)) throw new TypeError('defineHandlers: expected an object of handlers, or a function');
     this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry)]));
     if (this.#byType.size === 0) throw new TypeError('defineHandlers: there is no handler');
   }
@@ -67,14 +53,17 @@ export class Registry {
     return this.#byType.get(type) ?? this.#byType.get(CATCH_ALL);
   }
 
-  /** Types in the order they were written, with the settings given for them. */
-  announcement(): Announcement {
+  /**
+   * The answer to `GET /.well-known/tocsin`: the types in the order they were written, with the settings given for them.
+   * Undefined members are absent from its JSON.
+   */
+  announcement() {
     const types = [...this.#byType.values()].map((entry) => ({
       type: entry.type,
-      ...(entry.policy && { retry: entry.policy }),
-      ...(entry.timeoutMs !== undefined && { timeout_ms: entry.timeoutMs }),
-      ...(entry.maxAttempts !== undefined && { max_attempts: entry.maxAttempts }),
-      ...(entry.concurrency !== undefined && { concurrency: entry.concurrency }),
+      retry: entry.policy,
+      timeout_ms: entry.timeoutMs,
+      max_attempts: entry.maxAttempts,
+      concurrency: entry.concurrency,
     }));
     return { types, payload: 'batch' };
   }
@@ -84,14 +73,14 @@ function register(type: string, entry: unknown): Registration {
   if (type !== CATCH_ALL && (type.length > MAX_TYPE_LENGTH || !TYPE_NAME.test(type))) {
     throw wrong(type, 'is no job type; use lower-case words joined by dots, such as "email.send"');
   }
-  if (isHandler(entry)) return { type, run: entry };
-  if (!isPlainObject(entry)) throw wrong(type, 'needs a function, or an object with a handler');
+  if (isFunction<HandlerFunction>(entry)) return { type, run: entry };
+  if (!isObject(entry)) throw wrong(type, 'needs a function, or an object with a handler');
   for (const [name, value] of Object.entries(entry)) {
     if (!SETTINGS.includes(name) && value !== undefined) {
       throw wrong(type, `has an unknown option ${JSON.stringify(name)}; known are ${SETTINGS.join(', ')}`);
     }
   }
-  if (!isHandler(entry.handler)) throw wrong(type, 'needs a function as its handler');
+  if (!isFunction<HandlerFunction>(entry.handler)) throw wrong(type, 'needs a function as its handler');
   const timeoutMs = integer(type, 'timeoutMs', entry.timeoutMs, 1, MAX_TIMEOUT_MS);
   const maxAttempts = integer(type, 'maxAttempts', entry.maxAttempts, 0, MAX_ATTEMPTS);
   const concurrency = integer(type, 'concurrency', entry.concurrency, 1, Number.MAX_SAFE_INTEGER);
@@ -99,9 +88,10 @@ function register(type: string, entry: unknown): Registration {
     type,
     run: entry.handler,
     ...retryOf(type, entry.retry, maxAttempts),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(maxAttempts !== undefined && { maxAttempts }),
-    ...(concurrency !== undefined && { concurrency, slots: new Slots(concurrency) }),
+    timeoutMs,
+    maxAttempts,
+    concurrency,
+    slots: concurrency === undefined ? undefined : new Slots(concurrency),
   };
 }
 
@@ -111,8 +101,8 @@ function retryOf(
   maxAttempts: number | undefined,
 ): Pick<Registration, 'policy' | 'delay'> {
   if (retry === undefined) return {};
-  if (isRetryFunction(retry)) return { delay: retry };
-  if (!isPlainObject(retry)) throw wrong(type, 'needs a policy object or a function as retry');
+  if (isFunction<RetryFunction>(retry)) return { delay: retry };
+  if (!isObject(retry)) throw wrong(type, 'needs a policy object or a function as retry');
   for (const name of Object.keys(retry)) {
     if (!POLICY_FIELDS.includes(name)) throw wrong(type, `has an unknown field ${JSON.stringify(name)} in retry`);
   }
@@ -136,14 +126,6 @@ function wrong(type: string, problem: string): TypeError {
   return new TypeError(`defineHandlers: ${JSON.stringify(type)} ${problem}`);
 }
 
-function isHandler(value: unknown): value is HandlerFunction {
+function isFunction<T extends HandlerFunction | RetryFunction>(value: unknown): value is T {
   return typeof value === 'function';
-}
-
-function isRetryFunction(value: unknown): value is RetryFunction {
-  return typeof value === 'function';
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,16 +4,14 @@
  * deadline of its run. Waiting runs check again when the first of these deadlines passes.
  */
 export class Slots {
-  readonly #limit: number;
-  readonly #now: () => number;
   /** Deadline of each run with a slot, epoch ms. */
   readonly #held = new Map<symbol, number>();
   #waiting: (() => void)[] = [];
 
-  constructor(limit: number, now: () => number = Date.now) {
-    this.#limit = limit;
-    this.#now = now;
-  }
+  constructor(
+    private readonly limit: number,
+    private readonly now: () => number = Date.now,
+  ) {}
 
   /**
    * Waits for a slot and takes it until `until` (epoch ms) at the latest. Resolves to the function that returns it.
@@ -33,9 +31,9 @@ export class Slots {
   }
 
   #free(): boolean {
-    const now = this.#now();
+    const now = this.now();
     for (const [holder, until] of this.#held) if (until <= now) this.#held.delete(holder);
-    return this.#held.size < this.#limit;
+    return this.#held.size < this.limit;
   }
 
   /** All waiting runs check again, in the order they came: a single one might be gone with its request. */
@@ -47,7 +45,7 @@ export class Slots {
 
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const next = Math.max(1, Math.min(...this.#held.values()) - this.#now());
+      const next = Math.max(1, Math.min(...this.#held.values()) - this.now());
       const timer = setTimeout(done, next);
       signal.addEventListener('abort', done, { once: true });
       this.#waiting.push(done);

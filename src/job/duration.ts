@@ -19,14 +19,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
 
-const UNIT_MS: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['s', SECOND],
-  ['m', MINUTE],
-  ['h', HOUR],
-  ['d', DAY],
-  ['w', WEEK],
-]);
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
 
 const DIGITS = /^\d+$/;
 const HUMANISED = /^(\d+(?:\.\d+)?)(ms|[smhdw])$/;
@@ -46,7 +39,7 @@ export function parseDuration(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined;
   if (DIGITS.test(value)) return inRange(Number(value));
   const humanised = HUMANISED.exec(value);
-  if (humanised) return inRange(Number(humanised[1]) * (UNIT_MS.get(humanised[2] ?? '') ?? Number.NaN));
+  if (humanised) return inRange(Number(humanised[1]) * (UNIT_MS[humanised[2] ?? ''] ?? Number.NaN));
   const iso = ISO.exec(value);
   if (!iso) return undefined;
   return inRange(

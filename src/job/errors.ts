@@ -95,64 +95,52 @@ export function atIndex(error: unknown, index: number): unknown {
   return new ApiError({ ...error.data, details: { ...error.data.details, index } });
 }
 
+/**
+ * A refusal that the same request would get again.
+ * @param more `details`, `hint`, `type`, as far as there are any
+ */
+export function refusal(
+  status: number,
+  code: ErrorCode,
+  message: string,
+  more: { [K in 'type' | 'details' | 'hint']?: ErrorData[K] | undefined } = {},
+): ApiError {
+  const given = Object.entries(more).filter(([, value]) => value !== undefined);
+  return new ApiError({ status, code, message, retryable: false, ...Object.fromEntries(given) });
+}
+
 /** 400: the body is empty, not JSON, not an object, or nested too deeply. */
 export function invalidPayload(message: string, details?: Record<string, unknown>): ApiError {
-  return new ApiError({
-    status: 400,
-    code: 'invalid_payload',
-    message,
-    retryable: false,
-    ...(details && { details }),
-  });
+  return refusal(400, 'invalid_payload', message, { details });
 }
 
 /** 400: one field is missing or malformed. `field` is its path as the client wrote it, e.g. `options.priority`. */
 export function invalidRequest(field: string, message: string, details: Record<string, unknown> = {}): ApiError {
-  return new ApiError({
-    status: 400,
-    code: 'invalid_request',
-    message,
-    retryable: false,
-    details: { field, ...details },
-  });
+  return refusal(400, 'invalid_request', message, { details: { field, ...details } });
 }
 
 /** 422: a retry policy says something impossible. `field` is its path, e.g. `retry.jitter.amount`. */
 export function invalidPolicy(field: string, message: string): ApiError {
-  return new ApiError({
-    status: 422,
-    code: 'invalid_request',
-    type: 'validation_error',
-    message: `${field}: ${message}`,
-    retryable: false,
-    details: { field },
-  });
+  return refusal(422, 'invalid_request', `${field}: ${message}`, { type: 'validation_error', details: { field } });
 }
 
 /** 404 with the kind and name of what does not exist. */
 export function notFound(resourceType: string, resourceId: string, hint?: string): ApiError {
-  return new ApiError({
-    status: 404,
-    code: 'not_found',
-    message: `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${resourceId} not found.`,
-    retryable: false,
+  const message = `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${resourceId} not found.`;
+  return refusal(404, 'not_found', message, {
     details: { resource_type: resourceType, resource_id: resourceId },
-    ...(hint && { hint }),
+    hint,
   });
 }
 
 /** 409: the operation is not legal in the job's present state. */
 export function conflict(message: string, details: Record<string, unknown>, hint?: string): ApiError {
-  return new ApiError({ status: 409, code: 'conflict', message, retryable: false, details, ...(hint && { hint }) });
+  return refusal(409, 'conflict', message, { details, hint });
 }
 
 /** 409: the client-chosen id, or the unique key, is taken. */
 export function duplicate(existingId: string, existingState: string, details: Record<string, unknown> = {}): ApiError {
-  return new ApiError({
-    status: 409,
-    code: 'duplicate',
-    message: `Job ${existingId} exists already (${existingState}).`,
-    retryable: false,
+  return refusal(409, 'duplicate', `Job ${existingId} exists already (${existingState}).`, {
     details: { existing_job_id: existingId, existing_job_state: existingState, ...details },
   });
 }
@@ -171,24 +159,19 @@ export function usedOtherwise(key: string): ApiError {
 
 /** 413: `field` is larger than allowed. */
 export function payloadTooLarge(field: string, actualBytes: number, maxBytes: number, unit = 'bytes'): ApiError {
-  return new ApiError({
-    status: 413,
-    code: 'payload_too_large',
-    message: `${field} is too large: ${actualBytes} ${unit}, at most ${maxBytes} are accepted.`,
-    retryable: false,
-    details: { field, actual_bytes: actualBytes, max_bytes: maxBytes },
-  });
+  const message = `${field} is too large: ${actualBytes} ${unit}, at most ${maxBytes} are accepted.`;
+  const details = { field, actual_bytes: actualBytes, max_bytes: maxBytes };
+  return refusal(413, 'payload_too_large', message, { details });
 }
 
 /** 422: a feature or version that is not offered. */
 export function unsupported(message: string, details?: Record<string, unknown>, hint?: string): ApiError {
-  const error: ErrorData = { status: 422, code: 'unsupported', message, retryable: false };
-  return new ApiError({ ...error, ...(details && { details }), ...(hint && { hint }) });
+  return refusal(422, 'unsupported', message, { details, hint });
 }
 
 /** 500: the deployment's own settings contradict each other. `details` names the variables. */
 export function invalidConfiguration(message: string, details: Record<string, unknown>): ApiError {
-  return new ApiError({ status: 500, code: 'invalid_configuration', message, retryable: false, details });
+  return refusal(500, 'invalid_configuration', message, { details });
 }
 
 /** 503: storage or an object is overloaded or unreachable; try again after `retryAfterSeconds`. */

@@ -4,6 +4,7 @@
  */
 import type { JobErrorEntry, JobRecord } from './record';
 import type { JobState } from './states';
+import type { HistoryEventType } from './wire';
 
 /** The actor: a worker that is known by name, or the queue. */
 export interface HistoryActor {
@@ -13,14 +14,7 @@ export interface HistoryActor {
 
 /** One thing that happened to a job. */
 export interface HistoryEvent {
-  event_type:
-    | 'job.created'
-    | 'job.state_changed'
-    | 'job.attempt_started'
-    | 'job.attempt_completed'
-    | 'job.attempt_failed'
-    | 'job.cancelled'
-    | 'job.discarded';
+  event_type: HistoryEventType;
   /** Epoch ms. */
   at: number;
   actor: HistoryActor;
@@ -45,7 +39,7 @@ const SYSTEM: HistoryActor = { type: 'system', id: 'tocsin' };
 export function historyOfJob(record: JobRecord): HistoryEvent[] {
   const { history } = record;
   const events: HistoryEvent[] = [];
-  const note = (event_type: HistoryEvent['event_type'], at: number, data: HistoryEvent['data'], actor = SYSTEM) => {
+  const note = (event_type: HistoryEventType, at: number, data: HistoryEvent['data'], actor = SYSTEM) => {
     events.push({ event_type, at, actor, data });
   };
   const moved = (at: number, from: JobState | null, to: JobState) => note('job.state_changed', at, { from, to });

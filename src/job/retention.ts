@@ -14,18 +14,15 @@ export type JobRetention = Partial<Record<End, Duration>>;
 /** A change of it: `null` returns to the queue's. */
 export type RetentionChange = Partial<Record<End, Duration | null>>;
 
-function isEnd(name: string): name is End {
-  return (ENDS as readonly string[]).includes(name);
-}
-
 /** Reads a change. @throws {ApiError} 400 naming the member that is not known, or is no duration */
 export const readRetentionChange: Reader<RetentionChange> = (value, field) => {
   const change: RetentionChange = {};
   for (const [name, duration] of Object.entries(readObject(value, field))) {
     const path = `${field}.${name}`;
-    if (!isEnd(name)) throw invalidRequest(path, `${path} is not known; ${field} has ${ENDS.join(', ')}.`);
+    const end = ENDS.find((known) => known === name);
+    if (!end) throw invalidRequest(path, `${path} is not known; ${field} has ${ENDS.join(', ')}.`);
     if (duration !== null) readDuration(duration, path);
-    change[name] = duration as Duration | null;
+    change[end] = duration as Duration | null;
   }
   return change;
 };

@@ -30,18 +30,8 @@
  * `active` follows from the leases. `held` is the state of a row that nobody may touch: locked, set aside, or not decided yet.
  */
 
-export type JobState =
-  | 'scheduled'
-  | 'available'
-  | 'pending'
-  | 'active'
-  | 'retryable'
-  | 'completed'
-  | 'cancelled'
-  | 'discarded';
-
 /** Every state, in the order of a life. */
-export const JOB_STATES: readonly JobState[] = [
+export const JOB_STATES = [
   'scheduled',
   'available',
   'pending',
@@ -50,7 +40,8 @@ export const JOB_STATES: readonly JobState[] = [
   'completed',
   'cancelled',
   'discarded',
-];
+] as const;
+export type JobState = (typeof JOB_STATES)[number];
 
 /** States that end a job. */
 export const TERMINAL_STATES: readonly JobState[] = ['completed', 'cancelled', 'discarded'];

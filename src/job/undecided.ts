@@ -11,12 +11,11 @@ const UNDECIDED = 'undecided_batch';
  * 503: the job is locked.
  * @param why says what is being decided about it, and that the request can be sent again
  */
-export function lockedError(id: string, why = lockedBy(id)): ApiError {
+export function lockedError(
+  id: string,
+  why = `Job ${id} is part of an operation over several queues that is being decided; try again.`,
+): ApiError {
   return new ApiError({ ...unavailable(why).data, details: { reason: LOCKED, job_id: id } });
-}
-
-function lockedBy(id: string): string {
-  return `Job ${id} is part of an operation over several queues that is being decided; try again.`;
 }
 
 /** An operation on all jobs or none waits for locks. @throws {ApiError} 503 when one of these items was found locked */

@@ -122,3 +122,13 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   workflow_id?: string;
   parent_results?: unknown[];
 }
+
+/** What happened to a job, as its history names it. */
+export type HistoryEventType =
+  | 'job.created'
+  | 'job.state_changed'
+  | 'job.attempt_started'
+  | 'job.attempt_completed'
+  | 'job.attempt_failed'
+  | 'job.cancelled'
+  | 'job.discarded';

@@ -4,14 +4,12 @@
  *
  *     reserve ──▶ ask the queues it names ──▶ enqueue under the ticket ──▶ release
  *
- * Reservations are in memory, so they can be lost (eviction, a new version, the end of their time) while the enqueue is on
- * its way. What must not be lost is stored before it is granted: the queue the job will be in, and the ticket it travels
- * under. Who reserves next is told of every ticket whose fate is not known and has it decided by the queue it was going
- * to: the job is there, or it will be refused when it arrives. So no more than one job ever comes of it, and nobody waits
- * longer than one reservation lasts.
+ * Reservations are in memory, so an eviction, a new version or their timeout can lose them while the enqueue is on its
+ * way. Stored before a reservation is granted: the queue of the job, and the ticket of the enqueue. The next reservation
+ * is told of every ticket that is not known to be decided, and asks the ticket's queue: it already has the job, or will
+ * reject it on arrival. So at most one job comes of it, and no enqueue waits longer than one reservation lasts.
  *
- * Nothing is released when a job ends: a queue that is named here and has no such job any more says so when it is asked,
- * by the next enqueue or by a daily round that removes what nobody asks for.
+ * The end of a job releases nothing. A queue without the job says so when the next enqueue asks it, or the daily round.
  */
 import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
@@ -49,10 +47,10 @@ interface Waiting {
 }
 
 export class UniqueLockObject extends DurableObject<Env> implements UniqueLockApi {
-  /** Who has a fingerprint reserved, and until when (epoch ms). */
+  /** The ticket that has a fingerprint reserved, and until when (epoch ms). */
   private readonly reserved = new Map<string, { ticket: string; until: number }>();
   private waiting: Waiting[] = [];
-  /** Tickets whose fate is known, with the time they were noted. */
+  /** Tickets known to be decided, with the time they were noted. */
   private readonly settled = new Map<string, number>();
   private expiry: ReturnType<typeof setTimeout> | undefined;
   private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name);
@@ -86,15 +84,12 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   async register(name: string): Promise<void> {
     this.tables.create();
-    this.ctx.storage.sql.exec('INSERT OR IGNORE INTO shards (name) VALUES (?)', name).toArray();
+    this.query('INSERT OR IGNORE INTO shards (name) VALUES (?)', name);
   }
 
   async shards(): Promise<string[]> {
     if (!this.tables.exist()) return [];
-    return this.ctx.storage.sql
-      .exec<{ name: string }>('SELECT name FROM shards')
-      .toArray()
-      .map(({ name }) => name);
+    return this.query<{ name: string }>('SELECT name FROM shards').map(({ name }) => name);
   }
 
   async reset(): Promise<void> {
@@ -120,7 +115,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   // ---- reservations ------------------------------------------------------------------------------------------------
 
-  /** Grants in the order of arrival; who waits for the same fingerprint stays behind. */
+  /** Grants in the order of arrival; later requests for the same fingerprint stay behind. */
   private grantAll(): void {
     const now = Date.now();
     const taken = new Set<string>();
@@ -137,7 +132,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
       try {
         resolve({ ok: true, value: this.grant(request, now) });
       } catch (error) {
-        // It is not granted to somebody who has heard that it failed, and the others go on.
+        // A request that was told of a failure holds nothing, and the others go on.
         reject(error);
       }
       return false;
@@ -146,8 +141,8 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   }
 
   /**
-   * Lets all who wait for this fingerprint look at what has come of the reservation that just ended. Where many send the
-   * same job at once, all but the first are duplicates and need not stand in line to hear it.
+   * Answers all requests that wait for this fingerprint, once a reservation has ended. When many producers send the same
+   * job at once, all but the first are duplicates and need no turn of their own.
    */
   private letPeek(fingerprint: string): void {
     this.waiting = this.waiting.filter(({ request, resolve, timer }) => {
@@ -159,7 +154,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     });
   }
 
-  /** Somebody waits: looks again when the first reservation ends by itself. */
+  /** While requests wait: looks again when the first reservation times out. */
   private watchForExpiry(now: number): void {
     if (this.expiry !== undefined) clearTimeout(this.expiry);
     this.expiry = undefined;
@@ -188,8 +183,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
         const queues = new Set(wanted.filter((want) => want.fingerprint === fingerprint).map(({ queue }) => queue));
         const rows = this.rowsOf(fingerprint);
         for (const row of rows) {
-          const doubts = this.doubtsOf(row, now);
-          reservation.doubts.push(...doubts);
+          reservation.doubts.push(...this.doubtsOf(row, now));
           reservation.holders.push({ fingerprint, queue: row.queue });
         }
         for (const queue of queues) {
@@ -218,25 +212,17 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   private async removeVacant(): Promise<boolean> {
     let after = { fingerprint: '', queue: '' };
     for (let step = 0; step < ROUND_STEPS; step++) {
-      const rows = this.ctx.storage.sql
-        .exec<Row>(
-          'SELECT * FROM holders WHERE (fingerprint, queue) > (?, ?) ORDER BY fingerprint, queue LIMIT ?',
-          after.fingerprint,
-          after.queue,
-          ROUND_STEP,
-        )
-        .toArray();
+      const page = 'SELECT * FROM holders WHERE (fingerprint, queue) > (?, ?) ORDER BY fingerprint, queue LIMIT ?';
+      const rows = this.query<Row>(page, after.fingerprint, after.queue, ROUND_STEP);
       for (const queue of new Set(rows.map((row) => row.queue))) {
-        await this.removeVacantOf(
-          queue,
-          rows.filter((row) => row.queue === queue),
-        );
+        const ofQueue = rows.filter((row) => row.queue === queue);
+        await this.removeVacantOf(queue, ofQueue);
       }
       const last = rows.at(-1);
       if (rows.length < ROUND_STEP || !last) break;
       after = last;
     }
-    return this.ctx.storage.sql.exec('SELECT 1 FROM holders LIMIT 1').toArray().length === 0;
+    return this.query('SELECT 1 FROM holders LIMIT 1').length === 0;
   }
 
   private async removeVacantOf(queue: string, rows: Row[]): Promise<void> {
@@ -253,24 +239,26 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   // ---- storage -----------------------------------------------------------------------------------------------------
 
+  private query<R extends Record<string, SqlStorageValue>>(sql: string, ...bindings: (string | number)[]): R[] {
+    return this.ctx.storage.sql.exec<R>(sql, ...bindings).toArray();
+  }
+
   private rowsOf(fingerprint: string): Row[] {
-    return this.ctx.storage.sql.exec<Row>('SELECT * FROM holders WHERE fingerprint = ?', fingerprint).toArray();
+    return this.query<Row>('SELECT * FROM holders WHERE fingerprint = ?', fingerprint);
   }
 
   private write({ fingerprint, queue, tickets }: Row): void {
-    this.ctx.storage.sql
-      .exec(
-        `INSERT INTO holders (fingerprint, queue, tickets) VALUES (?, ?, ?)
-         ON CONFLICT (fingerprint, queue) DO UPDATE SET tickets = excluded.tickets`,
-        fingerprint,
-        queue,
-        tickets,
-      )
-      .toArray();
+    this.query(
+      `INSERT INTO holders (fingerprint, queue, tickets) VALUES (?, ?, ?)
+       ON CONFLICT (fingerprint, queue) DO UPDATE SET tickets = excluded.tickets`,
+      fingerprint,
+      queue,
+      tickets,
+    );
   }
 
   private remove(fingerprint: string, queue: string): void {
-    this.ctx.storage.sql.exec('DELETE FROM holders WHERE fingerprint = ? AND queue = ?', fingerprint, queue).toArray();
+    this.query('DELETE FROM holders WHERE fingerprint = ? AND queue = ?', fingerprint, queue);
   }
 
   /** Before the first row: in the register first, so that a reset finds this object, and the round is planned. */

@@ -12,7 +12,7 @@ import { Committer } from '../durable/group-commit';
 import { ApiError, type Outcome } from '../job/errors';
 import type { Feature, Host, Others } from './feature';
 import { BulkOperations } from './features/bulk/feature';
-import { acrossFires, CronFeature, movedCrons } from './features/cron/feature';
+import { CronFeature } from './features/cron/feature';
 import { Expiry } from './features/lifecycle/expiry';
 import { Pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/removal';
@@ -22,7 +22,7 @@ import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
 import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
-import { endingLetters } from './features/workflow/endings';
+import { endings } from './features/workflow/endings';
 import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
@@ -77,19 +77,7 @@ export class QueueEngine {
     this.moves = new Moves(around);
     this.batches = new Batches(around);
     this.removal = new QueueRemoval(around);
-    this.courier = new Courier(
-      [
-        this.batches.decisions,
-        this.batches.shares,
-        endingLetters(around),
-        this.moves.letters,
-        movedCrons(around),
-        acrossFires(around),
-        this.removal.steps,
-      ],
-      around,
-    );
-    this.features = [
+    const features: Feature[] = [
       new LeaseRescue(around),
       new Expiry(around),
       new LimitsFeature(around),
@@ -97,9 +85,17 @@ export class QueueEngine {
       new Pruning(around),
       this.push,
       this.pull,
+      this.moves,
+      this.batches,
       this.bulk,
-      this.courier,
+      this.removal,
+      endings(around),
     ];
+    this.courier = new Courier(
+      features.flatMap(({ letters = [] }) => letters),
+      around,
+    );
+    this.features = [...features, this.courier];
   }
 
   private openState(

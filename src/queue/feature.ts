@@ -4,7 +4,7 @@
  */
 import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
-import type { Courier } from '../durable/courier';
+import type { Courier, Kind } from '../durable/courier';
 import type { Step } from '../durable/group-commit';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
@@ -30,6 +30,8 @@ export interface Feature {
   workArrived?(): void;
   /** Goes on with what takes longer than a transaction: after every commit and at every alarm. Neither waits nor throws. */
   start?(why: 'commit' | 'alarm'): void;
+  /** What it has to tell other objects, or itself later on: the courier delivers it. */
+  readonly letters?: readonly Kind[];
 }
 
 /** What features need of the engine and the object around them. */

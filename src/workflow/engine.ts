@@ -9,17 +9,17 @@
 import type { AlarmClock } from '../durable/alarm-clock';
 import { Courier, derived, type Kind } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
+import { defined } from '../job/envelope/fields';
 import { parseJob } from '../job/envelope/parse';
-import { conflict, type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { conflict, outcomeOf, unwrap } from '../job/errors';
 import type { JobBody, NewJob } from '../job/record';
-import type { NewStep } from '../job/workflow/plan';
-import { nodeAt, pathOf } from '../job/workflow/plan';
+import { type NewStep, nodeAt, pathOf } from '../job/workflow/plan';
 import { fill, sourcesFor } from '../job/workflow/results';
 import type { DirectoryApi } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
 import type { Ending, EndingsReceipt, StepStart, WorkflowView } from '../rpc/workflow';
 import { WorkflowRecord } from './state';
-import type { LogEntry, LoggedEnding, WorkflowStore } from './store';
+import type { LogEntry, WorkflowStore } from './store';
 
 /** How long a workflow is kept after its end, ms. */
 export const RETENTION_MS = 30 * 86_400_000;
@@ -175,7 +175,8 @@ export class WorkflowEngine {
     try {
       storage.transactionSync(() => {
         for (const entry of entries(this.host.now())) {
-          const kept = entry.kind === 'ended' ? { ...entry, endings: entry.endings.map((e) => this.keep(e)) } : entry;
+          const kept =
+            entry.kind === 'ended' ? { ...entry, endings: entry.endings.map((e) => this.store.keepResult(e)) } : entry;
           this.store.append(kept);
           this.record.apply(kept);
         }
@@ -188,13 +189,9 @@ export class WorkflowEngine {
     }
   }
 
-  private keep(ending: LoggedEnding): LoggedEnding {
-    return this.store.keepResult(ending);
-  }
-
   private eventsOf(endings: readonly Ending[], ended: boolean): EndingsReceipt['events'] {
     const { plan, id, name, type } = this.record.meta;
-    const about = { workflow_id: id, ...(name !== undefined && { name }), ...(type && { workflow_type: type }) };
+    const about = defined({ workflow_id: id, name, workflow_type: type });
     const events: EndingsReceipt['events'] = [];
     for (const { step, end, job_id } of endings) {
       if (end !== 'completed') continue;
@@ -260,17 +257,14 @@ export class WorkflowEngine {
     };
     const ids = unwrap(await this.host.queue(queue).startSteps(start));
     if (this.closed) return;
-    this.write((now) => [
-      { kind: 'started', at: now, jobs: steps.map(({ step }, place) => [step, ids[place] ?? null] as const).map(copy) },
-    ]);
+    const jobs = steps.map(({ step }, place): [number, string | null] => [step, ids[place] ?? null]);
+    this.write((now) => [{ kind: 'started', at: now, jobs }]);
   }
 
   /** A job ready for its queue. Undefined when it cannot be made, which ends it. */
   private build({ step, job }: NewStep): NewJob | undefined {
     // Relative times count from the start of the step, not from that of the workflow.
-    const parsed: Outcome<ReturnType<typeof parseJob>> = outcomeOf(() =>
-      parseJob(JSON.parse(job) as Record<string, unknown>, { now: this.host.now() }),
-    );
+    const parsed = outcomeOf(() => parseJob(JSON.parse(job) as Record<string, unknown>, { now: this.host.now() }));
     if (!parsed.ok) {
       const { code, type, message } = parsed.error;
       const error = { code, type: type ?? code, message };
@@ -304,5 +298,3 @@ export class WorkflowEngine {
     if (!this.closed) this.write(() => [{ kind: 'called_off', steps: jobs.map(({ step }) => step) }]);
   }
 }
-
-const copy = ([step, id]: readonly [number, string | null]): [number, string | null] => [step, id];

@@ -6,7 +6,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import { Schema, WORKFLOW } from '../durable/schema';
-import { ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
+import { type ApiError, eventualOutcomeOf, notFound, type Outcome, outcomeOf, refusal } from '../job/errors';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { Ending, EndingsReceipt, NewWorkflow, WorkflowApi, WorkflowView } from '../rpc/workflow';
 import { WorkflowEngine } from './engine';
@@ -48,17 +48,16 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   }
 
   async get(): Promise<Outcome<WorkflowView>> {
-    const { engine } = this;
-    return engine ? { ok: true, value: engine.view() } : { ok: false, error: unknown(this.id).data };
+    return outcomeOf(() => this.existing().view());
   }
 
   async cancel(): Promise<Outcome<WorkflowView>> {
-    const { engine } = this;
-    if (!engine) return { ok: false, error: unknown(this.id).data };
-    const cancelled = outcomeOf(() => engine.cancel());
-    if (!cancelled.ok) return cancelled;
-    await engine.work();
-    return { ok: true, value: engine.view() };
+    return await eventualOutcomeOf(async () => {
+      const engine = this.existing();
+      engine.cancel();
+      await engine.work();
+      return engine.view();
+    });
   }
 
   async stepsEnded(queue: string, endings: Ending[]): Promise<EndingsReceipt> {
@@ -89,6 +88,11 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
     return this.opened;
   }
 
+  private existing(): WorkflowEngine {
+    if (this.engine) return this.engine;
+    throw notFound('workflow', this.id, 'Workflows are removed 30 days after their end.');
+  }
+
   private open(): WorkflowEngine {
     const host = {
       storage: this.ctx.storage,
@@ -111,18 +115,8 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   }
 }
 
-const HINT = 'Workflows are removed 30 days after their end.';
-
-function unknown(id: string): ApiError {
-  return notFound('workflow', id, HINT);
-}
-
 function taken(id: string, state: string): ApiError {
-  return new ApiError({
-    status: 409,
-    code: 'duplicate',
-    message: `Workflow ${id} exists already (${state}).`,
-    retryable: false,
+  return refusal(409, 'duplicate', `Workflow ${id} exists already (${state}).`, {
     details: { existing_workflow_id: id, existing_workflow_state: state },
   });
 }

@@ -3,6 +3,7 @@
  * change is an entry that was written first, and reading the log again gives the same state.
  */
 
+import { defined } from '../job/envelope/fields';
 import { jobsBelow, nodeAt, type Plan } from '../job/workflow/plan';
 import { Run } from '../job/workflow/run';
 import type { StepFailure, WorkflowHeader, WorkflowSummary, WorkflowView } from '../rpc/workflow';
@@ -112,8 +113,8 @@ export class WorkflowRecord {
 
   /** Jobs that have not ended and may still run. */
   countOpen(): number {
-    const states = this.jobs.map((job) => ({ job, state: this.run.stateOf(job) }));
-    return states.filter(({ job, state }) => isOpen(state) && !nodeAt(this.plan, job).callback).length;
+    const open = this.jobs.filter((job) => ['waiting', 'running'].includes(this.run.stateOf(job)));
+    return open.filter((job) => !nodeAt(this.plan, job).callback).length;
   }
 
   jobIdOf(step: number): string | undefined {
@@ -123,34 +124,29 @@ export class WorkflowRecord {
   /** JSON text of a result, `far` when a row of its own has it, undefined when there is none. */
   resultOf(step: number): { text?: string; far: boolean } {
     const { result, far } = this.of(step);
-    return { ...(result !== undefined && { text: result }), far: far === true };
+    return defined({ text: result, far: far === true });
   }
 
   private header(): WorkflowHeader {
     const { id, type, name, at } = this.meta;
-    return {
-      id,
-      ...(type && { type }),
-      ...(name !== undefined && { name }),
-      state: this.state,
-      created_at: at,
-      ...(this.endedAt !== undefined && { ended_at: this.endedAt }),
-    };
+    return defined({ id, type, name, state: this.state, created_at: at, ended_at: this.endedAt });
   }
 
   view(): WorkflowView {
     const { plan } = this.meta;
     return {
       ...this.header(),
-      ...(this.cancelled && { steps_cancelled: this.cancelled.steps }),
+      ...defined({ steps_cancelled: this.cancelled?.steps }),
       plan,
-      steps: this.known.map(({ jobId, startedAt, endedAt, error }, step) => ({
-        state: this.run.stateOf(step),
-        ...(jobId !== undefined && { job_id: jobId }),
-        ...(startedAt !== undefined && { started_at: startedAt }),
-        ...(endedAt !== undefined && { ended_at: endedAt }),
-        ...(error && { error }),
-      })),
+      steps: this.known.map(({ jobId, startedAt, endedAt, error }, step) =>
+        defined({
+          state: this.run.stateOf(step),
+          job_id: jobId,
+          started_at: startedAt,
+          ended_at: endedAt,
+          error,
+        }),
+      ),
     };
   }
 
@@ -169,8 +165,4 @@ export class WorkflowRecord {
   private of(step: number): Known {
     return this.known[step] as Known;
   }
-}
-
-function isOpen(state: string): boolean {
-  return state === 'waiting' || state === 'running';
 }

@@ -83,17 +83,13 @@ export class WorkflowStore {
   keepResult(ending: LoggedEnding): LoggedEnding {
     if (ending.result === undefined || ending.result.length <= FAR_RESULT) return ending;
     const { result, ...rest } = ending;
-    this.storage.sql
-      .exec('INSERT OR REPLACE INTO parts (kind, id, data) VALUES (?, ?, ?)', 'result', ending.step, result)
-      .toArray();
+    this.query('INSERT OR REPLACE INTO parts (kind, id, data) VALUES (?, ?, ?)', 'result', ending.step, result);
     return { ...rest, far: true };
   }
 
   /** JSON text of a result that was put aside. */
   farResult(step: number): string | undefined {
-    return this.storage.sql
-      .exec<{ data: string }>("SELECT data FROM parts WHERE kind = 'result' AND id = ?", step)
-      .toArray()[0]?.data;
+    return this.query("SELECT id, data FROM parts WHERE kind = 'result' AND id = ?", step)[0]?.data;
   }
 
   /** The bodies of jobs, read a row at a time. */
@@ -102,9 +98,8 @@ export class WorkflowStore {
     return (step) => {
       let found = loaded.find((job) => job.step === step);
       if (!found) {
-        const row = this.storage.sql
-          .exec<Part>("SELECT id, data FROM parts WHERE kind = 'jobs' AND id <= ? ORDER BY id DESC LIMIT 1", step)
-          .toArray()[0];
+        const newest = "SELECT id, data FROM parts WHERE kind = 'jobs' AND id <= ? ORDER BY id DESC LIMIT 1";
+        const [row] = this.query(newest, step);
         loaded = row ? (JSON.parse(row.data) as NewStep[]) : [];
         found = loaded.find((job) => job.step === step);
       }
@@ -114,12 +109,14 @@ export class WorkflowStore {
   }
 
   private rows(kind: string): Part[] {
-    return this.storage.sql.exec<Part>('SELECT id, data FROM parts WHERE kind = ? ORDER BY id', kind).toArray();
+    return this.query('SELECT id, data FROM parts WHERE kind = ? ORDER BY id', kind);
   }
 
   private write(kind: string, id: number, data: unknown): void {
-    this.storage.sql
-      .exec('INSERT INTO parts (kind, id, data) VALUES (?, ?, ?)', kind, id, JSON.stringify(data))
-      .toArray();
+    this.query('INSERT INTO parts (kind, id, data) VALUES (?, ?, ?)', kind, id, JSON.stringify(data));
+  }
+
+  private query(sql: string, ...bindings: (string | number)[]): Part[] {
+    return this.storage.sql.exec<Part>(sql, ...bindings).toArray();
   }
 }

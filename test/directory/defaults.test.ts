@@ -179,11 +179,10 @@ describe('settings of all queues', () => {
 
 describe('a queue that could not be told', () => {
   const untold = () =>
-    runInDurableObject(directory(), (_, { storage }) =>
-      storage.sql
-        .exec<{ address: string }>("SELECT address FROM outbox WHERE kind = 'settings'")
-        .toArray()
-        .map(({ address }) => address),
+    runInDurableObject(
+      directory(),
+      (_, { storage }) =>
+        JSON.parse(storage.sql.exec<{ untold: string }>('SELECT untold FROM queue_defaults').one().untold) as string[],
     );
 
   it('hears of it by alarm, and the answer says that it has not yet', async () => {

@@ -4,11 +4,11 @@ import {
   type Answer,
   type DeliveryOutcome,
   failureOfStatus,
-  MAX_RESULT_BYTES,
   readBatchAnswer,
   readError,
   readSingleAnswer,
 } from '../../src/dispatch/answer';
+import { MAX_RESULT_BYTES } from '../../src/job/envelope/names';
 import { decideFailure } from '../../src/job/retry/decide';
 import { resolveRetry } from '../../src/job/retry/resolve';
 

@@ -129,9 +129,9 @@ export class World {
     }
   }
 
-  /** Waits until the object has done what it can, or has a question. */
+  /** Waits until the object has done what it can: whatever is under way waits for the answer to a question. */
   async settled(): Promise<void> {
-    while (this.asks.length === 0 && this.underWay.size > 0) await scheduler.wait(0);
+    while (this.underWay.size > this.asks.length) await scheduler.wait(0);
   }
 
   private faulty(real: DurableObjectStorage): DurableObjectStorage {

@@ -206,6 +206,18 @@ export class TestQueue {
     return rowsWritten(this.stub, act);
   }
 
+  /** It cannot reach these queues, until it is constructed anew. */
+  cutOff(...names: string[]): Promise<void> {
+    return this.inside(({ engine }) => {
+      const { others } = (engine as unknown as { host: { others: { queue(name: string): unknown } } }).host;
+      const { queue } = others;
+      others.queue = (name) => {
+        if (names.includes(name)) throw new Error(`queue ${name} cannot be reached`);
+        return queue(name);
+      };
+    });
+  }
+
   /** Rows of a query inside the object. */
   rows<T extends Record<string, SqlStorageValue>>(query: string, ...bindings: unknown[]): Promise<T[]> {
     return this.inside(({ sql }) => sql.exec<T>(query, ...bindings).toArray());

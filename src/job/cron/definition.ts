@@ -18,17 +18,19 @@
  */
 import {
   defined,
+  given,
   isObject,
   optional,
   type Reader,
   readBoolean,
   readInteger,
   readName,
+  readText,
   readWord,
   withinBytes,
 } from '../envelope/fields';
 import { MAX_ENVELOPE_BYTES, MAX_META_BYTES } from '../envelope/names';
-import { type ParsedJob, parseJob, readTime } from '../envelope/parse';
+import { parseJob, readTime } from '../envelope/parse';
 import { invalidRequest } from '../errors';
 import type { JobBody, NewJob } from '../record';
 import { formatInstant } from '../time';
@@ -80,10 +82,7 @@ export function isCronName(text: string): boolean {
 
 export const CRON_NAME_RULE = `must be lower-case letters, digits, "." and "-", starting with a letter or digit, at most ${MAX_NAME_LENGTH} characters`;
 
-export const readCronName: Reader<string> = (value, field) => {
-  if (typeof value === 'string' && isCronName(value)) return value;
-  throw invalidRequest(field, `${field} ${CRON_NAME_RULE}.`);
-};
+export const readCronName = readText(isCronName, CRON_NAME_RULE);
 
 /** The context in which an entry is read. */
 export interface CronContext {
@@ -185,26 +184,20 @@ export interface Fire {
 
 /** The job of one fire: the template, with relative times counted from the fire, and a note of where it comes from. */
 export function jobOf(definition: CronDefinition, fire: Fire): NewJob {
-  const parsed: ParsedJob = parseJob(definition.template, { now: fire.now });
+  const { fingerprint } = definition;
+  const parsed = parseJob(definition.template, { now: fire.now });
   const body: JobBody = {
     ...parsed.body,
     meta: {
       ...parsed.body.meta,
       cron_name: definition.name,
       cron_triggered_at: formatInstant(fire.now),
-      ...(fire.tick !== undefined && { cron_scheduled_at: formatInstant(fire.tick) }),
+      ...defined({ cron_scheduled_at: given(fire.tick, formatInstant) }),
     },
-    ...(definition.fingerprint !== undefined && { fingerprint: definition.fingerprint }),
+    ...defined({ fingerprint }),
   };
-  return {
-    ...parsed.job,
-    ...(fire.id !== undefined && { id: fire.id }),
-    ...(parsed.unique &&
-      definition.fingerprint !== undefined && {
-        unique: { fingerprint: definition.fingerprint, ...parsed.unique.policy },
-      }),
-    body: JSON.stringify(body),
-  };
+  const unique = fingerprint !== undefined && parsed.unique && { fingerprint, ...parsed.unique.policy };
+  return { ...parsed.job, ...defined({ id: fire.id }), ...(unique && { unique }), body: JSON.stringify(body) };
 }
 
 /** The members that a fire adds must fit in the job too. */

@@ -84,7 +84,8 @@ function readItem(item: string, rule: FieldRule): Item {
   if (special !== undefined) return { text: special };
   const [span = '', stepText, ...rest] = item.split('/');
   if (rest.length > 0) throw wrong(rule, `"${item}" has more than one step`);
-  const whole = span === '*' || (span === '?' && isDay(rule));
+  const isDay = rule === DAY_OF_MONTH || rule === DAY_OF_WEEK;
+  const whole = span === '*' || (span === '?' && isDay);
   const { from, to } = whole ? { from: rule.min, to: topOf(rule) } : readSpan(span, item, stepText !== undefined, rule);
   if (stepText === undefined) {
     if (whole) return { text: '*', range: { from, to, step: 1 } };
@@ -104,16 +105,13 @@ function readSpan(span: string, item: string, stepped: boolean, rule: FieldRule)
   const [first = '', last, ...rest] = span.split('-');
   if (rest.length > 0) throw wrong(rule, `"${item}" cannot be read`);
   const from = readValue(first, item, rule);
-  if (last === undefined) return sunday({ from, to: stepped ? topOf(rule) : from }, rule);
+  // A lone 7 is written as 0.
+  if (last === undefined && rule === DAY_OF_WEEK && from === 7) return { from: 0, to: 0 };
+  if (last === undefined) return { from, to: stepped ? topOf(rule) : from };
   let to = readValue(last, item, rule);
   if (rule === DAY_OF_WEEK && to === 0 && from > 0) to = 7;
   if (to < from) throw wrong(rule, `"${item}" runs backwards`);
   return { from, to };
-}
-
-/** A lone 7 is written as 0. */
-function sunday(span: { from: number; to: number }, rule: FieldRule): { from: number; to: number } {
-  return rule === DAY_OF_WEEK && span.from === 7 ? { from: 0, to: 0 } : span;
 }
 
 function readValue(text: string, item: string, rule: FieldRule): number {
@@ -148,10 +146,6 @@ function readSpecial(item: string, rule: FieldRule): string | undefined {
   if (nth !== 'L' && !/^#[1-5L]$/.test(nth))
     throw wrong(rule, `"${item}": after # comes 1 to 5, or L for the last one`);
   return number + nth;
-}
-
-function isDay(rule: FieldRule): boolean {
-  return rule === DAY_OF_MONTH || rule === DAY_OF_WEEK;
 }
 
 /** The highest number with a meaning of its own. */

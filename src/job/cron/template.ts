@@ -1,24 +1,13 @@
 /** The job template of an entry as the request has it: in `job_template`, or beside the entry's own members. */
 import { optional, readDuration, readMilliseconds, readObject } from '../envelope/fields';
+import { JOB_OPTIONS } from '../envelope/parse';
 import { ApiError, invalidRequest } from '../errors';
 
-/** Members of a job that are allowed beside those of the entry. */
-const FLAT_OPTIONS = [
-  'queue',
-  'priority',
-  'timeout_ms',
-  'visibility_timeout_ms',
-  'retry',
-  'max_attempts',
-  'unique',
-  'rate_limit',
-  'retention',
-  'tags',
-  'meta',
-] as const;
-
 /** Times of each fire's job. Beside the entry's members, they would be taken for the times of the entry itself. */
-const OPTIONS_ONLY = ['delay_until', 'scheduled_at', 'expires_at'] as const;
+const OPTIONS_ONLY: readonly string[] = ['delay_until', 'scheduled_at', 'expires_at'];
+
+/** Members of a job that are allowed beside those of the entry. */
+const FLAT_OPTIONS = JOB_OPTIONS.filter((name) => ![...OPTIONS_ONLY, 'pending', 'metadata'].includes(name));
 
 /**
  * Reads a template without checking the job in it.

@@ -4,6 +4,7 @@
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest, payloadTooLarge } from '../errors';
+import { isUuidV7 } from '../ids';
 import { isObject } from '../retry/fields';
 import { isQueueName, QUEUE_RULE } from './names';
 
@@ -12,53 +13,61 @@ export { isObject };
 /** A reader of one member. @throws {ApiError} 400 naming `field`. */
 export type Reader<T> = (value: unknown, field: string) => T;
 
+/**
+ * A reader of values that `parse` takes.
+ * @param parse undefined: the value is not one of them
+ * @param rule what the value must be, for the message
+ */
+export function reader<T>(parse: (value: unknown) => T | undefined, rule: string): Reader<T> {
+  return (value, field) => {
+    const parsed = parse(value);
+    if (parsed !== undefined) return parsed;
+    throw invalidRequest(field, `${field} ${rule}.`);
+  };
+}
+
+/** A reader of texts that fit. */
+export function readText(fits: (text: string) => boolean, rule: string): Reader<string> {
+  return reader((value) => (typeof value === 'string' && fits(value) ? value : undefined), rule);
+}
+
 /** A JSON object. */
-export const readObject: Reader<Record<string, unknown>> = (value, field) => {
-  if (isObject(value)) return value;
-  throw invalidRequest(field, `${field} must be an object.`);
-};
+export const readObject = reader((value) => (isObject(value) ? value : undefined), 'must be an object');
 
-export const readBoolean: Reader<boolean> = (value, field) => {
-  if (typeof value === 'boolean') return value;
-  throw invalidRequest(field, `${field} must be true or false.`);
-};
+export const readBoolean = reader((value) => (typeof value === 'boolean' ? value : undefined), 'must be true or false');
 
-export const readString: Reader<string> = (value, field) => {
-  if (typeof value === 'string') return value;
-  throw invalidRequest(field, `${field} must be a string.`);
-};
+export const readString = readText(() => true, 'must be a string');
 
 /** A whole number between `min` and `max`. */
 export function readInteger(min: number, max: number): Reader<number> {
-  return (value, field) => {
-    if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-    throw invalidRequest(field, `${field} must be an integer from ${min} to ${max}.`);
-  };
+  return reader((value) => {
+    const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
+    return fits ? value : undefined;
+  }, `must be an integer from ${min} to ${max}`);
 }
 
 /** A positive number of milliseconds, at most 36,500 days. */
 export const readMilliseconds: Reader<number> = readInteger(1, MAX_DURATION_MS);
 
 /** A duration in any of the accepted forms; returns milliseconds. */
-export const readDuration: Reader<number> = (value, field) => {
-  const ms = parseDuration(value);
-  if (ms !== undefined) return ms;
-  throw invalidRequest(field, `${field} must be a duration such as "PT30S", "30s" or an integer of milliseconds.`);
-};
+export const readDuration = reader(
+  parseDuration,
+  'must be a duration such as "PT30S", "30s" or an integer of milliseconds',
+);
 
 /** A name: 1 to `max` characters, without U+0000. */
 export function readName(max: number): Reader<string> {
-  return (value, field) => {
-    if (typeof value === 'string' && value !== '' && value.length <= max && !value.includes('\0')) return value;
-    throw invalidRequest(field, `${field} must be a string of 1 to ${max} characters without U+0000.`);
-  };
+  return readText(
+    (text) => text !== '' && text.length <= max && !text.includes('\0'),
+    `must be a string of 1 to ${max} characters without U+0000`,
+  );
 }
 
 /** The name of a queue. */
-export const readQueueName: Reader<string> = (value, field) => {
-  if (typeof value === 'string' && isQueueName(value)) return value;
-  throw invalidRequest(field, `${field} ${QUEUE_RULE}.`);
-};
+export const readQueueName = readText(isQueueName, QUEUE_RULE);
+
+/** An id that a client chose. */
+export const readUuidV7 = readText(isUuidV7, 'must be a UUIDv7 in lower case');
 
 /** An array of at most `max` items, each read by `item`. */
 export function readList<T>(max: number, item: Reader<T>): Reader<T[]> {
@@ -72,11 +81,17 @@ export function readList<T>(max: number, item: Reader<T>): Reader<T[]> {
 
 /** One of these words. */
 export function readWord<T extends string>(words: readonly T[]): Reader<T> {
-  return (value, field) => {
-    const word = words.find((known) => known === value);
-    if (word !== undefined) return word;
-    throw invalidRequest(field, `${field} must be one of ${words.join(', ')}.`);
-  };
+  return reader((value) => words.find((word) => word === value), `must be one of ${words.join(', ')}`);
+}
+
+/** The JSON object that the text is; undefined when it is none. */
+export function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** `text`, of at most `max` bytes in UTF-8. @throws {ApiError} 413 naming `field` */

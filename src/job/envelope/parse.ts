@@ -4,8 +4,7 @@
  * manages are ignored; unknown ones are stored and echoed.
  */
 import { invalidPolicy, invalidRequest, unsupported } from '../errors';
-import { isUuidV7 } from '../ids';
-import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
+import { readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
@@ -15,14 +14,17 @@ import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
   defined,
   isObject,
+  optional,
   type Reader,
   readBoolean,
+  reader,
   readInteger,
   readList,
   readMilliseconds,
   readName,
   readObject,
   readQueueName,
+  readUuidV7,
   withinBytes,
 } from './fields';
 import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE } from './names';
@@ -59,7 +61,7 @@ const SERVER_MANAGED = [
 ] as const;
 
 /** Members that mean the same in `options` and at the top level. */
-const OPTIONS = [
+export const JOB_OPTIONS = [
   'queue',
   'priority',
   'timeout_ms',
@@ -77,11 +79,11 @@ const OPTIONS = [
   'meta',
   'metadata',
 ] as const;
-type OptionName = (typeof OPTIONS)[number];
+type OptionName = (typeof JOB_OPTIONS)[number];
 
 const KNOWN: ReadonlySet<string> = new Set([
   ...SERVER_MANAGED,
-  ...OPTIONS,
+  ...JOB_OPTIONS,
   'specversion',
   'id',
   'type',
@@ -91,6 +93,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   'options',
 ]);
 
+/** For members that are stored as written. */
+const unread: Reader<unknown> = (value) => value;
 const readPriority = readInteger(-100, 100);
 const readTags = readList(50, readName(128));
 
@@ -125,15 +129,13 @@ export interface ParsedJob {
 /** The members of one job by name, with the path the client wrote them at. */
 class Members {
   private readonly options: Record<string, unknown>;
-  private readonly prefix: string;
 
+  /** @param prefix of the paths of its members */
   constructor(
     private readonly input: Record<string, unknown>,
-    path: string | undefined,
+    private readonly prefix: string,
   ) {
-    this.prefix = path === undefined ? '' : `${path}.`;
-    const options = input.options ?? {};
-    this.options = readObject(options, `${this.prefix}options`);
+    this.options = readObject(input.options ?? {}, `${prefix}options`);
   }
 
   /** The path of a top-level member. */
@@ -143,15 +145,12 @@ class Members {
 
   /** A member of the top level only, unless it is absent or null. */
   top<T>(name: string, read: Reader<T>): T | undefined {
-    const value = this.input[name];
-    return value === undefined || value === null ? undefined : read(value, this.prefix + name);
+    return optional(this.input, name, read, this.prefix);
   }
 
   /** A member of `options`, else of the top level, unless it is absent or null in both. */
   option<T>(name: OptionName, read: Reader<T>): T | undefined {
-    const value = this.options[name];
-    if (value === undefined || value === null) return this.top(name, read);
-    return read(value, `${this.prefix}options.${name}`);
+    return this.inOptions(name) ? read(this.options[name], `${this.prefix}options.${name}`) : this.top(name, read);
   }
 
   /** Is the member given in `options`? */
@@ -166,11 +165,11 @@ class Members {
  * and for what is not offered; `details.field` is the member's path as the client wrote it.
  */
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
-  const members = new Members(input, ctx.path);
+  const members = new Members(input, ctx.path === undefined ? '' : `${ctx.path}.`);
   checkSpecVersion(input.specversion, members.at('specversion'));
 
   const type = readType(input.type, members.at('type'));
-  const id = members.top('id', readId);
+  const id = members.top('id', readUuidV7);
   const queue = members.option('queue', readQueueName) ?? DEFAULT_QUEUE;
   const priority = members.option('priority', readPriority) ?? 0;
   const pending = members.option('pending', readBoolean);
@@ -181,17 +180,8 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
 
   const args = readArgs(input.args, members.at('args'));
   const meta = members.option('meta', readMeta) ?? {};
-  let unique: UniqueRequest | undefined;
-  const policyAsWritten = members.option('unique', (value, field) => {
-    unique = readUnique(value, field, { type, queue, args, meta });
-    return value;
-  });
-
-  let limit: LimitPolicy | undefined;
-  const limitsAsWritten = members.option('rate_limit', (value, field) => {
-    limit = readLimitPolicy(value, field, queue);
-    return value;
-  });
+  const unique = members.option('unique', (value, field) => readUnique(value, field, { type, queue, args, meta }));
+  const limit = members.option('rate_limit', (value, field) => readLimitPolicy(value, field, queue));
 
   const body: JobBody = defined({
     type,
@@ -204,8 +194,8 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     scheduled_at: scheduledAt,
     expires_at: expiresAt,
     expires_at_written: expiresAtWritten,
-    unique: policyAsWritten,
-    rate_limit: limitsAsWritten,
+    unique: members.option('unique', unread),
+    rate_limit: members.option('rate_limit', unread),
     retention: members.option('retention', readRetention),
     tags: members.option('tags', readTags),
     schema: members.top('schema', readSchema),
@@ -260,11 +250,6 @@ function readArgs(value: unknown, field: string): unknown[] {
   throw invalidRequest(field, `${field} must be an array.`);
 }
 
-function readId(value: unknown, field: string): string {
-  if (typeof value === 'string' && isUuidV7(value)) return value;
-  throw invalidRequest(field, `${field} must be a UUIDv7 in lower case.`);
-}
-
 /** `meta` is limited on its own because it travels with every event and delivery. */
 export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
   const meta = readObject(value, field);
@@ -274,14 +259,10 @@ export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
 
 /** A time, or a duration from `now` on; returns epoch ms. */
 export function readTime(now: number): Reader<number> {
-  return (value, field) => {
-    const instant = parseInstant(value, now);
-    if (instant !== undefined) return instant;
-    throw invalidRequest(
-      field,
-      `${field} must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S".`,
-    );
-  };
+  return reader(
+    (value) => parseInstant(value, now),
+    'must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S"',
+  );
 }
 
 /** The text of an instant, if it is UTC and differs from the text that Tocsin would write. */

@@ -5,7 +5,7 @@
 import type { JobBody, JobErrorEntry, JobRecord, JobView } from '../record';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
-import { defined } from './fields';
+import { defined, parseObject } from './fields';
 
 /** A job as JSON on the wire. */
 export type Envelope = Record<string, unknown>;
@@ -61,13 +61,8 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
 
 /** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */
 function writtenBody(record: JobRecord): JobBody {
-  let body: unknown;
-  try {
-    body = JSON.parse(record.body);
-  } catch {
-    body = null;
-  }
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as JobBody;
+  const body = parseObject(record.body);
+  if (body) return body as unknown as JobBody;
   return { type: record.type, args: [], meta: {} };
 }
 

@@ -12,7 +12,16 @@
  * | `on_limit` | `wait` (default), `reschedule` or `drop` |
  */
 import { MAX_DURATION_MS } from '../duration';
-import { defined, type Reader, readDuration, readInteger, readObject, readWord } from '../envelope/fields';
+import {
+  defined,
+  optional,
+  type Reader,
+  readDuration,
+  readInteger,
+  readObject,
+  readText,
+  readWord,
+} from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
 /** This many starts in a period, ms. */
@@ -77,10 +86,7 @@ export function isLimitKey(text: string): boolean {
   return text.length <= MAX_KEY_LENGTH && KEY.test(text);
 }
 
-const readKey: Reader<string> = (value, field) => {
-  if (typeof value === 'string' && isLimitKey(value)) return value;
-  throw invalidRequest(field, `${field} ${KEY_RULE}.`);
-};
+const readKey = readText(isLimitKey, KEY_RULE);
 
 const readStarts = readInteger(1, MAX_STARTS);
 
@@ -94,21 +100,22 @@ export const readPeriod: Reader<number> = (value, field) => {
 
 /** `{limit, period}`, both required. */
 const readQuota: Reader<Quota> = (value, field) => {
-  const { limit, period, ...rest } = readObject(value, field);
-  refuseStrangers(rest, ['limit', 'period'], field);
+  const quota = readObject(value, field);
+  refuseUnknown(quota, ['limit', 'period'], field);
   return {
-    limit: readStarts(required(limit, `${field}.limit`), `${field}.limit`),
-    period_ms: readPeriod(required(period, `${field}.period`), `${field}.period`),
+    limit: readRequired(quota, 'limit', readStarts, field),
+    period_ms: readRequired(quota, 'period', readPeriod, field),
   };
 };
 
-function required(value: unknown, field: string): unknown {
-  if (value === undefined || value === null) throw invalidRequest(field, `${field} is required.`);
-  return value;
+function readRequired<T>(members: Record<string, unknown>, name: string, reader: Reader<T>, field: string): T {
+  const read = optional(members, name, reader, `${field}.`);
+  if (read === undefined) throw invalidRequest(`${field}.${name}`, `${field}.${name} is required.`);
+  return read;
 }
 
-function refuseStrangers(strangers: Record<string, unknown>, known: readonly string[], field: string): void {
-  const [name] = Object.keys(strangers);
+function refuseUnknown(members: Record<string, unknown>, known: readonly string[], field: string): void {
+  const name = Object.keys(members).find((member) => !known.includes(member));
   if (name === undefined) return;
   const path = field === '' ? name : `${field}.${name}`;
   throw invalidRequest(path, `${path} is not part of it; there are ${known.join(', ')}.`);
@@ -122,11 +129,9 @@ function refuseStrangers(strangers: Record<string, unknown>, known: readonly str
  */
 export function readLimitPolicy(value: unknown, field: string, queue: string): LimitPolicy {
   const input = readObject(value, field);
-  const strangers = Object.fromEntries(Object.entries(input).filter(([name]) => !MEMBERS.includes(name)));
-  refuseStrangers(strangers, MEMBERS, field);
+  refuseUnknown(input, MEMBERS, field);
   const given = (name: string) => (input[name] ?? null) !== null;
-  const read = <T>(name: string, reader: Reader<T>): T | undefined =>
-    given(name) ? reader(input[name], `${field}.${name}`) : undefined;
+  const read = <T>(name: string, reader: Reader<T>) => optional(input, name, reader, `${field}.`);
 
   const key = read('key', readKey);
   const concurrency = read('concurrency', readInteger(1, MAX_CONCURRENCY));
@@ -162,10 +167,7 @@ function readRate(
   if (perSecond !== undefined) return { limit: perSecond, period_ms: 1_000 };
   return read('rate', (value, path) => {
     if (!isNumber) return readQuota(value, path);
-    return {
-      limit: readStarts(value, path),
-      period_ms: readPeriod(required(input.period, `${field}.period`), `${field}.period`),
-    };
+    return { limit: readStarts(value, path), period_ms: readRequired(input, 'period', readPeriod, field) };
   });
 }
 
@@ -184,23 +186,20 @@ export const readQueueLimits: Reader<Pick<Limits, 'concurrency' | 'rate'>> = (va
  * @throws {ApiError} 400 naming the member
  */
 export function readLimitOverride(input: Record<string, unknown>, readTime: Reader<number>): LimitOverride {
-  const { concurrency, limit, period, expires_at, ...rest } = input;
-  refuseStrangers(rest, ['concurrency', 'limit', 'period', 'expires_at'], '');
-  const read = <T>(value: unknown, name: string, reader: Reader<T>): T | undefined =>
-    (value ?? null) === null ? undefined : reader(value, name);
-  const override = {
-    concurrency: read(concurrency, 'concurrency', readInteger(0, MAX_CONCURRENCY)),
-    limit: read(limit, 'limit', readInteger(0, MAX_STARTS)),
-    period_ms: read(period, 'period', readPeriod),
-    expires_at: read(expires_at, 'expires_at', readTime),
-  };
+  refuseUnknown(input, ['concurrency', 'limit', 'period', 'expires_at'], '');
+  const override: LimitOverride = defined({
+    concurrency: optional(input, 'concurrency', readInteger(0, MAX_CONCURRENCY)),
+    limit: optional(input, 'limit', readInteger(0, MAX_STARTS)),
+    period_ms: optional(input, 'period', readPeriod),
+    expires_at: optional(input, 'expires_at', readTime),
+  });
   if (override.concurrency === undefined && override.limit === undefined) {
     throw invalidRequest('concurrency', 'concurrency or limit is required: what is to hold instead?');
   }
   if (override.limit === undefined && override.period_ms !== undefined) {
     throw invalidRequest('period', 'period belongs to limit, which is missing.');
   }
-  return Object.fromEntries(Object.entries(override).filter(([, value]) => value !== undefined));
+  return override;
 }
 
 /**

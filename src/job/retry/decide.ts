@@ -167,14 +167,10 @@ function classNames(failure: Failure): readonly string[] {
 
 /** The delay in ms that the answer asks for: no jitter, no cap but the hard limit; the past means at once. */
 function askedDelay(failure: Failure, now: number): number | undefined {
-  const at = askedInstant(failure.retry_at, now);
+  const { retry_at } = failure;
+  const at = Number.isFinite(retry_at) ? (retry_at as number) : parseInstant(retry_at, now);
   const delay = at === undefined ? parseDuration(failure.retry_in) : at - now;
   return delay === undefined ? undefined : Math.min(Math.max(Math.floor(delay), 0), HARD_LIMIT_MS);
-}
-
-function askedInstant(value: unknown, now: number): number | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  return parseInstant(value, now);
 }
 
 function atLeast(failure: Failure): number {

@@ -15,7 +15,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function reader<T>(parse: (value: unknown) => T | undefined, expected: string): Reader<T> {
+/** A reader of values that `parse` takes; `expected` says which they are. */
+export function reader<T>(parse: (value: unknown) => T | undefined, expected: string): Reader<T> {
   return (value, path, report) => {
     const parsed = parse(value);
     if (parsed === undefined) report(path, `must be ${expected}`);

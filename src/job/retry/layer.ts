@@ -22,6 +22,7 @@ import {
   type Report,
   readArray,
   readDuration,
+  reader,
   readInteger,
   readMs,
   readNumber,
@@ -51,15 +52,7 @@ const STRATEGY_WORDS: ReadonlyMap<string, BackoffStrategy> = new Map<string, Bac
 
 const readPreset = readWord(words('ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'));
 const readStrategy = readWord(STRATEGY_WORDS);
-const readFirstIndex = readWordless<0 | 1>([0, 1]);
-
-function readWordless<T extends number>(values: readonly T[]): Reader<T> {
-  return (value, path, report) => {
-    const found = values.find((candidate) => candidate === value);
-    if (found === undefined) report(path, `must be ${values.join(' or ')}`);
-    return found;
-  };
-}
+const readFirstIndex = reader<0 | 1>((value) => ([0, 1] as const).find((index) => index === value), '0 or 1');
 
 interface Field {
   /** Names of the same field that take precedence over this one. */
@@ -71,12 +64,14 @@ interface Field {
 
 const FIELDS = new Map<string, Field>();
 
+/** @param aliases other names of the field; each gives way to those before it */
 function define<K extends keyof RetryLayer>(
   target: K,
-  names: readonly (readonly [name: string, read: Reader<Exclude<RetryLayer[K], undefined>>])[],
+  reader: Reader<Exclude<RetryLayer[K], undefined>>,
+  aliases: Readonly<Record<string, typeof reader>> = {},
   takesNull = false,
 ): void {
-  names.forEach(([name, read], index) => {
+  Object.entries({ [target]: reader, ...aliases }).forEach(([name, read], index, names) => {
     FIELDS.set(name, {
       rivals: names.slice(0, index).map(([rival]) => rival),
       takesNull,
@@ -88,32 +83,18 @@ function define<K extends keyof RetryLayer>(
   });
 }
 
-define('max_attempts', [['max_attempts', readInteger(0, MAX_ATTEMPTS)]]);
-define('backoff_strategy', [
-  ['backoff_strategy', readStrategy],
-  ['backoff_type', readStrategy],
-  ['strategy', readStrategy],
-  ['backoff', readStrategy],
-]);
-define('initial_interval', [
-  ['initial_interval', readDuration],
-  ['initial_interval_ms', readMs],
-]);
-define('backoff_coefficient', [['backoff_coefficient', readNumber(0, MAX_COEFFICIENT)]]);
-define('max_interval', [
-  ['max_interval', nullable(readDuration)],
-  ['max_interval_ms', nullable(readMs)],
-], true);
-define('offset', [
-  ['offset', readDuration],
-  ['offset_ms', readMs],
-]);
-define('first_index', [['first_index', readFirstIndex]]);
-define('table', [['table', readArray(readDuration, 1, 1000)]]);
-define('jitter', [['jitter', readJitter]]);
-define('non_retryable_errors', [['non_retryable_errors', readArray(readText(1, 255), 0, 100)]]);
-define('on_exhaustion', [['on_exhaustion', readWord(words('discard', 'dead_letter'))]]);
-define('on_crash', [['on_crash', readWord(words('retry', 'dead_letter'))]]);
+define('max_attempts', readInteger(0, MAX_ATTEMPTS));
+define('backoff_strategy', readStrategy, { backoff_type: readStrategy, strategy: readStrategy, backoff: readStrategy });
+define('initial_interval', readDuration, { initial_interval_ms: readMs });
+define('backoff_coefficient', readNumber(0, MAX_COEFFICIENT));
+define('max_interval', nullable(readDuration), { max_interval_ms: nullable(readMs) }, true);
+define('offset', readDuration, { offset_ms: readMs });
+define('first_index', readFirstIndex);
+define('table', readArray(readDuration, 1, 1000));
+define('jitter', readJitter);
+define('non_retryable_errors', readArray(readText(1, 255), 0, 100));
+define('on_exhaustion', readWord(words('discard', 'dead_letter')));
+define('on_crash', readWord(words('retry', 'dead_letter')));
 
 /**
  * Reads one layer. Mistakes go to `report` under the name that was written, below `path`; a field with a mistake is

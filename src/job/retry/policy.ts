@@ -4,8 +4,6 @@
  */
 
 export type BackoffStrategy = 'exponential' | 'linear' | 'constant' | 'polynomial' | 'table';
-export type OnExhaustion = 'discard' | 'dead_letter';
-export type OnCrash = 'retry' | 'dead_letter';
 export type PresetName = 'ojs' | 'zzz' | 'chasqui' | 'zizq' | 'sidekiq';
 
 /**
@@ -43,8 +41,8 @@ export interface RetryPolicy {
   jitter: Jitter | false;
   /** Error types or codes, exact or as a prefix that ends in `.*`. */
   non_retryable_errors: string[];
-  on_exhaustion: OnExhaustion;
-  on_crash: OnCrash;
+  on_exhaustion: 'discard' | 'dead_letter';
+  on_crash: 'retry' | 'dead_letter';
 }
 
 /** Some fields of a policy: those of one layer. */

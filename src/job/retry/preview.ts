@@ -66,7 +66,7 @@ export function previewRetry(request: unknown, context: PreviewContext): RetryPr
   onlyKnown(request, MEMBERS, '');
   const from = integer(request.from, 'from', 1, MAX_ATTEMPTS) ?? 1;
   const attempts = integer(request.attempts, 'attempts', 1, 100) ?? 10;
-  const r = unitInterval(request.random, 'random') ?? 0.5;
+  const r = number(request.random, 'random', (n) => n >= 0 && n < 1, 'a number, at least 0 and below 1') ?? 0.5;
   const failure = absent(request.failure) ? undefined : readFailure(request.failure, context.now);
   const policy = resolveRetry(readLayers(request, context));
   const random = (): number => r;
@@ -128,45 +128,39 @@ function readVariables(source: unknown): RetryVariables {
 
 type Check = (value: unknown, now: number) => boolean;
 
-const isString: Check = (value) => typeof value === 'string';
-const isBoolean: Check = (value) => typeof value === 'boolean';
+const TEXT: [Check, string] = [(value) => typeof value === 'string', 'a string'];
+const FLAG: [Check, string] = [(value) => typeof value === 'boolean', 'true or false'];
 
 /** Members of `failure`: where each goes, how it is checked, what is expected. */
-const FAILURE_MEMBERS: ReadonlyMap<string, { target: keyof Failure; check: Check; expected: string }> = new Map([
-  ['code', { target: 'code', check: isString, expected: 'a string' }],
-  ['error_type', { target: 'type', check: isString, expected: 'a string' }],
+const FAILURE_MEMBERS: readonly [name: string, target: keyof Failure, check: Check, expected: string][] = [
+  ['code', 'code', ...TEXT],
+  ['error_type', 'type', ...TEXT],
   [
     'error_classes',
-    {
-      target: 'classes',
-      check: (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
-      expected: 'an array of strings',
-    },
+    'classes',
+    (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
+    'an array of strings',
   ],
-  ['retryable', { target: 'retryable', check: isBoolean, expected: 'true or false' }],
-  ['kill', { target: 'kill', check: isBoolean, expected: 'true or false' }],
-  [
-    'retry_in',
-    { target: 'retry_in', check: (value: unknown) => parseDuration(value) !== undefined, expected: 'a duration' },
-  ],
+  ['retryable', 'retryable', ...FLAG],
+  ['kill', 'kill', ...FLAG],
+  ['retry_in', 'retry_in', (value) => parseDuration(value) !== undefined, 'a duration'],
   [
     'retry_at',
-    {
-      target: 'retry_at',
-      check: (value: unknown, now: number) => Number.isInteger(value) || parseInstant(value, now) !== undefined,
-      expected: 'an RFC 3339 time with a zone, or epoch milliseconds',
-    },
+    'retry_at',
+    (value, now) => Number.isInteger(value) || parseInstant(value, now) !== undefined,
+    'an RFC 3339 time with a zone, or epoch milliseconds',
   ],
-  ['crash', { target: 'crash', check: isBoolean, expected: 'true or false' }],
-  ['visibility_expired', { target: 'visibility_expired', check: isBoolean, expected: 'true or false' }],
-  ['no_handler', { target: 'no_handler', check: isBoolean, expected: 'true or false' }],
-]);
+  ['crash', 'crash', ...FLAG],
+  ['visibility_expired', 'visibility_expired', ...FLAG],
+  ['no_handler', 'no_handler', ...FLAG],
+];
 
 function readFailure(source: unknown, now: number): Failure {
   if (!isObject(source)) throw invalidRequest('failure', 'failure must be an object');
-  onlyKnown(source, [...FAILURE_MEMBERS.keys()], 'failure.');
+  const names = FAILURE_MEMBERS.map(([name]) => name);
+  onlyKnown(source, names, 'failure.');
   const failure: Record<string, unknown> = {};
-  for (const [name, { target, check, expected }] of FAILURE_MEMBERS) {
+  for (const [name, target, check, expected] of FAILURE_MEMBERS) {
     const value = source[name];
     if (absent(value)) continue;
     if (!check(value, now)) throw invalidRequest(`failure.${name}`, `failure.${name} must be ${expected}`);
@@ -183,15 +177,14 @@ function onlyKnown(source: Record<string, unknown>, known: readonly string[], pr
 }
 
 function integer(value: unknown, field: string, min: number, max: number): number | undefined {
-  if (absent(value)) return undefined;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalidRequest(field, `${field} must be an integer from ${min} to ${max}`);
+  const fits = (n: number) => Number.isInteger(n) && n >= min && n <= max;
+  return number(value, field, fits, `an integer from ${min} to ${max}`);
 }
 
-function unitInterval(value: unknown, field: string): number | undefined {
+function number(value: unknown, field: string, fits: (n: number) => boolean, expected: string): number | undefined {
   if (absent(value)) return undefined;
-  if (typeof value === 'number' && value >= 0 && value < 1) return value;
-  throw invalidRequest(field, `${field} must be a number, at least 0 and below 1`);
+  if (typeof value === 'number' && fits(value)) return value;
+  throw invalidRequest(field, `${field} must be ${expected}`);
 }
 
 function absent(value: unknown): value is null | undefined {

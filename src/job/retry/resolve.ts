@@ -6,7 +6,7 @@
  * default reaches the jobs that wait already.
  */
 import { formatDuration } from '../duration';
-import type { RetryInput } from '../record';
+import type { LowerLayers, RetryInput } from '../record';
 import { isObject } from './fields';
 import { readLayer } from './layer';
 import type { Jitter, RetryLayer, RetryPolicy } from './policy';
@@ -14,10 +14,8 @@ import { PRESETS } from './presets';
 import { type RetryVariables, variablesLayer } from './variables';
 
 /** The layers as they were written; an absent one is empty. */
-export interface RetryLayers {
+export interface RetryLayers extends LowerLayers {
   variables?: RetryVariables;
-  queue?: RetryInput;
-  job_type?: RetryInput;
   job?: RetryInput;
 }
 

@@ -13,7 +13,7 @@
  * | `replace` | is enqueued | cancelled, unless they have ended |
  * | `replace_except_schedule` | is enqueued at the time at which the newest was scheduled | cancelled, unless they have ended |
  */
-import { ApiError, duplicate } from '../errors';
+import { type ApiError, duplicate, refusal } from '../errors';
 import type { JobBody, NewJob, UniquePolicy } from '../record';
 import { type JobState, TERMINAL_STATES } from '../states';
 import { undecided } from '../undecided';
@@ -84,7 +84,7 @@ export class ConflictPlanner<C extends Candidate> {
     const met = [...earlier.filter((entry) => this.meets(index, entry.index)), ...candidates];
     const conflicts = met.filter((other) => this.isInConflict(policy, other));
     const [newest] = conflicts;
-    if (newest && policy.on_conflict === 'reject') throw refusal(newest);
+    if (newest && policy.on_conflict === 'reject') throw duplicateOf(newest);
     if (newest && policy.on_conflict === 'ignore') return { existing: newest };
     const replaces = conflicts.filter((other) => !TERMINAL_STATES.some((state) => state === this.stateOf(other)));
     for (const other of replaces) this.replace(other);
@@ -115,12 +115,10 @@ export class ConflictPlanner<C extends Candidate> {
 }
 
 /** 409: names the job that is in conflict, or the earlier entry. */
-function refusal(other: PlannedEntry | Candidate): ApiError {
+function duplicateOf(other: PlannedEntry | Candidate): ApiError {
   if (!isEarlierEntry(other)) return duplicate(other.id, other.state);
   const { index, state } = other;
-  return new ApiError({
-    ...duplicate('', state).data,
-    message: `Entry ${index} of the batch has the same unique fingerprint.`,
+  return refusal(409, 'duplicate', `Entry ${index} of the batch has the same unique fingerprint.`, {
     details: { existing_job_state: state, existing_index: index },
   });
 }

@@ -11,7 +11,17 @@
  * | `states` (or `unique_while`) | states in which an existing job counts | the five in which it has not ended |
  * | `on_conflict` | `reject`, `ignore` (`ignore_new`), `replace` (`cancel_existing`), `replace_except_schedule` | `reject` |
  */
-import { type Reader, readDuration, readList, readName, readObject } from '../envelope/fields';
+import {
+  defined,
+  isObject,
+  optional,
+  type Reader,
+  readDuration,
+  readList,
+  readName,
+  readObject,
+  readWord,
+} from '../envelope/fields';
 import { invalidRequest } from '../errors';
 import type { JobBody, UniquePolicy } from '../record';
 import { JOB_STATES, type JobState, TERMINAL_STATES } from '../states';
@@ -62,18 +72,16 @@ type Member = (typeof MEMBERS)[number];
 
 const readMemberNames = readList(100, readName(255));
 
-/** Reads one of `words`; their meaning when `words` is a table. */
-function readWord<T>(words: Readonly<Record<string, T>>): Reader<T> {
-  return (value, field) => {
-    if (typeof value === 'string' && Object.hasOwn(words, value)) return words[value] as T;
-    throw invalidRequest(field, `${field} must be one of ${Object.keys(words).join(', ')}.`);
-  };
+/** Reads the meaning of one of these words. */
+function readMeaning<T>(meanings: Readonly<Record<string, T>>): Reader<T> {
+  const word = readWord(Object.keys(meanings));
+  return (value, field) => meanings[word(value, field)] as T;
 }
 
-const readDimension = readWord(Object.fromEntries(DIMENSIONS.map((name) => [name, name])));
-const readState = readWord(Object.fromEntries(JOB_STATES.map((name) => [name, name])));
-const readOnConflict = readWord(ON_CONFLICT);
-const readWhile = readWord(WHILE);
+const readDimension = readWord(DIMENSIONS);
+const readState = readWord(JOB_STATES);
+const readOnConflict = readMeaning(ON_CONFLICT);
+const readWhile = readMeaning(WHILE);
 
 /** A list with at least one entry, without repetitions. */
 function readSome<T>(item: Reader<T>): Reader<T[]> {
@@ -98,16 +106,11 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
     throw invalidRequest(path, `${path} is not part of a unique policy, which has ${MEMBERS.join(', ')}.`);
   }
   const given = (name: Member) => (policy[name] ?? null) !== null;
-  const read = <T>(name: Member, reader: Reader<T>): T | undefined =>
-    given(name) ? reader(policy[name], `${field}.${name}`) : undefined;
+  const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);
   const contradiction = (name: Member, other: Member) =>
     invalidRequest(`${field}.${name}`, `${field}.${name} cannot stand beside ${field}.${other}.`);
-  for (const [name, other] of [
-    ['within', 'period'],
-    ['unique_while', 'states'],
-  ] as const) {
-    if (given(name) && given(other)) throw contradiction(name, other);
-  }
+  if (given('within') && given('period')) throw contradiction('within', 'period');
+  if (given('unique_while') && given('states')) throw contradiction('unique_while', 'states');
 
   const literal = typeof policy.key === 'string' ? read('key', readName(255)) : undefined;
   const listed = literal === undefined ? read('key', readSome(readDimension)) : undefined;
@@ -137,7 +140,7 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
       scope,
       states: read('states', readSome(readState)) ?? [...(read('unique_while', readWhile) ?? OPEN_STATES)],
       on_conflict: read('on_conflict', readOnConflict) ?? 'reject',
-      ...(period !== undefined && { period_ms: period }),
+      ...defined({ period_ms: period }),
     },
     dimensions,
   };
@@ -148,7 +151,7 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
  * @param policy as written, and valid
  */
 export function scopeOf(policy: unknown): UniquePolicy['scope'] {
-  if (!isRecord(policy)) return 'global';
+  if (!isObject(policy)) return 'global';
   const chosen = Array.isArray(policy.key) ? policy.key : policy.keys;
   return Array.isArray(chosen) && chosen.includes('queue') ? 'queue' : 'global';
 }
@@ -161,22 +164,21 @@ function readPeriod(name: Member, read: <T>(name: Member, reader: Reader<T>) => 
   });
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function pick(source: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
 }
 
-/** The chosen members of every object in `args`, in order. Each name must be found in at least one of them. */
+/** Each name must be found in at least one of the objects. @throws {ApiError} 400 naming the first that is not */
+function requireMembers(names: readonly string[], objects: readonly object[], field: string, message: string): void {
+  const index = names.findIndex((name) => !objects.some((object) => Object.hasOwn(object, name)));
+  const path = `${field}[${index}]`;
+  if (index >= 0) throw invalidRequest(path, `${path}: ${message} ${JSON.stringify(names[index])}.`);
+}
+
+/** The chosen members of every object in `args`, in order. */
 function selectFromArgs(args: readonly unknown[], names: readonly string[], field: string): unknown[] {
-  const objects = args.filter(isRecord);
-  for (const [index, name] of names.entries()) {
-    if (objects.some((object) => Object.hasOwn(object, name))) continue;
-    const path = `${field}[${index}]`;
-    throw invalidRequest(path, `${path}: no object in args has a member ${JSON.stringify(name)}.`);
-  }
+  const objects = args.filter(isObject);
+  requireMembers(names, objects, field, 'no object in args has a member');
   return objects.map((object) => pick(object, names));
 }
 
@@ -184,10 +186,6 @@ function selectFromMeta(meta: Record<string, unknown>, names: readonly string[] 
   if (names === undefined || names.length === 0) {
     throw invalidRequest(field, `${field} must name the members of meta that count.`);
   }
-  for (const [index, name] of names.entries()) {
-    if (Object.hasOwn(meta, name)) continue;
-    const path = `${field}[${index}]`;
-    throw invalidRequest(path, `${path}: meta has no member ${JSON.stringify(name)}.`);
-  }
+  requireMembers(names, [meta], field, 'meta has no member');
   return pick(meta, names);
 }

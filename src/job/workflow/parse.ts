@@ -4,14 +4,12 @@
  * been stored.
  */
 
-import { defined, optional, type Reader, readList, readName, readObject } from '../envelope/fields';
+import { defined, optional, readList, readName, readObject, readUuidV7 } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';
 import { parseJob } from '../envelope/parse';
 import { atIndex, invalidRequest, payloadTooLarge, unsupported } from '../errors';
-import { isUuidV7 } from '../ids';
 import type { NewJob } from '../record';
-import type { NewStep } from './plan';
-import { CALLBACKS, type NodeKind, type Plan, type PlanNode } from './plan';
+import { CALLBACKS, type NewStep, type NodeKind, type Plan, type PlanNode } from './plan';
 
 /** Jobs of one workflow, callbacks included. */
 export const MAX_JOBS = MAX_BATCH_SIZE;
@@ -56,7 +54,7 @@ export interface StepCheck {
  * @throws {ApiError} 400, 413, 422 as for a job, with `details.field` and, inside a step, `details.index` of the outermost one
  */
 export function parseWorkflow(body: Json, now: number): ParsedWorkflow {
-  const id = optional(body, 'id', readId);
+  const id = optional(body, 'id', readUuidV7);
   const name = optional(body, 'name', readStepName);
   const kind = kindOf(body.type);
   if (!kind) throw invalidRequest('type', 'type must be chain, group or batch, or absent for a graph.');
@@ -66,11 +64,6 @@ export function parseWorkflow(body: Json, now: number): ParsedWorkflow {
   const { nodes, steps, checks } = reader;
   return defined({ id, type: kind === 'graph' ? undefined : kind, name, plan: { nodes }, steps, checks });
 }
-
-const readId: Reader<string> = (value, field) => {
-  if (typeof value === 'string' && isUuidV7(value)) return value;
-  throw invalidRequest(field, `${field} must be a UUIDv7 in lower case.`);
-};
 
 type CompositeKind = Exclude<NodeKind, 'job'>;
 
@@ -109,7 +102,7 @@ class TreeReader {
     if (list.length > MAX_JOBS) throw payloadTooLarge(field, list.length, MAX_JOBS, 'jobs');
     const index = this.nodes.length;
     const name = optional(input, 'name', readStepName, path && `${path}.`);
-    const node: PlanNode = { id, kind, parent, children: [], ...(name !== undefined && { name }) };
+    const node: PlanNode = { id, kind, parent, children: [], ...defined({ name }) };
     this.nodes.push(node);
     const inputs = list.map((entry: unknown, place) => readObject(entry, `${field}[${place}]`));
     const names = this.namesOf(inputs, field);
@@ -165,8 +158,7 @@ class TreeReader {
     this.steps.push({ step: index, job: JSON.stringify(job) });
     const { type, priority, retry } = parsed.job;
     const place = this.outermost === undefined ? {} : { index: this.outermost };
-    const judged: NewJob = { type, priority, ...(retry && { retry }), body: '' };
-    this.checks.push({ queue: parsed.queue, job: judged, path, ...place });
+    this.checks.push({ queue: parsed.queue, job: { type, priority, ...defined({ retry }), body: '' }, path, ...place });
     return index;
   }
 
@@ -199,11 +191,8 @@ class TreeReader {
       return [...new Set(wanted)].map((name) => {
         const found = byName.get(name);
         if (found === undefined) {
-          const wrong = invalidRequest(
-            `${path}depends_on`,
-            `${path}depends_on names no step of this graph: "${name}".`,
-          );
-          throw atIndex(wrong, place);
+          const needed = `${path}depends_on`;
+          throw atIndex(invalidRequest(needed, `${needed} names no step of this graph: "${name}".`), place);
         }
         return found;
       });

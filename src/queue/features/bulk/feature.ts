@@ -1,32 +1,32 @@
 /**
  * Operations on many jobs that outlive their request: they go in steps of one transaction each, with other requests in
- * between, and the alarm takes them up again wherever they were cut off.
+ * between, and the courier takes them up again wherever they were cut off.
  */
+import { derived, type Kind } from '../../../durable/courier';
+import { STANDBY_MS } from '../../../durable/outbox';
 import { withPatience } from '../../../durable/patience';
 import type { OperationView } from '../../../rpc/operations';
 import type { Feature, Host } from '../../feature';
 import { forgetMoment, forgetTasks, noteFailure, openTasks, stepTask, viewTask } from './tasks';
 
-/** While steps are being made the alarm stands by, in case the object dies; ms. */
-const STANDBY_MS = 1_000;
-
-/** Pause after a step that failed, ms. */
-const PAUSE_MS = 1_000;
-
 export class BulkOperations implements Feature {
-  private running: Promise<void> | undefined;
+  /** The next step of the oldest operation. It follows from what is on record about the operation. */
+  readonly letters: readonly Kind[];
   private readonly waiting = new Set<{ id: string; done: () => void }>();
-  /** No step is tried before, epoch ms. */
-  private pauseUntil = 0;
   private open: string[];
 
   constructor(private readonly host: Host) {
     this.open = openTasks(host.q);
+    const steps = derived({
+      kind: 'step of operation',
+      open: () => this.open.slice(0, 1),
+      deliver: (id) => this.step(id),
+    });
+    this.letters = [steps];
   }
 
-  due(now: number): number | undefined {
-    if (this.open.length === 0) return forgetMoment(this.host.q);
-    return this.running ? now + STANDBY_MS : Math.max(now, this.pauseUntil);
+  due(): number | undefined {
+    return forgetMoment(this.host.q);
   }
 
   /** Forgets operations that were done long ago. */
@@ -34,23 +34,12 @@ export class BulkOperations implements Feature {
     forgetTasks(this.host.q, now);
   }
 
-  start(why: 'commit' | 'alarm'): void {
-    if (why === 'alarm') this.goOn();
-  }
-
-  private goOn(): void {
-    if (this.running || this.open.length === 0 || this.host.now() < this.pauseUntil) return;
-    this.running = this.run().finally(() => {
-      this.running = undefined;
-    });
-    this.host.keepAlive(this.running);
-  }
-
   /** An operation was noted. */
   began(id: string): void {
+    const { wakeAt, now, courier } = this.host;
     if (!this.open.includes(id)) this.open.push(id);
-    this.host.wakeAt(this.host.now() + STANDBY_MS);
-    this.goOn();
+    wakeAt(now() + STANDBY_MS);
+    courier().start();
   }
 
   /** The operation, at its end or after `waitMs`. */
@@ -63,36 +52,18 @@ export class BulkOperations implements Feature {
     return viewTask(q, id, withItems);
   }
 
-  private async run(): Promise<void> {
-    const { q } = this.host;
-    for (let id = this.open[0]; id !== undefined; id = this.open[0]) {
-      const task = id;
-      let done: boolean;
-      try {
-        done = await this.host.write((now) => {
-          q.wake(now + STANDBY_MS);
-          return stepTask(q, task, now);
-        });
-      } catch (error) {
-        console.error(`tocsin: a step of operation ${task} failed`, error);
-        done = await this.failed(task);
-        if (!done) return;
-      }
-      if (done) this.finished(task);
-      // Whoever came meanwhile goes first.
-      else await scheduler.wait(0);
-    }
-  }
-
-  /** @returns whether the operation is given up */
-  private async failed(id: string): Promise<boolean> {
-    this.pauseUntil = this.host.now() + PAUSE_MS;
-    this.host.wakeAt(this.pauseUntil);
+  private async step(id: string): Promise<void> {
+    const { q, write } = this.host;
+    let done: boolean;
     try {
-      return await this.host.write((now) => noteFailure(this.host.q, id, now));
-    } catch {
-      return false;
+      done = await write((now) => stepTask(q, id, now));
+    } catch (error) {
+      done = await write((now) => noteFailure(q, id, now));
+      if (!done) throw error;
     }
+    if (done) this.finished(id);
+    // Whoever came meanwhile goes first.
+    else await scheduler.wait(0);
   }
 
   private finished(id: string): void {

@@ -15,7 +15,11 @@ const TRY_AGAIN_MS = 1_000;
 const DEFECT_PAUSE_MS = 60_000;
 
 export class CronFeature implements Feature {
-  constructor(private readonly host: Host) {}
+  readonly letters: readonly Kind[];
+
+  constructor(private readonly host: Host) {
+    this.letters = [movedCrons(host), acrossFires(host)];
+  }
 
   get overdueAt(): number {
     return this.host.q.crons.nextAt;
@@ -43,7 +47,7 @@ export class CronFeature implements Feature {
 }
 
 /** Fires that other queues must be asked about: to each entry that has some, the oldest. They follow from the entries. */
-export function acrossFires({ q, write, others }: Host): Kind {
+function acrossFires({ q, write, others }: Host): Kind {
   return derived({
     kind: 'fire of cron',
     open: () => q.crons.across(),
@@ -58,7 +62,7 @@ export function acrossFires({ q, write, others }: Host): Kind {
 }
 
 /** Entries on their way to the queues they go to. */
-export function movedCrons({ q, write, others }: Host): Kind {
+function movedCrons({ q, write, others }: Host): Kind {
   return posted(q.outbox, write, {
     kind: CRON,
     send: async (_, [letter], taken) => {

@@ -2,31 +2,33 @@
 import { derived, type Kind } from '../../../durable/courier';
 import { withPatience } from '../../../durable/patience';
 import { unwrap } from '../../../job/errors';
-import type { Host } from '../../feature';
+import type { Feature, Host } from '../../feature';
 import { moveReserved } from '../../jobs/move-reserved';
 import type { Moving } from '../../store/removal';
 import { canGoOn, discardNext, dropMoved, packed, readyToEmpty, setAside } from './remove';
 
-export class QueueRemoval {
+export class QueueRemoval implements Feature {
   /** The next step of the deletion, to the queue itself. It follows from what is on record about the deletion. */
-  readonly steps: Kind;
+  private readonly next: Kind;
+  readonly letters: readonly Kind[];
 
   constructor(private readonly host: Host) {
     const { q } = host;
-    this.steps = derived({
+    this.next = derived({
       kind: 'deletion of queue',
       open: () => (q.removal && canGoOn(q) ? [q.name] : []),
       deliver: () => this.step(),
     });
+    this.letters = [this.next];
   }
 
   /** The queue must be deleted. Answers when it is gone, cannot go on, or after `waitMs`. @returns whether it is gone */
   async removed(waitMs: number): Promise<boolean> {
     const { q, courier } = this.host;
     const steps = courier()
-      .deliver(this.steps, q.name)
+      .deliver(this.next, q.name)
       .then(
-        () => courier().idle(this.steps),
+        () => courier().idle(this.next),
         () => undefined,
       );
     await withPatience(waitMs, steps);

@@ -2,16 +2,16 @@
 import { type Kind, posted } from '../../../durable/courier';
 import { withPatience } from '../../../durable/patience';
 import { unwrap } from '../../../job/errors';
-import type { Host } from '../../feature';
+import type { Feature, Host } from '../../feature';
 import { DECISION, readShare, SHARE } from '../../store/batches';
 import { abortBatch, commitBatch } from './batch';
 
 /** Whoever has a batch decided waits this long for the other queues to hear of it, ms. */
 const TOLD_WITHIN_MS = 5_000;
 
-export class Batches {
-  readonly decisions: Kind;
-  readonly shares: Kind;
+export class Batches implements Feature {
+  private readonly decisions: Kind;
+  readonly letters: readonly Kind[];
 
   constructor(private readonly host: Host) {
     const { q, write, others } = host;
@@ -29,7 +29,7 @@ export class Batches {
         throw failure.reason;
       },
     });
-    this.shares = posted(q.outbox, write, {
+    const shares = posted(q.outbox, write, {
       kind: SHARE,
       // Finishing the batch withdraws the letter.
       send: async (batch) => {
@@ -39,6 +39,7 @@ export class Batches {
         await write((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch, now)));
       },
     });
+    this.letters = [this.decisions, shares];
   }
 
   /** Waits a moment until the other queues have heard of a decision. Never rejects: the courier goes on. */

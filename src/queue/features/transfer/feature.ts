@@ -3,18 +3,19 @@ import { type Kind, posted } from '../../../durable/courier';
 import { notFound, type Outcome, unavailable, unwrap } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
 import type { Adoption } from '../../../rpc/operations';
-import type { Host } from '../../feature';
+import type { Feature, Host } from '../../feature';
 import { moveReserved } from '../../jobs/move-reserved';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import { endMove, packedMove } from './moves';
 
-export class Moves {
+export class Moves implements Feature {
   /** Delivered with what the target answered; undefined when the job was gone. */
-  readonly letters: Kind<Adoption | undefined>;
+  private readonly moving: Kind<Adoption | undefined>;
+  readonly letters: readonly Kind[];
 
   constructor(private readonly host: Host) {
     const { q, write, others } = host;
-    this.letters = posted(q.outbox, write, {
+    this.moving = posted(q.outbox, write, {
       kind: MOVE,
       send: async (_, [letter], taken) => {
         const move = JSON.parse(letter.data) as Move;
@@ -30,6 +31,7 @@ export class Moves {
         });
       },
     });
+    this.letters = [this.moving];
   }
 
   /**
@@ -40,7 +42,7 @@ export class Moves {
   async finish(id: string, key: number): Promise<Outcome<JobView>> {
     const target = moveOf(this.host.q.outbox, key)?.target;
     try {
-      const adoption = target === undefined ? undefined : await this.host.courier().deliver(this.letters, String(key));
+      const adoption = target === undefined ? undefined : await this.host.courier().deliver(this.moving, String(key));
       if (!adoption) return { ok: false, error: notFound('dead letter', id).data };
       if ('refused' in adoption) return { ok: false, error: adoption.refused };
       return adoption.job ? { ok: true, value: adoption.job } : { ok: false, error: notFound('job', id).data };

@@ -1,7 +1,7 @@
 /** Telling workflows of the ends of their jobs. A workflow that is told of an end twice draws no second conclusion from it. */
 import { type Kind, posted } from '../../../durable/courier';
 import type { Ending } from '../../../rpc/workflow';
-import type { Host } from '../../feature';
+import type { Feature, Host } from '../../feature';
 import { ENDING } from '../../store/endings';
 import { forgetStarts, startsOf } from './starts';
 
@@ -10,7 +10,12 @@ const MAX_ENDINGS = 100;
 
 const read = ({ data }: { data: string }) => JSON.parse(data) as Ending[];
 
-export function endingLetters({ q, write, others }: Host): Kind {
+/** The feature: it does nothing but tell. */
+export function endings(host: Host): Feature {
+  return { letters: [endingLetters(host)] };
+}
+
+function endingLetters({ q, write, others }: Host): Kind {
   return posted(q.outbox, write, {
     kind: ENDING,
     together: { most: MAX_ENDINGS, itemsIn: (letter) => read(letter).length },

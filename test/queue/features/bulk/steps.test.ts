@@ -7,11 +7,13 @@ import type { JobFilter } from '../../../../src/job/filter';
 import { createTask, stepTask } from '../../../../src/queue/features/bulk/tasks';
 import { list } from '../../../../src/queue/read/list';
 import type { BulkAction, OperationView } from '../../../../src/rpc/operations';
-import { until } from '../../../support/clock';
+import { clock, MINUTE, until } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
 import { type JobChange, steady, TestQueue } from '../../../support/queue';
 
 import { countRows, startCounting } from '../../../support/rows';
+
+clock.restoreAfterEach();
 
 const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);
 
@@ -170,6 +172,8 @@ describe('what is cut off', () => {
     const first = await begin(queue, 'cancel');
     const second = await begin(queue, 'purge', { types: ['no.such'] });
     await until(async () => {
+      // Each failure doubles the pause before the next try.
+      clock.advance(MINUTE);
       await queue.alarm();
       return (await queue.api.operation(second.id, 0))?.done;
     }, 'the operation behind it');

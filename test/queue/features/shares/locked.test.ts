@@ -217,6 +217,7 @@ describe('decided for', () => {
   it('twice it is done once', async () => {
     const operation = await new Operation('cancel').add({});
     await operation.prepareAll();
+    await operation[0].cutOff(operation[1].name);
     await operation.commit();
     for (const [at, queue] of operation.queues.entries()) await queue.redrive(operation.ids[at]?.[0] as string);
     await operation.commit();
@@ -229,6 +230,7 @@ describe('decided for', () => {
       clock.set(T0);
       const operation = await new Operation('cancel').add({});
       await operation.prepareAll();
+      await operation[0].cutOff(operation[1].name);
       unwrap(await operation.decide());
       for (const queue of operation.queues) await queue.evict();
       expect(await operation.states()).toEqual(['cancelled', 'available']);
