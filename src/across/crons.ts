@@ -79,7 +79,11 @@ export async function saveCron(
   if (before && before.definition.queue !== queue) unwrap(await target.checkCron(definition));
   const directory = directoryObject(env);
   const { version, others } = await directory.placeCron(name, queue);
-  const left = await leave(env, definition, others, version);
+  let left: { queue: string; view: CronView } | undefined;
+  for (const other of others) {
+    const view = unwrap(await queueObject(env, other).handOffCron(definition, version));
+    if (view) left = { queue: other, view };
+  }
   const saved = unwrap(
     await target.putCron({
       definition,
@@ -113,21 +117,6 @@ export async function changeCron(
       if (!overtaken || tries === CHANGE_TRIES) throw error;
     }
   }
-}
-
-/** Lets every queue that may have the entry hand it over. */
-async function leave(
-  env: Env,
-  definition: CronDefinition,
-  queues: readonly string[],
-  version: number,
-): Promise<{ queue: string; view: CronView } | undefined> {
-  let left: { queue: string; view: CronView } | undefined;
-  for (const queue of queues) {
-    const view = unwrap(await queueObject(env, queue).handOffCron(definition, version));
-    if (view) left = { queue, view };
-  }
-  return left;
 }
 
 /** Deletes an entry. @returns what it was. @throws {ApiError} 404 */

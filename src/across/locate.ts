@@ -49,10 +49,9 @@ export async function withJob<T>(
 
 /** Looks for a job in every known queue but `except`. */
 export async function findElsewhere(env: Env, id: string, except: string | undefined): Promise<JobView | undefined> {
-  const queues = (await directoryObject(env).list()).filter(({ name }) => name !== except);
-  const answers = await inParallel(queues, ({ name }) => queueObject(env, name).get(id));
-  for (const answer of answers) if (answer.ok) return answer.value;
-  return undefined;
+  const queues = (await knownQueues(env)).filter((name) => name !== except);
+  const answers = await inParallel(queues, (name) => queueObject(env, name).get(id));
+  return answers.flatMap((answer) => (answer.ok ? [answer.value] : []))[0];
 }
 
 /**

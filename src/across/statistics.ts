@@ -12,11 +12,6 @@ import { knownQueues } from './queues';
 const PROBED_QUEUES = 100;
 const PROBE_AGE_MS = 30_000;
 
-/** All queues, by name. */
-export async function queuesByName(env: Env): Promise<{ name: string; created_at: number }[]> {
-  return (await directoryObject(env).list()).sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
 /** The counts of a queue, also of one that does not exist. */
 export async function statsOf(env: Env, name: string): Promise<QueueStats> {
   return unwrap(await queueObject(env, name).stats());

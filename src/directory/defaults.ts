@@ -7,7 +7,7 @@
  * A queue that is created later gets the settings with its number. Versions rise: what comes late to a queue changes nothing.
  */
 import { AlarmClock } from '../durable/alarm-clock';
-import { Courier, derived } from '../durable/courier';
+import { Courier, type CourierHost, derived } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
@@ -26,12 +26,8 @@ export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 type Row = { version: number; config: string; limit_overrides: string; untold: string };
 
 /** What the settings of all queues need of the object around them. */
-export interface DefaultsHost {
+export interface DefaultsHost extends Pick<CourierHost, 'now' | 'keepAlive'> {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm' | 'deleteAlarm'>;
-  /** Epoch ms. */
-  now(): number;
-  /** Keeps the object alive until the promise ends. */
-  keepAlive(promise: Promise<unknown>): void;
 }
 
 export class DefaultsStore {

@@ -58,29 +58,30 @@ export interface CourierBounds {
   sends?: number;
 }
 
+/** An address to be served. */
+interface Stop {
+  kind: Kind;
+  address: string;
+}
+
 export class Courier {
   /** Addresses to be served next. */
-  private line: { kind: Kind; address: string }[] = [];
-  private readonly busy = new Map<string, { kind: Kind; address: string; done: Promise<unknown> }>();
+  private line: Stop[] = [];
+  private readonly busy = new Map<string, Stop & { done: Promise<unknown> }>();
   /** Addresses that are left alone until `at`, epoch ms. */
-  private readonly failing = new Map<string, { kind: Kind; address: string; at: number; tries: number }>();
+  private readonly failing = new Map<string, Stop & { at: number; tries: number }>();
   private left = 0;
   private closed = false;
-  private readonly width: number;
-  private readonly sends: number;
 
   constructor(
     private readonly kinds: readonly Kind[],
     private readonly host: CourierHost,
-    { width = WIDTH, sends = SENDS_PER_EVENT }: CourierBounds = {},
-  ) {
-    this.width = width;
-    this.sends = sends;
-  }
+    private readonly bounds: CourierBounds = {},
+  ) {}
 
   /** Sends what there is to send: after every commit and at every alarm. Neither waits nor throws. */
   start(why: 'commit' | 'alarm' = 'commit'): void {
-    if (why === 'alarm' || this.busy.size === 0) this.left = this.sends;
+    if (why === 'alarm' || this.busy.size === 0) this.left = this.bounds.sends ?? SENDS_PER_EVENT;
     this.next();
   }
 
@@ -123,10 +124,11 @@ export class Courier {
   }
 
   private next(): void {
+    const { width = WIDTH } = this.bounds;
     try {
-      if (this.closed || this.busy.size >= this.width) return;
+      if (this.closed || this.busy.size >= width) return;
       if (this.line.length === 0) this.line = this.find();
-      while (this.busy.size < this.width) {
+      while (this.busy.size < width) {
         const first = this.line[0];
         if (!first) return;
         if (this.left <= 0) {
@@ -145,10 +147,10 @@ export class Courier {
   }
 
   /** Addresses with something due; forgets failures where nothing is left. */
-  private find(): { kind: Kind; address: string }[] {
+  private find(): Stop[] {
     const now = this.host.now();
     const limit = Math.max(1, this.left);
-    const found: { kind: Kind; address: string }[] = [];
+    const found: Stop[] = [];
     for (const kind of this.kinds) {
       if (found.length === limit) break;
       const resting = [...this.failing.values()].filter(({ at }) => at > now);
@@ -165,10 +167,7 @@ export class Courier {
     return found;
   }
 
-  private addresses(
-    kind: Kind,
-    all: { values(): Iterable<{ kind: Kind; address: string }> } | readonly { kind: Kind; address: string }[],
-  ): string[] {
+  private addresses(kind: Kind, all: { values(): Iterable<Stop> }): string[] {
     return [...all.values()].filter((one) => one.kind === kind).map(({ address }) => address);
   }
 
@@ -213,15 +212,12 @@ function idOf({ kind }: Kind, address: string): string {
   return `${kind} ${address}`;
 }
 
-/** Letters that follow from rows which exist anyway. */
-export interface Derived<A> {
-  readonly kind: string;
+/** Letters that follow from rows which exist anyway. Once delivered, the address is open no more, or has another one. */
+export interface Derived<A> extends Pick<Kind<A>, 'kind' | 'deliver'> {
   /** Addresses that have one. */
   open(): readonly string[];
   /** From when they are sent, epoch ms. Absent: at once. */
   dueAt?(): number;
-  /** As {@link Kind.deliver}; afterwards the address is open no more, or has another letter. */
-  deliver(address: string): Promise<A>;
 }
 
 /** A kind whose letters have no rows of their own. */

@@ -18,13 +18,7 @@ export interface QueueEvent {
 /** Events kept per queue. */
 export const KEPT_EVENTS = 1000;
 
-interface Stored {
-  type: string;
-  subject: string;
-  time: number;
-  data: Record<string, unknown>;
-  number: number;
-}
+type Stored = Omit<QueueEvent, 'id' | 'queue'> & { number: number };
 
 export class EventLog {
   private ring: Stored[] = [];
@@ -75,18 +69,11 @@ export class EventLog {
   /** Events oldest first, after the one with the id `after`, at most `limit`. */
   read(request: { types?: string[]; after?: string; limit: number }): QueueEvent[] {
     const out: QueueEvent[] = [];
-    for (const event of this.ring.slice(-KEPT_EVENTS)) {
+    for (const { number, ...event } of this.ring.slice(-KEPT_EVENTS)) {
       if (request.types && !request.types.includes(event.type)) continue;
-      const id = `evt_${mintId(event.time, this.route, event.number)}`;
+      const id = `evt_${mintId(event.time, this.route, number)}`;
       if (request.after !== undefined && id <= request.after) continue;
-      out.push({
-        id,
-        type: event.type,
-        queue: this.queue,
-        subject: event.subject,
-        time: event.time,
-        data: event.data,
-      });
+      out.push({ id, queue: this.queue, ...event });
       if (out.length === request.limit) break;
     }
     return out;

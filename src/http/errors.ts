@@ -52,15 +52,15 @@ export function answerError(thrown: unknown, c: AppContext): Response {
 export function answerNoRoute(c: AppContext, allowed: string[]): Response {
   if (allowed.length === 0)
     return answerError(notFound('route', c.req.path, 'Check the path and its version prefix.'), c);
-  const error: ErrorData = {
+  const error = new ApiError({
     status: 405,
     code: 'method_not_allowed',
     message: `${c.req.method} is not allowed on ${c.req.path}.`,
     retryable: false,
     details: { allowed },
     headers: { Allow: allowed.join(', ') },
-  };
-  return answerError(new ApiError(error), c);
+  });
+  return answerError(error, c);
 }
 
 function errorData(thrown: unknown, c: AppContext): ErrorData {

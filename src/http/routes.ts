@@ -1,29 +1,26 @@
 /** Every route of the server, in the order in which they are tried. */
 import { matchedRoutes } from 'hono/route';
 import type { Scope } from '../config';
-import { adminDeadLetterRoutes } from './admin/dead-letter';
-import { adminJobRoutes } from './admin/jobs';
-import { adminQueueRoutes } from './admin/queues';
-import { adminSystemRoutes } from './admin/system';
-import { adminWorkerRoutes } from './admin/workers';
 import { bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
 import type { AppContext } from './context';
 import { cronRoutes } from './cron/routes';
 import { cronGroupRoutes } from './cron-groups/routes';
-import { deadLetterRoutes } from './dead-letter/routes';
+import { adminDeadLetterRoutes, deadLetterRoutes } from './dead-letter/routes';
 import { eventRoutes } from './events/routes';
 import { historyRoutes } from './history/routes';
+import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
 import { progressRoutes } from './progress/routes';
+import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
 import { queueManagementRoutes } from './queues/manage';
 import { queueRoutes } from './queues/routes';
 import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Route } from './route';
-import { systemRoutes } from './system/routes';
-import { workerRoutes } from './workers/routes';
+import { adminSystemRoutes, systemRoutes } from './system/routes';
+import { adminWorkerRoutes, workerRoutes } from './workers/routes';
 import { workflowRoutes } from './workflows/routes';
 
 const PREFIX = '/ojs/v1';

@@ -61,13 +61,8 @@ export interface WorkerView extends WorkerFacts {
   last_heartbeat_at: number;
 }
 
-export interface WorkerSummary {
-  total: number;
-  running: number;
-  quiet: number;
-  terminate: number;
-  stale: number;
-}
+/** How many workers there are, in all and in each state. */
+export type WorkerSummary = Record<WorkerView['state'] | 'total', number>;
 
 /** A page of the list of workflows. */
 export interface WorkflowListRequest {
@@ -117,6 +112,7 @@ export interface KeyedOperation {
 export interface DirectoryApi extends CronDirectoryApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
+  /** All queues, by name. */
   list(): Promise<KnownQueue[]>;
   resolve(route: number): Promise<KnownQueue | null>;
   /** Forgets a queue that was registered at or before `until` (epoch ms). */

@@ -9,13 +9,6 @@ import type { JobView, NewJob, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
 import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
 
-/** Counts the jobs that match. */
-export interface CountRequest {
-  filter: JobFilter;
-  /** Where the call before ended. */
-  before?: number;
-}
-
 /** How many jobs match. `next`: so far; the next call goes on below this position. */
 export interface CountResult {
   count: number;
@@ -99,6 +92,9 @@ export interface BulkRequest {
   createdUntil?: number;
 }
 
+/** What to do with which jobs. */
+export type BulkCheck = Pick<BulkRequest, 'action' | 'ids'>;
+
 /** What became of the jobs. Not applied: nothing was changed, and the items say what would have been. */
 export interface BulkAnswer {
   items: BulkItem[];
@@ -122,12 +118,7 @@ export const MAX_ITEMS = 1000;
 export const MAX_ERRORS = 100;
 
 /** All jobs of a queue that match a filter, to be acted on all or none. */
-export interface MatchingRequest {
-  action: BulkAction;
-  filter: JobFilter;
-  /** Done once under this key; later the same answer is given. */
-  once?: IdempotencyKey;
-}
+export type MatchingRequest = Pick<OperationRequest, 'action' | 'filter'> & Pick<BulkRequest, 'once'>;
 
 /** How far an operation is. */
 export interface OperationView {
@@ -205,13 +196,13 @@ export interface QueueActivity {
 export interface OperationsApi {
   /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
   patch(request: PatchRequest): Promise<Outcome<JobView>>;
-  count(request: CountRequest): Promise<Outcome<CountResult>>;
+  count(request: Pick<SortedRequest, 'filter' | 'before'>): Promise<Outcome<CountResult>>;
   /** The first jobs in another order than that of their making, a step of them. */
   sorted(request: SortedRequest): Promise<Outcome<SortedPart>>;
   /** One transaction for at most 1000 ids. */
   bulk(request: BulkRequest): Promise<Outcome<BulkAnswer>>;
   /** What {@link bulk} would do to each of these jobs. */
-  checkBulk(request: { action: BulkAction; ids: string[] }): Promise<Outcome<BulkItem[]>>;
+  checkBulk(request: BulkCheck): Promise<Outcome<BulkItem[]>>;
   /**
    * What {@link bulkMatching} would do to each of the jobs that match, in order.
    * @returns 422 when there are more than {@link MAX_ITEMS}, or too many to look through
@@ -220,11 +211,7 @@ export interface OperationsApi {
   /** Acts on all jobs that match, or on none: one transaction. 422 as {@link checkMatching}; 503 when one is locked. */
   bulkMatching(request: MatchingRequest): Promise<Outcome<BulkAnswer>>;
   /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
-  prepareBulk(
-    batch: string,
-    coordinator: string,
-    request: { action: BulkAction; ids: string[] },
-  ): Promise<Outcome<BulkAnswer>>;
+  prepareBulk(batch: string, coordinator: string, request: BulkCheck): Promise<Outcome<BulkAnswer>>;
   /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
   operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
   /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
@@ -262,7 +249,7 @@ export interface OperationsApi {
 
 /** One outcome for each job. */
 export interface EachReceipt {
-  outcomes: ({ ok: true; value: EnqueuedJob } | { ok: false; error: ErrorData })[];
+  outcomes: Outcome<EnqueuedJob>[];
   /** The answer is that of an earlier request. */
   replayed?: true;
 }

@@ -5,6 +5,7 @@ import type { JobState } from '../job/states';
 
 /** Names the attempt that a report is about; absent members are not checked. */
 export interface AttemptName {
+  job_id: string;
   attempt?: number;
   delivery_id?: string;
   worker_id?: string;
@@ -22,13 +23,11 @@ export interface ClaimRequest {
 }
 
 export interface AckRequest extends AttemptName {
-  job_id: string;
   /** JSON text of the result, if one was given. */
   result?: string;
 }
 
 export interface NackRequest extends AttemptName {
-  job_id: string;
   error: ReportedError;
   /** Give the job back without an error; the attempt stays counted. */
   requeue?: boolean;
@@ -43,7 +42,6 @@ export interface HeartbeatRequest {
 
 /** A progress report. */
 export interface ProgressRequest extends AttemptName {
-  job_id: string;
   /** 0 … 1. */
   progress: number;
   message?: string;
@@ -67,7 +65,6 @@ export interface ProgressReport {
 }
 
 export interface CheckpointRequest extends AttemptName {
-  job_id: string;
   /** JSON text of a `CheckpointContent`, at most 1 MiB. */
   content: string;
 }
@@ -118,7 +115,7 @@ export interface WorkersApi {
   saveCheckpoint(request: CheckpointRequest): Promise<Outcome<StoredCheckpoint>>;
   /** Null when the job has none. */
   checkpoint(id: string): Promise<Outcome<StoredCheckpoint | null>>;
-  deleteCheckpoint(request: AttemptName & { job_id: string }): Promise<Outcome<{ job_id: string }>>;
+  deleteCheckpoint(request: AttemptName): Promise<Outcome<{ job_id: string }>>;
   /** The jobs that this worker holds. */
   leasedBy(workerId: string): Promise<LeasedJob[]>;
   /** Gives the jobs of a worker that is gone to others. @returns their ids */

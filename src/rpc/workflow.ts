@@ -10,10 +10,7 @@ import type { JobEnd, NodeState } from '../job/workflow/run';
 
 export type WorkflowState = 'running' | 'completed' | 'failed' | 'cancelled';
 
-export interface NewWorkflow {
-  /** Absent for a graph. */
-  type?: 'chain' | 'group' | 'batch';
-  name?: string;
+export interface NewWorkflow extends Pick<WorkflowHeader, 'type' | 'name'> {
   plan: WorkflowPlan;
   steps: NewStep[];
 }
@@ -37,6 +34,7 @@ export interface StepView {
 /** The members shown wherever a workflow appears. Times in epoch ms. */
 export interface WorkflowHeader {
   id: string;
+  /** Absent for a graph. */
   type?: 'chain' | 'group' | 'batch';
   name?: string;
   state: WorkflowState;

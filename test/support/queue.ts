@@ -89,14 +89,14 @@ export class TestQueue {
     }
   }
 
-  async ack(job_id: string, rest: AttemptName & { result?: string } = {}): Promise<JobRecord> {
+  async ack(job_id: string, rest: Partial<AttemptName> & { result?: string } = {}): Promise<JobRecord> {
     return unwrap(await this.api.ack({ job_id, ...rest })).record;
   }
 
   async nack(
     job_id: string,
     error: ReportedError = { message: 'failed' },
-    rest: AttemptName & { requeue?: boolean } = {},
+    rest: Partial<AttemptName> & { requeue?: boolean } = {},
   ): Promise<JobRecord> {
     return unwrap(await this.api.nack({ job_id, error, ...rest })).record;
   }

@@ -1,32 +1,48 @@
-/** Discarded jobs that wait for a human: one by one. Many at once: `bulk.ts`. */
-import { defined, optional, readObject, readQueueName } from '../../job/envelope/fields';
+/** Discarded jobs that wait for a human: lists, counts, and one by one. Many at once: `bulk.ts`. */
+import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
+import { formatDuration } from '../../job/duration';
+import { defined, given, optional, readObject, readQueueName } from '../../job/envelope/fields';
 import { readMeta } from '../../job/envelope/parse';
 import { unsupported } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
+import { formatInstant } from '../../job/time';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
+import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
+import { queueParam, textParam, timeParam } from '../request/query';
 import { del, get, post, type Route } from '../route';
 import { actOnDeadLetters, purgeDeadLetters } from './bulk';
-import { listDeadLetters, showStats } from './list';
+
+/** Offered in both places. */
+const shared: readonly Route[] = [
+  get('/dead-letter/stats', showStats),
+  post('/dead-letter/retry', (c) => actOnDeadLetters(c, 'retry'), { takesIdempotencyKey: true }),
+  del('/dead-letter', (c) => actOnDeadLetters(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  post('/dead-letter/:id/retry', retryDeadLetter),
+];
 
 /** Routes below `/ojs/v1`. */
 export const deadLetterRoutes: readonly Route[] = [
   get('/dead-letter', (c) => listDeadLetters(c)),
-  get('/dead-letter/stats', showStats),
+  ...shared,
   get('/dead-letter/:id', async (c) => {
     return json(c, { job: envelopeOf(c, await callJob(c, (queue, id) => queue.deadLetter(id))) });
   }),
-  post('/dead-letter/retry', (c) => actOnDeadLetters(c, 'retry'), { takesIdempotencyKey: true }),
-  del('/dead-letter', (c) => actOnDeadLetters(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
   post('/dead-letter/purge', purgeDeadLetters, { scope: 'admin:purge', takesIdempotencyKey: true }),
-  post('/dead-letter/:id/retry', retryDeadLetter),
   del('/dead-letter/:id', async (c) => json(c, { deleted: true, ...(await deleteDeadLetter(c)) })),
 ];
 
+/** Routes below `/ojs/v1/admin`. */
+export const adminDeadLetterRoutes: readonly Route[] = [
+  get('/dead-letter', (c) => listDeadLetters(c, 'page')),
+  ...shared,
+  del('/dead-letter/:id', (c) => deleteDeadLetter(c).then(() => c.body(null, 204)), { scope: 'admin:purge' }),
+];
+
 /** Gives a dead letter another life, in its queue or in the one that the override names. */
-export async function retryDeadLetter(c: AppContext): Promise<Response> {
+async function retryDeadLetter(c: AppContext): Promise<Response> {
   const override = readOverride((await readOptionalBody(c)) ?? {});
   const view = await callJob(c, (queue, id, name) => {
     const { queue: target, ...change } = override ?? {};
@@ -37,7 +53,7 @@ export async function retryDeadLetter(c: AppContext): Promise<Response> {
 }
 
 /** Removes a dead letter for good. */
-export function deleteDeadLetter(c: AppContext): Promise<{ job_id: string }> {
+function deleteDeadLetter(c: AppContext): Promise<{ job_id: string }> {
   return callJob(c, (queue, id) => queue.deleteDeadLetter(id));
 }
 
@@ -56,4 +72,38 @@ function readOverride(body: JsonObject) {
     meta: optional(given, 'meta', readMeta, 'override.'),
     retry: optional(given, 'retry', (value, field) => checkRetryLayer(value, field), 'override.'),
   });
+}
+
+/** A page of dead letters, newest first; operators' pages call them items. */
+export async function listDeadLetters(c: AppContext, style?: PagingStyle): Promise<Response> {
+  const paging = readPaging(c, style);
+  const now = Date.now();
+  const filter = defined({
+    type: textParam(c, 'type'),
+    error_type: textParam(c, 'error_type'),
+    since: timeParam(c, 'since', now),
+    until: timeParam(c, 'until', now),
+    queues: queueParam(c, 'queue'),
+  });
+  const page = await pageOf(c.env, filter, paging);
+  const jobs = page.jobs.map((view) => envelopeOf(c, view));
+  return json(c, { [style === 'page' ? 'items' : 'jobs']: jobs, ...listMembers(paging, page) });
+}
+
+async function showStats(c: AppContext): Promise<Response> {
+  const stats = await deadLetterStats(c.env);
+  const own = [...stats.retentionByQueue].map(([queue, retention]) => [queue, renderRetention(retention)] as const);
+  return json(c, {
+    total: stats.total,
+    by_queue: Object.fromEntries(stats.byQueue),
+    by_type: Object.fromEntries(stats.byType),
+    by_error_type: Object.fromEntries(stats.byErrorType),
+    oldest_at: given(stats.oldest, formatInstant) ?? null,
+    newest_at: given(stats.newest, formatInstant) ?? null,
+    retention: { ...renderRetention(stats.retention), by_queue: Object.fromEntries(own) },
+  });
+}
+
+function renderRetention({ max_age, max_count }: DeadLetterRetention) {
+  return { max_age: formatDuration(max_age), max_count };
 }

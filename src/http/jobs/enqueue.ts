@@ -8,8 +8,7 @@ import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
-import { limitHeaders } from './limit-headers';
-import { renderEnqueued, usableVariables } from './render';
+import { limitHeaders, renderEnqueued, usableVariables } from './render';
 
 /** POST /jobs. */
 export async function enqueueOne(c: AppContext): Promise<Response> {

@@ -34,3 +34,28 @@ export function usableVariables(c: AppContext) {
   variablesLayer(retryVariables);
   return retryVariables;
 }
+
+/** The headers for an answer to an enqueue; none where nothing is limited. */
+export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {
+  const standing = jobs[0]?.standing;
+  return {
+    ...pressureHeaders(jobs),
+    ...(standing && {
+      'X-RateLimit-Limit': String(standing.limit),
+      'X-RateLimit-Remaining': String(standing.remaining),
+      'X-RateLimit-Reset': String(Math.ceil(standing.resets_at / 1000)),
+    }),
+  };
+}
+
+/** How full the fullest of the queues is, of those that are nearly full. */
+function pressureHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {
+  const pressures = jobs.flatMap(({ pressure }) => pressure ?? []);
+  const [fullest] = pressures.sort((a, b) => b.depth / b.bound - a.depth / a.bound);
+  if (!fullest) return {};
+  return {
+    'X-OJS-Queue-Depth': String(fullest.depth),
+    'X-OJS-Queue-Bound': String(fullest.bound),
+    'X-OJS-Queue-Pressure': String(Math.min(1, Math.round((100 * fullest.depth) / fullest.bound) / 100)),
+  };
+}

@@ -1,10 +1,10 @@
 /** Queues: list, state, counts, pause, resume, settings. What changes a whole queue: `manage.ts`. */
-import { queuesByName, statsOf, statsOfEach } from '../../across/statistics';
+import { statsOf, statsOfEach } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
 import { modeOf, withBuiltIns } from '../../job/settings';
 import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../rpc/queue';
-import { queueObject } from '../../rpc/stubs';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { readBody, readOptionalBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
@@ -41,7 +41,7 @@ export const queueRoutes: readonly Route[] = [
 /** All known queues by name, a page at a time. */
 export async function listQueues(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
-  const known = await queuesByName(c.env);
+  const known = await directoryObject(c.env).list();
   const page = pageByName(known, ({ name }) => name, paging);
   const stats = await statsOfEach(c.env, page.items);
   const queues = page.items.map((queue, index) => ({

@@ -1,14 +1,24 @@
 /** The keys that limit jobs. The same name in several queues is shown as one key, with the numbers of each queue beside it. */
-import { listLimitKeys, overrideLimit, readLimitKey, readLimitKeys, removeOverride } from '../../across/limits';
+import {
+  type LimitKey,
+  listLimitKeys,
+  overrideLimit,
+  readLimitKey,
+  readLimitKeys,
+  removeOverride,
+} from '../../across/limits';
+import { formatDuration } from '../../job/duration';
+import { defined, given } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest, notFound } from '../../job/errors';
-import { isLimitKey, KEY_RULE, readLimitOverride } from '../../job/limits/policy';
+import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
+import { formatInstant } from '../../job/time';
+import type { RateLimitView } from '../../rpc/limits';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { del, get, put, type Route } from '../route';
-import { renderRateLimit } from './render';
 
 /** Routes below `/ojs/v1`. */
 export const rateLimitRoutes: readonly Route[] = [
@@ -66,4 +76,57 @@ function unknownKey(key: string) {
     key,
     'A key is known from the first job that counts under it until a day after the last, and while an override holds.',
   );
+}
+
+/** One key, with the sums over all queues, and the queues one by one. */
+function renderRateLimit({ key, views, override }: LimitKey): Record<string, unknown> {
+  const limits = views[0] ?? override ?? {};
+  const shown = override ?? views.find((view) => view.override)?.override;
+  const waiting = sum(views, ({ waiting }) => waiting);
+  return {
+    key,
+    ...limitsOf(limits),
+    active: sum(views, ({ active }) => active),
+    ...(limits.concurrency !== undefined && {
+      available: views.length > 0 ? sum(views, availableIn) : limits.concurrency,
+    }),
+    current_count: sum(views, ({ current_count }) => current_count),
+    window_resets_at: latestReset(views),
+    waiting,
+    waiting_count: waiting,
+    ...(shown && { override: renderOverride(shown) }),
+    queues: views.map((view) => ({
+      queue: view.queue,
+      ...limitsOf(view),
+      active: view.active,
+      current_count: view.current_count,
+      waiting: view.waiting,
+    })),
+  };
+}
+
+function limitsOf({
+  concurrency,
+  limit,
+  period_ms,
+  throttled,
+}: Partial<Pick<RateLimitView, 'concurrency' | 'limit' | 'period_ms' | 'throttled'>>) {
+  return defined({ concurrency, limit, period: given(period_ms, formatDuration), throttled: throttled || undefined });
+}
+
+function availableIn({ concurrency = 0, active }: RateLimitView): number {
+  return Math.max(0, concurrency - active);
+}
+
+function sum(views: readonly RateLimitView[], number: (view: RateLimitView) => number): number {
+  return views.reduce((total, view) => total + number(view), 0);
+}
+
+function latestReset(views: readonly RateLimitView[]): string | null {
+  const times = views.flatMap(({ window_resets_at }) => window_resets_at ?? []);
+  return times.length === 0 ? null : formatInstant(Math.max(...times));
+}
+
+function renderOverride(override: LimitOverride): Record<string, unknown> {
+  return { ...limitsOf(override), ...defined({ expires_at: given(override.expires_at, formatInstant) }) };
 }

@@ -1,12 +1,16 @@
-/** Manifest and probes. */
+/** Manifest and probes; for operators, reset and the retry calculator. */
+import { resetAll } from '../../across/reset';
 import { countQueues } from '../../across/statistics';
-import { VERSION } from '../../config';
+import { readConfig, VERSION } from '../../config';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
+import { notFound } from '../../job/errors';
+import { previewRetry } from '../../job/retry/preview';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
-import { listDeadLetters } from '../dead-letter/list';
+import { listDeadLetters } from '../dead-letter/routes';
 import { listQueues } from '../queues/routes';
-import { get, type Route } from '../route';
+import { readBody } from '../request/body';
+import { get, post, type Route } from '../route';
 import { listWorkers } from '../workers/routes';
 
 const MANIFEST = {
@@ -68,6 +72,12 @@ export const systemRoutes: readonly Route[] = [
   get('/v1/workers', (c) => listWorkers(c)),
 ];
 
+/** Routes below `/ojs/v1/admin`. */
+export const adminSystemRoutes: readonly Route[] = [
+  post('/reset', reset, { scope: 'admin:purge' }),
+  post('/retry/preview', preview, { scope: 'admin:read' }),
+];
+
 let startedAt: number | undefined;
 
 async function health(c: AppContext): Promise<Response> {
@@ -91,4 +101,14 @@ async function health(c: AppContext): Promise<Response> {
     const backend = { type: 'durable-objects', status: 'unreachable' };
     return json(c, { status: 'unhealthy', ...common, backend }, 503, { 'Retry-After': '5' });
   }
+}
+
+async function reset(c: AppContext): Promise<Response> {
+  if (!readConfig(c.env).testHooks) throw notFound('route', c.req.path, 'TEST_HOOKS is not "true" here.');
+  return json(c, { reset: true, queues: await resetAll(c.env) });
+}
+
+async function preview(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  return json(c, { ...previewRetry(body, { now: Date.now(), variables: readConfig(c.env).retryVariables }) });
 }

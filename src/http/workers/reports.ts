@@ -40,7 +40,7 @@ const DEFAULT_ERROR_CODE = 'handler_error';
  * a missing `delivery_id`.
  * @throws {ApiError} 400 when neither names the job or both name different ones, 404 when it is no job id
  */
-export function readAttempt(c: AppContext, body: JsonObject): AttemptName & { job_id: string } {
+export function readAttempt(c: AppContext, body: JsonObject): AttemptName {
   const pathId = c.req.param('id');
   const job_id = body.job_id ?? pathId;
   if (typeof job_id !== 'string') throw invalidRequest('job_id', 'job_id is required and must be a string.');

@@ -1,23 +1,32 @@
-/** Workers that pull: fetch, ack, nack, heartbeat, health. */
+/** Workers that pull: fetch, ack, nack, heartbeat, health; how operators see them, and what they tell them. */
 import { encodeCursor, readAfter } from '../../across/paging';
-import { claimInOrder, knownWorker, takeHeartbeat } from '../../across/workers';
-import { defined, optional, readMilliseconds } from '../../job/envelope/fields';
+import {
+  claimInOrder,
+  directWorkers,
+  jobsLeasedBy,
+  knownWorker,
+  removeWorker,
+  takeHeartbeat,
+} from '../../across/workers';
+import { defined, optional, readMilliseconds, readWord } from '../../job/envelope/fields';
 import { pick } from '../../job/envelope/render';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { formatInstant } from '../../job/time';
+import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
+import type { LeasedJob } from '../../rpc/workers';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
-import { get, post, type Route } from '../route';
+import { del, get, post, type Route } from '../route';
 import { readHeartbeat, readQueues } from './heartbeat';
-import { renderWorker } from './render';
 import { readAck, readNack, readWorkerId } from './reports';
 
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
+const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
 
 /** Routes below `/ojs/v1`. */
 export const workerRoutes: readonly Route[] = [
@@ -30,6 +39,18 @@ export const workerRoutes: readonly Route[] = [
   post('/workers/nack', async (c) => nack(c, await readBody(c))),
   post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {})),
   post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c)) ?? {})),
+];
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminWorkerRoutes: readonly Route[] = [
+  get('/workers', (c) => listWorkers(c, 'page')),
+  post('/workers/directive', direct),
+  get('/workers/:id', show),
+  post('/workers/:id/quiet', quiet),
+  del('/workers/:id', async (c) => {
+    await removeWorker(c.env, pathParam(c, 'id'));
+    return c.body(null, 204);
+  }),
 ];
 
 /** Workers known from their heartbeats. */
@@ -105,4 +126,51 @@ async function health(c: AppContext): Promise<Response> {
   const healthy = state === 'running' || state === 'quiet';
   const { id: worker_id, ...rest } = renderWorker(worker);
   return json(c, { worker_id, ...rest, state, healthy }, healthy ? 200 : 503, healthy ? {} : { 'Retry-After': '5' });
+}
+
+export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker }: WorkerView) {
+  const seen = formatInstant(last_heartbeat_at);
+  return {
+    hostname: null,
+    pid: null,
+    queues: [],
+    concurrency: null,
+    version: null,
+    ...worker,
+    started_at: formatInstant(started_at),
+    last_heartbeat_at: seen,
+    last_heartbeat: seen,
+    metadata: labels === undefined ? {} : { labels },
+  };
+}
+
+/** Tells all known workers what to do, or the one named by `worker_id`. */
+async function direct(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  const directive = optional(body, 'directive', readWord(DIRECTIVES));
+  if (directive === undefined) throw invalidRequest('directive', 'directive is required.');
+  const only = optional(body, 'worker_id', readWorkerId);
+  if (only !== undefined) await knownWorker(c.env, only);
+  const told = await directWorkers(c.env, directive, only === undefined ? undefined : [only]);
+  return json(c, { directive, updated: told.length });
+}
+
+async function show(c: AppContext): Promise<Response> {
+  const worker = await knownWorker(c.env, pathParam(c, 'id'));
+  return json(c, { ...renderWorker(worker), jobs: (await jobsLeasedBy(c.env, worker.id)).map(renderLeased) });
+}
+
+async function quiet(c: AppContext): Promise<Response> {
+  const { id } = await knownWorker(c.env, pathParam(c, 'id'));
+  await directWorkers(c.env, 'quiet', [id]);
+  return json(c, renderWorker(await knownWorker(c.env, id)));
+}
+
+function renderLeased({ started_at, lease_expires_at, ...job }: LeasedJob) {
+  return {
+    ...job,
+    state: 'active',
+    started_at: formatInstant(started_at),
+    lease_expires_at: formatInstant(lease_expires_at),
+  };
 }

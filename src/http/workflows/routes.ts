@@ -15,8 +15,7 @@ import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf } from '../request/query';
 import { del, get, post, type Route } from '../route';
-import { renderProgress } from './progress';
-import { renderSummary, renderWorkflow } from './render';
+import { renderProgress, renderSummary, renderWorkflow } from './render';
 
 /** `pending` is a state clients know; here a workflow runs as soon as it exists. */
 const STATES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;

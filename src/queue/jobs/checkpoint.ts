@@ -12,7 +12,7 @@ import { fence, isNamed } from './report';
 const keyOf = (found: Found): number => (found.row ? found.row.key : found.archived.k);
 
 /** Refuses a report that names an attempt that is over, or another worker's. @throws {ApiError} 409 */
-function fenced(q: QueueState, found: Found, request: AttemptName & { job_id: string }, state: string): void {
+function fenced(q: QueueState, found: Found, request: AttemptName, state: string): void {
   const active = found.row && q.leases.active.get(found.row.key);
   if (found.row && active) fence(q, found.row, active, request);
   else if (isNamed(request)) {
@@ -46,11 +46,7 @@ export function checkpointOf(q: QueueState, id: string): StoredCheckpoint | null
 }
 
 /** Deletes the job's checkpoint, if it has one; the next one starts again at 1. @throws {ApiError} 404, 409 */
-export function deleteCheckpoint(
-  q: QueueState,
-  request: AttemptName & { job_id: string },
-  now: number,
-): { job_id: string } {
+export function deleteCheckpoint(q: QueueState, request: AttemptName, now: number): { job_id: string } {
   const found = mustFindForReport(q, request.job_id);
   fenced(q, found, request, found.row ? stateOf(found.row, q.leases.active.has(found.row.key), now) : 'completed');
   q.checkpoints.remove(keyOf(found));

@@ -7,8 +7,6 @@ import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
 import { allOrNoneByFilter, operateByFilter } from '../bulk/operate';
 import { allOrNoneSummary, answerSummary } from '../bulk/render';
 import { type AppContext, json } from '../context';
-import { patchJob } from '../jobs/patch';
-import { envelopeOf } from '../jobs/render';
 import { readBody } from '../request/body';
 import { filterFromQuery } from '../request/filter/from-query';
 import { REPLAYED } from '../request/idempotency';
@@ -17,6 +15,8 @@ import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { oneOf, textParam } from '../request/query';
 import { get, patch, post, type Route } from '../route';
+import { patchJob } from './patch';
+import { envelopeOf } from './render';
 
 const TIMES = [
   'created_at',

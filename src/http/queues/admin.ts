@@ -1,19 +1,19 @@
 /** Operators' routes over queues. */
-import { activityOfEach, queuesByName, statsOf } from '../../across/statistics';
+import { activityOfEach, statsOf } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import { queueObject } from '../../rpc/stubs';
+import { directoryObject, queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
 import { type AppContext, json } from '../context';
-import { parseQueueConfig, renderQueueConfig } from '../queues/config';
-import { purgeJobs } from '../queues/manage';
-import { createdAt, renderForOperators } from '../queues/render';
-import { pause, resume } from '../queues/routes';
 import { readBody } from '../request/body';
 import { requireConfirmation } from '../request/many-jobs';
 import { pageByName, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
 import { del, get, post, put, type Route } from '../route';
+import { parseQueueConfig, renderQueueConfig } from './config';
+import { purgeJobs } from './manage';
+import { createdAt, renderForOperators } from './render';
+import { pause, resume } from './routes';
 
 /** Routes below `/ojs/v1/admin`. */
 export const adminQueueRoutes: readonly Route[] = [
@@ -27,7 +27,7 @@ export const adminQueueRoutes: readonly Route[] = [
 
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c, 'page');
-  const known = await queuesByName(c.env);
+  const known = await directoryObject(c.env).list();
   const page = pageByName(known, ({ name }) => name, paging);
   const stats = await activityOfEach(c.env, page.items);
   const created = page.items.map(({ created_at }) => formatInstant(created_at));
