@@ -93,7 +93,7 @@ export async function saveCron(
     }),
   );
   if (left) unwrap(await queueObject(env, left.queue).confirmCron(name, version));
-  await directory.settleCron(name, version);
+  await directory.confirmCron(name, version);
   return saved;
 }
 

@@ -1,10 +1,10 @@
 /**
- * An enqueue's side of the lock objects: reserves all its fingerprints, has doubts decided, and releases everything. The
+ * An enqueue's side of the lock objects: reserves all its fingerprints, has open tickets decided, and releases everything. The
  * lock objects are asked one after the other in the order of their names, so that two batches never wait for each other.
  */
 import type { Env } from '../config';
 import { ApiError, type Outcome, unavailable, unwrap } from '../job/errors';
-import { type Doubt, REGISTER, shardOf, type Wanted } from '../rpc/locks';
+import { type OpenTicket, REGISTER, shardOf, type Wanted } from '../rpc/locks';
 import { lockObject, queueObject } from '../rpc/stubs';
 
 /** How long an enqueue waits for others of the same fingerprint, ms. */
@@ -73,14 +73,14 @@ export class Reservations {
         }
         reservation = await ask();
       }
-      for (const doubt of reservation.doubts) await this.decide(doubt);
+      for (const ticket of reservation.open) await this.decide(ticket);
       holders.push(...reservation.holders);
     }
     return holders;
   }
 
   /** Has an earlier enqueue decided: its jobs are there afterwards, or will never be. */
-  private async decide({ ticket, coordinator, queue }: Doubt): Promise<void> {
+  private async decide({ ticket, coordinator, queue }: OpenTicket): Promise<void> {
     const at = (name: string) => queueObject(this.env, name);
     const decision = unwrap(await at(coordinator).batchDecision(ticket));
     if (queue !== coordinator) {
@@ -116,7 +116,7 @@ export class Reservations {
       this.reservedAt.map((name) =>
         lockObject(this.env, name).release({
           ticket: this.ticket,
-          settled: this.isKnown,
+          known: this.isKnown,
           decided: this.decided,
           vacant: this.vacant.filter(({ fingerprint }) => shardOf(fingerprint) === name),
         }),

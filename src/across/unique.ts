@@ -163,7 +163,7 @@ interface RemoteJob extends Candidate {
 /**
  * Applies the policies that look across queues, in the order of the entries.
  * @param now epoch ms
- * @throws {ApiError} 409 `duplicate`, 503 in doubt, with `details.index`
+ * @throws {ApiError} 409 `duplicate`, 503 while that is not decided, with `details.index`
  */
 function resolveConflicts(entries: readonly Entry[], answers: Answers, now: number): Resolution {
   const queueOf = (index: number) => entries[index]?.queue;

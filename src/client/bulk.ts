@@ -142,8 +142,8 @@ function isIds(jobs: readonly string[] | BulkQuery): jobs is readonly string[] {
 }
 
 /** How long the server may wait before it answers with the progress of an operation. */
-export function waitParameter({ patienceMs }: Pick<Requests, 'patienceMs'>): string {
-  return `wait=${Math.max(0, Math.min(MAX_WAIT_S, Math.floor(patienceMs / 1000)))}`;
+export function waitParameter({ longestWaitMs }: Pick<Requests, 'longestWaitMs'>): string {
+  return `wait=${Math.max(0, Math.min(MAX_WAIT_S, Math.floor(longestWaitMs / 1000)))}`;
 }
 
 function itemsOf(answer: unknown): BulkItem[] {

@@ -68,7 +68,7 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
    * const jobs = await worker.fetch({ count: 10, waitMs: 10_000 });
    */
   async fetch(options: { count?: number; waitMs?: number } = {}): Promise<Job[]> {
-    const wait = Math.min(options.waitMs ?? 0, LONGEST_WAIT_MS, this.requests.patienceMs);
+    const wait = Math.min(options.waitMs ?? 0, LONGEST_WAIT_MS, this.requests.longestWaitMs);
     const body = {
       queues: this.options.queues,
       count: options.count,

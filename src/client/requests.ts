@@ -41,7 +41,7 @@ export interface Requests {
    */
   waitFor: <T>(what: string, options: WaitOptions, ask: (seconds: number) => Promise<T | undefined>) => Promise<T>;
   /** The longest wait that the server may be asked for, in ms. */
-  patienceMs: number;
+  longestWaitMs: number;
 }
 
 /**
@@ -59,7 +59,7 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
         throw error;
       }
     });
-  const patienceMs = timeoutMs / 2;
+  const longestWaitMs = timeoutMs / 2;
   const safely: Send = (...request) => withRetries(retrier, true, () => send(...request));
   return {
     safely,
@@ -76,7 +76,7 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
       const deadline = now() + limit;
       for (let look = 0; ; look++) {
         const asked = now();
-        const found = await ask(Math.max(0, Math.min(patienceMs, deadline - asked)) / 1000);
+        const found = await ask(Math.max(0, Math.min(longestWaitMs, deadline - asked)) / 1000);
         if (found !== undefined) return found;
         const answered = now();
         if (answered >= deadline) {
@@ -89,6 +89,6 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
         if (retrier.signal?.aborted) throw aborted(retrier.signal, false);
       }
     },
-    patienceMs,
+    longestWaitMs,
   };
 }

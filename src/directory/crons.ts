@@ -38,7 +38,7 @@ export class CronPlaces {
   }
 
   /** The change with this number was carried through. */
-  settle(name: string, version: number): void {
+  confirm(name: string, version: number): void {
     if (!this.tables.exist()) return;
     const change = "UPDATE cron_places SET others = '[]' WHERE name = ? AND version = ? AND others <> '[]'";
     rows(this.storage.sql, change, name, version);

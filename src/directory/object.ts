@@ -4,9 +4,9 @@
  */
 import type { Env } from '../config';
 import { answering, type Verbs } from '../durable/answering';
-import { withPatience } from '../durable/patience';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { rows } from '../durable/sql';
+import { waitAtMost } from '../durable/wait';
 import { outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import type { DirectoryApi, KnownQueue } from '../rpc/directory';
@@ -18,7 +18,7 @@ import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 
 /** Whoever changes the settings of all queues waits so long for the queues to hear of it, ms. */
-const PATIENCE_MS = 3_000;
+const TOLD_WITHIN_MS = 3_000;
 
 /** What the directory knows, and its alarm. */
 class DirectoryLife {
@@ -93,7 +93,7 @@ class DirectoryLife {
 
   /** Tells the queues the settings, and waits a moment for that. @returns how many have not confirmed yet */
   async spread(): Promise<number> {
-    await withPatience(PATIENCE_MS, this.defaults.spread());
+    await waitAtMost(TOLD_WITHIN_MS, this.defaults.spread());
     return this.defaults.untold;
   }
 
@@ -151,7 +151,7 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
 
   placeCron: ({ crons }, name, queue) => crons.place(name, queue, Date.now()),
   cronPlace: ({ crons }, name) => crons.find(name),
-  settleCron: ({ crons }, name, version) => crons.settle(name, version),
+  confirmCron: ({ crons }, name, version) => crons.confirm(name, version),
   dropCron: ({ crons }, name, version) => crons.drop(name, version),
   cronQueues: ({ crons }) => crons.queues(),
 

@@ -17,8 +17,8 @@ import { LOCKS, Schema } from '../durable/schema';
 import { type Outcome, unavailable } from '../job/errors';
 import { decodeId } from '../job/ids';
 import {
-  type Doubt,
   MAX_RESERVATION_MS,
+  type OpenTicket,
   REGISTER,
   type ReleaseRequest,
   type Reservation,
@@ -28,7 +28,7 @@ import {
 import { MAX_TICKET_AGE_MS } from '../rpc/queue';
 import { lockObject, queueObject } from '../rpc/stubs';
 
-/** A ticket so old is refused by its queue, even if the clocks of the two differ by as much again: no doubt is left. */
+/** A ticket so old is refused by its queue, even if the clocks of the two differ by as much again: it cannot be open. */
 const CERTAIN_AFTER_MS = 3 * MAX_TICKET_AGE_MS;
 
 const ROUND_MS = 24 * 3_600_000;
@@ -51,7 +51,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   private readonly reserved = new Map<string, { ticket: string; until: number }>();
   private waiting: Waiting[] = [];
   /** Tickets known to be decided, with the time they were noted. */
-  private readonly settled = new Map<string, number>();
+  private readonly known = new Map<string, number>();
   private expiry: ReturnType<typeof setTimeout> | undefined;
   private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name);
   private preparing: Promise<void> | undefined;
@@ -66,10 +66,10 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     });
   }
 
-  async release({ ticket, settled, decided, vacant }: ReleaseRequest): Promise<void> {
+  async release({ ticket, known, decided, vacant }: ReleaseRequest): Promise<void> {
     const now = Date.now();
-    for (const known of settled ? [...decided, ticket] : decided) this.settled.set(known, now);
-    for (const [known, at] of this.settled) if (now - at > CERTAIN_AFTER_MS) this.settled.delete(known);
+    for (const one of known ? [...decided, ticket] : decided) this.known.set(one, now);
+    for (const [one, at] of this.known) if (now - at > CERTAIN_AFTER_MS) this.known.delete(one);
     for (const { fingerprint, queue } of vacant) {
       // Only while the reservation stands may a row be removed on the word of its holder.
       if (this.reserved.get(fingerprint)?.ticket === ticket) this.remove(fingerprint, queue);
@@ -95,7 +95,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   async reset(): Promise<void> {
     for (const waiting of this.waiting) this.giveUp(waiting);
     this.reserved.clear();
-    this.settled.clear();
+    this.known.clear();
     if (!this.tables.exist()) return;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -149,7 +149,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
       if (!request.peek || !request.wanted.some((want) => want.fingerprint === fingerprint)) return true;
       clearTimeout(timer);
       const holders = this.rowsOf(fingerprint).map(({ queue }) => ({ fingerprint, queue }));
-      resolve({ ok: true, value: { granted: false, holders, doubts: [] } });
+      resolve({ ok: true, value: { granted: false, holders, open: [] } });
       return false;
     });
   }
@@ -176,20 +176,20 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   private grant(request: ReserveRequest, now: number): Reservation {
     const { ticket, coordinator, wanted } = request;
-    const reservation: Reservation = { granted: true, holders: [], doubts: [] };
+    const reservation: Reservation = { granted: true, holders: [], open: [] };
     const ttl = Math.min(request.ttl_ms, MAX_RESERVATION_MS);
     this.ctx.storage.transactionSync(() => {
       for (const fingerprint of new Set(wanted.map((want) => want.fingerprint))) {
         const queues = new Set(wanted.filter((want) => want.fingerprint === fingerprint).map(({ queue }) => queue));
         const rows = this.rowsOf(fingerprint);
         for (const row of rows) {
-          reservation.doubts.push(...this.doubtsOf(row, now));
+          reservation.open.push(...this.openTicketsOf(row, now));
           reservation.holders.push({ fingerprint, queue: row.queue });
         }
         for (const queue of queues) {
           const row = rows.find((other) => other.queue === queue);
-          const doubts = row ? this.doubtsOf(row, now) : [];
-          const tickets: Ticket[] = doubts.map((doubt) => ({ ticket: doubt.ticket, coordinator: doubt.coordinator }));
+          const open = row ? this.openTicketsOf(row, now) : [];
+          const tickets: Ticket[] = open.map(({ ticket, coordinator }) => ({ ticket, coordinator }));
           this.write({ fingerprint, queue, tickets: JSON.stringify([...tickets, { ticket, coordinator }]) });
         }
       }
@@ -199,10 +199,10 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   }
 
   /** The tickets of a row that may still be on their way. */
-  private doubtsOf(row: Row, now: number): Doubt[] {
+  private openTicketsOf(row: Row, now: number): OpenTicket[] {
     const { fingerprint, queue } = row;
     return (JSON.parse(row.tickets) as Ticket[])
-      .filter(({ ticket }) => !this.settled.has(ticket) && now - decodeId(ticket).time < CERTAIN_AFTER_MS)
+      .filter(({ ticket }) => !this.known.has(ticket) && now - decodeId(ticket).time < CERTAIN_AFTER_MS)
       .map((ticket) => ({ fingerprint, queue, ...ticket }));
   }
 
@@ -233,7 +233,8 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
       if (known.has(row.fingerprint) || this.isReserved(row.fingerprint, now)) continue;
       const present = this.rowsOf(row.fingerprint).find((other) => other.queue === queue);
       // A ticket that came or is on its way since the question was asked keeps the row.
-      if (present?.tickets === row.tickets && this.doubtsOf(row, now).length === 0) this.remove(row.fingerprint, queue);
+      if (present?.tickets === row.tickets && this.openTicketsOf(row, now).length === 0)
+        this.remove(row.fingerprint, queue);
     }
   }
 

@@ -136,7 +136,7 @@ export interface CronDirectoryApi {
   placeCron(name: string, queue: string): Promise<CronPlace>;
   cronPlace(name: string): Promise<CronPlace | null>;
   /** The change with this number is complete: no other queue has the entry. */
-  settleCron(name: string, version: number): Promise<void>;
+  confirmCron(name: string, version: number): Promise<void>;
   /** No queue has the entry, unless it was changed after the change with this number. */
   dropCron(name: string, version: number): Promise<void>;
   /** Queues that may have entries. */

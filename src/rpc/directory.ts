@@ -149,7 +149,7 @@ export interface DirectoryApi extends CronDirectoryApi {
   workerEvents(request: EventsRequest): Promise<QueueEvent[]>;
   /** The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request */
   beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>>;
-  /** Which queue decides: `queue`, unless it was settled before; null when the operation is not known. */
+  /** Which queue decides: `queue`, unless another was chosen before; null when the operation is not known. */
   coordinateOperation(key: string, id: string, queue: string): Promise<string | null>;
   /** The operation changed nothing: its key may be used again. */
   forgetOperation(key: string, id: string): Promise<void>;

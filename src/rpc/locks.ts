@@ -30,7 +30,7 @@ export interface ReserveRequest {
 }
 
 /** An enqueue that may still be on its way to `queue`. */
-export interface Doubt extends Wanted {
+export interface OpenTicket extends Wanted {
   ticket: string;
   coordinator: string;
 }
@@ -41,13 +41,13 @@ export interface Reservation {
   /** Queues that may have a job with one of the fingerprints already. */
   holders: Wanted[];
   /** Must be decided (`batchDecision` of the coordinator) before the rows of the queues allow a conclusion. */
-  doubts: Doubt[];
+  open: OpenTicket[];
 }
 
 export interface ReleaseRequest {
   ticket: string;
   /** Is the outcome of the enqueue known? If not, the next enqueue has it decided. */
-  settled: boolean;
+  known: boolean;
   /** Tickets that were decided on the way. */
   decided: string[];
   /** Queues that turned out to have no such job. */

@@ -214,7 +214,7 @@ describe.each(WAYS)('a job %s', (_, way) => {
       'the move to wait for its turn',
     );
     expect(await target().counts()).toEqual({});
-    await lock.release({ ticket, settled: true, decided: [], vacant: [] });
+    await lock.release({ ticket, known: true, decided: [], vacant: [] });
     await moved;
     await carriedThrough(way);
     await protectedThere(id);

@@ -41,7 +41,7 @@ async function begin(queue: string, times: { ttl_ms?: number; wait_ms?: number; 
     wait_ms,
     peek: false,
   });
-  const release = (vacant: Wanted[] = []) => lock.release({ ticket, settled: true, decided: [], vacant });
+  const release = (vacant: Wanted[] = []) => lock.release({ ticket, known: true, decided: [], vacant });
   return { job, ticket, outcome: await reserving, release };
 }
 
@@ -100,7 +100,7 @@ describe('an enqueue that dies', () => {
   it('twice in a row is remembered twice: neither job may arrive late', async () => {
     const first = await begin('a', { ttl_ms: 30 });
     const second = await begin('a', { ttl_ms: 30 });
-    expect(second.outcome).toMatchObject({ ok: true, value: { doubts: [{ ticket: first.ticket }] } });
+    expect(second.outcome).toMatchObject({ ok: true, value: { open: [{ ticket: first.ticket }] } });
     const id = await enqueued('b', unique);
     for (const { job, ticket } of [first, second]) {
       expect(await queueObject(env, 'a').enqueue([job], ticket)).toMatchObject({ ok: false });
@@ -196,7 +196,7 @@ it('a reset empties the lock objects', async () => {
   const { outcome } = await begin('b');
   expect(outcome).toEqual({
     ok: true,
-    value: { granted: true, holders: [], doubts: [] } satisfies Reservation,
+    value: { granted: true, holders: [], open: [] } satisfies Reservation,
   });
   expect(await namedQueues()).toEqual(['b']);
 });

@@ -4,7 +4,7 @@
  */
 import { derived, type Kind } from '../../../durable/courier';
 import { STANDBY_MS } from '../../../durable/outbox';
-import { withPatience } from '../../../durable/patience';
+import { waitAtMost } from '../../../durable/wait';
 import type { OperationView } from '../../../rpc/operations';
 import type { Feature, Host } from '../../feature';
 import { forgetMoment, forgetTasks, noteFailure, openTasks, stepTask, viewTask } from './tasks';
@@ -48,7 +48,7 @@ export class BulkOperations implements Feature {
     const first = viewTask(q, id, withItems);
     if (!first || first.done || waitMs <= 0) return first;
     const ended = new Promise<void>((resolve) => this.waiting.add({ id, done: resolve }));
-    await withPatience(waitMs, ended);
+    await waitAtMost(waitMs, ended);
     return viewTask(q, id, withItems);
   }
 

@@ -1,6 +1,6 @@
 /** The deletion of a queue: gets rid of its jobs, leaves the directory, and empties the object (`remove.ts` has the steps). */
 import { derived, type Kind } from '../../../durable/courier';
-import { withPatience } from '../../../durable/patience';
+import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
 import { moveReserved } from '../../jobs/move-reserved';
@@ -31,7 +31,7 @@ export class QueueRemoval implements Feature {
         () => courier().idle(this.next),
         () => undefined,
       );
-    await withPatience(waitMs, steps);
+    await waitAtMost(waitMs, steps);
     return !q.removal;
   }
 

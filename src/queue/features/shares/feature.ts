@@ -1,6 +1,6 @@
 /** Batches over several queues on their way: decisions that others must hear of, and shares that nobody has finished. */
 import { type Kind, posted } from '../../../durable/courier';
-import { withPatience } from '../../../durable/patience';
+import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
 import { DECISION, readShare, SHARE } from '../../store/batches';
@@ -45,7 +45,7 @@ export class Batches implements Feature {
   /** Waits a moment until the other queues have heard of a decision. Never rejects: the courier goes on. */
   async told(batch: string): Promise<void> {
     const delivered = this.host.courier().deliver(this.decisions, batch);
-    await withPatience(
+    await waitAtMost(
       TOLD_WITHIN_MS,
       delivered.catch(() => undefined),
     );
