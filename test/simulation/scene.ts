@@ -68,7 +68,9 @@ export class Scene {
   finish(): void {
     const { model, now } = this;
     const looked = this.q.crons.waiting(now);
-    this.findDefects(({ name }) => (this.run(name)?.waiting.length ?? 0) > 0 && !looked.includes(name));
+    this.findDefects(
+      ({ name, notBefore }) => notBefore <= now && (this.run(name)?.waiting.length ?? 0) > 0 && !looked.includes(name),
+    );
     fireWaiting(model, now);
     this.recognise();
     this.world.faulted = false;
