@@ -148,11 +148,13 @@ export class QueueState implements Memory {
 
   mark(): () => void {
     const { wanted, workArrived } = this;
-    const [events, archived, undoLetters] = [this.events.pendingCount, this.archive.size, this.outbox.mark()];
+    const [events, archived] = [this.events.pendingCount, this.archive.size];
+    const [undoLetters, undoLimits] = [this.outbox.mark(), this.limiters.mark()];
     return () => {
       this.events.rollback(events);
       this.archive.rollback(archived);
       undoLetters();
+      undoLimits();
       this.wanted = wanted;
       this.workArrived = workArrived;
     };

@@ -15,6 +15,9 @@ export const QUEUE_KEY = '';
 export class Limiters {
   private readonly cache = new Map<string, Limiter>();
   private readonly changed = new Set<Limiter>();
+  /** Changed since the last mark; and what marks have noted of this transaction, by key. */
+  private readonly unmarked = new Set<Limiter>();
+  private readonly marked = new Map<string, { check_at: number | null; data: string }>();
   private readonly touched = new Set<string>();
   /** What operators say for keys in all queues. */
   readonly overrides = new Overrides();
@@ -35,6 +38,7 @@ export class Limiters {
   load(doubtful: boolean): void {
     this.cache.clear();
     this.changed.clear();
+    this.unmarked.clear();
     this.touched.clear();
     this.overrides.load(this.sql);
     this.readNextCheck();
@@ -111,6 +115,7 @@ export class Limiters {
   save(limiter: Limiter): void {
     if (!limiter.isChanged && limiter.isStored) return;
     this.changed.add(limiter);
+    this.unmarked.add(limiter);
     if (limiter.checkAt !== null) this.nextRow = Math.min(this.nextRow, limiter.checkAt);
   }
 
@@ -118,6 +123,8 @@ export class Limiters {
   remove(limiter: Limiter): void {
     this.cache.delete(limiter.key);
     this.changed.delete(limiter);
+    this.unmarked.delete(limiter);
+    this.marked.delete(limiter.key);
     if (limiter.isStored) this.sql.exec('DELETE FROM limit_keys WHERE key = ?', limiter.key).toArray();
   }
 
@@ -125,7 +132,37 @@ export class Limiters {
   flush(): void {
     for (const limiter of this.changed) this.write(limiter);
     this.changed.clear();
+    this.unmarked.clear();
+    this.marked.clear();
     if (this.cache.size > MAX_IDLE) this.dropIdle();
+  }
+
+  /**
+   * Notes what this transaction will write: starts that were counted must outlive the memory of a later operation that fails.
+   * @returns undoes what came after; call it once {@link load} has forgotten everything
+   */
+  mark(): () => void {
+    for (const limiter of this.unmarked) {
+      this.marked.set(limiter.key, { check_at: limiter.checkAt, data: limiter.data() });
+    }
+    this.unmarked.clear();
+    const isFirst = this.marked.size === 0;
+    return () => {
+      if (isFirst) this.marked.clear();
+      if (this.changed.size > 0) return;
+      for (const [key, row] of this.marked) this.putBack(key, row);
+    };
+  }
+
+  private putBack(key: string, row: { check_at: number | null; data: string }): void {
+    const stored = this.find(key);
+    const limiter = new Limiter(key, this.overrides, row);
+    limiter.isStored = stored !== undefined;
+    limiter.isCheckMoved = stored?.checkAt !== row.check_at;
+    limiter.isChanged = true;
+    this.cache.set(key, limiter);
+    this.save(limiter);
+    this.touch(key);
   }
 
   private write(limiter: Limiter): void {

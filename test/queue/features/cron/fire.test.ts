@@ -115,6 +115,27 @@ describe('what fails', () => {
     vi.restoreAllMocks();
   });
 
+  it('does not undo what the same transaction counted before it', async () => {
+    const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    await create('a', { overlap_policy: 'enqueue' });
+    const queue = new TestQueue('a');
+    for (const minutes of [1, 2]) {
+      clock.set(T0 + minutes * MINUTE);
+      await queue.alarm();
+    }
+    expect(await ticksOf('a')).toEqual([T0 + MINUTE]);
+    const rate_limit = { key: 'k', rate: { limit: 1, period: 'PT1H' } };
+    const add = () => server.add('test.limited', [], { queue: 'a', priority: 9, rate_limit });
+    const first = await add();
+    // The fire that waits is looked into last in every transaction, after the claim.
+    await queue.inside(({ sql }) => failOnce(sql, /FROM crons WHERE name/));
+    expect(await server.takeIds('a', { count: 1 })).toEqual([first]);
+    expect(complaints).toHaveBeenCalledWith(expect.stringContaining('cron a'), expect.anything());
+    const second = await add();
+    expect(await server.takeIds('a', { count: 9 })).not.toContain(second);
+    vi.restoreAllMocks();
+  });
+
   it('holds up no other entry, and nothing else', async () => {
     const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await create('a');
