@@ -14,7 +14,6 @@ import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
   defined,
   isObject,
-  optional,
   type Reader,
   readBoolean,
   reader,
@@ -145,12 +144,15 @@ class Members {
 
   /** A member of the top level only, unless it is absent or null. */
   top<T>(name: string, read: Reader<T>): T | undefined {
-    return optional(this.input, name, read, this.prefix);
+    const value = this.input[name];
+    return value === undefined || value === null ? undefined : read(value, this.prefix + name);
   }
 
   /** A member of `options`, else of the top level, unless it is absent or null in both. */
   option<T>(name: OptionName, read: Reader<T>): T | undefined {
-    return this.inOptions(name) ? read(this.options[name], `${this.prefix}options.${name}`) : this.top(name, read);
+    const value = this.options[name];
+    if (value === undefined || value === null) return this.top(name, read);
+    return read(value, `${this.prefix}options.${name}`);
   }
 
   /** Is the member given in `options`? */

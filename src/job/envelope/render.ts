@@ -105,7 +105,9 @@ export function flatten(envelope: Envelope): Envelope {
 
 /** These members of an envelope, as far as it has them. */
 export function pick(envelope: Envelope, names: readonly string[]): Envelope {
-  return defined(Object.fromEntries(names.map((name) => [name, envelope[name]])));
+  const picked: Envelope = {};
+  for (const name of names) if (envelope[name] !== undefined) picked[name] = envelope[name];
+  return picked;
 }
 
 /** One entry of `errors`, also `error`. */

@@ -173,17 +173,21 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
     .toArray();
   const rows = bodies.map(
     (body, index): JobRow => ({
-      ...{
-        key: first + index,
-        alias: null,
-        state: STATE.waiting,
-        type,
-        priority: 0,
-        due_at: null,
-        attempt: 0,
-        claims: 0,
-      },
-      ...{ created_at: now, enqueued_at: now, expires_at: null, ended_at: null, body, history: null, limit_key: null },
+      key: first + index,
+      alias: null,
+      state: STATE.waiting,
+      type,
+      priority: 0,
+      due_at: null,
+      attempt: 0,
+      claims: 0,
+      created_at: now,
+      enqueued_at: now,
+      expires_at: null,
+      ended_at: null,
+      body,
+      history: null,
+      limit_key: null,
       waits_since: null,
     }),
   );
