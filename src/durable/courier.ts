@@ -151,9 +151,9 @@ export class Courier {
     const now = this.host.now();
     const limit = Math.max(1, this.left);
     const found: Stop[] = [];
+    const resting = [...this.failing.values()].filter(({ at }) => at > now);
     for (const kind of this.kinds) {
       if (found.length === limit) break;
-      const resting = [...this.failing.values()].filter(({ at }) => at > now);
       const except = [...this.addresses(kind, this.busy), ...this.addresses(kind, resting)];
       const addresses = kind.due(now, except, limit - found.length);
       for (const address of addresses) found.push({ kind, address });

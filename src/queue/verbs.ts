@@ -8,6 +8,7 @@
  *  - `consider` says what `write` would come to, and leaves nothing behind.
  */
 import { v7 as uuidv7 } from 'uuid';
+import type { Verbs } from '../durable/answering';
 import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
@@ -54,11 +55,6 @@ import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
 import { knownFingerprints } from './store/unique-keys';
 
-type Args<K extends keyof QueueApi> = Parameters<QueueApi[K]>;
-
-/** A verb as it stands here: on the life of its queue. */
-export type Verbs = { [K in keyof QueueApi]: (life: QueueLife, ...args: Args<K>) => ReturnType<QueueApi[K]> };
-
 type On<A extends unknown[], T> = (q: QueueState, now: number, ...args: A) => T;
 
 function look<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
@@ -74,7 +70,7 @@ function read<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoI
 }
 
 function write<A extends unknown[], T>(operation: On<A, T>, creates?: (value: T) => boolean) {
-  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+  return (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
     life.write((q, now) => operation(q, now, ...args), creates);
 }
 
@@ -86,8 +82,7 @@ function writeIfExists<A extends unknown[], T>(operation: On<A, T>, absent: (...
 }
 
 function consider<A extends unknown[], T>(operation: On<A, T>) {
-  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    life.consider((q, now) => operation(q, now, ...args));
+  return (life: QueueLife, ...args: A): Promise<Outcome<T>> => life.consider((q, now) => operation(q, now, ...args));
 }
 
 type Named = string | { job_id: string } | { id: string };
@@ -138,7 +133,7 @@ function nothingToDo({ id, action }: OperationRequest): OperationView {
   return { id, action, done: true, ...counts, errors: [], started_at: Date.now() };
 }
 
-export const VERBS: Verbs = {
+export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- producers ---------------------------------------------------------------------------------------------------
 
   enqueue: write((q, now, jobs, ticket, idempotency) => {

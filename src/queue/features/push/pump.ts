@@ -23,6 +23,7 @@ import {
 } from '../../../dispatch/deliver';
 import type { StoppedTarget } from '../../../dispatch/health';
 import { earliest } from '../../../durable/alarm-clock';
+import { STANDBY_MS } from '../../../durable/outbox';
 import { readMeta, writeMeta } from '../../../durable/sql';
 import { renderJob } from '../../../job/envelope/render';
 import type { AnnouncedType } from '../../../job/record';
@@ -36,9 +37,6 @@ import { CallBudget } from './budget';
 import { PushSelector } from './select';
 import { type Delivered, settleDeliveries } from './settle';
 import { PushTarget } from './target';
-
-/** An object that dies before what it began is on record continues this much later than that was due, ms. */
-const STANDBY_MS = 1_000;
 
 export class Pump implements Feature {
   private readonly targets: PushTarget[];
