@@ -61,6 +61,11 @@ export class Committer {
     private readonly hooks: CommitHooks,
   ) {}
 
+  /** Does memory have to be rebuilt before it is read? The next transaction does that. */
+  get isStale(): boolean {
+    return this.stale;
+  }
+
   /** The object was emptied: operations that were still on their way are refused. */
   close(): void {
     this.closed = true;

@@ -144,7 +144,7 @@ export class QueueEngine {
 
   /** The state to read from, with everything due treated as due. */
   tidied(): QueueState {
-    if (this.host.now() >= this.overdueAt()) this.committer.runNow(() => undefined);
+    if (this.committer.isStale || this.host.now() >= this.overdueAt()) this.committer.runNow(() => undefined);
     this.watch();
     return this.q;
   }

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { clock, T0 } from '../support/clock';
 import { failOnce, failureOf } from '../support/faults';
 import { steady, TestQueue } from '../support/queue';
+import { addTo } from './features/limits/limited';
 
 clock.startAtT0();
 
@@ -202,6 +203,33 @@ describe('an operation that fails inside a shared transaction', () => {
     expect(await queue.get(first)).toMatchObject({ state: 'active', worker_id: 'w1', attempt: 1 });
     expect(await queue.get(second)).toMatchObject({ state: 'active', worker_id: 'w2', attempt: 1 });
     expect(await queue.claimAll()).toEqual([third]);
+  });
+
+  it.each([
+    ['a key', { key: 'k', rate: 1, period: 'minute' }, {}],
+    ['the queue', undefined, { rate_limit: { rate: { limit: 2, period_ms: 60_000 } } }],
+  ])('leaves the starts that its neighbours have used of %s', async (_, limit, settings) => {
+    const queue = new TestQueue();
+    await queue.api.configure(settings);
+    const free = await addTo(queue);
+    expect(await queue.claim()).toMatchObject([{ id: free }]);
+    const [first] = [await addTo(queue, limit), await addTo(queue, limit)];
+    const outcomes = await queue.inside(async ({ instance, sql }) => {
+      failOnce(sql, /^DELETE FROM jobs/);
+      return Promise.allSettled([
+        instance.claim({ count: 1 }),
+        instance.ack({ job_id: free }),
+        instance.claim({ count: 2 }),
+      ]);
+    });
+    expect(outcomes).toMatchObject([
+      { value: { ok: true, value: [{ record: { id: first } }] } },
+      { status: 'rejected' },
+      { value: { ok: true, value: [] } },
+    ]);
+    expect(await queue.claim()).toEqual([]);
+    clock.at(60_000);
+    expect(await queue.claim({ count: 2 })).toHaveLength(1);
   });
 
   it('leaves half an enqueue nowhere', async () => {

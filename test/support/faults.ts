@@ -31,6 +31,21 @@ export function failAlways(sql: SqlStorage, pattern: RegExp): () => void {
   };
 }
 
+/** Bytes of a value that the platform takes at most; the runtime on a developer's machine takes more. */
+const MAX_VALUE = 2_000_000;
+
+/** From now on this storage refuses values that the platform would refuse. Call it inside the object. */
+export function refuseLargeValues(sql: SqlStorage): void {
+  const exec = sql.exec;
+  sql.exec = ((query: string, ...bindings: unknown[]) => {
+    const large = bindings.find(
+      (value) => typeof value === 'string' && new TextEncoder().encode(value).length > MAX_VALUE,
+    );
+    if (large) throw new Error(`a value is too big for: ${query.trim().slice(0, 60)}`);
+    return exec.call(sql, query, ...bindings);
+  }) as SqlStorage['exec'];
+}
+
 /** Answers what `run` rejects with. @throws when it does not reject */
 export async function failureOf(run: Promise<unknown>): Promise<Error> {
   const error = await run.then(

@@ -85,12 +85,45 @@ function readLease(data: string): LeaseRow | undefined {
   }
 }
 
+/**
+ * A running attempt as its lease row has it. A push whose answer this object still awaits goes on as before; of any other
+ * nobody awaits the answer, so its lease ends it.
+ * @param pushed the push of this job that is under way
+ */
+function restored(
+  leaseId: number,
+  lease: LeaseRow,
+  [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type, directive]: LeaseRow['e'][number],
+  limitKey: string | null,
+  pushed: Active | undefined,
+): Active {
+  const isPushed = lease.t !== undefined;
+  const underWay = pushed?.claim === claim ? pushed : undefined;
+  return {
+    ...{ key, type, claim, attempt, leaseId, startedAt: lease.s, expiresAt, visibilityMs, indexed: indexed === 1 },
+    timeoutAt: isPushed && !underWay ? Number.MAX_SAFE_INTEGER : timeoutAt,
+    ...(lease.w !== undefined && { workerId: lease.w }),
+    ...(isPushed && { target: lease.t as string }),
+    ...(isPushed && !underWay && { orphaned: true as const }),
+    ...(underWay?.solo && { solo: true as const }),
+    ...(directive !== undefined && { directive }),
+    ...(limitKey !== null && { limitKey }),
+  };
+}
+
+/** Entries that are read together. */
+const LOAD_PAGE = 1_000;
+
 /** Free rows kept for reuse; more than twice as many are deleted together. */
 const KEEP_FREE = 64;
+/** So many are deleted in one turn at most. */
+const TRIM_AT_ONCE = 500;
 
 export class LeaseTable {
   /** Running attempts by job key. */
   readonly active = new Map<number, Active>();
+  /** Those of them that were pushed and take a slot. */
+  readonly pushed = new Set<Active>();
   /** No lease or execution limit ends before this time: a lower bound, so checking it costs nothing. */
   earliest = Number.POSITIVE_INFINITY;
   /** How far the line of immediate jobs was taken when the newest lease was written. */
@@ -110,11 +143,21 @@ export class LeaseTable {
   private free: number[] = [];
   private nextId = 1;
 
+  /** Attempts that run at once at most: each takes some hundred bytes of an isolate's 128 MB. */
+  mostAtOnce = 200_000;
+
+  /** The pushes whose answers this object awaits: no row knows that. */
+  underWay: () => Iterable<Active> = () => [];
+
   constructor(private readonly sql: SqlStorage) {}
 
-  /** Rebuilds memory from storage: entries count only if their job still waits for exactly that claim to end. */
+  /**
+   * Rebuilds memory from storage, however many leases there are: entries count only if their job still waits for exactly that
+   * claim to end.
+   */
   load(): void {
     this.active.clear();
+    this.pushed.clear();
     this.runningByKey.clear();
     this.freed.clear();
     this.anyFreed = false;
@@ -124,49 +167,49 @@ export class LeaseTable {
     // What memory says may come from a transaction that was rolled back.
     this.head = 0;
     this.recordedSequence = 1;
-    let unreadable = false;
-    for (const { id, data } of this.sql.exec<{ id: number; data: string }>('SELECT id, data FROM leases').toArray()) {
+    this.hasLost = false;
+    const pushed = new Map(Array.from(this.underWay(), (active) => [active.key, active]));
+    let page: { id: number; lease: LeaseRow }[] = [];
+    let entries = 0;
+    for (const { id, data } of this.sql.exec<{ id: number; data: string }>('SELECT id, data FROM leases')) {
       this.nextId = Math.max(this.nextId, id + 1);
       const lease = readLease(data);
       if (!lease) {
         // A row that cannot be read must not stop the queue: its jobs are simply no longer leased.
-        unreadable = true;
+        this.hasLost = true;
         this.free.push(id);
         continue;
       }
+      page.push({ id, lease });
+      entries += 1 + lease.e.length;
+      if (entries < LOAD_PAGE) continue;
+      this.loadPage(page, pushed);
+      page = [];
+      entries = 0;
+    }
+    this.loadPage(page, pushed);
+    // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
+    if (this.hasLost) this.head = 0;
+  }
+
+  private loadPage(page: readonly { id: number; lease: LeaseRow }[], pushed: ReadonlyMap<number, Active>): void {
+    const claims = this.claimsOf(page.flatMap(({ lease }) => lease.e.map((entry) => entry[0])));
+    for (const { id, lease } of page) {
       this.head = Math.max(this.head, lease.h);
       this.recordedSequence = Math.max(this.recordedSequence, lease.q);
-      const claims = this.claimsOf(lease.e.map((entry) => entry[0]));
       const members = new Set<number>();
-      for (const [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type, directive] of lease.e) {
+      for (const entry of lease.e) {
+        const [key, claim] = entry;
         const job = claims.get(key);
         if (job?.claims !== claim - 1) continue;
         members.add(key);
-        this.begin({
-          key,
-          type,
-          claim,
-          attempt,
-          leaseId: id,
-          startedAt: lease.s,
-          expiresAt,
-          visibilityMs,
-          // Nobody waits for the answer of a push that this object made before it was restarted: its lease ends it.
-          timeoutAt: lease.t === undefined ? timeoutAt : Number.MAX_SAFE_INTEGER,
-          indexed: indexed === 1,
-          ...(lease.w !== undefined && { workerId: lease.w }),
-          ...(lease.t !== undefined && { target: lease.t, orphaned: true as const }),
-          ...(directive !== undefined && { directive }),
-          ...(job.limit_key !== null && { limitKey: job.limit_key }),
-        });
-        this.earliest = Math.min(this.earliest, expiresAt, lease.t === undefined ? timeoutAt : expiresAt);
+        const active = restored(id, lease, entry, job.limit_key, pushed.get(key));
+        this.begin(active);
+        this.earliest = Math.min(this.earliest, active.expiresAt, active.timeoutAt);
       }
       if (members.size > 0) this.live.set(id, members);
       else this.free.push(id);
     }
-    // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
-    this.hasLost = unreadable;
-    if (unreadable) this.head = 0;
   }
 
   private claimsOf(keys: number[]): Map<number, { claims: number; limit_key: string | null }> {
@@ -223,12 +266,14 @@ export class LeaseTable {
 
   private begin(active: Active): void {
     this.active.set(active.key, active);
+    if (active.target !== undefined && !active.orphaned) this.pushed.add(active);
     const { limitKey } = active;
     if (limitKey !== undefined) this.runningByKey.set(limitKey, (this.runningByKey.get(limitKey) ?? 0) + 1);
   }
 
   private over(active: Active): void {
     if (!this.active.delete(active.key)) return;
+    this.pushed.delete(active);
     this.anyFreed = true;
     const { limitKey } = active;
     if (limitKey === undefined) return;
@@ -271,7 +316,7 @@ export class LeaseTable {
   /** Deletes surplus free rows, which only a burst of single claims leaves behind. Answers whether any went. */
   trim(): boolean {
     if (this.free.length <= 2 * KEEP_FREE) return false;
-    const surplus = this.free.splice(KEEP_FREE);
+    const surplus = this.free.splice(KEEP_FREE, TRIM_AT_ONCE);
     this.sql.exec('DELETE FROM leases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(surplus)).toArray();
     return true;
   }

@@ -60,11 +60,9 @@ export class ProgressTable {
   /** Moves leases just read from storage to where the reports of the same claims had moved them. */
   extendLeases(leases: Pick<LeaseTable, 'active'>): void {
     if (!this.used || leases.active.size === 0) return;
-    const rows = this.sql.exec<Omit<Row, 'data'>>(
-      'SELECT key, claim, expires_at FROM progress WHERE key IN (SELECT value FROM json_each(?))',
-      JSON.stringify([...leases.active.keys()]),
-    );
-    for (const { key, claim, expires_at } of rows) {
+    for (const { key, claim, expires_at } of this.sql.exec<Omit<Row, 'data'>>(
+      'SELECT key, claim, expires_at FROM progress',
+    )) {
       const active = leases.active.get(key);
       if (active?.claim === claim) active.expiresAt = Math.max(active.expiresAt, expires_at);
     }

@@ -48,7 +48,9 @@ export class Pump implements Feature {
   /** Everything that could be pushed was looked at since something last happened. */
   private looked = false;
   private full = false;
-  /** Characters of the bodies that handlers have not answered for. */
+  /** The batches that handlers have not answered for. */
+  private readonly underWay = new Set<readonly Claimed[]>();
+  /** Characters of their bodies. */
   private charsUnderWay = 0;
 
   constructor(private readonly host: Host) {
@@ -61,6 +63,7 @@ export class Pump implements Feature {
         if (stop) target.health.restore(stop.until);
         return target;
       });
+    host.q.leases.underWay = () => [...this.underWay].flatMap((batch) => batch.map(({ active }) => active));
     this.selector = new PushSelector(host.q, host.targets, this.targets, host.random);
   }
 
@@ -150,6 +153,7 @@ export class Pump implements Feature {
   private async call(target: PushTarget, batch: Claimed[]): Promise<void> {
     const chars = batch.reduce((sum, { row }) => sum + row.body.length, 0);
     this.charsUnderWay += chars;
+    this.underWay.add(batch);
     try {
       const { q } = this.host;
       const now = this.host.now();
@@ -174,6 +178,7 @@ export class Pump implements Feature {
       console.error('tocsin: an answer could not be recorded', error);
     } finally {
       this.charsUnderWay -= chars;
+      this.underWay.delete(batch);
       target.health.trialEnded();
     }
     this.pump();

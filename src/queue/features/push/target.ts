@@ -135,21 +135,19 @@ export class PushTarget {
   /** Jobs running here, by the announced entry that bounds them (a catch-all bounds all its types together). */
   runningByEntry(q: QueueState): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const active of q.leases.active.values()) {
-      if (active.target === this.id && !active.orphaned) this.count(active.type, counts);
-    }
+    for (const active of q.leases.pushed) if (active.target === this.id) this.count(active.type, counts);
     return counts;
   }
 
   /** Does any job run here? */
   isBusy(q: QueueState): boolean {
-    for (const active of q.leases.active.values()) if (active.target === this.id && !active.orphaned) return true;
+    for (const active of q.leases.pushed) if (active.target === this.id) return true;
     return false;
   }
 
   /** How many more jobs may start here. */
   room(q: QueueState): number {
-    const pushed = [...q.leases.active.values()].filter((active) => active.target !== undefined && !active.orphaned);
+    const pushed = [...q.leases.pushed];
     if (pushed.some(({ target, solo }) => solo && target === this.id)) return 0;
     const ofQueue = (q.settings.concurrency ?? DEFAULTS.concurrency) - pushed.length;
     if (this.config.maxConcurrency === undefined) return ofQueue;

@@ -17,7 +17,9 @@ function limiterOfQueue(q: QueueState): Limiter | undefined {
 
 /** How many jobs of any kind may start now. */
 export function startsLeft(q: QueueState, now: number): number {
-  return limiterOfQueue(q)?.room(q.leases.active.size, now) ?? Number.POSITIVE_INFINITY;
+  const running = q.leases.active.size;
+  const room = limiterOfQueue(q)?.room(running, now) ?? Number.POSITIVE_INFINITY;
+  return Math.min(room, q.leases.mostAtOnce - running);
 }
 
 /** When the queue's rate lets the next job start, epoch ms; undefined when it is not the rate that holds jobs up. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { clock, until } from '../../../support/clock';
+import { failOnce } from '../../../support/faults';
 import { Gate, runsOf } from '../../../support/handlers';
 import { TestQueue } from '../../../support/queue';
 import { rowsWhile } from '../../../support/rows';
@@ -32,6 +33,28 @@ describe('the concurrency of a queue', () => {
     await gate.open();
     for (const id of ids) await server.jobIn(id, 'completed');
     expect((await gate.load()).most).toBe(5);
+  });
+
+  it('holds after a defect: what runs still takes its slots, and its answers still count', async () => {
+    const gate = new Gate('PLAIN');
+    await server.configure('defect', { concurrency: 3 });
+    const queue = new TestQueue('defect');
+    const pulled = await server.add('nobody.pushes', [], { queue: 'defect' });
+    await queue.claim();
+    const ids = await many(9, 'wide.gate', 'defect', gate.args);
+    await gate.waiting(3);
+    const failed = await queue.inside(async ({ instance, sql }) => {
+      failOnce(sql, /^DELETE FROM jobs/);
+      return (await Promise.allSettled([instance.ack({ job_id: pulled })]))[0]?.status;
+    });
+    expect(failed).toBe('rejected');
+    ids.push(...(await many(3, 'wide.gate', 'defect', gate.args)));
+    await queue.alarm();
+    expect(await queue.inside(({ q }) => q.leases.active.size)).toBe(4);
+    expect(await gate.load()).toEqual({ now: 3, most: 3 });
+    await gate.open();
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
+    expect((await gate.load()).most).toBe(3);
   });
 
   it('is 10 unless it is set, over all targets together', async () => {

@@ -1,0 +1,61 @@
+/** Leases when memory is rebuilt: as many as there are, and as they were. */
+
+import { describe, expect, it } from 'vitest';
+import { LANE_BIT } from '../../../src/job/ids';
+import { clock, T0 } from '../../support/clock';
+import { refuseLargeValues } from '../../support/faults';
+import { TestQueue } from '../../support/queue';
+
+clock.startAtT0();
+
+const MANY = 170_000;
+
+describe('a queue with very many leases', () => {
+  it('opens again, and knows what runs and until when', { timeout: 60_000 }, async () => {
+    const queue = new TestQueue();
+    const waiting = await queue.add({ priority: 1 });
+    await queue.inside(({ sql }) => {
+      sql.exec(
+        `INSERT INTO jobs (key, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, body)
+         WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= ?)
+         SELECT ? + i, state, type, 0, due_at, 0, 0, created_at, enqueued_at, body FROM n, jobs WHERE priority = 1`,
+        MANY,
+        LANE_BIT,
+      );
+      sql.exec(
+        `INSERT INTO leases (id, data)
+         SELECT key - ?1, json_object('s', ?2, 'h', 1, 'q', ?3, 'w', 'w1',
+           'e', json_array(json_array(key, 1, 1, ?4, 60000, ?4, 1, type))) FROM jobs WHERE priority = 0`,
+        LANE_BIT,
+        T0,
+        MANY + 2,
+        T0 + 60_000,
+      );
+      sql.exec(
+        `INSERT INTO progress (key, claim, expires_at, data) SELECT key, 1, ?, '{}' FROM jobs WHERE priority = 0`,
+        T0 + 90_000,
+      );
+    });
+    await queue.evict();
+    expect(await queue.counts()).toEqual({ active: MANY, available: 1 });
+    expect(await queue.claimAll()).toEqual([waiting]);
+    await queue.inside(({ q, sql }) => {
+      refuseLargeValues(sql);
+      q.load();
+      expect(q.leases.active.size).toBe(MANY + 1);
+      expect(q.leases.active.get(LANE_BIT + 7)).toMatchObject({ workerId: 'w1', expiresAt: T0 + 90_000 });
+    });
+  });
+
+  it('hands out no more than memory holds, and goes on as soon as some have ended', async () => {
+    const queue = new TestQueue();
+    const ids = (await queue.enqueue({}, {}, {}, {})).map(({ id }) => id) as [string, string, string, string];
+    await queue.inside(({ q }) => {
+      q.leases.mostAtOnce = 3;
+    });
+    expect(await queue.claim({ count: 4 })).toHaveLength(3);
+    expect(await queue.claim()).toEqual([]);
+    await queue.ack(ids[1]);
+    expect(await queue.claim({ count: 4 })).toMatchObject([{ id: ids[3] }]);
+  });
+});
