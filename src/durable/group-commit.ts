@@ -13,6 +13,8 @@ import type { AlarmClock } from './alarm-clock';
 export interface Memory {
   /** The earliest moment at which something the running transaction wrote becomes due, epoch ms. */
   readonly wanted: number;
+  /** Rises with every change that the running transaction makes to it. */
+  readonly changes: number;
   /** Rebuilds everything from storage. */
   load(): void;
   /** Notes what the running transaction has gathered so far. @returns goes back to that: what came after was rolled back */
@@ -121,7 +123,6 @@ export class Committer {
         this.hooks.before(now);
         this.doSteps('before', now);
         for (const { run, resolve, reject } of batch) {
-          // Rules are checked before anything is written, so only a defect can leave memory out of step.
           const outcome = this.attempt(run, now, isRefusal);
           answers.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
         }
@@ -151,14 +152,15 @@ export class Committer {
   /**
    * Runs something in a savepoint. What fails leaves nothing behind, in storage or in memory: what follows in this
    * transaction must not build on it.
-   * @param wroteNothing errors of which it is known that memory is as it was
+   * @param changesNothing errors that come before any change as a rule: then memory is rebuilt only if there was one
    */
   private attempt(
     run: (now: number) => unknown,
     now: number,
-    wroteNothing: (error: unknown) => boolean,
+    changesNothing: (error: unknown) => boolean,
   ): { value: unknown } | { error: unknown } {
     const undo = this.memory.mark();
+    const { changes } = this.memory;
     try {
       return {
         value: this.storage.transactionSync(() => {
@@ -168,7 +170,7 @@ export class Committer {
         }),
       };
     } catch (error) {
-      if (!wroteNothing(error)) this.rebuild();
+      if (!changesNothing(error) || this.memory.changes !== changes) this.rebuild();
       undo();
       return { error };
     }

@@ -2,9 +2,10 @@
 
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { describe, expect, it, vi } from 'vitest';
+import { ApiError } from '../../src/job/errors';
 import { clock, T0 } from '../support/clock';
 import { failOnce, failureOf } from '../support/faults';
-import { steady, TestQueue } from '../support/queue';
+import { refusal, steady, TestQueue } from '../support/queue';
 import { addTo } from './features/limits/limited';
 
 clock.startAtT0();
@@ -230,6 +231,20 @@ describe('an operation that fails inside a shared transaction', () => {
     expect(await queue.claim()).toEqual([]);
     clock.at(60_000);
     expect(await queue.claim({ count: 2 })).toHaveLength(1);
+  });
+
+  it('leaves nothing in memory either when it is refused after it has begun to write', async () => {
+    const queue = new TestQueue();
+    const ids = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
+    await queue.claim({ count: 2 });
+    await queue.inside(({ q }) => {
+      vi.spyOn(q.archive, 'add').mockImplementationOnce(() => {
+        throw new ApiError({ status: 503, code: 'unavailable', message: 'not now', retryable: true });
+      });
+    });
+    expect(refusal(await queue.api.ack({ job_id: ids[0] }))).toMatchObject({ message: 'not now' });
+    expect(await queue.counts()).toEqual({ active: 2 });
+    for (const id of ids) expect(await queue.ack(id)).toMatchObject({ state: 'completed' });
   });
 
   it('leaves half an enqueue nowhere', async () => {

@@ -17,6 +17,7 @@ export function lease(
   now: number,
 ): Active[] {
   for (const { row } of claims) check('claim', positionOf(row, q.leases.active.has(row.key), now), 'active');
+  q.changes++;
   q.leases.grant(
     claims.map(({ entry }) => entry),
     { head: q.head(), nextSequence: q.nextSequence },
@@ -77,6 +78,7 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
   const history = historyOf(row);
   const active = q.leases.active.get(row.key);
   check('complete', positionOf(row, active !== undefined, now), 'completed');
+  q.changes++;
   leaves(q, row, active);
   q.depth.gone(row);
   q.recordSequence(row.key);

@@ -120,6 +120,7 @@ export function insert(
   now: number,
   note?: Note,
 ): JobRow {
+  q.changes++;
   const { at, pending = false, limit } = arrival;
   const inLine = move === 'enqueue' && !pending && !limit && at <= now && job.priority === 0;
   const sequence = q.nextSequence++;
@@ -158,6 +159,7 @@ export function insert(
  * one statement. One row for each.
  */
 export function insertRun(q: QueueState, type: string, bodies: readonly string[], now: number): JobRow[] {
+  q.changes++;
   const first = q.nextSequence;
   q.nextSequence += bodies.length;
   q.sql
@@ -217,6 +219,7 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
   const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
   check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
+  q.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);
   if (availableAt !== undefined) Object.assign(after, place(q, after, availableAt, now, limit));
@@ -293,6 +296,7 @@ export function remove(
   if (kind === 'remove' && moveOf(q.outbox, row.key)) return;
   const active = q.leases.active.get(row.key);
   check(kind, positionOf(row, active !== undefined, now), 'gone');
+  q.changes++;
   leaves(q, row, active);
   if (isOpen(row)) q.depth.gone(row);
   q.recordSequence(row.key);

@@ -68,6 +68,8 @@ export class QueueState implements Memory {
   /** Job types announced by handler Workers for this queue. */
   announced = new Map<string, AnnouncedType>();
 
+  /** Jobs written, leased and ended since this object started. */
+  changes = 0;
   /** The earliest moment at which something the running transaction wrote becomes due. */
   wanted = Number.POSITIVE_INFINITY;
   /** Did the running transaction make a job available? */
