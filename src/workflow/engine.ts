@@ -14,7 +14,7 @@ import { parseJob } from '../job/envelope/parse';
 import { conflict, outcomeOf, unwrap } from '../job/errors';
 import type { JobBody, NewJob } from '../job/record';
 import { type NewStep, nodeAt, pathOf } from '../job/workflow/plan';
-import { fill, sourcesFor } from '../job/workflow/results';
+import { fill, type Results, sourcesFor } from '../job/workflow/results';
 import type { DirectoryApi } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
 import type { Ending, EndingsReceipt, StepStart, WorkflowView } from '../rpc/workflow';
@@ -175,10 +175,7 @@ export class WorkflowEngine {
     try {
       storage.transactionSync(() => {
         for (const entry of entries(this.host.now())) {
-          const kept =
-            entry.kind === 'ended' ? { ...entry, endings: entry.endings.map((e) => this.store.keepResult(e)) } : entry;
-          this.store.append(kept);
-          this.record.apply(kept);
+          for (const kept of this.store.append(entry)) this.record.apply(kept);
         }
         this.arm();
       });
@@ -280,14 +277,18 @@ export class WorkflowEngine {
 
   private parentResults(step: number, maxBytes: number): string {
     const { record } = this;
-    return fill(
-      sourcesFor(record.plan, step),
-      (job) => {
-        const { text, far } = record.resultOf(job);
-        return far ? this.store.farResult(job) : text;
+    const results: Results = {
+      sizeOf: (job) => {
+        const { text = 'null', far } = record.resultOf(job);
+        return far ? this.store.farResultBytes(job) : new TextEncoder().encode(text).byteLength;
       },
-      maxBytes,
-      (job, bytes) => JSON.stringify({ omitted: true, job_id: record.jobIdOf(job), bytes }),
+      read: (job) => {
+        const { text, far } = record.resultOf(job);
+        return (far ? this.store.farResult(job) : text) ?? 'null';
+      },
+    };
+    return fill(sourcesFor(record.plan, step), results, maxBytes, (job, bytes) =>
+      JSON.stringify({ omitted: true, job_id: record.jobIdOf(job), bytes }),
     );
   }
 

@@ -74,17 +74,49 @@ export class WorkflowStore {
     return rows.map(({ data }) => JSON.parse(data) as LogEntry);
   }
 
-  /** Adds to the log. One row written. */
-  append(entry: LogEntry): void {
-    this.write('log', ++this.entries, entry);
+  /**
+   * Adds to the log. One row written, and one for each large result; more for endings that one row does not hold.
+   * @returns what the log has now
+   */
+  append(entry: LogEntry): LogEntry[] {
+    if (entry.kind !== 'ended') {
+      this.write('log', ++this.entries, entry);
+      return [entry];
+    }
+    const kept: LogEntry[] = [];
+    let endings: LoggedEnding[] = [];
+    let size = 0;
+    const close = () => {
+      if (endings.length === 0) return;
+      const part: LogEntry = { kind: 'ended', endings };
+      this.write('log', ++this.entries, part);
+      kept.push(part);
+      endings = [];
+      size = 0;
+    };
+    for (const ending of entry.endings.map((one) => this.keepResult(one))) {
+      const chars = JSON.stringify(ending).length;
+      if (size + chars > MAX_CHUNK) close();
+      endings.push(ending);
+      size += chars;
+    }
+    close();
+    return kept;
   }
 
   /** Puts a large result aside. @returns the ending as the log is to keep it */
-  keepResult(ending: LoggedEnding): LoggedEnding {
+  private keepResult(ending: LoggedEnding): LoggedEnding {
     if (ending.result === undefined || ending.result.length <= FAR_RESULT) return ending;
     const { result, ...rest } = ending;
     this.query('INSERT OR REPLACE INTO parts (kind, id, data) VALUES (?, ?, ?)', 'result', ending.step, result);
     return { ...rest, far: true };
+  }
+
+  /** Bytes of a result that was put aside. */
+  farResultBytes(step: number): number {
+    const size =
+      "SELECT id, CAST(length(CAST(data AS BLOB)) AS TEXT) AS data FROM parts WHERE kind = 'result' AND id = ?";
+    return Number(this.query(size, step)[0]?.data ?? 4);
   }
 
   /** JSON text of a result that was put aside. */

@@ -1,6 +1,6 @@
 /** A thousand jobs in one workflow, and what the jobs of workflows cost in rows written. */
 
-import { runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import type { QueueApi } from '../../src/rpc/queue';
@@ -100,5 +100,26 @@ describe('a step of a chain, one by one', () => {
     // the removal of both.
     expect((inQueue.written - inQueue.alarms) / 4).toBeLessThanOrEqual(5 + 4);
     expect((inWorkflow.written - inWorkflow.alarms) / 4).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('endings that say much', () => {
+  it('are kept in rows that the platform takes, and read again', async () => {
+    const queue = freshQueue();
+    const id = await begin({ type: 'group', jobs: Array.from({ length: 100 }, () => step(queue)) });
+    const jobs = await fetchJobs(queue);
+    const stub = env.WORKFLOWS.getByName(id);
+    const message = '語'.repeat(8_000);
+    const endings = jobs.map(({ id: job_id }, n) => ({
+      ...{ step: n + 1, job_id: job_id as string, end: 'failed' as const, at: Date.now() },
+      error: { code: 'too_long', type: 'TooLong', message },
+    }));
+    await stub.stepsEnded(queue, endings);
+    const largest = await inStorage(stub, ({ sql }) =>
+      sql.exec<{ n: number }>('SELECT max(length(CAST(data AS BLOB))) AS n FROM parts').one(),
+    );
+    expect(largest.n).toBeLessThan(1_000_000);
+    await evictDurableObject(stub);
+    expect(await workflow(id)).toMatchObject({ state: 'failed', jobs_failed: 100 });
   });
 });

@@ -49,47 +49,51 @@ function ancestorsOf(plan: WorkflowPlan, index: number): Set<number> {
   return found;
 }
 
-/** Results by job: JSON text, or undefined when the job left none. */
-export type ReadResult = (job: number) => string | undefined;
+/** The results of jobs, as they are stored. A job that left none has the text `null`. */
+export interface Results {
+  /** Bytes of UTF-8. */
+  sizeOf(job: number): number;
+  /** JSON text. */
+  read(job: number): string;
+}
 
 /**
- * Fills a shape with results. When they do not fit, the largest are left out, each replaced by the value of `omitted`.
+ * Fills a shape with results. When they do not fit, the largest are left out, each replaced by the value of `omitted`. Only
+ * those that fit are read: together they may be far larger than what memory holds.
  * @param maxBytes bytes of UTF-8 that the JSON text may have
  * @param omitted JSON text that stands for the result of a job
  * @returns JSON text
  */
 export function fill(
   sources: Source[],
-  read: ReadResult,
+  { sizeOf, read }: Results,
   maxBytes: number,
   omitted: (job: number, bytes: number) => string,
 ): string {
-  const texts = new Map<number, string>();
-  const sizes: { job: number; bytes: number }[] = [];
+  const sizes = new Map<number, number>();
   let total = 2;
   const collect = (source: Source): void => {
     total += Array.isArray(source) ? 3 : 5;
     if (Array.isArray(source)) source.forEach(collect);
-    else if (source !== null && !texts.has(source)) {
-      const text = read(source) ?? 'null';
-      const bytes = new TextEncoder().encode(text).byteLength;
-      texts.set(source, text);
-      sizes.push({ job: source, bytes });
+    else if (source !== null && !sizes.has(source)) {
+      const bytes = sizeOf(source);
+      sizes.set(source, bytes);
       total += bytes;
     }
   };
   sources.forEach(collect);
-  sizes.sort((a, b) => b.bytes - a.bytes);
-  for (const { job, bytes } of sizes) {
+  const stubs = new Map<number, string>();
+  for (const [job, bytes] of [...sizes].sort(([, a], [, b]) => b - a)) {
     if (total <= maxBytes) break;
     const stub = omitted(job, bytes);
     if (stub.length >= bytes) break;
-    texts.set(job, stub);
+    stubs.set(job, stub);
     total -= bytes - stub.length;
   }
   const write = (source: Source): string => {
     if (source === null) return 'null';
-    return Array.isArray(source) ? `[${source.map(write).join(',')}]` : (texts.get(source) as string);
+    if (Array.isArray(source)) return `[${source.map(write).join(',')}]`;
+    return stubs.get(source) ?? read(source);
   };
   return write(sources);
 }

@@ -63,21 +63,33 @@ describe('the results a job gets', () => {
 describe('filling in results', () => {
   const stub = (index: number, bytes: number) => JSON.stringify({ omitted: index, bytes });
 
+  /** Results by job, and which of them were read. */
+  const resultsOf = (...texts: string[]) => {
+    const wasRead: number[] = [];
+    const text = (job: number) => texts[job - 1] ?? 'null';
+    const read = (job: number) => {
+      wasRead.push(job);
+      return text(job);
+    };
+    return { results: { sizeOf: (job: number) => new TextEncoder().encode(text(job)).byteLength, read }, wasRead };
+  };
+
   it('writes null for a job without one', () => {
-    const results = new Map([[1, '{"a":1}']]);
-    expect(fill([1, null, [2, 1]], (index) => results.get(index), 1000, stub)).toBe('[{"a":1},null,[null,{"a":1}]]');
+    const { results } = resultsOf('{"a":1}');
+    expect(fill([1, null, [2, 1]], results, 1000, stub)).toBe('[{"a":1},null,[null,{"a":1}]]');
   });
 
-  it('leaves out the largest until the rest fits', () => {
-    const results = new Map([
-      [1, JSON.stringify('ä'.repeat(300))],
-      [2, JSON.stringify('b'.repeat(100))],
-      [3, JSON.stringify('c'.repeat(50))],
-    ]);
-    const read = (index: number) => results.get(index);
-    expect(fill([1, 2, 3], read, 900, stub)).toContain('äää');
-    const text = fill([1, 2, 3], read, 400, stub);
+  it('leaves out the largest until the rest fits, and reads only what fits', () => {
+    const { results, wasRead } = resultsOf(
+      JSON.stringify('ä'.repeat(300)),
+      JSON.stringify('b'.repeat(100)),
+      JSON.stringify('c'.repeat(50)),
+    );
+    expect(fill([1, 2, 3], results, 900, stub)).toContain('äää');
+    wasRead.length = 0;
+    const text = fill([1, 2, 3], results, 400, stub);
     expect(JSON.parse(text)).toEqual([{ omitted: 1, bytes: 602 }, 'b'.repeat(100), 'c'.repeat(50)]);
     expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(400);
+    expect(wasRead).toEqual([2, 3]);
   });
 });
