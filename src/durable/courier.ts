@@ -10,8 +10,9 @@
  *
  * While it sends, the alarm stands by. One event sends a bounded number of letters; the next event goes on.
  */
-import { apiErrorData } from '../job/errors';
+import { apiErrorData, unavailable } from '../job/errors';
 import { type Letter, type Outbox, STANDBY_MS } from './outbox';
+import { within } from './wait';
 
 /** Pauses after a letter did not arrive, ms: doubled each time. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };
@@ -21,6 +22,12 @@ const WIDTH = 20;
 
 /** Letters sent in one event. An object may make 1000 calls in one, and a letter may take several. */
 const SENDS_PER_EVENT = 200;
+
+/** Addresses of one kind that are left alone at once. While there are more, others of the kind wait for them. */
+const MAX_RESTING = 5_000;
+
+/** Whoever has not answered by then may have got the letter or not, ms. */
+const PATIENCE_MS = 60_000;
 
 /** Characters of letters that go together. A message holds 32 MiB. */
 const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
@@ -56,6 +63,10 @@ export interface CourierBounds {
   width?: number;
   /** Letters sent in one event. */
   sends?: number;
+  /** Addresses of one kind that are left alone at once. */
+  resting?: number;
+  /** How long an answer is waited for, ms. */
+  patienceMs?: number;
 }
 
 /** An address to be served. */
@@ -95,7 +106,10 @@ export class Courier {
   due(now: number): number | undefined {
     if (this.busy.size > 0) return now + STANDBY_MS;
     let next = Number.POSITIVE_INFINITY;
-    for (const kind of this.kinds) next = Math.min(next, kind.nextAt(this.addresses(kind, this.failing)));
+    for (const kind of this.kinds) {
+      const failing = this.addresses(kind, this.failing);
+      if (!this.isFull(failing)) next = Math.min(next, kind.nextAt(failing));
+    }
     for (const { at } of this.failing.values()) next = Math.min(next, at);
     return Number.isFinite(next) ? Math.max(next, now) : undefined;
   }
@@ -154,9 +168,10 @@ export class Courier {
     const resting = [...this.failing.values()].filter(({ at }) => at > now);
     for (const kind of this.kinds) {
       if (found.length === limit) break;
-      const except = [...this.addresses(kind, this.busy), ...this.addresses(kind, resting)];
-      const addresses = kind.due(now, except, limit - found.length);
-      for (const address of addresses) found.push({ kind, address });
+      const addresses = this.isFull(this.addresses(kind, this.failing))
+        ? this.rested(kind, now)
+        : kind.due(now, [...this.addresses(kind, this.busy), ...this.addresses(kind, resting)], limit - found.length);
+      for (const address of addresses.slice(0, limit - found.length)) found.push({ kind, address });
     }
     if (found.length < limit) {
       const open = new Set(found.map(({ kind, address }) => idOf(kind, address)));
@@ -167,6 +182,17 @@ export class Courier {
     return found;
   }
 
+  /** Are as many addresses of a kind left alone as memory, and a question to storage, should hold? */
+  private isFull(failing: readonly string[]): boolean {
+    return failing.length >= (this.bounds.resting ?? MAX_RESTING);
+  }
+
+  /** Addresses that were left alone for long enough. */
+  private rested(kind: Kind, now: number): string[] {
+    const rested = [...this.failing.values()].filter((one) => one.kind === kind && one.at <= now);
+    return rested.map(({ address }) => address).filter((address) => !this.busy.has(idOf(kind, address)));
+  }
+
   private addresses(kind: Kind, all: { values(): Iterable<Stop> }): string[] {
     return [...all.values()].filter((one) => one.kind === kind).map(({ address }) => address);
   }
@@ -175,7 +201,7 @@ export class Courier {
     const id = idOf(kind, address);
     this.left--;
     const done = Promise.resolve()
-      .then(() => kind.deliver(address))
+      .then(() => within(this.bounds.patienceMs ?? PATIENCE_MS, kind.deliver(address), noAnswer))
       .then(
         (answer) => {
           this.failing.delete(id);
@@ -207,6 +233,8 @@ export class Courier {
     this.host.wakeAt(at);
   }
 }
+
+const noAnswer = () => unavailable('The other object has not answered yet.');
 
 function idOf({ kind }: Kind, address: string): string {
   return `${kind} ${address}`;

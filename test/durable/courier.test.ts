@@ -251,6 +251,42 @@ describe('an address that fails', () => {
       expect(office.left).toBe(50);
     }));
 
+  it('is one of a bounded number: while there are more, those that wait are neither asked for nor forgotten', () =>
+    inOffice(
+      async (office) => {
+        for (let n = 0; n < 8; n++) {
+          office.post(`a${n}`);
+          office.meets.set(`a${n}`, unreachable);
+        }
+        const asked = vi.spyOn(office.letters, 'due');
+        await office.sendAll('alarm');
+        await office.sendAll('alarm');
+        expect(Math.max(...asked.mock.calls.map(([, except]) => except.length))).toBeLessThanOrEqual(4);
+        const next = office.courier.due(office.now) as number;
+        expect(next).toBe(SECOND);
+        office.meets.clear();
+        office.now = next;
+        const arrived = [...(await office.sendAll('alarm')), ...(await office.sendAll('alarm'))];
+        expect(arrived.sort()).toEqual(Array.from({ length: 8 }, (_, n) => `a${n}:x`));
+      },
+      { resting: 3, width: 1 },
+    ));
+
+  it('by never answering frees its place, and is tried again', () =>
+    inOffice(
+      async (office) => {
+        office.post('a');
+        office.post('b');
+        office.meets.set('a', () => new Promise(() => undefined));
+        expect(await office.sendAll()).toEqual(['b:x']);
+        office.meets.clear();
+        office.now = SECOND;
+        expect(await office.sendAll('alarm')).toEqual(['a:x']);
+        expect(office.left).toBe(0);
+      },
+      { width: 1, patienceMs: 10 },
+    ));
+
   it('is tried at once by an object that was constructed anew, and by somebody who asks', () =>
     inOffice(async (office) => {
       office.post('a');
