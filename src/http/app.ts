@@ -8,13 +8,14 @@ import { cors, preflight } from './middleware/cors';
 import { refusedHeaders } from './middleware/refused-headers';
 import { requestId } from './middleware/request-id';
 import { protocolVersion } from './middleware/version';
+import { releaseBody } from './request/held';
 import { METHODS } from './route';
 import { ROUTES } from './routes';
 
 /** Builds the application. Its order is a rule: an answer of any kind has an id, a version and CORS headers. */
 export function createApp(): App {
   const app: App = new Hono<AppEnv>();
-  app.use(requestId, cors, protocolVersion, preflight, authentication, refusedHeaders);
+  app.use(releaseBody, requestId, cors, protocolVersion, preflight, authentication, refusedHeaders);
   for (const { method, path, handler } of ROUTES) app.on(method, path, handler);
   app.onError((error, c) => answerError(error, c));
   app.notFound((c) => answerNoRoute(c, allowedMethods(app, c.req.path)));

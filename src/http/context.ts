@@ -8,6 +8,8 @@ export interface AppEnv {
   Variables: {
     /** Echoed in `X-Request-ID` and in every error. */
     requestId: string;
+    /** Bytes of its body that are held in memory. */
+    heldBytes?: number;
   };
 }
 

@@ -3,6 +3,7 @@ import { isObject } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { type AppContext, MEDIA_TYPE } from '../context';
+import { hold, noRoom } from './held';
 import { nestingDepth, unstorable } from './json-text';
 
 /** Deepest nesting of a body, its own braces included. */
@@ -19,7 +20,8 @@ export type JsonObject = Record<string, unknown>;
 /**
  * The body as a JSON object.
  * @param maxBytes largest body accepted, default 1 MiB
- * @throws {ApiError} 400 for another media type, bad UTF-8, bad JSON, too much nesting; 413 above `maxBytes`
+ * @throws {ApiError} 400 for another media type, bad UTF-8, bad JSON, too much nesting; 413 above `maxBytes`;
+ *   503 while other requests take the room
  */
 export async function readBody(c: AppContext, maxBytes: number = MAX_ENVELOPE_BYTES): Promise<JsonObject> {
   const body = await readOptionalBody(c, maxBytes);
@@ -32,7 +34,7 @@ export async function readOptionalBody(
   c: AppContext,
   maxBytes: number = MAX_ENVELOPE_BYTES,
 ): Promise<JsonObject | undefined> {
-  const bytes = await readBytes(c.req.raw, maxBytes);
+  const bytes = await readBytes(c, maxBytes);
   if (bytes.byteLength === 0) return undefined;
   checkMediaType(c.req.header('Content-Type'));
   const text = decode(bytes);
@@ -73,24 +75,29 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. A larger one is read to
- * its end and dropped: answering while the client still sends breaks its connection, and the answer with it.
+ * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. One that is too large, or for
+ * which there is no room now, is read to its end and dropped: answering while the client still sends breaks its connection,
+ * and the answer with it.
+ * @throws {ApiError} 413, 503
  */
-async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
+  const request = c.req.raw;
   if (request.body === null) return new Uint8Array();
-  const declared = request.headers.get('Content-Length');
+  const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
   // The runtime holds a client to the length it declares; reading it at once spares a turn for each chunk.
-  if (declared !== null && Number(declared) <= maxBytes) {
+  if (declared <= maxBytes && hold(c, declared)) {
     const whole = new Uint8Array(await request.arrayBuffer());
     if (whole.byteLength > maxBytes) throw payloadTooLarge('body', whole.byteLength, maxBytes);
     return whole;
   }
   const chunks: Uint8Array[] = [];
   let total = 0;
+  let fits = true;
   const reader = (request.body as ReadableStream<Uint8Array>).getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     total += next.value.byteLength;
-    if (total <= maxBytes) chunks.push(next.value);
+    fits &&= total <= maxBytes && hold(c, next.value.byteLength);
+    if (fits) chunks.push(next.value);
     else chunks.length = 0;
     if (total > MAX_DRAINED_BYTES) {
       await reader.cancel();
@@ -98,5 +105,6 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
     }
   }
   if (total > maxBytes) throw payloadTooLarge('body', total, maxBytes);
+  if (!fits) throw noRoom();
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
