@@ -9,7 +9,7 @@ import { formatInstant } from '../job/time';
 import type { Directive, WorkerBeat, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
-import { groupByHome } from './locate';
+import { askByHome } from './locate';
 import { knownQueues, queuesOf } from './queues';
 
 /** A heartbeat: who, what it holds, and which queues it works on. */
@@ -43,35 +43,54 @@ export async function claimInOrder(env: Env, queues: readonly string[], request:
   return claim(last, request.count, wait_ms);
 }
 
+/** What a heartbeat is answered. */
+export interface HeartbeatAnswer {
+  /** What the worker must do. */
+  state: string;
+  /** The jobs whose leases were extended. */
+  extended: string[];
+  /** Of the jobs it named: those that were cancelled, and those that it does not hold any more for another reason. */
+  cancelled: string[];
+  lost: string[];
+}
+
 /**
  * Extends the worker's leases and registers it. Its jobs come first: when the directory cannot be reached, the worker is
  * told to go on, and its leases are extended all the same.
  * @param requestId names the request in the log
- * @returns what the worker is to do, and the jobs whose leases were extended
  */
-export async function takeHeartbeat(
-  env: Env,
-  heard: Heartbeat,
-  requestId: string,
-): Promise<{ state: string; extended: string[] }> {
+export async function takeHeartbeat(env: Env, heard: Heartbeat, requestId: string): Promise<HeartbeatAnswer> {
   const [answers, told] = await Promise.all([extendLeases(env, heard), register(env, heard, requestId)]);
   const directives: (string | undefined)[] = [told, ...answers.map(({ directive }) => directive)];
   const state = ['terminate', 'quiet'].find((word) => directives.includes(word)) ?? 'running';
-  return { state, extended: [...new Set(answers.flatMap(({ extended }) => extended))] };
+  return { state, ...whatBecameOf(heard, answers) };
+}
+
+function whatBecameOf({ job_ids, queues }: Heartbeat, answers: readonly HeartbeatReceipt[]) {
+  const extended = new Set(answers.flatMap((answer) => answer.extended));
+  // An id that a client chose may be known in several queues: what one of them extends is neither cancelled nor lost.
+  const cancelled = new Set(answers.flatMap((answer) => answer.cancelled).filter((id) => !extended.has(id)));
+  // A job that is in none of the worker's own queues is not its job. Without their names it may be in another one.
+  const missing = [...answers.flatMap((answer) => answer.lost), ...(queues ? (job_ids ?? []) : [])];
+  const lost = new Set(missing.filter((id) => !extended.has(id) && !cancelled.has(id)));
+  return { extended: [...extended], cancelled: [...cancelled], lost: [...lost] };
 }
 
 async function extendLeases(env: Env, heard: Heartbeat): Promise<HeartbeatReceipt[]> {
-  const { worker_id, visibility_timeout_ms } = heard;
-  const held: Map<string, string[] | undefined> =
-    heard.job_ids === undefined
-      ? new Map((await queuesOf(env, heard)).map((queue) => [queue, undefined]))
-      : await groupByHome(env, heard.job_ids, heard.queues);
+  const { worker_id, visibility_timeout_ms, queues } = heard;
   const { testHooks } = readConfig(env);
-  return inParallel([...held], async ([queue, job_ids]) => {
-    const request = defined({ worker_id, job_ids, visibility_timeout_ms });
-    const { extended, directive } = unwrap(await queueObject(env, queue).heartbeat(request));
-    return { extended, ...(testHooks && directive !== undefined && { directive }) };
-  });
+  const answers: HeartbeatReceipt[] = [];
+  const known = new Set<string>();
+  const ask = async (queue: string, job_ids?: string[]) => {
+    const request = defined({ worker_id, job_ids, visibility_timeout_ms, directives: testHooks || undefined });
+    const answer = unwrap(await queueObject(env, queue).heartbeat(request));
+    answers.push(answer);
+    for (const id of [...answer.extended, ...answer.cancelled, ...answer.lost]) known.add(id);
+  };
+  if (heard.job_ids === undefined) await inParallel(await queuesOf(env, heard), (queue) => ask(queue));
+  // A job may have moved, with its id, to another of the worker's queues.
+  else await askByHome(env, heard.job_ids, queues, { ask, isFound: (id) => queues === undefined || known.has(id) });
+  return answers;
 }
 
 async function register(env: Env, heard: Heartbeat, requestId: string): Promise<string> {

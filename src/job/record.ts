@@ -146,6 +146,21 @@ export interface JobHistory {
   unreported?: true;
   /** True when a human should look: the job is in the dead letter list. */
   dead_letter?: boolean;
+  /** Workers took the job and gave it back without calling a handler, between the same two attempts. */
+  unused?: UnusedClaims;
+}
+
+/** Claims that used up no attempt. */
+export interface UnusedClaims {
+  /** The attempts used up before. */
+  attempt: number;
+  /** The last such claim, and how many there were. */
+  claim: number;
+  count: number;
+  /** When the last one was given back, epoch ms. */
+  at: number;
+  /** Who gave it back. */
+  worker_id?: string;
 }
 
 /** A job as its queue object returns it. */

@@ -65,7 +65,7 @@ export const MOVES = {
   complete: { from: ['active', 'retryable'], to: ['completed'] },
   retry: { from: ['active'], to: ['retryable', 'available'] },
   giveBack: { from: ['active'], to: ['available'] },
-  undoClaim: { from: ['active'], to: ['available'] },
+  undoClaim: { from: ['active'], to: ['available', 'scheduled', 'retryable'] },
   discard: { from: ['active'], to: ['discarded'] },
   cancel: { from: OPEN, to: ['cancelled'] },
   expire: { from: WAITING, to: ['discarded'] },

@@ -203,7 +203,7 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   nack: change((q, now, request) => nack(q, request, now, Math.random)),
   heartbeat: writeIfExists(
     (q, now, request) => heartbeat(q, request, now),
-    () => ({ extended: [] }),
+    () => ({ extended: [], cancelled: [], lost: [] }),
   ),
   reportProgress: change((q, now, request) => reportProgress(q, request, now)),
   progress: readJob((q, now, id) => progressOf(q, id, now)),

@@ -29,8 +29,10 @@ export interface AckRequest extends AttemptName {
 
 export interface NackRequest extends AttemptName {
   error: ReportedError;
-  /** Give the job back without an error; the attempt stays counted. */
+  /** Give the job back without an error; the attempt stays counted… */
   requeue?: boolean;
+  /** …unless this is false: the handler was never called. */
+  attempt_used?: boolean;
 }
 
 export interface HeartbeatRequest {
@@ -38,6 +40,8 @@ export interface HeartbeatRequest {
   /** The jobs to extend; absent: every lease the worker holds in this queue. */
   job_ids?: string[];
   visibility_timeout_ms?: number;
+  /** Look for test directives on the jobs that are held. */
+  directives?: boolean;
 }
 
 /** A progress report. */
@@ -90,6 +94,9 @@ export interface StoredCheckpoint {
 export interface HeartbeatReceipt {
   /** Ids of the jobs whose leases were extended. */
   extended: string[];
+  /** Of the jobs that were named: those that were cancelled, and those that the worker does not hold for another reason. */
+  cancelled: string[];
+  lost: string[];
   /** A test directive found on a held job. */
   directive?: string;
 }

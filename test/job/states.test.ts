@@ -16,7 +16,7 @@ const LEGAL: Record<string, string> = {
   complete: 'active > completed, retryable > completed',
   retry: 'active > retryable, active > available',
   giveBack: 'active > available',
-  undoClaim: 'active > available',
+  undoClaim: 'active > available, active > scheduled, active > retryable',
   discard: 'active > discarded',
   cancel:
     'scheduled > cancelled, available > cancelled, pending > cancelled, active > cancelled, retryable > cancelled',

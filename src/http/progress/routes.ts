@@ -64,6 +64,8 @@ function answer(c: AppContext, { at, checkpoint, ...report }: ProgressReport): R
     {
       job_id: report.job_id,
       state: report.state,
+      // Whoever runs the job hears here that it need not go on.
+      cancelled: report.state === 'cancelled',
       progress: report.progress ?? null,
       message: report.message ?? null,
       data: report.data ?? null,

@@ -66,7 +66,11 @@ export function readAck(c: AppContext, body: JsonObject): AckRequest {
 /** Reads a nack. @throws {ApiError} 400 or 404 */
 export function readNack(c: AppContext, body: JsonObject): NackRequest {
   const requeue = optional(body, 'requeue', readBoolean);
-  return { ...readAttempt(c, body), error: readReportedError(body.error), ...defined({ requeue }) };
+  const attempt_used = optional(body, 'attempt_used', readBoolean);
+  if (attempt_used === false && requeue !== true) {
+    throw invalidRequest('attempt_used', 'attempt_used may be false only together with "requeue": true.');
+  }
+  return { ...readAttempt(c, body), error: readReportedError(body.error), ...defined({ requeue, attempt_used }) };
 }
 
 /** A failure: an object, a plain string that is its message, or nothing. */

@@ -36,9 +36,9 @@ export const workerRoutes: readonly Route[] = [
   post('/workers/beat', heartbeat),
   get('/workers/:id/health', health),
   post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES))),
-  post('/workers/nack', async (c) => nack(c, await readBody(c))),
+  post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES))),
   post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {})),
-  post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c)) ?? {})),
+  post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {})),
 ];
 
 /** Routes below `/ojs/v1/admin`. */
@@ -114,8 +114,15 @@ async function nack(c: AppContext, body: JsonObject): Promise<Response> {
 
 async function heartbeat(c: AppContext): Promise<Response> {
   const heard = readHeartbeat(await readBody(c));
-  const { state, extended } = await takeHeartbeat(c.env, heard, c.get('requestId'));
-  return json(c, { acknowledged: true, state, jobs_extended: extended, server_time: formatInstant(Date.now()) });
+  const { state, extended, cancelled, lost } = await takeHeartbeat(c.env, heard, c.get('requestId'));
+  return json(c, {
+    acknowledged: true,
+    state,
+    jobs_extended: extended,
+    jobs_cancelled: cancelled,
+    jobs_lost: lost,
+    server_time: formatInstant(Date.now()),
+  });
 }
 
 /** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */

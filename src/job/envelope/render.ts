@@ -2,7 +2,7 @@
  * Writes a job as its envelope, for every answer, delivery and event. Absent members stay absent; times become RFC
  * 3339.
  */
-import type { JobBody, JobErrorEntry, JobRecord, JobView } from '../record';
+import type { JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import { defined, parseObject } from './fields';
@@ -125,6 +125,11 @@ export function renderError(entry: JobErrorEntry): Envelope {
   };
 }
 
+/** How often workers have given the job back without calling a handler. */
+function renderUnused({ count, at, worker_id }: UnusedClaims): Envelope {
+  return { count, last_at: formatInstant(at), ...defined({ worker_id }) };
+}
+
 function jobLayer(body: JobBody): Record<string, unknown> {
   return body.max_attempts === undefined ? (body.retry ?? {}) : { ...body.retry, max_attempts: body.max_attempts };
 }
@@ -154,6 +159,7 @@ function historyMembers({ state, history, ...record }: JobRecord): Envelope {
     retry_delay_ms: waitsForRetry || state === 'active' ? history.retry_delay_ms : undefined,
     next_attempt_at: waitsForRetry ? instant(record.due_at) : undefined,
     worker_id: state === 'active' ? record.worker_id : undefined,
+    unused_claims: history.unused && state !== 'completed' ? renderUnused(history.unused) : undefined,
     progress: record.progress,
     progress_data: record.progress_data,
     checkpoint: record.checkpoint,

@@ -34,7 +34,7 @@ export interface Terms {
   visibilityMs: (body: JobBody) => number;
 }
 
-/** Grants one lease for these rows. One row written for the whole batch. */
+/** Grants a lease for these rows. One row written for the whole batch, unless it is huge. */
 export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number): Claimed[] {
   const readable: { row: JobRow; body: JobBody; entry: Omit<Active, 'leaseId'> }[] = [];
   for (const row of rows) {
@@ -45,7 +45,6 @@ export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number):
       continue;
     }
     const visibilityMs = terms.visibilityMs(body);
-    const directive = body.metadata?.test_directive;
     readable.push({
       row,
       body,
@@ -62,7 +61,6 @@ export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number):
         ...(row.limit_key !== null && { limitKey: row.limit_key }),
         ...(terms.workerId !== undefined && { workerId: terms.workerId }),
         ...(terms.target !== undefined && { target: terms.target }),
-        ...(typeof directive === 'string' && { directive }),
       },
     });
   }

@@ -16,7 +16,7 @@ import { type JobRow, rowByKey, STATE } from '../store/columns';
 import type { Active } from '../store/leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { fail, lateAttempt, type Random, requeue } from './settle';
+import { fail, lateAttempt, type Random, requeue, undoClaim } from './settle';
 
 /** Does a report that names its attempt mean this one? Absent names match. */
 function names(id: string, name: AttemptName, attempt: number, claim: number): boolean {
@@ -113,7 +113,9 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
     throw notActive(request.job_id, stateOf(row, false, now));
   }
   fence(q, row, active, request);
-  if (request.requeue && active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
+  if (request.requeue && request.attempt_used === false) {
+    giveBackUnused(q, row, active, now);
+  } else if (request.requeue && active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
     requeue(q, row, active, now);
   } else {
     fail(q, row, active, request.error, now, random);
@@ -121,8 +123,40 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
   return viewOfRow(q, rowByKey(q.sql, row.key) as JobRow, now);
 }
 
+/** Pauses after a job was given back unused for the second time and more, ms: no two workers may hand it to and fro. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+/**
+ * No handler was called: the attempt does not count, and the job goes back to where it stood. Each further time in a row it
+ * pauses, twice as long as the time before, because the worker that cannot run it may be the only one there is.
+ */
+function giveBackUnused(q: QueueState, row: JobRow, active: Active, now: number): void {
+  const history = historyOf(row);
+  const before = history.unused?.attempt === row.attempt ? history.unused.count : 0;
+  history.unused = {
+    attempt: row.attempt,
+    claim: active.claim,
+    count: before + 1,
+    at: now,
+    ...(active.workerId !== undefined && { worker_id: active.workerId }),
+  };
+  const pause = before === 0 ? undefined : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(before - 1, 10), LONGEST_PAUSE_MS);
+  undoClaim(q, row, now, { history, ...(pause !== undefined && { availableAt: now + pause }) });
+}
+
+/** Is this the repeated report of a worker that has given the job back unused? */
+function givenBackByThis(q: QueueState, row: JobRow, request: NackRequest): boolean {
+  const { unused } = historyOf(row);
+  if (!request.requeue || request.attempt_used !== false || row.state !== STATE.waiting || !isNamed(request))
+    return false;
+  if (unused?.claim !== row.claims) return false;
+  return names(idOf(q.route, row), request, row.attempt + 1, row.claims);
+}
+
 /** Is this the repeated report of the attempt that ended last? */
 function endedByThis(q: QueueState, row: JobRow, request: NackRequest, now: number): boolean {
+  if (givenBackByThis(q, row, request)) return true;
   if (row.attempt === 0 || row.state === STATE.cancelled) return false;
   const history = historyOf(row);
   // A handler that reports by itself what the dispatcher has just recorded names nothing.

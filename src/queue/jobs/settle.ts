@@ -116,12 +116,19 @@ export function requeue(q: QueueState, row: JobRow, active: Active, now: number)
 }
 
 /**
- * Takes a claim back because the handler was certainly never called (its Worker is not running). The attempt is not used
- * up; the claim number is, so that the old lease entry is over.
+ * Takes a claim back because the handler was certainly never called. The attempt is not used up; the claim number is, so
+ * that the old lease entry is over.
+ * @param change what to note with it, and until when to wait (epoch ms)
  */
-export function undoClaim(q: QueueState, row: JobRow, now: number): void {
+export function undoClaim(
+  q: QueueState,
+  row: JobRow,
+  now: number,
+  change: { history?: JobHistory; availableAt?: number } = {},
+): void {
   // A job that was in the due index keeps its place there; one from the line goes to where it would have stood.
-  move(q, row, 'undoClaim', { due_at: row.due_at ?? row.enqueued_at }, now);
+  const place = change.availableAt === undefined ? { due_at: row.due_at ?? row.enqueued_at } : {};
+  move(q, row, 'undoClaim', { ...place, ...change }, now);
 }
 
 /** A row that cannot be read becomes a dead letter, so that it stops nobody and a human can look at it. */

@@ -44,6 +44,21 @@ export function keyOf(q: QueueState, id: string): number | undefined {
   return decoded.route === q.route ? decoded.key : undefined;
 }
 
+/** The keys that these ids lead to, as {@link keyOf}; those that lead nowhere here are left out. */
+export function keysOf(q: QueueState, ids: readonly string[]): Map<string, number> {
+  const aliases = q.sql.exec<{ id: string; key: number }>(
+    'SELECT id, key FROM aliases WHERE id IN (SELECT value FROM json_each(?))',
+    JSON.stringify(ids),
+  );
+  const keys = new Map(Array.from(aliases, ({ id, key }) => [id, key]));
+  for (const id of ids) {
+    if (keys.has(id)) continue;
+    const decoded = decodeId(id);
+    if (decoded.route === q.route) keys.set(id, decoded.key);
+  }
+  return keys;
+}
+
 /** Those of these jobs that run. Reads no job. @param ids satisfy `isUuidV7` */
 export function runningOf(q: QueueState, ids: readonly string[]): string[] {
   const { active } = q.leases;

@@ -42,8 +42,6 @@ export interface Active {
   limitKey?: string;
   /** Did the job come from the due index (true) or from the line of immediate jobs? */
   indexed: boolean;
-  /** `options.metadata.test_directive`, read by heartbeats when test hooks are on. */
-  directive?: string;
 }
 
 /** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
@@ -65,8 +63,8 @@ interface LeaseRow {
   h: number;
   /** Next sequence number. */
   q: number;
-  /** [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type, directive?] */
-  e: [number, number, number, number, number, number, 0 | 1, string, string?][];
+  /** [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]; older rows may have a ninth member. */
+  e: [number, number, number, number, number, number, 0 | 1, string][];
 }
 
 /** Parses a lease row; undefined when it cannot be read. */
@@ -93,7 +91,7 @@ function readLease(data: string): LeaseRow | undefined {
 function restored(
   leaseId: number,
   lease: LeaseRow,
-  [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type, directive]: LeaseRow['e'][number],
+  [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]: LeaseRow['e'][number],
   limitKey: string | null,
   pushed: Active | undefined,
 ): Active {
@@ -106,9 +104,28 @@ function restored(
     ...(isPushed && { target: lease.t as string }),
     ...(isPushed && !underWay && { orphaned: true as const }),
     ...(underWay?.solo && { solo: true as const }),
-    ...(directive !== undefined && { directive }),
     ...(limitKey !== null && { limitKey }),
   };
+}
+
+/** Bytes of an entry in a lease row at most, beside its type: seven numbers and what separates them. */
+const ENTRY_BYTES = 150;
+
+/** The entries as rows hold them: so many in each that their types, which are ASCII, do not make it too large. */
+function* inRows<Entry extends { type: string }>(batch: readonly Entry[], maxBytes: number): Generator<Entry[]> {
+  let row: Entry[] = [];
+  let bytes = 0;
+  for (const entry of batch) {
+    const size = ENTRY_BYTES + entry.type.length;
+    if (row.length > 0 && bytes + size > maxBytes) {
+      yield row;
+      row = [];
+      bytes = 0;
+    }
+    row.push(entry);
+    bytes += size;
+  }
+  if (row.length > 0) yield row;
 }
 
 /** Entries that are read together. */
@@ -142,6 +159,9 @@ export class LeaseTable {
   hasLost = false;
   private free: number[] = [];
   private nextId = 1;
+
+  /** Size of one lease row at most, in bytes: the platform allows 2 MB. */
+  maxRowBytes = 1024 * 1024;
 
   /** Attempts that run at once at most: each takes some hundred bytes of an isolate's 128 MB. */
   mostAtOnce = 200_000;
@@ -222,10 +242,12 @@ export class LeaseTable {
     return new Map(rows.map((row) => [row.key, row]));
   }
 
-  /** Writes one lease for a batch of claims. One row written. */
+  /** Writes the lease of a batch of claims. One row written, unless one cannot hold them all. */
   grant(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {
-    const first = batch[0];
-    if (!first) return;
+    for (const part of inRows(batch, this.maxRowBytes)) this.grantRow(part, position);
+  }
+
+  private grantRow(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {
     const id = this.free.pop() ?? this.nextId++;
     const members = new Set<number>();
     for (const entry of batch) {
@@ -340,7 +362,6 @@ export class LeaseTable {
         entry.timeoutAt,
         entry.indexed ? 1 : 0,
         entry.type,
-        ...((entry.directive !== undefined ? [entry.directive] : []) as [string?]),
       ]),
     };
     this.sql.exec('INSERT OR REPLACE INTO leases (id, data) VALUES (?, ?)', id, JSON.stringify(row)).toArray();
