@@ -7,17 +7,21 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined, isObject } from '../job/envelope/fields';
-import { unwrap } from '../job/errors';
+import { type ApiError, unsupported, unwrap } from '../job/errors';
 import type { Selection } from '../job/filter';
 import type { JobView } from '../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import { queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
 import { queuesOf } from './queues';
 
-/** Most jobs asked from a queue at once. */
+/** Most jobs asked from a queue at once, and most places where the reader passes over the jobs. */
 const CHUNK = 50;
-/** A page ends early when its jobs' bodies pass this many characters, to stay well inside an isolate's memory. */
-const PAGE_CHARACTERS = 8_388_608;
+const PLACES = 2_000;
+/** Bytes that all queues give at once: they are in memory together. Each gives one job at least. */
+const GIVEN_AT_ONCE = 4 * MAX_ANSWER_BYTES;
+/** Bytes of a page that its number leads to: it cannot end early, or the next number would lead past jobs. */
+const MAX_WHOLE_BYTES = 4 * MAX_ANSWER_BYTES;
 /** Calls to queues for one page; a filter that fits hardly any job then gives a short page that says there is more. */
 const MAX_CALLS = 100;
 
@@ -27,10 +31,17 @@ export interface JobPage extends PagePlace {
   atLeast: boolean;
 }
 
+/** A job of a list, or only its place where it is passed over. */
+interface Entry {
+  position: number;
+  created_at: number;
+  view?: JobView;
+}
+
 /** One queue being read. */
 interface Source {
   queue: string;
-  buffer: (JobView & { position: number })[];
+  buffer: Entry[];
   hasMore: boolean;
   /** Everything from here on was shown or does not match. */
   taken?: number;
@@ -42,67 +53,148 @@ interface Start {
   until?: number | undefined;
   total?: number;
   atLeast?: boolean;
+  /** Matches that are passed over first. */
+  skip: number;
   after: Map<string, number>;
 }
 
-/** Reads one page. @throws {ApiError} 400 for a cursor of another list */
+/** Reads one page. @throws {ApiError} 400 for a cursor of another list; 422 for a numbered page that is too large */
 export async function listJobs(env: Env, selection: Selection, paging: Paging): Promise<JobPage> {
-  const { filter } = selection;
   const start = readCursor(paging.cursor);
-  const sources: Source[] = (await queuesOf(env, selection)).map((queue) => {
-    const taken = start.after.get(queue);
-    return { queue, buffer: [], hasMore: true, ...defined({ taken, read: taken }) };
-  });
-  let calls = 0;
-  let total = start.total ?? 0;
-  let atLeast = start.atLeast ?? false;
-  const fill = async (source: Source, counted: boolean): Promise<void> => {
-    calls++;
-    const limit = paging.offset > 0 ? 200 : Math.min(paging.limit, CHUNK);
-    const [before, createdUntil] = [source.read, start.until];
-    const request = defined({ limit, filter, before, createdUntil, total: counted ? undefined : false });
-    const page = unwrap(await queueObject(env, source.queue).list(request));
-    source.buffer = page.jobs;
+  const reader = new Reader(env, selection, paging, start, await queuesOf(env, selection));
+  await reader.begin();
+  return reader.page();
+}
+
+/** Reads one page out of several queues. */
+class Reader {
+  private readonly sources: Source[];
+  private calls = 0;
+  private total: number;
+  private atLeast: boolean;
+  private until: number | undefined;
+  private skip: number;
+
+  constructor(
+    private readonly env: Env,
+    private readonly selection: Selection,
+    private readonly paging: Paging,
+    private readonly start: Start,
+    queues: readonly string[],
+  ) {
+    this.sources = queues.map((queue) => {
+      const taken = start.after.get(queue);
+      return { queue, buffer: [], hasMore: true, ...defined({ taken, read: taken }) };
+    });
+    this.total = start.total ?? 0;
+    this.atLeast = start.atLeast ?? false;
+    this.until = start.until;
+    this.skip = start.skip + paging.offset;
+  }
+
+  /** Each queue names its first jobs, and how many match. */
+  async begin(): Promise<void> {
+    const counted = this.start.total === undefined;
+    await inParallel(this.sources, (source) => this.fill(source, counted));
+    // They were asked for their counts; what is passed over is passed over by its place.
+    if (this.skip > 0 && counted) for (const source of this.sources) forget(source, this.start.after.get(source.queue));
+  }
+
+  async page(): Promise<JobPage> {
+    const { paging, sources } = this;
+    const isNumbered = paging.page !== undefined || paging.offset > 0;
+    const jobs: JobView[] = [];
+    let bytes = 0;
+    while (jobs.length < paging.limit) {
+      const empty = sources.filter(({ buffer, hasMore }) => buffer.length === 0 && hasMore);
+      if (empty.length > 0) {
+        // Which job is the next one is known only when every queue has named its own.
+        if (this.calls >= MAX_CALLS) break;
+        await inParallel(empty, (source) => this.fill(source, false));
+        continue;
+      }
+      const source = newest(sources);
+      const head = source?.buffer[0];
+      if (source === undefined || head === undefined) break;
+      if (head.view) {
+        bytes += bytesOfView(head.view);
+        if (isNumbered && bytes > MAX_WHOLE_BYTES) throw tooLarge(paging);
+        if (!isNumbered && jobs.length > 0 && bytes > MAX_ANSWER_BYTES) break;
+        jobs.push(head.view);
+      }
+      this.until ??= head.created_at;
+      source.taken = head.position;
+      source.buffer.shift();
+      if (!head.view && --this.skip === 0) for (const each of sources) forget(each, each.taken);
+    }
+    const { until, total, atLeast, skip } = this;
+    return {
+      jobs,
+      total,
+      atLeast,
+      hasMore: sources.some(({ buffer, hasMore }) => buffer.length > 0 || hasMore),
+      nextCursor: writeCursor({ until, total, atLeast, skip }, sources),
+    };
+  }
+
+  private async fill(source: Source, counted: boolean): Promise<void> {
+    this.calls++;
+    if (this.skip > 0 && !counted) await this.fillPlaces(source);
+    else await this.fillJobs(source, counted);
+    if (source.buffer.length === 0 && source.read !== undefined) source.taken = source.read;
+  }
+
+  private async fillPlaces(source: Source): Promise<void> {
+    const { filter } = this.selection;
+    const request = defined({
+      filter,
+      before: source.read,
+      createdUntil: this.until,
+      limit: Math.min(this.skip, PLACES),
+    });
+    const { places, next } = unwrap(await queueObject(this.env, source.queue).listPlaces(request));
+    source.buffer = places;
+    source.hasMore = next !== undefined;
+    if (next !== undefined) source.read = next;
+  }
+
+  private async fillJobs(source: Source, counted: boolean): Promise<void> {
+    const { filter } = this.selection;
+    const request = defined({
+      filter,
+      before: source.read,
+      createdUntil: this.until,
+      // Whoever only counts needs no job, but one is the least that can be asked for.
+      limit: this.skip > 0 ? 1 : Math.min(this.paging.limit, CHUNK),
+      max_bytes: Math.floor(GIVEN_AT_ONCE / this.sources.length),
+      total: counted ? undefined : false,
+    });
+    const page = unwrap(await queueObject(this.env, source.queue).list(request));
+    source.buffer = page.jobs.map(({ position, ...view }) => ({ position, created_at: view.record.created_at, view }));
     source.hasMore = page.has_more;
     if (page.next !== undefined) source.read = page.next;
-    if (page.jobs.length === 0 && page.next !== undefined) source.taken = page.next;
     if (!counted) return;
-    total += page.total;
-    atLeast ||= page.total_is_exact === false;
-  };
-  await inParallel(sources, (source) => fill(source, start.total === undefined));
-
-  const jobs: JobView[] = [];
-  let until = start.until;
-  let characters = 0;
-  let skip = paging.offset;
-  while (jobs.length < paging.limit && characters < PAGE_CHARACTERS) {
-    const empty = sources.filter(({ buffer, hasMore }) => buffer.length === 0 && hasMore);
-    if (empty.length > 0) {
-      // Which job is the next one is known only when every queue has named its own.
-      if (calls >= MAX_CALLS) break;
-      await inParallel(empty, (source) => fill(source, false));
-      continue;
-    }
-    const source = newest(sources);
-    const job = source?.buffer.shift();
-    if (source === undefined || job === undefined) break;
-    source.taken = job.position;
-    until ??= job.record.created_at;
-    if (skip > 0) {
-      skip--;
-    } else {
-      jobs.push({ record: job.record, layers: job.layers });
-      characters += job.record.body.length;
-    }
+    this.total += page.total;
+    this.atLeast ||= page.total_is_exact === false;
   }
-  return {
-    jobs,
-    total,
-    atLeast,
-    hasMore: sources.some(({ buffer, hasMore }) => buffer.length > 0 || hasMore),
-    nextCursor: writeCursor({ until, total, atLeast }, sources),
-  };
+}
+
+/** The queue is read from `taken` on. */
+function forget(source: Source, taken: number | undefined): void {
+  if (source.buffer.length === 0) return;
+  source.buffer = [];
+  source.hasMore = true;
+  if (taken === undefined) delete source.read;
+  else source.read = taken;
+}
+
+function tooLarge({ limit }: Paging): ApiError {
+  const message = `A page of these ${limit} jobs would have more than ${MAX_WHOLE_BYTES} bytes.`;
+  return unsupported(
+    message,
+    { limit, max_bytes: MAX_WHOLE_BYTES },
+    'Ask for fewer jobs per page, or go on by cursor.',
+  );
 }
 
 /** How many jobs match. Reads every job where the filter looks inside. */
@@ -126,7 +218,7 @@ function newest(sources: readonly Source[]): Source | undefined {
   let best: Source | undefined;
   for (const source of sources) {
     const head = source.buffer[0];
-    if (head && (!best?.buffer[0] || head.record.created_at > best.buffer[0].record.created_at)) best = source;
+    if (head && (!best?.buffer[0] || head.created_at > best.buffer[0].created_at)) best = source;
   }
   return best;
 }
@@ -143,15 +235,16 @@ function writeCursor(rest: Omit<Start, 'after'>, sources: readonly Source[]): st
 }
 
 function readCursor(cursor: string | undefined): Start {
-  if (cursor === undefined) return { after: new Map() };
-  const { until, total, atLeast, after } = decodeCursor(cursor);
+  if (cursor === undefined) return { skip: 0, after: new Map() };
+  const { until, total, atLeast, skip = 0, after } = decodeCursor(cursor);
   if ((until !== undefined && typeof until !== 'number') || typeof total !== 'number' || !isObject(after)) {
     throw badCursor();
   }
+  if (!Number.isSafeInteger(skip) || (skip as number) < 0) throw badCursor();
   const positions = new Map<string, number>();
   for (const [queue, position] of Object.entries(after)) {
     if (typeof position !== 'number') throw badCursor();
     positions.set(queue, position);
   }
-  return { until, total, atLeast: atLeast === true, after: positions };
+  return { until, total, atLeast: atLeast === true, skip: skip as number, after: positions };
 }

@@ -10,6 +10,7 @@ import { type ApiError, invalidRequest, unsupported, unwrap } from '../job/error
 import type { Selection } from '../job/filter';
 import { inOrder } from '../job/order';
 import type { JobView } from '../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import type { SortedEntry, SortKey } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
 import { badCursor, type Paging } from './paging';
@@ -20,6 +21,9 @@ const MAX_LOOKED = 100_000;
 
 /** How far into the order a page may lie. */
 const MAX_DEPTH = 10_000;
+
+/** Bytes of a page at most: it cannot end early, because its number leads to it. */
+const MAX_PAGE_BYTES = 4 * MAX_ANSWER_BYTES;
 
 /** Queues read at a time: each may give as many entries as the page lies deep. */
 const WIDTH = 5;
@@ -77,14 +81,24 @@ export async function listSorted<T>(
 /** The jobs of these entries, in order. One that has gone meanwhile is left out. */
 async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: JobView) => T): Promise<T[]> {
   const found = new Map<string, T>();
+  let bytes = 0;
   for (const [queue, group] of Map.groupBy(entries, (entry) => entry.queue)) {
     for (let left = group.map(({ id }) => id); left.length > 0; ) {
       const { jobs, omitted } = await queueObject(env, queue).getMany(left);
-      for (const view of jobs) found.set(view.record.id, render(view));
+      for (const view of jobs) {
+        bytes += bytesOfView(view);
+        if (bytes > MAX_PAGE_BYTES) throw tooLarge(entries.length);
+        found.set(view.record.id, render(view));
+      }
       left = omitted;
     }
   }
   return entries.flatMap(({ id }) => found.get(id) ?? []);
+}
+
+function tooLarge(jobs: number): ApiError {
+  const message = `A page of these ${jobs} jobs would have more than ${MAX_PAGE_BYTES} bytes.`;
+  return unsupported(message, { limit: jobs, max_bytes: MAX_PAGE_BYTES }, 'Ask for fewer jobs per page.');
 }
 
 const NARROWER = 'Narrow the list by queue and state, or leave out sort and order: newest first has no such bound.';

@@ -49,7 +49,7 @@ import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
 import { getMany } from './read/get-many';
-import { count, deadLetters, list } from './read/list';
+import { count, deadLetters, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
@@ -169,6 +169,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   list: read(
     (q, now, request) => list(q, request, now),
     () => ({ jobs: [], total: 0, has_more: false }),
+  ),
+  listPlaces: read(
+    (q, now, request) => listPlaces(q, request, now),
+    () => ({ places: [] }),
   ),
   sorted: read(
     (q, now, request) => sorted(q, request, now),

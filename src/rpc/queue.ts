@@ -47,8 +47,17 @@ export interface ListRequest {
   filter?: JobFilter;
   /** False: do not count how many match in all. */
   total?: boolean;
-  /** 1 … 200. */
+  /** Bytes of the page at most, if that is less than an answer may have; a single job may be larger. */
+  max_bytes?: number;
+  /** 1 … 200; of places, more. */
   limit: number;
+}
+
+/** A page without the jobs themselves. */
+export interface ListPlaces {
+  places: { position: number; created_at: number }[];
+  /** As in {@link ListPage}. */
+  next?: number;
 }
 
 export interface ListPage {
@@ -152,6 +161,8 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   /** Those of these jobs that run here. */
   runningOf(ids: string[]): Promise<string[]>;
   list(request: ListRequest): Promise<Outcome<ListPage>>;
+  /** Where the jobs of a list lie, for a reader that passes over them. */
+  listPlaces(request: ListRequest): Promise<Outcome<ListPlaces>>;
   deadLetters(request: DeadLetterRequest): Promise<Outcome<{ jobs: JobView[]; total: number }>>;
   deadLetter(id: string): Promise<Outcome<JobView>>;
   /** `discarded`, `cancelled` or `retryable` → `available`, attempt 0. With `deadLetterOnly`: 404 unless dead. */

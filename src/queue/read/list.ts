@@ -2,9 +2,10 @@
 
 import { type JobFilter, looksInside } from '../../job/filter';
 import type { JobView } from '../../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
-import type { DeadLetterRequest, ListPage, ListRequest } from '../../rpc/queue';
+import type { DeadLetterRequest, ListPage, ListPlaces, ListRequest } from '../../rpc/queue';
 import { rowByKey, STATE } from '../store/columns';
 import { newestEnded } from '../store/ended-rows';
 import { type ArchivedJob, historyOf } from '../store/rows';
@@ -12,9 +13,6 @@ import type { QueueState } from '../store/state';
 import { viewOfArchived, viewOfRow } from './find';
 import { type Hit, scan } from './scan';
 import { stats } from './stats';
-
-/** A page ends early beyond this many characters of bodies and results: a message holds 32 MiB. */
-const MAX_PAGE_CHARS = 8 * 1024 * 1024;
 
 /** Jobs looked at for one page, and for the total beside it. */
 const PAGE_BUDGET = 10_000;
@@ -26,18 +24,16 @@ const COUNT_BUDGET = 50_000;
 /** A page of the jobs that match, and how many match in all. */
 export function list(q: QueueState, request: ListRequest, now: number): ListPage {
   const filter = filterOf(request);
+  const maxBytes = Math.min(request.max_bytes ?? MAX_ANSWER_BYTES, MAX_ANSWER_BYTES);
   const jobs: ListPage['jobs'] = [];
-  let chars = 0;
+  let bytes = 0;
   let cut: number | undefined;
   const take = (hit: Hit) => {
     const view = cut === undefined ? viewOfHit(q, hit, now) : undefined;
     if (!view) return;
-    if (chars > MAX_PAGE_CHARS) {
-      cut = jobs.at(-1)?.position;
-      return;
-    }
-    jobs.push({ ...view, position: hit.sequence });
-    chars += view.record.body.length + (view.record.result?.length ?? 0);
+    bytes += bytesOfView(view);
+    if (jobs.length > 0 && bytes > maxBytes) cut = jobs.at(-1)?.position;
+    else jobs.push({ ...view, position: hit.sequence });
   };
   const page = {
     filter,
@@ -53,6 +49,23 @@ export function list(q: QueueState, request: ListRequest, now: number): ListPage
     has_more: goOn !== undefined,
     ...(goOn !== undefined && { next: goOn }),
   };
+}
+
+/** Where the jobs that match lie, without the jobs: for a reader that passes over them. */
+export function listPlaces(q: QueueState, request: ListRequest, now: number): ListPlaces {
+  const places: ListPlaces['places'] = [];
+  const page = {
+    filter: filterOf(request),
+    measure: 'created_at',
+    limit: request.limit,
+    budget: PAGE_BUDGET,
+    ...(request.before !== undefined && { from: request.before }),
+  };
+  const { next } = scan(q, page, now, ({ sequence, measure, archived }) => {
+    const created_at = archived === undefined ? measure : (JSON.parse(archived) as ArchivedJob).at[0];
+    places.push({ position: sequence, created_at: created_at ?? 0 });
+  });
+  return { places, ...(next !== undefined && { next }) };
 }
 
 /** The parts of a request that say which jobs, as one filter. */
@@ -126,7 +139,7 @@ export function deadLetters(
   now: number,
 ): { jobs: JobView[]; total: number } {
   const jobs: JobView[] = [];
-  let chars = 0;
+  let bytes = 0;
   let total = 0;
   const matchesType = typeFilter(request.type);
   const rows = newestEnded(q.sql, STATE.dead, request.since ?? 0, request.until ?? Number.MAX_SAFE_INTEGER);
@@ -134,9 +147,10 @@ export function deadLetters(
     if (!matchesType(row.type)) continue;
     if (request.error_type !== undefined && historyOf(row).error?.type !== request.error_type) continue;
     total++;
-    if (jobs.length < request.limit && chars <= MAX_PAGE_CHARS) {
-      jobs.push(viewOfRow(q, row, now));
-      chars += row.body.length;
+    if (jobs.length < request.limit && bytes <= MAX_ANSWER_BYTES) {
+      const view = viewOfRow(q, row, now);
+      jobs.push(view);
+      bytes += bytesOfView(view);
     }
   }
   return { jobs, total };

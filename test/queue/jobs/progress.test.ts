@@ -38,6 +38,7 @@ describe('progress', () => {
     expect(body).toEqual({
       job_id: id,
       state: 'available',
+      cancelled: false,
       progress: null,
       message: null,
       data: null,
@@ -91,6 +92,7 @@ describe('progress', () => {
     const waiting = await server.enqueue('p');
     expect(await report(waiting, { progress: 0.5, checkpoint: { at: 1 } })).toMatchObject({
       state: 'available',
+      cancelled: false,
       progress: null,
     });
     expect(await server.call('GET', `${V1}/jobs/${waiting}/checkpoint`)).toMatchObject({ status: 404 });

@@ -1,0 +1,25 @@
+/** How large jobs are on their way, in bytes: a message between objects holds 32 MiB, and an isolate 128 MB. */
+import type { JobView } from './record';
+
+const encoder = new TextEncoder();
+
+/** Texts up to this many characters are not worth counting. */
+const SHORT = 1024;
+
+/** Beside its texts a job takes no more than this. */
+const MEMBERS = 1024;
+
+/** What one answer carries at most, unless a single job is larger. A text may take twice its bytes in a message. */
+export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+/** Bytes of a text in UTF-8; of a short one, so many at most. */
+export function bytesOf(text: string): number {
+  return text.length <= SHORT ? 3 * text.length : encoder.encode(text).byteLength;
+}
+
+/** Bytes of all that travels with a job: its body, result, error history, progress and checkpoint. */
+export function bytesOfView({ record }: JobView): number {
+  const { body, result, history, progress_data, checkpoint } = record;
+  const told = JSON.stringify([history, progress_data, checkpoint]);
+  return MEMBERS + bytesOf(body) + bytesOf(told) + (result === undefined ? 0 : bytesOf(result));
+}
