@@ -5,6 +5,7 @@ import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
 import { conflict, notFound, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import { formatInstant } from '../job/time';
 import type { Directive, WorkerBeat, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
@@ -23,24 +24,89 @@ export interface Heartbeat {
   queues?: string[];
 }
 
+/** A fetch that is under way. */
+export interface Fetch {
+  /** The jobs claimed. Rejects only when none were. */
+  jobs: Promise<JobView[]>;
+  /** The caller is gone: no more jobs are claimed for it, and those on their way to it go back as they were. */
+  abandon(): Promise<void>;
+}
+
 /**
  * Drains the queues in the order given until `count` jobs are claimed. Waiting is left to a single queue, the last:
- * two that wait at once might both hand out jobs, more than were asked for.
+ * two that wait at once might both hand out jobs, more than were asked for. A queue that fails does not keep the worker
+ * from the jobs of the others.
+ * @param requestId names the request in the log
  */
-export async function claimInOrder(env: Env, queues: readonly string[], request: ClaimRequest): Promise<JobView[]> {
-  const { wait_ms = 0, ...rest } = request;
-  const single = queues.length === 1;
-  const claim = async (queue: string, count: number, wait: number): Promise<JobView[]> =>
-    unwrap(await queueObject(env, queue).claim({ ...rest, count, ...(wait > 0 && { wait_ms: wait }) }));
+export function beginFetch(env: Env, queues: readonly string[], request: ClaimRequest, requestId: string): Fetch {
+  const fetch = new FetchUnderWay(env, queues, request, requestId);
+  const jobs = fetch.claimInOrder();
+  return {
+    jobs,
+    async abandon() {
+      await fetch.withdraw();
+      await fetch.takeBack(await jobs.catch(() => []));
+    },
+  };
+}
 
-  const claimed: JobView[] = [];
-  for (const queue of queues) {
-    if (claimed.length >= request.count) break;
-    claimed.push(...(await claim(queue, request.count - claimed.length, single ? wait_ms : 0)));
+class FetchUnderWay {
+  private readonly waiter = crypto.randomUUID();
+  private isAbandoned = false;
+
+  constructor(
+    private readonly env: Env,
+    private readonly queues: readonly string[],
+    private readonly request: ClaimRequest,
+    private readonly requestId: string,
+  ) {}
+
+  async claimInOrder(): Promise<JobView[]> {
+    const { queues, request } = this;
+    const { count, wait_ms = 0 } = request;
+    const single = queues.length === 1;
+    const claimed: JobView[] = [];
+    const failures: unknown[] = [];
+    let bytes = 0;
+    for (const queue of queues) {
+      if (claimed.length >= count || bytes > MAX_ANSWER_BYTES || this.isAbandoned) break;
+      try {
+        const jobs = await this.claim(queue, count - claimed.length, single ? wait_ms : 0);
+        for (const view of jobs) bytes += bytesOfView(view);
+        claimed.push(...jobs);
+      } catch (error) {
+        failures.push(error);
+        console.error(`${this.requestId} queue ${queue} gave no jobs:`, error);
+      }
+    }
+    if (claimed.length > 0) return claimed;
+    if (failures.length > 0) throw failures[0];
+    const last = queues.at(-1);
+    if (single || wait_ms === 0 || last === undefined || this.isAbandoned) return [];
+    return this.claim(last, count, wait_ms);
   }
-  const last = queues.at(-1);
-  if (claimed.length > 0 || single || wait_ms === 0 || last === undefined) return claimed;
-  return claim(last, request.count, wait_ms);
+
+  /** No queue waits for this caller any more. */
+  async withdraw(): Promise<void> {
+    this.isAbandoned = true;
+    const last = this.queues.at(-1);
+    if (last !== undefined) await queueObject(this.env, last).withdraw(this.waiter);
+  }
+
+  /** Gives jobs back that nobody has seen. */
+  async takeBack(jobs: readonly JobView[]): Promise<void> {
+    const groups = Map.groupBy(jobs, ({ record }) => record.queue);
+    await inParallel([...groups], async ([queue, views]) => {
+      const claims = views.map(({ record: { id, attempt, worker_id } }) => defined({ job_id: id, attempt, worker_id }));
+      unwrap(await queueObject(this.env, queue).takeBack(claims));
+    });
+  }
+
+  private async claim(queue: string, count: number, wait_ms: number): Promise<JobView[]> {
+    const { wait_ms: _, ...rest } = this.request;
+    const waiting = wait_ms > 0 ? { wait_ms, waiter: this.waiter } : {};
+    return unwrap(await queueObject(this.env, queue).claim({ ...rest, count, ...waiting }));
+  }
 }
 
 /** What a heartbeat is answered. */

@@ -33,6 +33,8 @@ export class QueueLife {
   private clock!: AlarmClock;
   /** The queue is coming into being. */
   private birth: Promise<unknown> | undefined;
+  /** Claims that have not come to the engine yet, by the names of their waiters. */
+  private readonly early = new Map<string, { isGone: boolean }>();
   private readonly silenced = new SilencedWorkers(
     () => directoryObject(this.env).silencedWorkers(),
     () => Date.now(),
@@ -128,19 +130,30 @@ export class QueueLife {
   /** A claim that may wait, also for the queue itself. */
   async claim(request: ClaimRequest): Promise<Outcome<JobView[]>> {
     const deadline = Date.now() + (request.wait_ms ?? 0);
-    const { worker_id } = request;
-    if (worker_id !== undefined && this.engine && (await this.silenced.has(worker_id))) return { ok: true, value: [] };
-    while (!this.engine && Date.now() < deadline) {
+    const { worker_id, waiter } = request;
+    const early = { isGone: false };
+    if (waiter !== undefined) this.early.set(waiter, early);
+    if (worker_id !== undefined && this.engine && (await this.silenced.has(worker_id))) early.isGone = true;
+    while (!this.engine && !early.isGone && Date.now() < deadline) {
       await scheduler.wait(Math.min(LOOK_EVERY_MS, deadline - Date.now()));
     }
-    const unwanted = () => worker_id !== undefined && this.silenced.hasNow(worker_id);
-    return this.engine?.pull.claim(request, deadline, unwanted) ?? { ok: true, value: [] };
+    if (waiter !== undefined) this.early.delete(waiter);
+    if (early.isGone || !this.engine) return { ok: true, value: [] };
+    const isUnwanted = () => worker_id !== undefined && this.silenced.hasNow(worker_id);
+    return this.engine.pull.claim(request, deadline, isUnwanted);
+  }
+
+  /** The caller of this claim is gone. */
+  withdraw(waiter: string): void {
+    const early = this.early.get(waiter);
+    if (early) early.isGone = true;
+    else this.engine?.pull.withdraw(waiter);
   }
 
   /** These workers must get no more jobs, or may again. */
   silence(workerIds: readonly string[], silenced: boolean): void {
     this.silenced.change(workerIds, silenced);
-    this.engine?.pull.callWaiters();
+    this.engine?.pull.dismissUnwanted();
   }
 
   /** What the queue says itself, and what holds. */

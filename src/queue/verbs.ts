@@ -43,7 +43,7 @@ import { refuseLocked } from './jobs/lock';
 import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
 import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
-import { ack, nack } from './jobs/report';
+import { ack, nack, takeBack } from './jobs/report';
 import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
@@ -203,6 +203,8 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- workers that pull -------------------------------------------------------------------------------------------
 
   claim: (life, request) => life.claim(request),
+  withdraw: async (life, waiter) => life.withdraw(waiter),
+  takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
   ack: change((q, now, request) => ack(q, request, now)),
   nack: change((q, now, request) => nack(q, request, now, Math.random)),
   heartbeat: writeIfExists(

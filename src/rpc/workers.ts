@@ -18,8 +18,12 @@ export interface ClaimRequest {
   worker_id?: string;
   /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
   visibility_timeout_ms?: number;
+  /** Only jobs of these types, at most 1000; absent: any. */
+  types?: string[];
   /** Wait up to this long for work, 0 … 20000 ms. */
   wait_ms?: number;
+  /** Names this claim, for {@link WorkersApi.withdraw}. */
+  waiter?: string;
 }
 
 export interface AckRequest extends AttemptName {
@@ -113,6 +117,10 @@ export interface LeasedJob {
 
 export interface WorkersApi {
   claim(request: ClaimRequest): Promise<Outcome<JobView[]>>;
+  /** The caller of this claim is gone: it takes no job any more. */
+  withdraw(waiter: string): Promise<void>;
+  /** Takes back claims whose jobs never reached the caller, as if they had not been made. Those that are over stay so. */
+  takeBack(claims: AttemptName[]): Promise<Outcome<void>>;
   ack(request: AckRequest): Promise<Outcome<JobView>>;
   nack(request: NackRequest): Promise<Outcome<JobView>>;
   heartbeat(request: HeartbeatRequest): Promise<Outcome<HeartbeatReceipt>>;

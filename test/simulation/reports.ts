@@ -16,7 +16,7 @@ export function claim(scene: Scene, step: Extract<Step, { op: 'claim' }>): void 
     worker_id: step.worker,
     ...(step.visibility > 0 && { visibility_timeout_ms: step.visibility }),
   };
-  const views = world.engine.writeNow((at) => claimJobs(q, request, at));
+  const views = world.engine.writeNow((at) => claimJobs(q, request, at).jobs);
   scene.tidy();
   const available = model.paused ? [] : model.available(now);
   const room = roomOf(model, now);

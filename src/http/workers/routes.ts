@@ -1,16 +1,9 @@
 /** Workers that pull: fetch, ack, nack, heartbeat, health; how operators see them, and what they tell them. */
 import { encodeCursor, readAfter } from '../../across/paging';
-import {
-  claimInOrder,
-  directWorkers,
-  jobsLeasedBy,
-  knownWorker,
-  removeWorker,
-  takeHeartbeat,
-} from '../../across/workers';
-import { defined, optional, readMilliseconds, readWord } from '../../job/envelope/fields';
+import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
+import { defined, optional, readWord } from '../../job/envelope/fields';
 import { pick } from '../../job/envelope/render';
-import { invalidRequest, unsupported } from '../../job/errors';
+import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
@@ -21,11 +14,10 @@ import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '..
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
 import { del, get, post, type Route } from '../route';
-import { readHeartbeat, readQueues } from './heartbeat';
+import { fetchJobs } from './fetch';
+import { readHeartbeat } from './heartbeat';
 import { readAck, readNack, readWorkerId } from './reports';
 
-const MAX_COUNT = 100;
-const MAX_WAIT_MS = 20_000;
 const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
 
 /** Routes below `/ojs/v1`. */
@@ -63,31 +55,6 @@ export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<R
   const nextCursor = encodeCursor({ after: workers.at(-1)?.id });
   const place = { total: summary.total, hasMore, nextCursor };
   return json(c, { items, workers: items, summary, pagination: pagination(paging, place) });
-}
-
-async function fetchJobs(c: AppContext): Promise<Response> {
-  const body = await readBody(c);
-  if (body.queues === undefined) throw invalidRequest('queues', 'queues is required.');
-  const queues = readQueues(body.queues, 'queues');
-  if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
-  if ((body.runtime ?? null) !== null)
-    throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
-  const request = defined({
-    worker_id: optional(body, 'worker_id', readWorkerId),
-    visibility_timeout_ms: optional(body, 'visibility_timeout_ms', readMilliseconds),
-    count: clamped(body, 'count', 1, MAX_COUNT) ?? 1,
-    wait_ms: clamped(body, 'wait_ms', 0, MAX_WAIT_MS) ?? 0,
-  });
-  const views = await claimInOrder(c.env, queues, request);
-  return json(c, { jobs: views.map((view) => envelopeOf(c, view)) });
-}
-
-/** An integer clamped to `min` … `max`. @throws {ApiError} 400 when it is no integer */
-function clamped(body: JsonObject, name: string, min: number, max: number): number | undefined {
-  return optional(body, name, (value, field) => {
-    if (typeof value === 'number' && Number.isInteger(value)) return Math.min(Math.max(value, min), max);
-    throw invalidRequest(field, `${field} must be an integer.`);
-  });
 }
 
 async function ack(c: AppContext, body: JsonObject): Promise<Response> {

@@ -4,13 +4,15 @@
  */
 import type { JobBody, JobView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
+import { bytesOf, MAX_ANSWER_BYTES } from '../../job/size';
 import type { ClaimRequest } from '../../rpc/workers';
 import { viewForRunner } from '../read/find';
 import { lease } from '../store/attempts';
 import type { JobRow } from '../store/columns';
-import { selectReady } from '../store/lanes';
+import { type Scan, selectReady, type Verdict } from '../store/lanes';
 import type { Active } from '../store/leases';
 import { startsLeft } from '../store/limits/queue-limit';
+import { typesKey } from '../store/pull-scans';
 import { readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { expire } from './expire';
@@ -77,59 +79,112 @@ export function passOver(q: QueueState, row: JobRow, now: number, expired: JobRo
   return true;
 }
 
-/** Characters of checkpoints in one answer at most, unless a single one is larger. */
-const MAX_CHECKPOINT_CHARS = 8 * 1024 * 1024;
-
 /** So many jobs without room for their key, found by one selection, mean that it may have seen nothing else. */
 export const CROWD = 1_000;
 
-/** Selections that one claim makes to get past such a crowd. */
-const MAX_SELECTIONS = 8;
+/** Selections that one claim makes to get past such a crowd, or past more rows than one selection reads. */
+const MAX_SELECTIONS = 4;
 
-/** A claim by a worker that pulls: the next jobs, in order. A paused queue gives none. */
-export function claim(q: QueueState, request: ClaimRequest, now: number): JobView[] {
-  if (q.paused) return [];
-  const terms: Terms = {
-    ...(request.worker_id !== undefined && { workerId: request.worker_id }),
-    timeoutMs: (body) => body.timeout_ms ?? q.settings.default_timeout_ms ?? DEFAULTS.timeoutMs,
-    visibilityMs: (body) =>
-      request.visibility_timeout_ms ??
-      body.visibility_timeout_ms ??
-      q.settings.visibility_timeout_ms ??
-      DEFAULTS.visibilityMs,
-  };
-  const claimed: Claimed[] = [];
-  for (let selections = 0; selections < MAX_SELECTIONS; selections++) {
-    const limit = Math.min(request.count - claimed.length, startsLeft(q, now));
-    if (limit <= 0) break;
-    const { jobs, refused } = claimOnce(q, limit, terms, now);
-    claimed.push(...jobs);
-    if (refused < CROWD) break;
-    // Whoever waits looks again, even if this claim does not come to the end of the crowd.
-    q.workArrived = true;
-  }
-  return claimed.map(({ row }) => viewForRunner(q, row, now));
+/** What a claim by a worker that pulls came to. */
+export interface PullClaim {
+  jobs: JobView[];
+  bytes: number;
+  /** There may be more jobs of these types: it took as many as it may. */
+  hasMore: boolean;
+  /** It has read as much as one transaction may, and goes on from there in the next one. */
+  isUnfinished: boolean;
+  /** The queue itself gives out nothing now. */
+  isClosed: boolean;
 }
 
-function claimOnce(q: QueueState, limit: number, terms: Terms, now: number): { jobs: Claimed[]; refused: number } {
-  const expired: JobRow[] = [];
-  const limits = new LimitCheck(q, now);
-  let carried = 0;
-  const rows = selectReady(q, q.pullScan, now, limit, (row) => {
+const NOTHING: PullClaim = { jobs: [], bytes: 0, hasMore: false, isUnfinished: false, isClosed: false };
+
+/** A claim by a worker that pulls: the next jobs, in order. A paused queue gives none. */
+export function claim(q: QueueState, request: ClaimRequest, now: number): PullClaim {
+  if (q.paused) return { ...NOTHING, isClosed: true };
+  const puller = new Puller(q, request, now);
+  for (let selections = 0; selections < MAX_SELECTIONS; selections++) {
+    const limit = Math.min(request.count - puller.claimed.length, startsLeft(q, now));
+    if (limit <= 0) break;
+    puller.select(limit);
+    if (!puller.isUnfinished) break;
+  }
+  const { claimed, bytes, isUnfinished, scan } = puller;
+  const isClosed = claimed.length < request.count && startsLeft(q, now) <= 0;
+  return {
+    jobs: claimed.map(({ row }) => viewForRunner(q, row, now)),
+    bytes,
+    hasMore: !isClosed && (isUnfinished || (claimed.length > 0 && !scan.emptied)),
+    isUnfinished: !isClosed && isUnfinished,
+    isClosed,
+  };
+}
+
+/** The selections of one claim. */
+class Puller {
+  readonly claimed: Claimed[] = [];
+  /** Bytes of all that travels with the jobs taken. */
+  bytes = 0;
+  isUnfinished = false;
+  readonly scan: Scan;
+  private readonly types: ReadonlySet<string> | undefined;
+  private readonly terms: Terms;
+
+  constructor(
+    private readonly q: QueueState,
+    request: ClaimRequest,
+    private readonly now: number,
+  ) {
+    const { worker_id, types, visibility_timeout_ms } = request;
+    this.scan = q.pullScans.of(typesKey(types), q.leases.head);
+    this.types = types && new Set(types);
+    this.terms = {
+      ...(worker_id !== undefined && { workerId: worker_id }),
+      timeoutMs: (body) => body.timeout_ms ?? q.settings.default_timeout_ms ?? DEFAULTS.timeoutMs,
+      visibilityMs: (body) =>
+        visibility_timeout_ms ??
+        body.visibility_timeout_ms ??
+        q.settings.visibility_timeout_ms ??
+        DEFAULTS.visibilityMs,
+    };
+  }
+
+  /** Takes up to `limit` of the next jobs. */
+  select(limit: number): void {
+    const { q, now, scan } = this;
+    const expired: JobRow[] = [];
+    const limits = new LimitCheck(q, now);
+    const rows = selectReady(q, scan, now, limit, (row) => this.look(row, limits, expired));
+    for (const row of expired) expire(q, row, now);
+    const jobs = grant(q, rows, this.terms, now);
+    noteStarts(
+      q,
+      jobs.map(({ row }) => row),
+      now,
+    );
+    this.claimed.push(...jobs);
+    this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished;
+  }
+
+  private look(row: JobRow, limits: LimitCheck, expired: JobRow[]): Verdict {
+    const { q, now, types, scan } = this;
     if (passOver(q, row, now, expired)) return 'pass';
-    const size = q.checkpoints.sizeOf(row.key);
-    if (carried > 0 && carried + size > MAX_CHECKPOINT_CHARS) return 'hold';
+    if (types && !types.has(row.type)) {
+      // Others take it.
+      scan.exact = false;
+      return 'pass';
+    }
+    const size = bytesOnTheWay(q, row);
+    if (this.bytes > 0 && this.bytes + size > MAX_ANSWER_BYTES) return 'stop';
     if (!limits.allows(row)) return 'pass';
-    carried += size;
+    this.bytes += size;
     limits.count(row);
     return 'take';
-  });
-  for (const row of expired) expire(q, row, now);
-  const jobs = grant(q, rows, terms, now);
-  noteStarts(
-    q,
-    jobs.map(({ row }) => row),
-    now,
-  );
-  return { jobs, refused: limits.setAside() };
+  }
+}
+
+/** Bytes of all that travels to the runner of a job. */
+function bytesOnTheWay(q: QueueState, { key, body, history }: JobRow): number {
+  const told = history === null ? 0 : bytesOf(history);
+  return bytesOf(body) + told + q.checkpoints.sizeOf(key) + q.progress.sizeOf(key);
 }

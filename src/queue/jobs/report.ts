@@ -10,7 +10,7 @@ import { type ApiError, conflict } from '../../job/errors';
 import { claimOfDelivery } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
-import { mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
+import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
 import { complete, type EndedAttempt, runningAttempt } from '../store/attempts';
 import { type JobRow, rowByKey, STATE } from '../store/columns';
 import type { Active } from '../store/leases';
@@ -152,6 +152,18 @@ function givenBackByThis(q: QueueState, row: JobRow, request: NackRequest): bool
     return false;
   if (unused?.claim !== row.claims) return false;
   return names(idOf(q.route, row), request, row.attempt + 1, row.claims);
+}
+
+/** Takes back claims whose jobs never reached their worker: nobody has tried anything. */
+export function takeBack(q: QueueState, claims: readonly AttemptName[], now: number): void {
+  for (const claim of claims) {
+    const row = find(q, claim.job_id)?.row;
+    const active = row && q.leases.active.get(row.key);
+    if (!row || !active || active.target !== undefined) continue;
+    if (names(claim.job_id, claim, active.attempt, active.claim) && active.workerId === claim.worker_id) {
+      undoClaim(q, row, now);
+    }
+  }
 }
 
 /** Is this the repeated report of the attempt that ended last? */

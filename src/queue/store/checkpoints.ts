@@ -22,11 +22,11 @@ export class CheckpointTable {
     return row && { sequence: row.sequence, created_at: row.created_at, content: row.data };
   }
 
-  /** Characters of a job's checkpoint; 0 when it has none. */
+  /** Bytes of a job's checkpoint; 0 when it has none. */
   sizeOf(key: number): number {
     if (!this.used) return 0;
-    const row = this.sql.exec<{ n: number }>('SELECT length(data) AS n FROM checkpoints WHERE key = ?', key);
-    return row.toArray()[0]?.n ?? 0;
+    const size = 'SELECT length(CAST(data AS BLOB)) AS n FROM checkpoints WHERE key = ?';
+    return this.sql.exec<{ n: number }>(size, key).toArray()[0]?.n ?? 0;
   }
 
   /** Replaces a job's checkpoint. One row written. */

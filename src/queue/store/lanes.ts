@@ -33,6 +33,8 @@ export class Scan {
   readonly due = new Map<number, Position>();
   /** The last selection left nothing behind that its consumer wants. */
   emptied = false;
+  /** The last selection ended because it had read enough, and came further: the next one goes on from there. */
+  unfinished = false;
 
   /** A row was put into the due index: it must not lie behind the cursor, and what lies before it need not be read again. */
   entered(priority: number, position: Position): void {
@@ -70,8 +72,12 @@ export type Verdict =
 /** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
 const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
 
-/** Rows read at most by one selection, so that held jobs cannot make a claim expensive. */
+/**
+ * What one selection reads at most, in rows and in characters of job bodies, so that jobs which it may not take cannot
+ * make a claim expensive. A selection that ends so is {@link Scan.unfinished}.
+ */
 const MAX_READ = 4096;
+const MAX_READ_CHARS = 32 * 1024 * 1024;
 
 /** Rows of a lane in order, and whether nothing follows them. */
 interface Page {
@@ -104,11 +110,13 @@ class Lane {
     return this.page[this.next];
   }
 
-  pass(row: JobRow, verdict: Verdict): void {
+  /** @returns whether the cursor moved past the row */
+  pass(row: JobRow, verdict: Verdict): boolean {
     this.next++;
     this.after = this.positionOf(row);
     if (verdict === 'hold' || verdict === 'stop') this.held = true;
     if (!this.held) this.moveCursor(this.after);
+    return !this.held;
   }
 }
 
@@ -210,19 +218,23 @@ export function selectReady(
 ): JobRow[] {
   const taken: JobRow[] = [];
   let read = 0;
+  let readChars = 0;
   let chars = 0;
   let stopped = false;
+  let moved = false;
   const pageSize = () => Math.min(Math.max(limit - taken.length, 1) + 4, 128);
   const visit = (lane: Lane, row: JobRow): void => {
     const verdict = look(row);
     read++;
-    lane.pass(row, verdict);
+    readChars += row.body.length;
+    if (lane.pass(row, verdict)) moved = true;
     stopped = verdict === 'stop';
     if (verdict !== 'take') return;
     taken.push(row);
     chars += row.body.length;
   };
-  const full = () => stopped || taken.length >= limit || read >= MAX_READ || chars >= MAX_TAKEN_CHARS;
+  const sated = () => stopped || taken.length >= limit || chars >= MAX_TAKEN_CHARS;
+  const full = () => sated() || read >= MAX_READ || readChars >= MAX_READ_CHARS;
   scan.emptied = true;
   const priorities = [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
@@ -238,6 +250,8 @@ export function selectReady(
     scan.emptied &&= !full() && !due?.held && !line?.held;
     if (full()) break;
   }
+  // Where nothing but held rows was read, the next selection would read the same again.
+  scan.unfinished = full() && !sated() && moved;
   return taken;
 }
 

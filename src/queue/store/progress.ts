@@ -38,6 +38,13 @@ export class ProgressTable {
     return row && reported && { claim: row.claim, reported };
   }
 
+  /** Bytes of what was reported about a job, at most. */
+  sizeOf(key: number): number {
+    if (!this.used) return 0;
+    const row = this.sql.exec<{ n: number }>('SELECT length(CAST(data AS BLOB)) AS n FROM progress WHERE key = ?', key);
+    return row.toArray()[0]?.n ?? 0;
+  }
+
   /** Stores a report and how far it moved the lease (epoch ms). One row written. */
   write(key: number, claim: number, expiresAt: number, reported: ReportedProgress): void {
     this.sql

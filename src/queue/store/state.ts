@@ -24,7 +24,11 @@ import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
 import { LockTable } from './locks';
 import { ProgressTable } from './progress';
+import { PullScans } from './pull-scans';
 import type { Removal } from './removal';
+
+/** In {@link QueueState.arrivedTypes}: jobs of any type may be available. */
+export const ANY_TYPE = '*';
 
 export class QueueState implements Memory {
   readonly leases: LeaseTable;
@@ -40,7 +44,7 @@ export class QueueState implements Memory {
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
   /** How far workers that pull have read. */
-  readonly pullScan = new Scan();
+  readonly pullScans = new PullScans();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
   readonly pushScans = new Map<string, Scan>();
   priorities = new Set<number>();
@@ -74,6 +78,8 @@ export class QueueState implements Memory {
   wanted = Number.POSITIVE_INFINITY;
   /** Did the running transaction make a job available? */
   workArrived = false;
+  /** Types of the jobs that have become available since workers that wait were last called. */
+  readonly arrivedTypes = new Set<string>();
   /** Is a job of this type pushed? Jobs that workers pull need no wake once they are available. */
   isPushed: (type: string) => boolean = () => false;
   /** Is any job of this queue pushed? */
@@ -201,7 +207,7 @@ export class QueueState implements Memory {
 
   /** Every cursor. */
   scans(): Scan[] {
-    return [this.pullScan, ...this.pushScans.values()];
+    return [...this.pullScans.all(), ...this.pushScans.values()];
   }
 
   /** The cursor of a target. */
@@ -227,7 +233,14 @@ export class QueueState implements Memory {
    */
   arrived(now: number, type?: string): void {
     this.workArrived = true;
+    this.arrivedTypes.add(type ?? ANY_TYPE);
     if (!this.paused && (type === undefined ? this.pushesAny : this.isPushed(type))) this.wake(now + STANDBY_MS);
+  }
+
+  /** Workers that pull may find jobs that they did not find before, of whatever type. */
+  callWorkers(): void {
+    this.workArrived = true;
+    this.arrivedTypes.add(ANY_TYPE);
   }
 
   /** Something this transaction wrote becomes due at `at` (epoch ms). */

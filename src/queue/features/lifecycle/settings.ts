@@ -63,6 +63,6 @@ function apply(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefi
   // The size is counted only while a bound asks for it.
   q.depth.forget();
   // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.
-  q.workArrived = true;
+  q.callWorkers();
   q.wake(0);
 }

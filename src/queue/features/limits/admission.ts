@@ -76,7 +76,7 @@ export function seeToTouched(q: QueueState, now: number): void {
   if (q.leases.hasFreed) {
     for (const key of q.leases.takeFreed()) q.limiters.touch(key);
     // A place in the queue may be what a worker waits for.
-    if (q.settings.rate_limit?.concurrency !== undefined) q.workArrived = true;
+    if (q.settings.rate_limit?.concurrency !== undefined) q.callWorkers();
   }
   for (const key of q.limiters.takeTouched()) {
     const limiter = q.limiters.find(key);

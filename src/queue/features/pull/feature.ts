@@ -1,15 +1,42 @@
-/** Workers that pull: claims that may wait for work (long poll), in memory only, so waiting costs no rows. */
+/**
+ * Workers that pull: claims that may wait for work (long poll).
+ *
+ * Claims are served in the order of their arrival, in turns. A turn is one operation: it claims for one worker after the
+ * other until nothing is left of what they take, so it makes about as many claims as there are jobs, however many workers
+ * wait. A turn is bounded; what it left undone is done by the next one. Between turns a set of types has *hope* as long as
+ * there may be jobs for it: its last claim took all that it may or did not read to the end, a job of these types has
+ * arrived, or a moment has come at which anything may have become due.
+ */
 import type { Outcome } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
+import { MAX_ANSWER_BYTES } from '../../../job/size';
 import type { ClaimRequest } from '../../../rpc/workers';
 import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
 import { nextDue } from '../../store/lanes';
 import { queueOpensAt } from '../../store/limits/queue-limit';
-import { Waiters } from './waiters';
+import { ANY_TYPE } from '../../store/state';
+import { Waiter, Waiters } from './waiters';
+
+/** Claims made in one turn, and bytes of the jobs that they carry together. */
+const MAX_CLAIMS = 64;
+const MAX_BYTES = 4 * MAX_ANSWER_BYTES;
+
+/** Turns that a worker gets which does not wait, while there is more to look at and nothing was found. */
+const MAX_TURNS = 8;
+
+/** What a turn has given to whom. */
+interface Given {
+  waiter: Waiter;
+  jobs: JobView[];
+}
 
 export class Pulling implements Feature {
   private readonly waiters = new Waiters();
+  private isServing = false;
+  /** Those for whom the running turn has claimed: they hear of it when it fails. */
+  private attempted: Waiter[] = [];
+  private timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(private readonly host: Host) {}
 
@@ -19,33 +46,140 @@ export class Pulling implements Feature {
   }
 
   workArrived(): void {
-    this.waiters.notify();
+    const { arrivedTypes } = this.host.q;
+    if (this.waiters.waiting.size > 0) this.waiters.hope(arrivedTypes.has(ANY_TYPE) ? undefined : arrivedTypes);
+    arrivedTypes.clear();
+    this.serve();
   }
 
   start(why: 'commit' | 'alarm'): void {
-    if (why === 'alarm') this.waiters.notify();
+    if (why === 'alarm') this.lookAgain();
   }
 
   /**
    * A claim that waits until there is work or the time is up.
    * @param deadline epoch ms
-   * @param unwanted asked before each try: must this worker get no more jobs?
+   * @param isUnwanted asked before each try: must this worker get no more jobs?
    */
-  async claim(request: ClaimRequest, deadline: number, unwanted: () => boolean): Promise<Outcome<JobView[]>> {
+  claim(request: ClaimRequest, deadline: number, isUnwanted: () => boolean): Promise<Outcome<JobView[]>> {
+    const waiter = new Waiter(request, deadline, isUnwanted);
+    this.waiters.add(waiter);
+    this.serve();
+    return waiter.answered;
+  }
+
+  /** The caller of this claim is gone. */
+  withdraw(name: string): void {
+    const waiter = this.waiters.find(name);
+    if (waiter) this.answer(waiter, []);
+  }
+
+  /** Waiting workers that must get no more jobs need not wait any longer. */
+  dismissUnwanted(): void {
+    for (const waiter of this.waiters.waiting) if (waiter.isUnwanted()) this.answer(waiter, []);
+  }
+
+  private answer(waiter: Waiter, jobs: JobView[]): void {
+    this.waiters.remove(waiter);
+    waiter.give(jobs);
+  }
+
+  /** A moment has come at which jobs may have become available. */
+  private lookAgain(): void {
+    this.waiters.hope();
+    this.serve();
+  }
+
+  /** Takes turns until nobody can hope for a job. */
+  private serve(): void {
+    if (this.isServing || !this.waiters.anyHoping) return;
+    this.isServing = true;
+    this.host.keepAlive(this.takeTurns());
+  }
+
+  private async takeTurns(): Promise<void> {
+    while (this.waiters.anyHoping) {
+      this.attempted = [];
+      try {
+        const outcome = await this.host.request((now) => this.turn(now));
+        if (outcome.ok) for (const { waiter, jobs } of outcome.value) this.answer(waiter, jobs);
+        else for (const waiter of [...this.waiters.waiting]) this.waiters.remove(waiter).refuse(outcome.error);
+      } catch (error) {
+        for (const waiter of this.attempted) this.waiters.remove(waiter).fail(error);
+        // Nothing is left of what the turn found out.
+        this.waiters.hope();
+      }
+      this.endWaits();
+    }
+    this.isServing = false;
+    this.setTimer();
+  }
+
+  /**
+   * Claims for those who may hope, until there is nothing left for them. What it finds out is noted at once: what arrives
+   * later in the same transaction gives new hope.
+   */
+  private turn(now: number): Given[] {
     const { q } = this.host;
-    for (;;) {
-      if (unwanted()) return { ok: true, value: [] };
-      const outcome = await this.host.request((now) => claim(q, request, now));
-      const now = this.host.now();
-      if (!outcome.ok || outcome.value.length > 0 || now >= deadline) return outcome;
-      const opens = Math.min(q.limiters.nextCheck, queueOpensAt(q, now) ?? deadline);
-      const next = Math.min(nextDue(q, now) ?? deadline, this.host.overdueAt(), opens, deadline);
-      await this.waiters.wait(Math.max(1, next - now));
+    const given: Given[] = [];
+    const resting = new Set<string>();
+    let [claims, bytes] = [0, 0];
+    for (const waiter of this.waiters.hoping()) {
+      if (waiter.isUnwanted()) {
+        given.push({ waiter, jobs: [] });
+        continue;
+      }
+      if (resting.has(waiter.types)) continue;
+      if (claims++ === MAX_CLAIMS || bytes > MAX_BYTES) break;
+      const found = this.claimFor(waiter, () => claim(q, waiter.request, now));
+      bytes += found.bytes;
+      if (found.jobs.length > 0) given.push({ waiter, jobs: found.jobs });
+      else waiter.turns++;
+      if (found.isUnfinished) resting.add(waiter.types);
+      else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.despairAll();
+      else if (!found.hasMore) this.waiters.despair(waiter.types);
+    }
+    return given;
+  }
+
+  /** A claim that fails is the fault of nobody but its own: the others before it are served in the next turn. */
+  private claimFor<T>(waiter: Waiter, run: () => T): T {
+    const before = this.attempted;
+    this.attempted = [waiter];
+    const result = run();
+    this.attempted = [...before, waiter];
+    return result;
+  }
+
+  /** Answers those who have waited long enough. One that does not wait still gets some turns while there is hope for it. */
+  private endWaits(): void {
+    const now = this.host.now();
+    for (const waiter of this.waiters.waiting) {
+      if (now < waiter.deadline) continue;
+      if (!this.waiters.hasHope(waiter) || waiter.turns >= MAX_TURNS) this.answer(waiter, []);
     }
   }
 
-  /** Waiting workers look again. */
-  callWaiters(): void {
-    this.waiters.notify();
+  /** Looks again when somebody has waited long enough, or when something may have become due. */
+  private setTimer(): void {
+    clearTimeout(this.timer);
+    const { waiters, host } = this;
+    if (waiters.waiting.size === 0) return;
+    const { q } = host;
+    const now = host.now();
+    const far = Number.POSITIVE_INFINITY;
+    const opens = Math.min(q.limiters.nextCheck, queueOpensAt(q, now) ?? far);
+    const due = Math.min(nextDue(q, now) ?? far, host.overdueAt(), opens);
+    const next = Math.min(due, waiters.firstDeadline);
+    this.timer = setTimeout(
+      () => {
+        if (this.isServing) return;
+        if (host.now() >= due) this.waiters.hope();
+        this.endWaits();
+        if (waiters.anyHoping) this.serve();
+        else this.setTimer();
+      },
+      Math.max(1, next - now),
+    );
   }
 }

@@ -1,22 +1,119 @@
-/** Workers waiting for work (long poll), in memory only. */
-export class Waiters {
-  private waiting = new Set<() => void>();
+/** Claims of workers that pull, in the order of their arrival. In memory only, so waiting costs no rows. */
+import type { ErrorData, Outcome } from '../../../job/errors';
+import type { JobView } from '../../../job/record';
+import type { ClaimRequest } from '../../../rpc/workers';
+import { typesKey } from '../../store/pull-scans';
 
-  /** Resolves when work may have arrived, or after `ms`. */
-  wait(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        this.waiting.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.waiting.add(done);
+/** A claim that has not been answered. */
+export class Waiter {
+  /** Names the types that it takes, see {@link typesKey}. */
+  readonly types: string;
+  private readonly wanted: ReadonlySet<string> | undefined;
+  /** How often it was told that there is more to look at. */
+  turns = 0;
+  readonly answered: Promise<Outcome<JobView[]>>;
+  private resolve!: (outcome: Outcome<JobView[]>) => void;
+  private reject!: (error: unknown) => void;
+
+  /**
+   * @param deadline epoch ms
+   * @param isUnwanted must this worker get no more jobs?
+   */
+  constructor(
+    readonly request: ClaimRequest,
+    readonly deadline: number,
+    readonly isUnwanted: () => boolean,
+  ) {
+    this.types = typesKey(request.types);
+    this.wanted = request.types && new Set(request.types);
+    this.answered = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
     });
   }
 
-  /** Work may have arrived: everyone looks again. */
-  notify(): void {
-    for (const done of [...this.waiting]) done();
+  give(jobs: JobView[]): void {
+    this.resolve({ ok: true, value: jobs });
+  }
+
+  refuse(error: ErrorData): void {
+    this.resolve({ ok: false, error });
+  }
+
+  fail(error: unknown): void {
+    this.reject(error);
+  }
+
+  /** Does it take jobs of one of these types? */
+  takesAny(types: Iterable<string>): boolean {
+    const { wanted } = this;
+    if (!wanted) return true;
+    for (const type of types) if (wanted.has(type)) return true;
+    return false;
+  }
+}
+
+/** The line of claims, and which of them may find something. */
+export class Waiters {
+  /** In the order of their arrival. */
+  readonly waiting = new Set<Waiter>();
+  /** Names of the sets of types for which there may be jobs. */
+  private readonly hopeful = new Set<string>();
+
+  add(waiter: Waiter): void {
+    this.waiting.add(waiter);
+    // Those before it that take the same types come first.
+    this.hopeful.add(waiter.types);
+  }
+
+  /** It is answered, or gone. */
+  remove(waiter: Waiter): Waiter {
+    this.waiting.delete(waiter);
+    return waiter;
+  }
+
+  find(name: string): Waiter | undefined {
+    for (const waiter of this.waiting) if (waiter.request.waiter === name) return waiter;
+    return undefined;
+  }
+
+  /** There may be jobs of these types; absent: of any. */
+  hope(types?: ReadonlySet<string>): void {
+    const asked = new Set<string>();
+    for (const waiter of this.waiting) {
+      if (asked.has(waiter.types)) continue;
+      asked.add(waiter.types);
+      if (!types || waiter.takesAny(types)) this.hopeful.add(waiter.types);
+    }
+  }
+
+  /** There are no more jobs of these types. */
+  despair(types: string): void {
+    this.hopeful.delete(types);
+  }
+
+  /** There are no more jobs at all. */
+  despairAll(): void {
+    this.hopeful.clear();
+  }
+
+  hasHope({ types }: Waiter): boolean {
+    return this.hopeful.has(types);
+  }
+
+  /** Those that may find something, in order. */
+  *hoping(): Generator<Waiter> {
+    for (const waiter of this.waiting) if (this.hasHope(waiter)) yield waiter;
+  }
+
+  get anyHoping(): boolean {
+    return this.hopeful.size > 0 && !this.hoping().next().done;
+  }
+
+  /** When the first of them has waited long enough, epoch ms. */
+  get firstDeadline(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.waiting) first = Math.min(first, deadline);
+    return first;
   }
 }

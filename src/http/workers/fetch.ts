@@ -1,0 +1,127 @@
+/**
+ * Fetching jobs, perhaps after waiting for them.
+ *
+ * A job must not be claimed for a worker that is gone. Nothing tells the runtime that a client has left but a write that
+ * fails, neither the request's signal nor the call to the queue: so an answer that waits writes blanks, which JSON allows
+ * before a value. When they find nobody, the claim is withdrawn, and what it had taken goes back unused.
+ *
+ * With the first blank the status is out. A claim that fails later is answered as one that found nothing; the next fetch
+ * is told the reason.
+ */
+import { beginFetch, type Fetch } from '../../across/workers';
+import { defined, optional, type Reader, readList, readMilliseconds } from '../../job/envelope/fields';
+import { isJobType, TYPE_RULE } from '../../job/envelope/names';
+import { invalidRequest, unsupported } from '../../job/errors';
+import type { JobView } from '../../job/record';
+import type { ClaimRequest } from '../../rpc/workers';
+import { type AppContext, json, MEDIA_TYPE } from '../context';
+import { envelopeOf, usableVariables } from '../jobs/render';
+import { type JsonObject, readBody } from '../request/body';
+import { readQueues } from './heartbeat';
+import { readWorkerId } from './reports';
+
+const MAX_COUNT = 100;
+const MAX_WAIT_MS = 20_000;
+const MAX_TYPES = 1000;
+
+/** Time between two blanks, ms. */
+const BLANK_EVERY_MS = 250;
+/** Blanks before jobs are handed over, and the time after each, ms: only then a client that has just left is missed. */
+const LAST_BLANKS = 2;
+const LAST_BLANK_MS = 10;
+const BLANK = new TextEncoder().encode(' ');
+
+/** Answers `POST /workers/fetch`. */
+export async function fetchJobs(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  if (body.queues === undefined) throw invalidRequest('queues', 'queues is required.');
+  const queues = readQueues(body.queues, 'queues');
+  if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
+  if ((body.runtime ?? null) !== null)
+    throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
+  const request = readClaim(body);
+  // Nothing is claimed that could not be shown.
+  usableVariables(c);
+  const fetch = beginFetch(c.env, queues, request, c.get('requestId'));
+  const jobs = request.wait_ms ? await Promise.race([fetch.jobs, nothingAfter(BLANK_EVERY_MS)]) : await fetch.jobs;
+  return jobs ? json(c, { jobs: rendered(c, jobs) }) : answerLater(c, fetch);
+}
+
+function readClaim(body: JsonObject): ClaimRequest {
+  return defined({
+    worker_id: optional(body, 'worker_id', readWorkerId),
+    visibility_timeout_ms: optional(body, 'visibility_timeout_ms', readMilliseconds),
+    types: optional(body, 'types', readTypes),
+    count: clamped(body, 'count', 1, MAX_COUNT) ?? 1,
+    wait_ms: clamped(body, 'wait_ms', 0, MAX_WAIT_MS) ?? 0,
+  });
+}
+
+const readType: Reader<string> = (value, field) => {
+  if (typeof value === 'string' && isJobType(value)) return value;
+  throw invalidRequest(field, `${field} ${TYPE_RULE}.`);
+};
+
+const readTypes: Reader<string[]> = (value, field) => {
+  const types = readList(MAX_TYPES, readType)(value, field);
+  if (types.length === 0)
+    throw invalidRequest(field, `${field} must name at least one job type; leave it out for all.`);
+  return [...new Set(types)];
+};
+
+/** An integer clamped to `min` … `max`. @throws {ApiError} 400 when it is no integer */
+function clamped(body: JsonObject, name: string, min: number, max: number): number | undefined {
+  return optional(body, name, (value, field) => {
+    if (typeof value === 'number' && Number.isInteger(value)) return Math.min(Math.max(value, min), max);
+    throw invalidRequest(field, `${field} must be an integer.`);
+  });
+}
+
+const rendered = (c: AppContext, jobs: readonly JobView[]) => jobs.map((view) => envelopeOf(c, view));
+
+async function nothingAfter(ms: number): Promise<undefined> {
+  await scheduler.wait(ms);
+}
+
+/** Answers with blanks while the fetch waits, and with its jobs then. */
+function answerLater(c: AppContext, { jobs, abandon }: Fetch): Response {
+  const parts = partsOf(c, jobs);
+  let isHandedOver = false;
+  let isGone = false;
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { value, done } = await parts.next();
+        if (isGone) return;
+        isHandedOver = done === true;
+        controller.enqueue(value);
+        if (done) controller.close();
+      },
+      async cancel() {
+        isGone = true;
+        if (!isHandedOver) await abandon();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return c.body(stream, 200, { 'Content-Type': MEDIA_TYPE });
+}
+
+/** Blanks, and then the answer. */
+async function* partsOf(c: AppContext, jobs: Promise<JobView[]>): AsyncGenerator<Uint8Array, Uint8Array> {
+  const claimed = jobs.catch((error: unknown): JobView[] => {
+    console.error(`${c.get('requestId')} a fetch failed while it waited:`, error);
+    return [];
+  });
+  let found: JobView[] | undefined;
+  for (;;) {
+    found = await Promise.race([claimed, nothingAfter(BLANK_EVERY_MS)]);
+    if (found) break;
+    yield BLANK;
+  }
+  for (let left = found.length > 0 ? LAST_BLANKS : 0; left > 0; left--) {
+    yield BLANK;
+    await scheduler.wait(LAST_BLANK_MS);
+  }
+  return new TextEncoder().encode(JSON.stringify({ jobs: rendered(c, found) }));
+}
