@@ -76,10 +76,12 @@ class FetchUnderWay {
         claimed.push(...jobs);
       } catch (error) {
         failures.push(error);
-        console.error(`${this.requestId} queue ${queue} gave no jobs:`, error);
       }
     }
-    if (claimed.length > 0) return claimed;
+    if (claimed.length > 0) {
+      for (const error of failures) console.error(`${this.requestId} a queue gave no jobs, others did:`, error);
+      return claimed;
+    }
     if (failures.length > 0) throw failures[0];
     const last = queues.at(-1);
     if (single || wait_ms === 0 || last === undefined || this.isAbandoned) return [];
