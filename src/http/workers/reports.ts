@@ -17,6 +17,7 @@ import { MAX_RESULT_BYTES } from '../../job/envelope/names';
 import { invalidRequest, notFound } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import type { ReportedError } from '../../job/record';
+import { boundedError } from '../../job/reported-error';
 import { parseTimestamp } from '../../job/time';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
 import type { AppContext } from '../context';
@@ -31,6 +32,9 @@ const DELIVERY_HEADER = 'X-OJS-Delivery-ID';
 
 /** The worker's name for itself. */
 export const readWorkerId = readName(MAX_NAME);
+
+/** Most classes of an error that are read; of these the first ones count. */
+const MAX_CLASSES = 10_000;
 
 /** Code of a failure whose handler named none. */
 const DEFAULT_ERROR_CODE = 'handler_error';
@@ -73,23 +77,25 @@ export function readNack(c: AppContext, body: JsonObject): NackRequest {
   return { ...readAttempt(c, body), error: readReportedError(body.error), ...defined({ requeue, attempt_used }) };
 }
 
-/** A failure: an object, a plain string that is its message, or nothing. */
+/** A failure: an object, a plain string that is its message, or nothing. Texts that are too long are cut. */
 function readReportedError(value: unknown): ReportedError {
   if (value === undefined || value === null) return { code: DEFAULT_ERROR_CODE, message: '' };
-  if (typeof value === 'string') return { code: DEFAULT_ERROR_CODE, message: value };
+  if (typeof value === 'string') return boundedError({ code: DEFAULT_ERROR_CODE, message: value });
   if (!isObject(value)) throw invalidRequest('error', 'error must be an object or a string.');
   const read = <T>(name: string, reader: Reader<T>): T | undefined => optional(value, name, reader, 'error.');
-  return defined({
-    code: read('code', readString) || DEFAULT_ERROR_CODE,
-    type: read('type', readString) || undefined,
-    message: read('message', readString) ?? '',
-    retryable: read('retryable', readBoolean),
-    details: value.details ?? undefined,
-    classes: read('classes', readList(100, readString)),
-    kill: read('kill', readBoolean),
-    retry_in: read('retry_in', checked(readDuration)),
-    retry_at: read('retry_at', checked(readRunAt)),
-  }) as ReportedError;
+  return boundedError<ReportedError>(
+    defined({
+      code: read('code', readString) || DEFAULT_ERROR_CODE,
+      type: read('type', readString) || undefined,
+      message: read('message', readString) ?? '',
+      retryable: read('retryable', readBoolean),
+      details: value.details ?? undefined,
+      classes: read('classes', readList(MAX_CLASSES, readString)),
+      kill: read('kill', readBoolean),
+      retry_in: read('retry_in', checked(readDuration)),
+      retry_at: read('retry_at', checked(readRunAt)),
+    }),
+  );
 }
 
 /** Checks a value but keeps it as written: the queue object reads it with its own clock. */

@@ -1,0 +1,39 @@
+/**
+ * How much of a reported error is kept. Whoever reports, a pushed handler or a worker that pulls, a text that is too long
+ * is cut, never refused: the report says how an attempt ended, and refusing it would run the job again.
+ */
+import type { ReportedError } from './record';
+
+/** Longest `code`, `type` and class name, in characters. */
+export const MAX_ERROR_NAME = 255;
+/** Longest message, in characters. */
+export const MAX_ERROR_MESSAGE = 8 * 1024;
+/** Classes of an error that are looked at. */
+const MAX_CLASSES = 32;
+/** Largest `details`, in characters of JSON. */
+const MAX_DETAILS = 16 * 1024;
+
+/** The first `max` characters of a text; one fewer where that would leave half a surrogate pair. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
+}
+
+/** The report with every text within its bound. */
+export function boundedError<Report extends ReportedError>(report: Report): Report {
+  const { code, type, message, classes, details } = report;
+  return {
+    ...report,
+    ...(code !== undefined && { code: cut(code, MAX_ERROR_NAME) }),
+    ...(type !== undefined && { type: cut(type, MAX_ERROR_NAME) }),
+    ...(message !== undefined && { message: cut(message, MAX_ERROR_MESSAGE) }),
+    ...(classes !== undefined && { classes: classes.slice(0, MAX_CLASSES).map((name) => cut(name, MAX_ERROR_NAME)) }),
+    ...(details !== undefined && { details: boundedDetails(details) }),
+  };
+}
+
+function boundedDetails(details: unknown): unknown {
+  const size = JSON.stringify(details)?.length ?? 0;
+  return size > MAX_DETAILS ? { truncated: true, original_length: size } : details;
+}
