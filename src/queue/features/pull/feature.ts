@@ -25,6 +25,9 @@ const MAX_BYTES = 4 * MAX_ANSWER_BYTES;
 /** Turns that a worker gets which does not wait, while there is more to look at and nothing was found. */
 const MAX_TURNS = 8;
 
+/** Pause before storage that could not be read is read again, ms. */
+const RETRY_MS = 1_000;
+
 /** What a turn has given to whom. */
 interface Given {
   waiter: Waiter;
@@ -165,21 +168,28 @@ export class Pulling implements Feature {
     clearTimeout(this.timer);
     const { waiters, host } = this;
     if (waiters.waiting.size === 0) return;
-    const { q } = host;
     const now = host.now();
-    const far = Number.POSITIVE_INFINITY;
-    const opens = Math.min(q.limiters.nextCheck, queueOpensAt(q, now) ?? far);
-    const due = Math.min(nextDue(q, now) ?? far, host.overdueAt(), opens);
-    const next = Math.min(due, waiters.firstDeadline);
-    this.timer = setTimeout(
-      () => {
-        if (this.isServing) return;
-        if (host.now() >= due) this.waiters.hope();
-        this.endWaits();
-        if (waiters.anyHoping) this.serve();
-        else this.setTimer();
-      },
-      Math.max(1, next - now),
-    );
+    const due = this.nextMoment(now);
+    const look = () => {
+      if (this.isServing) return;
+      if (host.now() >= due) waiters.hope();
+      this.endWaits();
+      if (waiters.anyHoping) this.serve();
+      else this.setTimer();
+    };
+    this.timer = setTimeout(look, Math.max(1, Math.min(due, waiters.firstDeadline) - now));
+  }
+
+  /** When the next job may become available by itself, epoch ms. */
+  private nextMoment(now: number): number {
+    const { q } = this.host;
+    const never = Number.POSITIVE_INFINITY;
+    try {
+      const opens = Math.min(q.limiters.nextCheck, queueOpensAt(q, now) ?? never);
+      return Math.min(nextDue(q, now) ?? never, this.host.overdueAt(), opens);
+    } catch (error) {
+      console.error('tocsin: waiting workers look again because the next moment could not be read', error);
+      return now + RETRY_MS;
+    }
   }
 }
