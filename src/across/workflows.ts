@@ -56,9 +56,16 @@ export interface LiveJob {
 
 /** What the queues say of the jobs that have not ended, by id. */
 export async function liveJobs(env: Env, view: WorkflowView): Promise<ReadonlyMap<string, LiveJob>> {
-  const answers = await inParallel(openJobs(view), ([queue, ids]) => queueObject(env, queue).getMany(ids));
-  const jobs = answers.flatMap((answer) => answer.jobs);
-  return new Map(jobs.map(({ record: { id, state, progress } }) => [id, { state, progress }]));
+  const live = new Map<string, LiveJob>();
+  await inParallel(openJobs(view), async ([queue, ids]) => {
+    // An answer holds so many bytes of jobs; the rest is asked for again.
+    for (let left = ids; left.length > 0; ) {
+      const { jobs, omitted } = await queueObject(env, queue).getMany(left);
+      for (const { record } of jobs) live.set(record.id, { state: record.state, progress: record.progress });
+      left = omitted;
+    }
+  });
+  return live;
 }
 
 /** The jobs that have not ended, by queue. */

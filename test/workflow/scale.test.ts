@@ -50,6 +50,19 @@ describe('a batch of 1000 jobs', () => {
   });
 });
 
+describe('the progress of a workflow', () => {
+  it('names the state of every job, however much its errors weigh', async () => {
+    const queue = freshQueue();
+    const id = await begin({ type: 'group', jobs: thousand(queue).slice(0, 45) });
+    await new TestQueue(queue).inside(({ sql }) => {
+      const errors = [{ code: 'e', type: 'e', message: 'm'.repeat(240_000) }];
+      sql.exec('UPDATE jobs SET history = ?', JSON.stringify({ errors })).toArray();
+    });
+    const shown = JSON.stringify(await server.ok(200, 'GET', `${WORKFLOWS}/${id}/progress`));
+    expect(shown.split('"state":"available"')).toHaveLength(46);
+  });
+});
+
 describe('a group of 1000 jobs', () => {
   it('can be cancelled whole', async () => {
     const queue = freshQueue();
