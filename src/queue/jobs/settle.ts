@@ -57,7 +57,8 @@ export function fail(
   const history = historyOf(row);
   const body = bodyOf(row);
   const policy = q.policyFor(row.type, body);
-  const error = errorOf(report);
+  // Details that are too long lose what they say: the class that they name is read first.
+  const error = errorOf(report, errorClass(reported.details));
   const failure: Failure = { ...report, code: error.code, type: error.type };
   const decision = decideFailure(policy, failure, active.attempt, { now, random, jobId: idOf(q.route, row) });
   const retry = decision.outcome === 'retry';
@@ -147,8 +148,11 @@ export function quarantine(q: QueueState, row: JobRow, now: number): void {
   move(q, row, 'quarantine', { state: STATE.dead, history }, now);
 }
 
-/** What an error history says of a report. */
-function errorOf(report: FailureReport): Pick<JobErrorEntry, 'code' | 'type' | 'message' | 'retryable' | 'details'> {
+/** What an error history says of a report. @param className the class that its details name */
+function errorOf(
+  report: FailureReport,
+  className: string | undefined,
+): Pick<JobErrorEntry, 'code' | 'type' | 'message' | 'retryable' | 'details'> {
   if (report.visibility_expired) {
     return {
       code: 'visibility_timeout',
@@ -163,7 +167,7 @@ function errorOf(report: FailureReport): Pick<JobErrorEntry, 'code' | 'type' | '
   const { details } = report;
   return {
     code,
-    type: report.crash ? 'tocsin.crash' : (report.type ?? report.classes?.[0] ?? errorClass(details) ?? code),
+    type: report.crash ? 'tocsin.crash' : (report.type ?? report.classes?.[0] ?? className ?? code),
     message: report.message ?? '',
     ...(report.retryable !== undefined && { retryable: report.retryable }),
     ...(details !== undefined && { details }),
