@@ -8,6 +8,8 @@ import { defined, parseObject } from '../job/envelope/fields';
 import { MAX_RESULT_BYTES } from '../job/envelope/names';
 import type { ReportedError } from '../job/record';
 import { parseTimestamp } from '../job/time';
+import { type EntryText, MAX_TEXT_BYTES } from './body';
+import type { Answer } from './target';
 
 /** A failure that an answer reports or implies. */
 export interface ReportedFailure extends ReportedError {
@@ -28,17 +30,13 @@ export type DeliveryOutcome =
   /** The handler Worker is not running, so the handler was certainly not called. */
   | { kind: 'not_running' };
 
-/** The parts of an HTTP answer that matter. */
-export interface Answer {
-  status: number;
-  retryAfter: string | null;
-  body: string;
-}
-
 /** The outcome of a delivery that failed so. */
 export const failed = (failure: ReportedFailure): DeliveryOutcome => ({ kind: 'failed', failure });
 
 type Json = Record<string, unknown>;
+
+/** What is looked at of an answer that is too long, in characters. */
+const HEAD_CHARS = 1024;
 
 /** Reads an `error` member: an object, a string, or anything else. */
 export function readError(error: unknown): ReportedFailure {
@@ -52,7 +50,7 @@ export function readError(error: unknown): ReportedFailure {
     message: text(message),
     retryable: typeof retryable === 'boolean' ? retryable : undefined,
     details,
-    classes: Array.isArray(classes) ? classes.filter((name) => typeof name === 'string').slice(0, 32) : undefined,
+    classes: Array.isArray(classes) ? classes.filter((name) => typeof name === 'string') : undefined,
     kill: kill === true || undefined,
     retry_in,
     retry_at,
@@ -71,16 +69,24 @@ export function readStatus(entry: Json): DeliveryOutcome {
   if (entry.result === undefined) return { kind: 'completed' };
   const result = JSON.stringify(entry.result);
   const bytes = new TextEncoder().encode(result).length;
-  if (bytes > MAX_RESULT_BYTES) {
-    return failed({
-      code: 'result_too_large',
-      type: 'result_too_large',
-      message: `The result has ${bytes} bytes, at most ${MAX_RESULT_BYTES} are kept.`,
-      retryable: false,
-    });
-  }
+  if (bytes > MAX_RESULT_BYTES) return tooLarge(`${bytes} bytes`);
   return { kind: 'completed', result };
 }
+
+/** The outcome of an answer that is longer than is read, by its beginning. */
+function tooLong(head: string): DeliveryOutcome {
+  const size = `more than ${MAX_TEXT_BYTES} bytes`;
+  if (!/"status"\s*:\s*"failed"/.test(head)) return tooLarge(size);
+  return failed({ code: 'handler_error', message: `The handler reported an error of ${size}.` });
+}
+
+const tooLarge = (size: string): DeliveryOutcome =>
+  failed({
+    code: 'result_too_large',
+    type: 'result_too_large',
+    message: `The result has ${size}, at most ${MAX_RESULT_BYTES} are kept.`,
+    retryable: false,
+  });
 
 /**
  * The answer to a delivery of one job.
@@ -96,6 +102,8 @@ export function readStatus(entry: Json): DeliveryOutcome {
  */
 export function readSingleAnswer(answer: Answer, now: number): DeliveryOutcome {
   if (answer.status >= 200 && answer.status < 300) {
+    // An object that was not read to its end may say that the job failed.
+    if (answer.isCut && answer.body.trimStart().startsWith('{')) return tooLong(answer.body.slice(0, HEAD_CHARS));
     const body = answer.body === '' ? undefined : parseObject(answer.body);
     return body && 'status' in body ? readStatus(body) : { kind: 'completed' };
   }
@@ -141,12 +149,32 @@ export function readBatchAnswer(
   const all = (outcome: DeliveryOutcome) => new Map(deliveryIds.map((id) => [id, outcome]));
   if (answer.status < 200 || answer.status >= 300) return all(failed(failureOfStatus(answer, now)));
   const results = parseObject(answer.body)?.results;
-  if (!Array.isArray(results)) return all(invalidAnswer('The handler answered a batch without results.'));
-  const outcomes = all(invalidAnswer('The handler did not mention this delivery in its results.'));
+  if (!Array.isArray(results)) return all(unmentioned(false));
+  const outcomes = all(unmentioned(true));
   for (const entry of results) {
     if (typeof entry !== 'object' || entry === null) continue;
     const id = (entry as Json).delivery_id;
     if (typeof id === 'string' && outcomes.has(id)) outcomes.set(id, readStatus(entry as Json));
   }
   return outcomes;
+}
+
+/** The outcome of a delivery that the answer to its batch does not mention. @param hasResults does it mention others? */
+export function unmentioned(hasResults: boolean): DeliveryOutcome {
+  return invalidAnswer(
+    hasResults
+      ? 'The handler did not mention this delivery in its results.'
+      : 'The handler answered a batch without results.',
+  );
+}
+
+/** One entry of an answer that is read as it arrives: its delivery and outcome, if it has any. */
+export function readEntry({ text, isWhole }: EntryText): { id: string; outcome: DeliveryOutcome } | undefined {
+  if (!isWhole) {
+    const id = /"delivery_id"\s*:\s*"([^"\\]*)"/.exec(text)?.[1];
+    return id === undefined ? undefined : { id, outcome: tooLong(text) };
+  }
+  const entry = parseObject(text);
+  if (typeof entry?.delivery_id !== 'string') return undefined;
+  return { id: entry.delivery_id, outcome: readStatus(entry) };
 }

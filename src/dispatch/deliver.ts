@@ -1,8 +1,11 @@
-/** Calling a handler Worker over its service binding: the announcement, and deliveries with a time limit. */
-import { defined, isObject, parseObject } from '../job/envelope/fields';
-import type { AnnouncedType } from '../job/record';
-import { type Answer, type DeliveryOutcome, failed, readBatchAnswer, readSingleAnswer } from './answer';
+/** Delivering jobs to a handler Worker: one call over its service binding, and what becomes of each job in it. */
+import { VERSION_HEADER } from './announcement';
+import { type DeliveryOutcome, failed, readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './answer';
+import { BodyReader, EntryScanner, readText, textOf } from './body';
+import { callWithin, NoAnswer } from './call';
 import type { Payload, TargetConfig } from './config';
+import { CallLine, CONTROL_HEADER } from './line';
+import { type Answer, isNotRunning, ORIGIN } from './target';
 
 /** One job on its way to a handler. */
 export interface Delivery {
@@ -13,149 +16,183 @@ export interface Delivery {
   timeoutMs: number;
 }
 
-/** What a handler Worker announces. */
-export interface Announcement {
+/** What a call carries, and how. More than one delivery needs the payload `batch`. */
+export interface CallTerms {
   payload: Payload;
-  /** Types that it takes; null when it does not announce them, so it gets every type that is mapped to it. */
-  types: AnnouncedType[] | null;
-  /** The Worker failed when asked, so this is only the fallback. */
-  provisional: boolean;
-}
-
-/** A call that never reached a handler. */
-export const NOT_RUNNING = 'not_running';
-
-const ORIGIN = 'https://handler.tocsin';
-/** How long an announcement may take, ms. */
-export const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
-/** Added to the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
-const BATCH_GRACE_MS = 1_000;
-/** Answers are read up to this many characters: the results of a full batch of 100 × 1 MiB would not fit in memory. */
-const MAX_ANSWER_CHARS = 32 * 1024 * 1024;
-
-/**
- * `wrangler dev` answers for a Worker that is not running, with 503 and a text of its own. A handler's own 503 is an
- * ordinary failure, so only that text counts.
- */
-export function isNotRunning(answer: Answer): boolean {
-  return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));
-}
-
-async function fetchAnswer(target: TargetConfig, request: Request): Promise<Answer> {
-  const response = await target.binding.fetch(request);
-  const body = await response.text();
-  return {
-    status: response.status,
-    retryAfter: response.headers.get('Retry-After'),
-    body: body.slice(0, MAX_ANSWER_CHARS),
-  };
-}
-
-/** Thrown by {@link call} when there was no answer in time. */
-class NoAnswer extends Error {}
-
-/**
- * Makes one call and waits for its answer, at most this long. Then it aborts the handler's signal.
- * @throws {NoAnswer} when the time was up; anything else was thrown by the handler Worker
- */
-async function call(target: TargetConfig, request: Request, timeoutMs: number): Promise<Answer> {
-  const aborter = new AbortController();
-  // The race ends the wait, because a handler that hangs need not react to the signal.
-  let expire: (reason: NoAnswer) => void = () => undefined;
-  const expired = new Promise<never>((_, reject) => {
-    expire = reject;
-  });
-  const timer = setTimeout(() => {
-    const reason = new NoAnswer(`No answer within ${timeoutMs} ms.`);
-    expire(reason);
-    aborter.abort(reason);
-  }, timeoutMs);
-  try {
-    return await Promise.race([fetchAnswer(target, new Request(request, { signal: aborter.signal })), expired]);
-  } finally {
-    // A pending timer would keep the whole object awake.
-    clearTimeout(timer);
-  }
-}
-
-/**
- * Asks a handler Worker which types it takes. A Worker without an announcement is a plain one: it gets single envelopes
- * of every type that is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
- */
-export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
-  let answer: Answer;
-  try {
-    const request = new Request(`${ORIGIN}/.well-known/tocsin`, { redirect: 'manual' });
-    answer = await call(target, request, ANNOUNCEMENT_TIMEOUT_MS);
-  } catch {
-    return { payload: target.payload ?? 'envelope', types: null, provisional: true };
-  }
-  if (isNotRunning(answer)) return NOT_RUNNING;
-  return readAnnouncement(answer, target);
-}
-
-/** The announcement in an answer; anything unexpected means a plain Worker. */
-export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'payload'>): Announcement {
-  const plain: Announcement = {
-    payload: target.payload ?? 'envelope',
-    types: null,
-    provisional: answer.status >= 500 || answer.status === 429,
-  };
-  if (answer.status !== 200) return plain;
-  const { types, payload } = parseObject(answer.body) ?? {};
-  if (!Array.isArray(types)) return plain;
-  const announced = payload === 'batch' || payload === 'job' || payload === 'envelope' ? payload : 'envelope';
-  return { payload: target.payload ?? announced, types: types.flatMap(readAnnouncedType), provisional: false };
-}
-
-function readAnnouncedType(entry: unknown): AnnouncedType[] {
-  if (typeof entry === 'string') return [{ type: entry }];
-  if (!isObject(entry) || typeof entry.type !== 'string') return [];
-  const { type, retry } = entry;
-  const integer = (value: unknown, min: number) =>
-    typeof value === 'number' && Number.isInteger(value) && value >= min ? value : undefined;
-  return [
-    defined({
-      type,
-      retry: isObject(retry) ? retry : undefined,
-      timeout_ms: integer(entry.timeout_ms, 1),
-      max_attempts: integer(entry.max_attempts, 0),
-      concurrency: integer(entry.concurrency, 1),
-    }),
-  ];
+  workerId: string;
+  deliveries: readonly Delivery[];
+  /** Stays open, so that single jobs of a batch can be stopped. */
+  isOpen: boolean;
+  /** Epoch ms. */
+  now(): number;
+  /** Takes outcomes of a large answer while the rest of it arrives. Must not reject. */
+  settle(outcomes: ReadonlyMap<string, DeliveryOutcome>): Promise<void>;
+  /** Half a minute has passed, and the call goes on. */
+  goesOn(): void;
 }
 
 /** What a call led to. */
 export interface CallResult {
-  outcomes: Map<string, DeliveryOutcome>;
+  /** By delivery id, but for those that were settled while the answer arrived. */
+  outcomes: ReadonlyMap<string, DeliveryOutcome>;
   /** Did the target itself fail, rather than a job? */
   deliveryError: boolean;
+  /** Names what the target announces now, if it says so. */
+  version?: string;
+  /** Bytes of the answer, as far as it was read. */
+  bytes: number;
 }
 
-/** Makes one binding call for these deliveries; never rejects. More than one delivery needs the payload `batch`. */
-export async function deliver(
-  target: TargetConfig,
-  payload: Payload,
-  workerId: string,
-  deliveries: readonly Delivery[],
-  now: () => number,
-): Promise<CallResult> {
-  const limit = Math.max(...deliveries.map((delivery) => delivery.timeoutMs));
-  const timeout = payload === 'batch' ? limit + BATCH_GRACE_MS : limit;
-  const ids = deliveries.map((delivery) => delivery.delivery_id);
-  const all = (outcome: DeliveryOutcome) => new Map(ids.map((id) => [id, outcome]));
-  let answer: Answer;
-  try {
-    answer = await call(target, requestFor(payload, workerId, deliveries), timeout);
-  } catch (error) {
-    return { outcomes: all(failureOfThrow(error, deliveries.length)), deliveryError: false };
+/** Added to the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
+const BATCH_GRACE_MS = 1_000;
+/** Bytes of an answer that is read whole before any of it is looked at. A larger one is settled while it arrives. */
+const SMALL_ANSWER_BYTES = 1024 * 1024;
+/** Characters of results that are gathered from a large answer before they are settled. */
+const GATHERED_CHARS = 256 * 1024;
+
+/** One call to a handler Worker. */
+export class Call {
+  private readonly line: CallLine | undefined;
+  /** Deliveries whose outcome came while the answer arrived. */
+  private readonly answered = new Set<string>();
+  private readonly cancelled = new Set<string>();
+  private stop: (reason: NoAnswer) => void = () => undefined;
+  private gathered = new Map<string, DeliveryOutcome>();
+  private version: string | undefined;
+  private bytes = 0;
+  /** Bytes that had come when this was last asked. */
+  private bytesSeen = 0;
+  /** Nobody waits for the rest of the answer. */
+  private isOver = false;
+
+  constructor(
+    private readonly target: TargetConfig,
+    private readonly terms: CallTerms,
+  ) {
+    if (terms.isOpen && terms.payload === 'batch') this.line = new CallLine(bodyOf(terms));
   }
-  if (isNotRunning(answer)) return { outcomes: all({ kind: 'not_running' }), deliveryError: true };
-  const first = ids[0] as string;
-  const outcomes =
-    payload === 'batch' ? readBatchAnswer(answer, ids, now()) : new Map([[first, readSingleAnswer(answer, now())]]);
-  const deliveryError = [...outcomes.values()].some((o) => o.kind === 'failed' && o.failure.target_rejected === true);
-  return { outcomes, deliveryError };
+
+  get deliveries(): readonly Delivery[] {
+    return this.terms.deliveries;
+  }
+
+  /**
+   * The job of this delivery was cancelled, or taken from the handler otherwise: its report would be refused. The handler
+   * hears of it where the call is open; a call that carries nothing else is aborted.
+   */
+  cancel(deliveryId: string): void {
+    this.cancelled.add(deliveryId);
+    if (this.line) this.line.cancel(deliveryId);
+    else if (this.open.every((id) => this.cancelled.has(id))) this.stop(new NoAnswer('The job was cancelled.'));
+  }
+
+  /** Makes the call and waits for its end. Never rejects. */
+  async run(): Promise<CallResult> {
+    const { payload, deliveries } = this.terms;
+    const limit = Math.max(...deliveries.map((delivery) => delivery.timeoutMs));
+    const limits = {
+      timeoutMs: payload === 'batch' ? limit + BATCH_GRACE_MS : limit,
+      isArriving: () => this.isArriving(),
+      goesOn: () => this.terms.goesOn(),
+      stoppable: (stop: (reason: NoAnswer) => void) => {
+        this.stop = stop;
+      },
+    };
+    try {
+      await callWithin(this.target, this.request(), limits, (response) => this.read(response));
+    } catch (error) {
+      this.conclude(failureOfThrow(error, deliveries.length));
+    } finally {
+      this.isOver = true;
+      this.line?.close();
+    }
+    const deliveryError = [...this.gathered.values()].some(isDeliveryError);
+    const { gathered: outcomes, version, bytes } = this;
+    return { outcomes, deliveryError, bytes, ...(version !== undefined && { version }) };
+  }
+
+  private request(): Request {
+    const { terms, line } = this;
+    const headers = headersOf(terms);
+    if (line) headers.set(CONTROL_HEADER, 'lines');
+    // A redirect is an answer of the handler. Following it would call another path without the job.
+    return new Request(ORIGIN, { method: 'POST', headers, body: line?.body ?? bodyOf(terms), redirect: 'manual' });
+  }
+
+  private async read(response: Response): Promise<void> {
+    const { payload, now } = this.terms;
+    this.version = response.headers.get(VERSION_HEADER) ?? undefined;
+    if (payload === 'batch' && response.ok && response.body !== null) return this.readBatch(response.body);
+    const { text: body, isWhole } = await readText(response);
+    this.bytes = body.length;
+    const { status, headers } = response;
+    const answer: Answer = { status, retryAfter: headers.get('Retry-After'), body, isCut: !isWhole };
+    if (isNotRunning(answer)) this.conclude({ kind: 'not_running' });
+    else if (payload === 'batch') this.gathered = readBatchAnswer(answer, this.open, now());
+    else this.conclude(readSingleAnswer(answer, now()));
+  }
+
+  /**
+   * Reads the answer to a batch. Of one that is large, each job whose outcome came whole is settled, whatever becomes of
+   * the rest.
+   */
+  private async readBatch(body: ReadableStream<Uint8Array>): Promise<void> {
+    const reader = new BodyReader(body);
+    const { chunks, isWhole } = await reader.start(SMALL_ANSWER_BYTES);
+    if (isWhole) {
+      const text = textOf(chunks);
+      this.bytes = text.length;
+      this.gathered = readBatchAnswer({ status: 200, retryAfter: null, body: text }, this.open, this.terms.now());
+      return;
+    }
+    const scanner = new EntryScanner();
+    for (const chunk of chunks) await this.take(scanner, chunk);
+    while (this.answered.size < this.deliveries.length && !this.isOver) {
+      const chunk = await reader.next();
+      if (!chunk) break;
+      await this.take(scanner, chunk);
+    }
+    reader.cancel();
+    if (!this.isOver) this.conclude(unmentioned(scanner.sawResults));
+  }
+
+  private async take(scanner: EntryScanner, chunk: Uint8Array): Promise<void> {
+    this.bytes += chunk.length;
+    for (const text of scanner.push(chunk)) {
+      const entry = readEntry(text);
+      if (this.isOver || !entry || !this.open.includes(entry.id)) continue;
+      this.answered.add(entry.id);
+      this.gathered.set(entry.id, entry.outcome);
+    }
+    let chars = 0;
+    for (const outcome of this.gathered.values()) {
+      chars += outcome.kind === 'completed' ? (outcome.result?.length ?? 0) : GATHERED_CHARS / 16;
+    }
+    if (chars < GATHERED_CHARS || this.isOver) return;
+    const outcomes = this.gathered;
+    this.gathered = new Map();
+    await this.terms.settle(outcomes);
+  }
+
+  /** The outcome of all that have none. */
+  private conclude(outcome: DeliveryOutcome): void {
+    for (const id of this.open) this.gathered.set(id, outcome);
+  }
+
+  /** Deliveries that no outcome has come for. */
+  private get open(): string[] {
+    return this.deliveries.map(({ delivery_id }) => delivery_id).filter((id) => !this.answered.has(id));
+  }
+
+  private isArriving(): boolean {
+    const more = this.bytes > this.bytesSeen;
+    this.bytesSeen = this.bytes;
+    return more;
+  }
+}
+
+function isDeliveryError(outcome: DeliveryOutcome): boolean {
+  return outcome.kind === 'not_running' || (outcome.kind === 'failed' && outcome.failure.target_rejected === true);
 }
 
 function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
@@ -170,26 +207,27 @@ function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
   return failed({ code: 'delivery_error', type: 'tocsin.batch_crash', message: text, retryable: true });
 }
 
-function requestFor(payload: Payload, workerId: string, deliveries: readonly Delivery[]): Request {
-  const first = deliveries[0] as Delivery;
-  const body =
-    payload === 'batch'
-      ? { worker_id: workerId, deliveries: deliveries.map(({ job, delivery_id }) => ({ job, delivery_id })) }
-      : payload === 'job'
-        ? first.job
-        : { job: first.job, worker_id: workerId, delivery_id: first.delivery_id };
-  const headers = new Headers({ 'Content-Type': 'application/json', 'OJS-Version': '1.0' });
-  if (payload !== 'batch') {
-    headers.set('X-OJS-Delivery-ID', first.delivery_id);
-    headers.set('X-OJS-Job-ID', String(first.job.id));
-    headers.set('X-OJS-Attempt', String(first.job.attempt));
-    // A delivery id never comes back once its lease is over. The handler must remember it for twice that time.
-    headers.set('X-OJS-Idempotency-Window', String(Math.ceil((first.timeoutMs * 2) / 1000) + 20));
-    const traceparent = (first.job.meta as Record<string, unknown> | undefined)?.traceparent;
-    if (typeof traceparent === 'string' && /^[\x20-\x7e]{1,256}$/.test(traceparent)) {
-      headers.set('traceparent', traceparent);
-    }
+function bodyOf({ payload, workerId, deliveries }: CallTerms): string {
+  if (payload === 'batch') {
+    const entries = deliveries.map(({ job, delivery_id }) => ({ job, delivery_id }));
+    return JSON.stringify({ worker_id: workerId, deliveries: entries });
   }
-  // A redirect is an answer of the handler. Following it would call another path without the job.
-  return new Request(ORIGIN, { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual' });
+  const { job, delivery_id } = deliveries[0] as Delivery;
+  return JSON.stringify(payload === 'job' ? job : { job, worker_id: workerId, delivery_id });
+}
+
+function headersOf({ payload, deliveries }: CallTerms): Headers {
+  const headers = new Headers({ 'Content-Type': 'application/json', 'OJS-Version': '1.0' });
+  if (payload === 'batch') return headers;
+  const { job, delivery_id, timeoutMs } = deliveries[0] as Delivery;
+  headers.set('X-OJS-Delivery-ID', delivery_id);
+  headers.set('X-OJS-Job-ID', String(job.id));
+  headers.set('X-OJS-Attempt', String(job.attempt));
+  // A delivery id never comes back once its lease is over. The handler must remember it for twice that time.
+  headers.set('X-OJS-Idempotency-Window', String(Math.ceil((timeoutMs * 2) / 1000) + 20));
+  const traceparent = (job.meta as Record<string, unknown> | undefined)?.traceparent;
+  if (typeof traceparent === 'string' && /^[\x20-\x7e]{1,256}$/.test(traceparent)) {
+    headers.set('traceparent', traceparent);
+  }
+  return headers;
 }

@@ -1,6 +1,8 @@
 /** The Worker around the handlers: it tells deliveries, the announcement and other requests apart. */
+import { batchAnswer } from './batch-answer';
+import { readCall } from './control';
 import { consoleSink } from './log';
-import { parseDeliveries, writeAnswer, writeBatch } from './protocol';
+import { parseDeliveries, writeAnswer } from './protocol';
 import { Registry } from './registry';
 import { type Host, runDelivery } from './run';
 import type {
@@ -14,6 +16,9 @@ import type {
 
 /** The path of the announcement: the types that this Worker can run. */
 export const ANNOUNCEMENT_PATH = '/.well-known/tocsin';
+
+/** The header of an answer that names the announcement it was given under, so that the queue notices a new one. */
+const VERSION_HEADER = 'Tocsin-Announcement';
 
 const WORKER_OPTIONS = ['fetch', 'path', 'log'];
 
@@ -87,22 +92,24 @@ export function handler<T>(entry: T): T {
   return entry;
 }
 
-async function deliver(request: Request, registry: Registry, host: Host): Promise<Response> {
-  let body: string;
+async function deliver(request: Request, registry: Registry, around: Omit<Host, 'control'>): Promise<Response> {
+  let call: Awaited<ReturnType<typeof readCall>>;
   try {
-    body = await request.text();
+    call = await readCall(request);
   } catch {
     return refusal(400, 'invalid_request', 'The body could not be read.');
   }
-  const parsed = parseDeliveries(body, request.headers);
+  const parsed = parseDeliveries(call.body, request.headers);
   if (parsed.kind === 'malformed') return refusal(400, 'invalid_request', `Not a delivery: ${parsed.problem}.`);
+  const host = { ...around, control: call.control };
+  const version = { [VERSION_HEADER]: registry.version };
   if (parsed.kind === 'single') {
-    return jsonText(200, writeAnswer(await runDelivery(parsed.delivery, registry, host)));
+    return jsonText(200, writeAnswer(await runDelivery(parsed.delivery, registry, host)), version);
   }
-  const results = parsed.deliveries.map(async (delivery) =>
+  const entries = parsed.deliveries.map(async (delivery) =>
     writeAnswer(await runDelivery(delivery, registry, host), delivery.deliveryId),
   );
-  return jsonText(200, writeBatch(await Promise.all(results)));
+  return jsonText(200, await batchAnswer(entries), version);
 }
 
 function checkOptions(options: object): void {
@@ -127,6 +134,6 @@ function json(status: number, body: unknown, headers: Record<string, string> = {
   return jsonText(status, JSON.stringify(body), headers);
 }
 
-function jsonText(status: number, body: string, headers: Record<string, string> = {}): Response {
+function jsonText(status: number, body: BodyInit, headers: Record<string, string> = {}): Response {
   return new Response(body, { status, headers: { 'Content-Type': 'application/json', ...headers } });
 }

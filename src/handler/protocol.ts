@@ -55,11 +55,6 @@ export function writeAnswer(answer: Answer, deliveryId?: string): string {
   return `{${id}"status":"completed"${answer.result === undefined ? '' : `,"result":${answer.result}`}}`;
 }
 
-/** The answer to a batch, from the texts of its entries. */
-export function writeBatch(results: string[]): string {
-  return `{"results":[${results.join(',')}]}`;
-}
-
 function batch(entries: unknown[], workerId: string | undefined): (Delivery | BrokenDelivery)[] {
   const byId = new Map<string, Delivery | BrokenDelivery>();
   for (const entry of entries) {

@@ -39,6 +39,8 @@ export interface Registration {
 
 export class Registry {
   readonly #byType: Map<string, Registration>;
+  /** Names what is announced: another name means other types or settings. */
+  readonly version: string;
 
   /** @throws {TypeError} naming the type and the setting that is wrong. */
   constructor(handlers: unknown) {
@@ -46,6 +48,7 @@ export class Registry {
     if (!isObject(entries)) throw new TypeError('defineHandlers: expected an object of handlers, or a function');
     this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry)]));
     if (this.#byType.size === 0) throw new TypeError('defineHandlers: there is no handler');
+    this.version = digest(JSON.stringify(this.#types()));
   }
 
   /** The handler for a job type: its own, else the catch-all. */
@@ -58,15 +61,25 @@ export class Registry {
    * Undefined members are absent from its JSON.
    */
   announcement() {
-    const types = [...this.#byType.values()].map((entry) => ({
+    return { types: this.#types(), payload: 'batch', control: true, version: this.version };
+  }
+
+  #types() {
+    return [...this.#byType.values()].map((entry) => ({
       type: entry.type,
       retry: entry.policy,
       timeout_ms: entry.timeoutMs,
       max_attempts: entry.maxAttempts,
       concurrency: entry.concurrency,
     }));
-    return { types, payload: 'batch' };
   }
+}
+
+/** A short name for a text (FNV-1a, 32 bits). */
+function digest(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, '0');
 }
 
 function register(type: string, entry: unknown): Registration {

@@ -3,6 +3,7 @@
  * promise resolves, at the job's timeout at the latest. A batch is answered as a whole, so one hanging job would
  * otherwise take the other results down with it.
  */
+import { CancelledError, type Control } from './control';
 import { withChosenDelay } from './delay';
 import { failureOf, ResultTooLarge, TimeoutError, UnserialisableResult } from './failure';
 import { createLogger, type Logger, type LogSink } from './log';
@@ -21,6 +22,8 @@ export interface Host {
   executionCtx: ExecutionContextLike | undefined;
   /** Aborts when the caller disconnects. */
   signal: AbortSignal | undefined;
+  /** Hears which jobs are cancelled, where the caller says so. */
+  control?: Control | undefined;
   sink: LogSink;
 }
 
@@ -42,6 +45,10 @@ export async function runDelivery(
     const result = resultText(await withinTimeout(delivery, registration, host, log));
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
   } catch (thrown) {
+    if (thrown instanceof CancelledError) {
+      log.info('job cancelled');
+      return failed('cancelled', thrown.message);
+    }
     const failure = failureOf(thrown);
     log.error('job failed', { error_type: failure.type, error: failure.message, stack: stackOf(thrown) });
     return { status: 'failed', error: withChosenDelay(failure, thrown, registration.delay, job, attempt, log) };
@@ -59,15 +66,17 @@ async function withinTimeout(
   const hangUp = (): void => controller.abort(host.signal?.reason);
   if (host.signal?.aborted) hangUp();
   host.signal?.addEventListener('abort', hangUp, { once: true });
-  let expire: (error: TimeoutError) => void = () => undefined;
-  const expired = new Promise<never>((_, reject) => {
-    expire = reject;
+  let end: (error: Error) => void = () => undefined;
+  const ended = new Promise<never>((_, reject) => {
+    end = reject;
   });
-  const timer = setTimeout(() => {
-    const error = new TimeoutError(`The job did not finish within ${limit} ms.`);
-    expire(error);
+  // A handler need not react to its signal: what it does afterwards is not waited for.
+  const stop = (error: Error): void => {
+    end(error);
     controller.abort(error);
-  }, limit);
+  };
+  const timer = setTimeout(() => stop(new TimeoutError(`The job did not finish within ${limit} ms.`)), limit);
+  const unlisten = host.control?.onCancel(delivery.deliveryId, stop);
   let release: (() => void) | undefined;
   let over = false;
   const execute = async (): Promise<unknown> => {
@@ -77,10 +86,11 @@ async function withinTimeout(
     return await registration.run(delivery.job, contextOf(delivery, host, controller.signal, log));
   };
   try {
-    return await Promise.race([execute(), expired]);
+    return await Promise.race([execute(), ended]);
   } finally {
     over = true;
     clearTimeout(timer);
+    unlisten?.();
     host.signal?.removeEventListener('abort', hangUp);
     release?.();
   }

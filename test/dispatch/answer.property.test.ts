@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type Answer,
   type DeliveryOutcome,
   failureOfStatus,
   readBatchAnswer,
   readError,
   readSingleAnswer,
 } from '../../src/dispatch/answer';
+import type { Answer } from '../../src/dispatch/target';
 import { MAX_RESULT_BYTES } from '../../src/job/envelope/names';
 import { decideFailure } from '../../src/job/retry/decide';
 import { resolveRetry } from '../../src/job/retry/resolve';

@@ -144,12 +144,32 @@ describe('the announcement', () => {
         { type: '*' },
       ],
       payload: 'batch',
+      control: true,
+      version: expect.stringMatching(/^[0-9a-f]{8}$/),
     });
+  });
+
+  it('has another version when a type or a setting differs, and every answer names it', async () => {
+    const handler = () => undefined;
+    const versions = [{ a: handler }, { b: handler }, { a: { handler, timeoutMs: 5 } }, { a: handler }].map(
+      async (handlers) => {
+        const worker = defineHandlers(handlers);
+        const announced = await worker.fetch(new Request('http://handler/.well-known/tocsin'), {});
+        const { version } = (await announced.json()) as { version: string };
+        const body = JSON.stringify({ deliveries: [] });
+        const answer = await worker.fetch(new Request('http://handler/', { method: 'POST', body }), {});
+        expect(answer.headers.get('Tocsin-Announcement')).toBe(version);
+        return version;
+      },
+    );
+    const [first, second, third, same] = await Promise.all(versions);
+    expect(new Set([first, second, third]).size).toBe(3);
+    expect(same).toBe(first);
   });
 
   it('of a single function is the catch-all', async () => {
     const response = await defineHandlers(() => 1).fetch(new Request('http://handler/.well-known/tocsin'), {});
-    expect(await response.json()).toEqual({ types: [{ type: '*' }], payload: 'batch' });
+    expect(await response.json()).toMatchObject({ types: [{ type: '*' }], payload: 'batch' });
   });
 });
 

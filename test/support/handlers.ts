@@ -3,7 +3,7 @@
 import { env } from 'cloudflare:workers';
 import { until } from './clock';
 
-export type HandlerName = 'WORK' | 'PLAIN' | 'RAW' | 'FICKLE' | 'DOWN';
+export type HandlerName = 'WORK' | 'PLAIN' | 'RAW' | 'FICKLE' | 'DEPLOYED' | 'DOWN';
 
 /** One run as a handler Worker saw it. */
 export interface Run {
@@ -13,6 +13,8 @@ export interface Run {
   headers: Record<string, string>;
   body: Record<string, unknown>;
   aborted: boolean;
+  /** Why: the name of the signal's reason. */
+  reason?: string;
 }
 
 /** A request to a handler Worker, not through any queue. */

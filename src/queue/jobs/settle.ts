@@ -4,6 +4,7 @@
  */
 import { claimOfDelivery, deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
+import { boundedError, cut, MAX_ERROR_NAME } from '../../job/reported-error';
 import { decideFailure, type Failure } from '../../job/retry/decide';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
@@ -24,11 +25,9 @@ export interface FailureReport extends ReportedError {
   by_queue?: true;
 }
 
-/** Entries of the error history that are kept, and their size in all. A row holds 2 MB with its body. */
+/** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */
 const MAX_ERRORS = 1000;
-const MAX_HISTORY = 256 * 1024;
-const MAX_MESSAGE = 8 * 1024;
-const MAX_DETAILS = 16 * 1024;
+const MAX_HISTORY_BYTES = 256 * 1024;
 
 /** Injected randomness: one number in [0, 1). */
 export type Random = () => number;
@@ -50,14 +49,16 @@ export function fail(
   q: QueueState,
   row: JobRow,
   active: Active,
-  report: FailureReport,
+  reported: FailureReport,
   now: number,
   random: Random,
 ): void {
+  const report = boundedError(reported);
   const history = historyOf(row);
   const body = bodyOf(row);
   const policy = q.policyFor(row.type, body);
-  const error = errorOf(report);
+  // Details that are too long lose what they say: the class that they name is read first.
+  const error = errorOf(report, errorClass(reported.details));
   const failure: Failure = { ...report, code: error.code, type: error.type };
   const decision = decideFailure(policy, failure, active.attempt, { now, random, jobId: idOf(q.route, row) });
   const retry = decision.outcome === 'retry';
@@ -147,8 +148,11 @@ export function quarantine(q: QueueState, row: JobRow, now: number): void {
   move(q, row, 'quarantine', { state: STATE.dead, history }, now);
 }
 
-/** What an error history says of a report. */
-function errorOf(report: FailureReport): Pick<JobErrorEntry, 'code' | 'type' | 'message' | 'retryable' | 'details'> {
+/** What an error history says of a report. @param className the class that its details name */
+function errorOf(
+  report: FailureReport,
+  className: string | undefined,
+): Pick<JobErrorEntry, 'code' | 'type' | 'message' | 'retryable' | 'details'> {
   if (report.visibility_expired) {
     return {
       code: 'visibility_timeout',
@@ -160,11 +164,11 @@ function errorOf(report: FailureReport): Pick<JobErrorEntry, 'code' | 'type' | '
     return { code: 'handler_not_found', type: 'tocsin.no_handler', message: report.message ?? 'no handler registered' };
   }
   const code = report.code ?? 'handler_error';
-  const details = trimDetails(report.details);
+  const { details } = report;
   return {
     code,
-    type: report.crash ? 'tocsin.crash' : (report.type ?? report.classes?.[0] ?? errorClass(report.details) ?? code),
-    message: (report.message ?? '').slice(0, MAX_MESSAGE),
+    type: report.crash ? 'tocsin.crash' : (report.type ?? report.classes?.[0] ?? className ?? code),
+    message: report.message ?? '',
     ...(report.retryable !== undefined && { retryable: report.retryable }),
     ...(details !== undefined && { details }),
   };
@@ -173,25 +177,20 @@ function errorOf(report: FailureReport): Pick<JobErrorEntry, 'code' | 'type' | '
 function errorClass(details: unknown): string | undefined {
   const name =
     typeof details === 'object' && details !== null ? (details as Record<string, unknown>).error_class : null;
-  return typeof name === 'string' && name !== '' ? name : undefined;
-}
-
-function trimDetails(details: unknown): unknown {
-  if (details === undefined) return undefined;
-  const size = JSON.stringify(details)?.length ?? 0;
-  return size > MAX_DETAILS ? { truncated: true, original_length: size } : details;
+  return typeof name === 'string' && name !== '' ? cut(name, MAX_ERROR_NAME) : undefined;
 }
 
 /** The newest entries, within count and size. */
 function keepNewest(errors: JobErrorEntry[]): JobErrorEntry[] {
   let kept = errors.slice(-MAX_ERRORS);
-  let size = JSON.stringify(kept).length;
-  while (size > MAX_HISTORY && kept.length > 1) {
-    const drop = Math.ceil(kept.length / 10);
-    kept = kept.slice(drop);
-    size = JSON.stringify(kept).length;
-  }
+  while (kept.length > 1 && !fitsHistory(kept)) kept = kept.slice(Math.ceil(kept.length / 10));
   return kept;
+}
+
+function fitsHistory(errors: readonly JobErrorEntry[]): boolean {
+  const text = JSON.stringify(errors);
+  // No character takes more than three bytes in UTF-8: most histories need not be counted.
+  return text.length * 3 <= MAX_HISTORY_BYTES || new TextEncoder().encode(text).length <= MAX_HISTORY_BYTES;
 }
 
 /** Does a delivery id name this claim of the job? */

@@ -49,6 +49,15 @@ describe('jobs are handed out', () => {
     expect(await queue.claimAll()).toEqual([early, second, failing, third, late, back, first]);
   });
 
+  it('after a restart too when more run than one claim reads past', async () => {
+    const queue = new TestQueue();
+    for (let n = 0; n < 5; n++) await queue.enqueue(...Array(1000).fill({ priority: 5 }));
+    for (let n = 0; n < 5; n++) expect(await queue.claim({ count: 1000 })).toHaveLength(1000);
+    const id = await queue.add({ priority: 5 });
+    await queue.evict();
+    expect(await queue.claimAll()).toEqual([id]);
+  });
+
   it('in the order of their numbers when they became available in the same millisecond', async () => {
     const queue = new TestQueue();
     const a = await queue.add({ scheduledAt: T0 + 50 });

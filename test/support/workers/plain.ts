@@ -2,6 +2,8 @@
 interface Order {
   status?: number;
   body?: string;
+  /** The body is an object that says only at its end, after so many characters, that the job failed. */
+  failsAfter?: number;
   headers?: Record<string, string>;
   /** `throw`: an uncaught exception; `timeout`: one that looks like a timeout of its own; `hang`: no answer; `gate`: see below. */
   do?: 'throw' | 'timeout' | 'hang' | 'gate' | 'throw-then-gate';
@@ -58,6 +60,7 @@ export default {
     if (order.do === 'timeout') throw new DOMException('something else took too long', 'TimeoutError');
     if (order.do === 'hang') await scheduler.wait(60_000);
     if (order.do === 'gate' || order.do === 'throw-then-gate') await passGate(order.gate ?? '');
+    if (order.failsAfter) return new Response(`{"result":"${'x'.repeat(order.failsAfter)}","status":"failed"}`);
     return new Response(order.body ?? null, { status: order.status ?? 200, headers: order.headers ?? {} });
   },
 };

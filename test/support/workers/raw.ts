@@ -1,8 +1,13 @@
 /** Speaks batches without the library, and does to the whole batch what any job in it asks for. */
 interface Order {
   /** `throw` and `hang` take the whole batch down, `missing` leaves this delivery out, others replace the answer. */
-  do?: 'throw' | 'hang' | 'missing' | 'empty' | 'rubbish' | 'no-results' | 'status' | 'strange' | 'slow-sibling';
+  do?: 'throw' | 'hang' | 'missing' | 'empty' | 'rubbish' | 'no-results' | 'status' | 'strange' | 'break' | 'fail';
   status?: number;
+  /** What every text of the error ends with, so many times. */
+  text?: string;
+  times?: number;
+  /** Characters of the result. */
+  size?: number;
 }
 
 interface Delivery {
@@ -12,6 +17,34 @@ interface Delivery {
 
 /** Every call: the jobs in it. */
 const calls: { id: string; attempt: number }[][] = [];
+
+function answerTo(order: Order, together: number): object {
+  if (order.do === 'fail') {
+    const text = `${'x'.repeat(254)}${(order.text ?? '').repeat(order.times ?? 1)}`;
+    return { status: 'failed', error: { code: text, type: text, message: text, classes: [text] } };
+  }
+  if (order.do === 'strange') return { status: 'maybe' };
+  return { status: 'completed', result: order.size === undefined ? together : 'x'.repeat(order.size) };
+}
+
+/** An answer that ends in the middle of an entry, after those of the jobs before `break`. */
+function broken(deliveries: Delivery[]): ReadableStream {
+  const whole = deliveries.slice(
+    0,
+    deliveries.findIndex(({ job }) => job.args[0]?.do === 'break'),
+  );
+  const entries = whole.map(({ delivery_id, job }) =>
+    JSON.stringify({ delivery_id, ...answerTo(job.args[0] ?? {}, deliveries.length) }),
+  );
+  const chunks = [`{"results":[${entries.join(',')},{"delivery_id":`];
+  return new ReadableStream({
+    pull(stream) {
+      const chunk = chunks.shift();
+      if (chunk === undefined) stream.error(new Error('the connection broke'));
+      else stream.enqueue(new TextEncoder().encode(chunk));
+    },
+  });
+}
 
 export default {
   async fetch(request: Request): Promise<Response> {
@@ -29,12 +62,12 @@ export default {
     if (asked('no-results')) return Response.json({ status: 'completed' });
     const status = asked('status')?.status;
     if (status !== undefined) return new Response('refused', { status });
+    if (asked('break')) return new Response(broken(deliveries));
     const results = deliveries
       .filter(({ job }) => job.args[0]?.do !== 'missing')
       .map(({ delivery_id, job }) => ({
         delivery_id,
-        status: job.args[0]?.do === 'strange' ? 'maybe' : 'completed',
-        result: deliveries.length,
+        ...answerTo(job.args[0] ?? {}, deliveries.length),
       }));
     return Response.json({ results: [null, 5, { delivery_id: 'del_unknown', status: 'failed' }, ...results] });
   },

@@ -7,6 +7,8 @@ interface Order {
   until?: number;
   value?: unknown;
   gate?: string;
+  /** Characters of the result. */
+  size?: number;
 }
 
 interface Run {
@@ -15,6 +17,8 @@ interface Run {
   attempt: number;
   delivery_id: string | undefined;
   aborted: boolean;
+  /** Why: the name of the signal's reason. */
+  reason?: string;
 }
 
 class PoisonPill extends UnrecoverableError {}
@@ -52,6 +56,10 @@ async function obey(order: Order, signal: AbortSignal): Promise<unknown> {
       throw retryIn('90s', 'later');
     case 'hang':
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    case 'deaf':
+      return new Promise(() => undefined);
+    case 'sized':
+      return 'x'.repeat(order.size ?? 0);
     case 'gate':
       return passGate(order.gate ?? '');
     case 'large':
@@ -66,10 +74,11 @@ function run(
   ctx: { attempt: number; deliveryId: string | undefined; signal: AbortSignal },
 ) {
   const order = (job.args[0] ?? {}) as Order;
-  const entry = { id: job.id, type: job.type, attempt: ctx.attempt, delivery_id: ctx.deliveryId, aborted: false };
+  const entry: Run = { id: job.id, type: job.type, attempt: ctx.attempt, delivery_id: ctx.deliveryId, aborted: false };
   runs.push(entry);
   ctx.signal.addEventListener('abort', () => {
     entry.aborted = true;
+    entry.reason = (ctx.signal.reason as Error).name;
   });
   if (order.until !== undefined && ctx.attempt > order.until) return order.value;
   return obey(order, ctx.signal);

@@ -15,8 +15,8 @@ export class PushLook {
     private readonly configs: readonly TargetConfig[],
   ) {}
 
-  /** Is there a job ready for this target? Looks on from where its own cursor stands. */
-  hasReadyFor(target: PushTarget, now: number): boolean {
+  /** Is there a job ready for this target? Looks on from where its own cursor stands, as far as one look may read. */
+  hasReadyFor(target: PushTarget, now: number): boolean | 'unfinished' {
     const { q } = this;
     if (target.deferred.size > 0) return true;
     const scan = q.pushScan(target.id);
@@ -34,7 +34,7 @@ export class PushLook {
     });
     // A few rows are cheaper to read again than to look on from: that takes two more seeks.
     if (fromStart && passed < SHORT_WAY) scan.due.clear();
-    return found;
+    return found || (scan.unfinished && 'unfinished');
   }
 
   /** Is there a job that one of these targets would be given, or asked about? */
@@ -63,7 +63,10 @@ export class PushLook {
     });
   }
 
-  /** Is there a job ready from where this cursor stands, and not running, that is `wanted`? Moves no cursor. */
+  /**
+   * Is there a job ready from where this cursor stands, and not running, that is `wanted`? Moves no cursor. Where it
+   * cannot tell without reading more than it may, there might be one.
+   */
   private finds(from: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
     const { q } = this;
     const scan = new Scan();
@@ -71,6 +74,6 @@ export class PushLook {
     const found = selectReady(q, scan, now, 1, (row) =>
       !q.leases.active.has(row.key) && wanted(row) ? 'take' : 'pass',
     );
-    return found.length > 0;
+    return found.length > 0 || scan.unfinished;
   }
 }

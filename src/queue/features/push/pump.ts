@@ -12,46 +12,41 @@
  *
  * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt.
  */
-import type { DeliveryOutcome } from '../../../dispatch/answer';
+import { ANNOUNCEMENT_TIMEOUT_MS, fetchAnnouncement } from '../../../dispatch/announcement';
 import { takesFrom, targetFor } from '../../../dispatch/config';
-import {
-  ANNOUNCEMENT_TIMEOUT_MS,
-  type Delivery,
-  deliver,
-  fetchAnnouncement,
-  NOT_RUNNING,
-} from '../../../dispatch/deliver';
 import type { StoppedTarget } from '../../../dispatch/health';
+import { NOT_RUNNING } from '../../../dispatch/target';
 import { earliest } from '../../../durable/alarm-clock';
 import { STANDBY_MS } from '../../../durable/outbox';
 import { readMeta, writeMeta } from '../../../durable/sql';
-import { renderJob } from '../../../job/envelope/render';
 import type { AnnouncedType } from '../../../job/record';
 import type { Feature, Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
-import { deliveryOf } from '../../jobs/settle';
-import { viewForRunner } from '../../read/find';
-import { pushedTimeoutMs } from '../../store/leases';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { CallBudget } from './budget';
+import { RunningCalls } from './calls';
+import { CallRunner } from './runner';
 import { PushSelector } from './select';
-import { type Delivered, settleDeliveries } from './settle';
 import { PushTarget } from './target';
 
 export class Pump implements Feature {
   private readonly targets: PushTarget[];
   private readonly selector: PushSelector;
   private budget = new CallBudget();
-  private running = false;
+  private pumping = false;
   /** Something happened since the last selection began. */
   private again = false;
   /** Everything that could be pushed was looked at since something last happened. */
   private looked = false;
   private full = false;
+  /** The next turn looks on. */
+  private goingOn = false;
   /** The batches that handlers have not answered for. */
   private readonly underWay = new Set<readonly Claimed[]>();
   /** Characters of their bodies. */
   private charsUnderWay = 0;
+  private readonly running: RunningCalls;
+  private readonly runner: CallRunner;
 
   constructor(private readonly host: Host) {
     const stopped = (readMeta(host.q.sql).get('stopped') as StoppedTarget[] | undefined) ?? [];
@@ -64,6 +59,11 @@ export class Pump implements Feature {
         return target;
       });
     host.q.leases.underWay = () => [...this.underWay].flatMap((batch) => batch.map(({ active }) => active));
+    this.running = new RunningCalls(host);
+    this.runner = new CallRunner(host, this.running, {
+      noteCall: (target, deliveryError, now) => this.noteCall(target, deliveryError, now),
+      settled: () => this.pump(),
+    });
     this.selector = new PushSelector(host.q, host.targets, this.targets, host.random);
   }
 
@@ -78,7 +78,7 @@ export class Pump implements Feature {
   }
 
   due(now: number): number | undefined {
-    return earliest([this.nextTrial(now), this.nextPush(now)]) ?? undefined;
+    return earliest([this.nextTrial(now), this.nextPush(now), this.running.awakeAt(now)]) ?? undefined;
   }
 
   workArrived(): void {
@@ -97,15 +97,15 @@ export class Pump implements Feature {
     if (!this.pushes || this.host.q.paused) return;
     this.again = true;
     this.looked = false;
-    if (this.running) return;
-    this.running = true;
+    if (this.pumping) return;
+    this.pumping = true;
     try {
       while (this.again && !this.host.q.paused) this.round();
     } catch (error) {
       console.error('tocsin: pushing was interrupted', error);
       this.host.wakeAt(this.host.now() + STANDBY_MS);
     } finally {
-      this.running = false;
+      this.pumping = false;
     }
   }
 
@@ -147,40 +147,31 @@ export class Pump implements Feature {
     }
     this.full = selection.full;
     if (selection.starved) this.host.wakeAt(this.host.now() + 1);
-    this.looked = !selection.starved;
+    if (selection.unfinished) this.goOn();
+    this.looked = !selection.starved && !selection.unfinished;
+  }
+
+  /** Looks on in the next turn, after what has arrived meanwhile. The wake stands by in case this object dies before. */
+  private goOn(): void {
+    this.host.wakeAt(this.host.now() + STANDBY_MS);
+    if (this.goingOn) return;
+    this.goingOn = true;
+    const next = async (): Promise<void> => {
+      await scheduler.wait(0);
+      this.goingOn = false;
+      this.pump();
+    };
+    this.host.keepAlive(next());
   }
 
   private async call(target: PushTarget, batch: Claimed[]): Promise<void> {
     const chars = batch.reduce((sum, { row }) => sum + row.body.length, 0);
     this.charsUnderWay += chars;
     this.underWay.add(batch);
-    try {
-      const { q } = this.host;
-      const now = this.host.now();
-      const deliveries: Delivery[] = batch.map(({ row, active }) => {
-        const timeoutMs = pushedTimeoutMs(active) ?? 0;
-        // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
-        const job = { ...renderJob(viewForRunner(q, row, now), q.variables), timeout_ms: timeoutMs };
-        return { delivery_id: deliveryOf(q, row, active), job, timeoutMs };
-      });
-      const result = await deliver(target.config, target.payload, target.workerId, deliveries, () => this.host.now());
-      await this.host.write((settledAt) => {
-        this.noteCall(target, result.deliveryError, settledAt);
-        const delivered = batch.flatMap((claimed, index): Delivered[] => {
-          const delivery = (deliveries[index] as Delivery).delivery_id;
-          const outcome = result.outcomes.get(delivery);
-          return outcome ? [{ claimed, delivery, outcome: withNoHandler(target, outcome) }] : [];
-        });
-        settleDeliveries(q, delivered, settledAt, this.host.random);
-      });
-    } catch (error) {
-      // The lease ends the attempt: nothing is lost, and the loop goes on.
-      console.error('tocsin: an answer could not be recorded', error);
-    } finally {
-      this.charsUnderWay -= chars;
-      this.underWay.delete(batch);
-      target.health.trialEnded();
-    }
+    await this.runner.run(target, batch);
+    this.charsUnderWay -= chars;
+    this.underWay.delete(batch);
+    target.health.trialEnded();
     this.pump();
   }
 
@@ -251,11 +242,4 @@ export class Pump implements Feature {
     const after = [...merged.values()];
     if (JSON.stringify(after) !== before) writeMeta(q.sql, 'announced', after);
   }
-}
-
-/** A Worker that no longer takes a type it announced was deployed anew: it is asked again, the job has no handler. */
-function withNoHandler(target: PushTarget, outcome: DeliveryOutcome): DeliveryOutcome {
-  if (!target.listsTypes || outcome.kind !== 'failed' || outcome.failure.code !== 'handler_not_found') return outcome;
-  target.forget();
-  return { kind: 'failed', failure: { ...outcome.failure, message: 'no handler registered', no_handler: true } };
 }

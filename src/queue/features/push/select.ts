@@ -26,6 +26,8 @@ export interface Selection {
   starved: boolean;
   /** Work was left because too many jobs run. */
   full: boolean;
+  /** Reading came to its bound before it knew what is left: the next selection goes on from there. */
+  unfinished: boolean;
   /** Characters of bodies that may still be under way to handlers. */
   chars: number;
   expired: JobRow[];
@@ -100,6 +102,7 @@ export class PushSelector {
       ask: new Set(),
       starved: false,
       full: false,
+      unfinished: false,
       chars: MAX_CHARS_UNDER_WAY - charsUnderWay,
       expired: [],
       orphans: [],
@@ -108,7 +111,9 @@ export class PushSelector {
     let calls = budget;
     for (const target of this.targets) {
       if (!target.health.allows(now)) continue;
-      if (target.shouldAsk(now) && this.look.hasReadyFor(target, now)) selection.ask.add(target);
+      if (target.isOutdated(now) || (target.shouldAsk(now) && this.isReadyFor(target, now, selection))) {
+        selection.ask.add(target);
+      }
       if (!target.isKnown) continue;
       calls -= this.selectFor(target, calls, now, selection);
     }
@@ -116,10 +121,17 @@ export class PushSelector {
     for (const row of selection.expired) if (rowByKey(q.sql, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
     const opensAt = queueOpensAt(q, now);
-    if (opensAt !== undefined && this.targets.some((target) => this.look.hasReadyFor(target, now))) {
+    if (opensAt !== undefined && this.targets.some((target) => this.isReadyFor(target, now, selection))) {
       q.wake(opensAt);
     }
     return selection;
+  }
+
+  /** Is there a job ready for this target, as far as one look can tell? */
+  private isReadyFor(target: PushTarget, now: number, selection: Selection): boolean {
+    const ready = this.look.hasReadyFor(target, now);
+    if (ready === 'unfinished') selection.unfinished = true;
+    return ready === true;
   }
 
   /** Claims what may be pushed to one target. Answers how many calls that needs. */
@@ -132,7 +144,7 @@ export class PushSelector {
     }
     const isTrial = target.health.isStopped;
     if (callsLeft <= 0) {
-      selection.starved ||= this.look.hasReadyFor(target, now);
+      selection.starved ||= this.isReadyFor(target, now, selection);
       return 0;
     }
     // A stopped target gets a single trial; the rest follows when it answers.
@@ -152,6 +164,7 @@ export class PushSelector {
         }
         return this.consider(row, scan, round);
       });
+      selection.unfinished ||= scan.unfinished;
       rows.push(...others);
     }
     if (rows.length === room) selection.full = true;
@@ -188,6 +201,7 @@ export class PushSelector {
         return 'stop';
       });
       rows.push(...found);
+      selection.unfinished ||= scan.unfinished;
       if (scan.emptied) target.deferred.remove(q, entry);
     }
     return rows;
@@ -227,7 +241,12 @@ export class PushSelector {
     }
     const body = bodyOf(row);
     const alone = suspect || (target.batchSize > 1 && this.travelsAlone(row, body));
-    const seated = plan.add({ key: row.key, chars, timeoutMs: target.timeoutFor(q, body), alone });
+    const seated = plan.add({
+      key: row.key,
+      chars: chars + target.expectedAnswer,
+      timeoutMs: target.timeoutFor(q, body),
+      alone,
+    });
     if (!seated) return 'hold';
     selection.chars -= chars;
     target.count(row.type, running);
@@ -256,6 +275,7 @@ export class PushSelector {
       }
       return 'take';
     });
+    selection.unfinished ||= scan.unfinished;
     selection.orphans.push(...found);
   }
 

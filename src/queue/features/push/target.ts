@@ -1,19 +1,23 @@
 /** A target as one queue sees it: is it worth calling, what does it take, and how are jobs handed to it? */
+import type { Announcement } from '../../../dispatch/announcement';
 import type { Payload, TargetConfig } from '../../../dispatch/config';
-import type { Announcement } from '../../../dispatch/deliver';
 import { TargetHealth } from '../../../dispatch/health';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
 import type { QueueState } from '../../store/state';
 import { DeferredEntries } from './deferred';
+import { Pace } from './pace';
 
-/** An announcement that could not be had is asked for again after this, ms. */
+/** An announcement that could not be had, or whose Worker does not name it in its answers, is asked for again after this, ms. */
 const ASK_AGAIN_MS = 60_000;
+/** While a deploy is under way two versions may answer in turns: neither is asked for more often than this, ms. */
+const ASK_OUTDATED_MS = 10_000;
 /** The longest a pushed attempt may take, ms. */
 const MAX_TIMEOUT_MS = 900_000;
 
 export class PushTarget {
   readonly health = new TargetHealth();
+  private readonly pace = new Pace();
   /** Types whose concurrency was used up. */
   readonly deferred: DeferredEntries;
   /** The announcement is being asked for. */
@@ -23,6 +27,10 @@ export class PushTarget {
   private askedAt = Number.NEGATIVE_INFINITY;
   /** Not to be asked before this, epoch ms. */
   private askAgainAt = Number.NEGATIVE_INFINITY;
+  /** Its last answer named another announcement. */
+  private outdated = false;
+  /** Bytes of an answer for each job, as large as they were of late. */
+  private answerBytes = 0;
 
   constructor(readonly config: TargetConfig) {
     this.deferred = new DeferredEntries(config.id);
@@ -57,6 +65,11 @@ export class PushTarget {
     return Array.isArray(this.announcement?.types);
   }
 
+  /** Bytes to expect for each job in the answer to a call. */
+  get expectedAnswer(): number {
+    return this.answerBytes;
+  }
+
   get payload(): Payload {
     return this.announcement?.payload ?? 'envelope';
   }
@@ -66,9 +79,37 @@ export class PushTarget {
     return this.payload === 'batch' ? this.config.batchSize : 1;
   }
 
-  /** Is it time to ask what it takes? */
+  /** Is it time to ask what it takes, once there is a job for it? */
   shouldAsk(now: number): boolean {
-    return !this.asking && !this.isCertain && now >= this.askAgainAt;
+    if (!this.mayAsk(now)) return false;
+    const hasVersion = !this.listsTypes || this.announcement?.version !== undefined;
+    return !this.isCertain || (!hasVersion && now >= this.askedAt + ASK_AGAIN_MS);
+  }
+
+  /** Has it been deployed anew since it was asked? Then it is asked at once. */
+  isOutdated(now: number): boolean {
+    return this.outdated && this.mayAsk(now) && now >= this.askedAt + ASK_OUTDATED_MS;
+  }
+
+  /**
+   * A call with jobs of these types is over.
+   * @param result how many jobs it had, its time in ms, the bytes of its answer, and the version that the answer names
+   */
+  called(types: ReadonlySet<string>, result: { jobs: number; tookMs: number; bytes: number; version?: string }): void {
+    this.pace.note(this.entriesOf(types), result.tookMs);
+    this.answerBytes = Math.max(result.bytes / result.jobs, this.answerBytes * 0.9);
+    if (result.version !== undefined && this.isCertain) {
+      this.outdated = result.version !== this.announcement?.version;
+    }
+  }
+
+  /** Should a call with jobs of these types stay open, so that each can be stopped? */
+  staysOpen(types: ReadonlySet<string>, timeoutMs: number): boolean {
+    return this.announcement?.control === true && this.pace.staysOpen(this.entriesOf(types), timeoutMs);
+  }
+
+  private entriesOf(types: ReadonlySet<string>): Set<string> {
+    return new Set([...types].map((type) => this.entryOf(type)));
   }
 
   /** May it be asked about a type it did not list? */
@@ -86,10 +127,14 @@ export class PushTarget {
     if (!announcement.provisional) {
       this.announcement = announcement;
       this.askedAt = askedAt;
+      this.outdated = false;
+      this.pace.forget();
       return undefined;
     }
-    this.announcement ??= announcement;
     this.askAgainAt = now + ASK_AGAIN_MS;
+    // What it said before holds until it answers again.
+    if (this.isCertain) return undefined;
+    this.announcement ??= announcement;
     return this.askAgainAt;
   }
 

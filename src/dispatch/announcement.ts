@@ -1,0 +1,86 @@
+/** What a handler Worker says about itself: the types it takes, their settings, and how it wants to be called. */
+import { defined, isObject, parseObject } from '../job/envelope/fields';
+import type { AnnouncedType } from '../job/record';
+import { readText } from './body';
+import { callWithin } from './call';
+import type { Payload, TargetConfig } from './config';
+import { type Answer, isNotRunning, NOT_RUNNING, ORIGIN } from './target';
+
+/** What a handler Worker announces. */
+export interface Announcement {
+  payload: Payload;
+  /** Types that it takes; null when it does not announce them, so it gets every type that is mapped to it. */
+  types: AnnouncedType[] | null;
+  /** Names what is announced: its answers name it too, so another name means that it was deployed anew. */
+  version?: string;
+  /** It reads on while it runs a batch, and stops the jobs that are cancelled meanwhile. */
+  control: boolean;
+  /** The Worker failed when asked, so this is only the fallback. */
+  provisional: boolean;
+}
+
+/** How long an announcement may take, ms. */
+export const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
+
+/** The header of an answer that names the announcement it was given under. */
+export const VERSION_HEADER = 'Tocsin-Announcement';
+/** Longest version that is looked at, in characters. */
+const MAX_VERSION = 255;
+
+/**
+ * Asks a handler Worker which types it takes. A Worker without an announcement is a plain one: it gets single envelopes
+ * of every type that is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
+ */
+export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
+  let answer: Answer;
+  try {
+    const request = new Request(`${ORIGIN}/.well-known/tocsin`, { redirect: 'manual' });
+    answer = await callWithin(target, request, { timeoutMs: ANNOUNCEMENT_TIMEOUT_MS }, async (response) => ({
+      status: response.status,
+      retryAfter: response.headers.get('Retry-After'),
+      body: (await readText(response)).text,
+    }));
+  } catch {
+    return { payload: target.payload ?? 'envelope', types: null, control: false, provisional: true };
+  }
+  if (isNotRunning(answer)) return NOT_RUNNING;
+  return readAnnouncement(answer, target);
+}
+
+/** The announcement in an answer; anything unexpected means a plain Worker. */
+export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'payload'>): Announcement {
+  const plain: Announcement = {
+    payload: target.payload ?? 'envelope',
+    types: null,
+    control: false,
+    provisional: answer.status >= 500 || answer.status === 429,
+  };
+  if (answer.status !== 200) return plain;
+  const { types, payload, version, control } = parseObject(answer.body) ?? {};
+  if (!Array.isArray(types)) return plain;
+  const announced = payload === 'batch' || payload === 'job' || payload === 'envelope' ? payload : 'envelope';
+  return {
+    payload: target.payload ?? announced,
+    types: types.flatMap(readAnnouncedType),
+    ...(typeof version === 'string' && version.length <= MAX_VERSION && { version }),
+    control: control === true,
+    provisional: false,
+  };
+}
+
+function readAnnouncedType(entry: unknown): AnnouncedType[] {
+  if (typeof entry === 'string') return [{ type: entry }];
+  if (!isObject(entry) || typeof entry.type !== 'string') return [];
+  const { type, retry } = entry;
+  const integer = (value: unknown, min: number) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min ? value : undefined;
+  return [
+    defined({
+      type,
+      retry: isObject(retry) ? retry : undefined,
+      timeout_ms: integer(entry.timeout_ms, 1),
+      max_attempts: integer(entry.max_attempts, 0),
+      concurrency: integer(entry.concurrency, 1),
+    }),
+  ];
+}

@@ -1,0 +1,175 @@
+/**
+ * Reading the body of an answer within bounds. A handler may send as much as it likes, and an object has 128 MB for all its
+ * calls together, so nothing here holds more of an answer than it must.
+ */
+
+/** Bytes of one text, or of one entry in the answer to a batch, that are held. A result may have 1 MiB of them. */
+export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
+
+/** Bytes of an entry that is too long to be held that are kept, to see which delivery it is about. */
+const HEAD_BYTES = 1024;
+
+/** Bytes of the first read: most answers have no more. */
+const FIRST_BYTES = 16 * 1024;
+const NEXT_BYTES = 64 * 1024;
+
+/** Reads a body in few steps. */
+export class BodyReader {
+  private readonly reader: ReadableStreamBYOBReader;
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.reader = body.getReader({ mode: 'byob' });
+  }
+
+  /** The beginning: more than `maxBytes`, or the whole. */
+  async start(maxBytes: number): Promise<{ chunks: Uint8Array[]; isWhole: boolean }> {
+    const chunks: Uint8Array[] = [];
+    for (let bytes = 0, wanted = FIRST_BYTES; bytes <= maxBytes; wanted = NEXT_BYTES) {
+      const { value } = await this.reader.readAtLeast(wanted, new Uint8Array(wanted));
+      if (value) chunks.push(value);
+      bytes += value?.length ?? 0;
+      // A read that was not filled came to the end.
+      if ((value?.length ?? 0) < wanted) return { chunks, isWhole: true };
+    }
+    return { chunks, isWhole: false };
+  }
+
+  /** What arrives next; undefined at the end. */
+  async next(): Promise<Uint8Array | undefined> {
+    const { done, value } = await this.reader.read(new Uint8Array(NEXT_BYTES));
+    return done ? undefined : value;
+  }
+
+  /** Nothing more is wanted. */
+  cancel(): void {
+    this.reader.cancel().catch(() => undefined);
+  }
+}
+
+/** The body as text; what is beyond `maxBytes` is left out. */
+export async function readText(
+  { body }: Response,
+  maxBytes = MAX_TEXT_BYTES,
+): Promise<{ text: string; isWhole: boolean }> {
+  if (body === null) return { text: '', isWhole: true };
+  const reader = new BodyReader(body);
+  const { chunks, isWhole } = await reader.start(maxBytes);
+  if (!isWhole) reader.cancel();
+  return { text: textOf(chunks), isWhole };
+}
+
+/** The text of some bytes; half a character at the end is left out. */
+export function textOf(chunks: readonly Uint8Array[]): string {
+  const decoder = new TextDecoder();
+  if (chunks.length === 1) return decoder.decode(chunks[0], { stream: true });
+  return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('');
+}
+
+/** An entry of `results`: its text, or the beginning of one that was too long to be held. */
+export interface EntryText {
+  text: string;
+  isWhole: boolean;
+}
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+/** The name of the list, as bytes. */
+const RESULTS = [...new TextEncoder().encode('results')];
+
+/**
+ * Finds the entries of `{"results": [{…}, …]}` in chunks of bytes as they arrive, each as soon as it is whole. The marks of
+ * JSON are single bytes that are part of no other character in UTF-8. It does not judge: whoever parses an entry does.
+ */
+export class EntryScanner {
+  /** Has the list begun? */
+  sawResults = false;
+  private depth = 0;
+  private inString = false;
+  private escaped = false;
+  private inResults = false;
+  /** The last text that stood directly in the outermost object. */
+  private name: number[] = [];
+  /** The entry that is arriving. */
+  private buffer = new Uint8Array(0);
+  private held = 0;
+  private isWhole = true;
+  private inEntry = false;
+
+  /** Takes the next bytes. @returns the entries that they complete */
+  push(chunk: Uint8Array): EntryText[] {
+    const entries: EntryText[] = [];
+    let start = 0;
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i] as number;
+      if (this.inString) this.inText(byte);
+      else if (byte === QUOTE) {
+        this.inString = true;
+        this.name = [];
+      } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+        if (this.opens(byte)) start = i;
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
+        if (this.closes()) entries.push(this.take(chunk.subarray(start, i + 1)));
+      }
+    }
+    if (this.inEntry) this.hold(chunk.subarray(start));
+    return entries;
+  }
+
+  private inText(byte: number): void {
+    if (this.escaped) this.escaped = false;
+    else if (byte === BACKSLASH) this.escaped = true;
+    else if (byte === QUOTE) {
+      this.inString = false;
+      return;
+    }
+    if (this.depth === 1 && this.name.length <= RESULTS.length) this.name.push(byte);
+  }
+
+  /** @returns whether an entry begins here */
+  private opens(byte: number): boolean {
+    this.depth++;
+    if (this.inResults) {
+      if (this.depth !== 3) return false;
+      this.inEntry = true;
+      return true;
+    }
+    if (this.depth === 2 && byte === OPEN_LIST && RESULTS.every((each, at) => this.name[at] === each)) {
+      this.inResults = this.name.length === RESULTS.length;
+      this.sawResults ||= this.inResults;
+    }
+    return false;
+  }
+
+  /** @returns whether an entry ends here */
+  private closes(): boolean {
+    this.depth--;
+    if (this.depth === 1) this.inResults = false;
+    if (!this.inEntry || this.depth !== 2) return false;
+    this.inEntry = false;
+    return true;
+  }
+
+  /** Of an entry that is too long only the beginning stays. */
+  private hold(bytes: Uint8Array): void {
+    if (!this.isWhole) return;
+    const fits = this.held + bytes.length <= MAX_TEXT_BYTES;
+    const room = fits ? bytes.length : Math.max(0, HEAD_BYTES - this.held);
+    const length = fits ? this.held + room : Math.min(this.held + room, HEAD_BYTES);
+    if (length > this.buffer.length) {
+      const larger = new Uint8Array(2 * length);
+      larger.set(this.buffer.subarray(0, this.held));
+      this.buffer = larger;
+    }
+    this.buffer.set(bytes.subarray(0, room), this.held);
+    this.held = length;
+    this.isWhole = fits;
+  }
+
+  private take(last: Uint8Array): EntryText {
+    this.hold(last);
+    const entry = { text: textOf([this.buffer.subarray(0, this.held)]), isWhole: this.isWhole };
+    this.buffer = new Uint8Array(0);
+    this.held = 0;
+    this.isWhole = true;
+    return entry;
+  }
+}

@@ -1,0 +1,64 @@
+/** One request to a target, with a time limit. */
+import type { TargetConfig } from './config';
+
+/** Thrown by {@link callWithin} when there was no answer in time. */
+export class NoAnswer extends Error {}
+
+/** How much longer an answer may take that is arriving when its time is up, ms; looked at once a second. */
+const ARRIVING_STEP_MS = 1_000;
+const MAX_ARRIVING_STEPS = 8;
+
+/** A call that takes long is looked at so often, ms. */
+export const LONG_CALL_MS = 30_000;
+
+/** The terms of one request. */
+export interface CallLimits {
+  timeoutMs: number;
+  /** Has more of the answer arrived since this was last asked? Such a call gets some seconds more. */
+  isArriving?(): boolean;
+  /** Half a minute has passed, and the call goes on. */
+  goesOn?(): void;
+  /** Gets the function that ends the call before its time. */
+  stoppable?(stop: (reason: NoAnswer) => void): void;
+}
+
+/**
+ * Makes one request and reads its answer, within its limits. Then it aborts the handler's signal.
+ * @throws {NoAnswer} when the time was up, or the call was stopped; anything else was thrown by the handler Worker
+ */
+export async function callWithin<T>(
+  target: TargetConfig,
+  request: Request,
+  limits: CallLimits,
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
+  const aborter = new AbortController();
+  // The race ends the wait, because a handler that hangs need not react to the signal.
+  const { promise: ended, reject: end } = Promise.withResolvers<never>();
+  const stop = (reason: NoAnswer): void => {
+    end(reason);
+    aborter.abort(reason);
+  };
+  limits.stoppable?.(stop);
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let steps = 0;
+  const wait = (leftMs: number): void => {
+    const ms = Math.min(leftMs, LONG_CALL_MS);
+    timer = setTimeout(() => {
+      if (leftMs > ms) {
+        limits.goesOn?.();
+        wait(leftMs - ms);
+      } else if (limits.isArriving?.() && steps++ < MAX_ARRIVING_STEPS) wait(ARRIVING_STEP_MS);
+      else stop(new NoAnswer(`No answer within ${limits.timeoutMs} ms.`));
+    }, ms);
+  };
+  wait(limits.timeoutMs);
+  const fetchAndRead = async (): Promise<T> =>
+    read(await target.binding.fetch(new Request(request, { signal: aborter.signal })));
+  try {
+    return await Promise.race([fetchAndRead(), ended]);
+  } finally {
+    // A pending timer would keep the whole object awake.
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,24 @@
+/** A handler Worker as it is seen from outside: where it is called, and how it looks when it is not there. */
+
+/** The parts of an HTTP answer that matter. */
+export interface Answer {
+  status: number;
+  retryAfter: string | null;
+  body: string;
+  /** The body was longer than is read. */
+  isCut?: boolean;
+}
+
+/** A service binding leads to one Worker, so the host of its requests is only a name. */
+export const ORIGIN = 'https://handler.tocsin';
+
+/** A call that never reached a handler. */
+export const NOT_RUNNING = 'not_running';
+
+/**
+ * `wrangler dev` answers for a Worker that is not running, with 503 and a text of its own. A handler's own 503 is an
+ * ordinary failure, so only that text counts.
+ */
+export function isNotRunning(answer: Answer): boolean {
+  return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));
+}

@@ -1,0 +1,130 @@
+/**
+ * Runs one call with the jobs that were claimed for it, and writes what became of each.
+ *
+ * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt. What cannot
+ * be written is left to the lease.
+ */
+import type { DeliveryOutcome } from '../../../dispatch/answer';
+import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
+import { renderJob } from '../../../job/envelope/render';
+import type { Host } from '../../feature';
+import type { Claimed } from '../../jobs/claim';
+import { deliveryOf } from '../../jobs/settle';
+import { viewForRunner } from '../../read/find';
+import { pushedTimeoutMs } from '../../store/leases';
+import type { RunningCalls } from './calls';
+import { type Delivered, settleDeliveries } from './settle';
+import type { PushTarget } from './target';
+
+/** What the pump does about a call. */
+export interface CallWatcher {
+  /** Notes whether the target took the call. Runs inside a transaction. */
+  noteCall(target: PushTarget, deliveryError: boolean, now: number): void;
+  /** Some jobs of a call are settled while it goes on. */
+  settled(): void;
+}
+
+/** A claimed job and the delivery it goes out with. */
+interface Passenger extends Pick<Delivered, 'claimed' | 'delivery'> {
+  sent: Delivery;
+}
+
+export class CallRunner {
+  constructor(
+    private readonly host: Host,
+    private readonly running: RunningCalls,
+    private readonly watcher: CallWatcher,
+  ) {}
+
+  /** Makes the call and settles its jobs. Never rejects. */
+  async run(target: PushTarget, batch: readonly Claimed[]): Promise<void> {
+    const startedAt = this.host.now();
+    let call: Call | undefined;
+    try {
+      const passengers = batch.map((claimed) => this.passenger(claimed, startedAt));
+      const types = new Set(batch.map(({ row }) => row.type));
+      call = this.callFor(target, passengers, types);
+      this.running.add(call);
+      const result = await call.run();
+      this.running.delete(call);
+      target.called(types, { jobs: batch.length, tookMs: this.host.now() - startedAt, ...result });
+      await this.settle(target, passengers, result.outcomes, result);
+    } catch (error) {
+      // The lease ends the attempt: nothing is lost, and the loop goes on.
+      console.error('tocsin: a call could not be made', error);
+      if (call) this.running.delete(call);
+    }
+  }
+
+  private passenger(claimed: Claimed, now: number): Passenger {
+    const { q } = this.host;
+    const { row, active } = claimed;
+    const timeoutMs = pushedTimeoutMs(active) ?? 0;
+    // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
+    const job = { ...renderJob(viewForRunner(q, row, now), q.variables), timeout_ms: timeoutMs };
+    const delivery = deliveryOf(q, row, active);
+    return { claimed, delivery, sent: { delivery_id: delivery, job, timeoutMs } };
+  }
+
+  private callFor(target: PushTarget, passengers: readonly Passenger[], types: ReadonlySet<string>): Call {
+    // Jobs that share a call have the same limit.
+    const timeoutMs = (passengers[0] as Passenger).sent.timeoutMs;
+    return new Call(target.config, {
+      payload: target.payload,
+      workerId: target.workerId,
+      deliveries: passengers.map(({ sent }) => sent),
+      isOpen: target.staysOpen(types, timeoutMs),
+      now: () => this.host.now(),
+      settle: async (outcomes) => {
+        await this.settle(target, passengers, outcomes);
+        this.watcher.settled();
+      },
+      goesOn: () => this.running.goesOn(),
+    });
+  }
+
+  /**
+   * Writes outcomes of a call. They are one operation. Where that brings out a defect each is written by itself, so that it
+   * costs only the job that has it.
+   * @param result when the call is over
+   */
+  private async settle(
+    target: PushTarget,
+    passengers: readonly Passenger[],
+    outcomes: ReadonlyMap<string, DeliveryOutcome>,
+    result?: CallResult,
+  ): Promise<void> {
+    const { q, random } = this.host;
+    const delivered = passengers.flatMap(({ claimed, delivery }): Delivered[] => {
+      const outcome = outcomes.get(delivery);
+      return outcome ? [{ claimed, delivery, outcome: withNoHandler(target, outcome) }] : [];
+    });
+    const note = (now: number): void => {
+      if (result) this.watcher.noteCall(target, result.deliveryError, now);
+    };
+    const together = await this.isWritten((now) => {
+      settleDeliveries(q, delivered, now, random);
+      note(now);
+    });
+    if (together) return;
+    for (const one of delivered) await this.isWritten((now) => settleDeliveries(q, [one], now, random));
+    await this.isWritten(note);
+  }
+
+  private async isWritten(operation: (now: number) => void): Promise<boolean> {
+    try {
+      await this.host.write(operation);
+      return true;
+    } catch (error) {
+      console.error('tocsin: an answer could not be recorded', error);
+      return false;
+    }
+  }
+}
+
+/** A Worker that no longer takes a type it announced was deployed anew: it is asked again, the job has no handler. */
+function withNoHandler(target: PushTarget, outcome: DeliveryOutcome): DeliveryOutcome {
+  if (!target.listsTypes || outcome.kind !== 'failed' || outcome.failure.code !== 'handler_not_found') return outcome;
+  target.forget();
+  return { kind: 'failed', failure: { ...outcome.failure, message: 'no handler registered', no_handler: true } };
+}
