@@ -74,6 +74,10 @@ export default defineConfig({
         runs: Number(process.env.SIMULATION_RUNS ?? 1000),
         seed: process.env.SIMULATION_SEED ? Number(process.env.SIMULATION_SEED) : null,
         length: Number(process.env.SIMULATION_STEPS ?? 100),
+        // One history, as a failure prints it, in the place of random ones.
+        history: process.env.SIMULATION_HISTORY
+          ? JSON.parse(readFileSync(process.env.SIMULATION_HISTORY, 'utf8'))
+          : null,
       },
     },
   },

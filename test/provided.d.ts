@@ -4,7 +4,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Further retry vectors from outside the repository, when the configuration found some; null otherwise. */
     sharedRetryVectors: unknown[] | null;
-    /** How much the simulation plays; a null seed is a random one. */
-    simulation: { runs: number; seed: number | null; length: number };
+    /** How much the simulation plays, or the one history that it plays; a null seed is a random one. */
+    simulation: { runs: number; seed: number | null; length: number; history: object | null };
   }
 }

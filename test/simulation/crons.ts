@@ -1,10 +1,10 @@
 /** What owners and operators do to cron entries, and what other queues say of fires that depend on them. */
-import { expect } from 'vitest';
 import { type CronDefinition, jobOf } from '../../src/job/cron/definition';
 import { ApiError } from '../../src/job/errors';
 import { mustReadCron, triggerHere } from '../../src/queue/features/cron/fire';
 import { enableCron, putCron, removeCron } from '../../src/queue/features/cron/manage';
 import { enqueue } from '../../src/queue/jobs/enqueue';
+import { same } from './agree';
 import * as model from './model-crons';
 import { type Scene, statusOf } from './scene';
 import type { CronAsk, Step } from './steps';
@@ -59,12 +59,12 @@ export function put(
   const { entries, versions } = scene.model.crons;
   const { name } = step;
   const before = entries.get(name);
-  expect(definition === undefined, `there is no entry ${name}`).toBe(step.op === 'cron-patch' && !before);
+  same(definition === undefined, step.op === 'cron-patch' && !before, `there is no entry ${name}`);
   if (definition === undefined) return;
   const terms = step.op === 'cron-put' ? termsOf(scene, step) : { ...before?.terms, ...absolute(step.change, now) };
   const { start, end } = terms as model.CronTerms;
   const isBackwards = start !== null && end !== null && end < start;
-  expect(definition === 400, `${name} is malformed`).toBe(isBackwards);
+  same(definition === 400, isBackwards, `${name} is malformed`);
   if (definition === 400) return;
   const last = versions.get(name);
   const isLate = step.order === 'late' && last !== undefined;
@@ -75,9 +75,9 @@ export function put(
   scene.tidy();
   const isOvertaken = step.op === 'cron-patch' && step.order === 'overtaken' && basedOn !== last;
   const status = now - version > OLD_CHANGE ? 503 : isOvertaken || (isLate && !before) ? 409 : 200;
-  expect(statusOf(outcome), `put of ${name}`).toBe(status);
+  same(statusOf(outcome), status, `put of ${name}`);
   if (status !== 200 || isLate) return;
-  if ('value' in outcome) expect(outcome.value.created, `${name} is new`).toBe(before === undefined);
+  if ('value' in outcome) same(outcome.value.created, before === undefined, `${name} is new`);
   if (!before || JSON.stringify(before.terms) !== JSON.stringify(inOrder(terms as model.CronTerms))) {
     versions.set(name, version);
   }
@@ -99,7 +99,7 @@ export function onCron(scene: Scene, step: StepOf<'cron-enable' | 'cron-trigger'
   if (step.op === 'cron-enable') {
     const outcome = scene.attempt((at) => enableCron(q, name, step.enabled, at));
     scene.tidy();
-    expect(statusOf(outcome), `enabling ${name}`).toBe(entry ? 200 : 404);
+    same(statusOf(outcome), entry ? 200 : 404, `enabling ${name}`);
     if (entry) model.putCron(scene.model, name, { ...entry.terms, enabled: step.enabled }, now);
     return;
   }
@@ -109,8 +109,8 @@ export function onCron(scene: Scene, step: StepOf<'cron-enable' | 'cron-trigger'
     const outcome = scene.attempt((at) => removeCron(q, name, version, at));
     scene.tidy();
     const isRefused = step.late && entry !== undefined;
-    expect(statusOf(outcome), `deletion of ${name}`).toBe(isRefused ? 409 : 200);
-    if ('value' in outcome) expect(outcome.value === null, `there was no ${name}`).toBe(entry === undefined);
+    same(statusOf(outcome), isRefused ? 409 : 200, `deletion of ${name}`);
+    if ('value' in outcome) same(outcome.value === null, entry === undefined, `there was no ${name}`);
     if (isRefused || (step.late && versions.has(name))) return;
     versions.set(name, version);
     entries.delete(name);
@@ -119,15 +119,15 @@ export function onCron(scene: Scene, step: StepOf<'cron-enable' | 'cron-trigger'
   const outcome = scene.attempt((at) => triggerHere(q, name, jobOf(mustReadCron(q, name).definition, { now: at }), at));
   scene.tidy();
   if (!entry) {
-    expect(statusOf(outcome)).toBe(404);
+    same(statusOf(outcome), 404);
     return;
   }
   const { job, outcome: expected } = model.trigger(scene.model, entry, now);
-  expect(statusOf(outcome), `trigger of ${name}`).toBe(expected === 'refused' ? 409 : 200);
+  same(statusOf(outcome), expected === 'refused' ? 409 : 200, `trigger of ${name}`);
   if ('error' in outcome) return;
-  expect(outcome.value.deduplicated ?? false).toBe(expected === 'existing');
+  same(outcome.value.deduplicated ?? false, expected === 'existing');
   job.id ||= outcome.value.record.id;
-  expect(outcome.value.record.id).toBe(job.id);
+  same(outcome.value.record.id, job.id);
 }
 
 /** The other queues answer the question that the object has put to them; or it dies before it hears of it. */
@@ -152,8 +152,8 @@ export async function answer(scene: Scene, how: StepOf<'answer'>['how']): Promis
     const outcome = scene.attempt((now) => enqueue(scene.q, [ask.job], now).jobs[0]);
     scene.tidy();
     const placed = model.answer(scene.model, question, scene.now);
-    if ('value' in outcome) expect(outcome.value?.record.id).toBe(placed.job.id);
-    else expect(outcome.error.details?.existing_job_id).toBe(placed.job.id);
+    if ('value' in outcome) same(outcome.value?.record.id, placed.job.id);
+    else same(outcome.error.details?.existing_job_id, placed.job.id);
     scene.finish();
     if (how === 'die') {
       scene.evict();

@@ -1,40 +1,72 @@
 /** What producers and operators do to jobs and to the queue as a whole. */
-import { expect } from 'vitest';
+import { ApiError } from '../../src/job/errors';
 import type { LimitOverrides } from '../../src/job/limits/overrides';
 import type { NewJob } from '../../src/job/record';
 import { createTask, stepTask } from '../../src/queue/features/bulk/tasks';
-import { setPaused, takeDefaults } from '../../src/queue/features/lifecycle/settings';
+import { configure, setPaused, takeDefaults } from '../../src/queue/features/lifecycle/settings';
 import { activate } from '../../src/queue/jobs/activate';
 import { cancel } from '../../src/queue/jobs/cancel';
 import { enqueue as enqueueJobs } from '../../src/queue/jobs/enqueue';
 import { patch } from '../../src/queue/jobs/patch';
 import { deleteDeadLetter, redrive } from '../../src/queue/jobs/redrive';
 import type { PatchRequest } from '../../src/rpc/operations';
+import { holds, same } from './agree';
+import type { JobOrder, ModelJob } from './model';
 import { type Scene, statusOf } from './scene';
 import type { JobChange, Step } from './steps';
+import { isTooLarge, newJob } from './wire';
 
 type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 
+/** A job that takes part in no other rule, to see whether the queue still works. */
+export const PROBE: JobOrder = {
+  ...{ priority: 5, delay: 0, ttl: 0, pending: false, maxAttempts: 1, backoff: 0, timeout: 0, deadLetter: false },
+  ...{ limit: null, unique: null },
+};
+
+/** The jobs that a step asks for, one after the other. */
+export function ordersOf({ jobs, times = 1 }: StepOf<'enqueue'>): JobOrder[] {
+  return Array.from({ length: times }, () => jobs).flat();
+}
+
+/** Reads the jobs of a step as the queue takes them; undefined: one of them is too large. */
+export async function readJobs(scene: Scene, step: StepOf<'enqueue'>): Promise<NewJob[] | undefined> {
+  const tooLarge = step.jobs.map(isTooLarge);
+  try {
+    const once = await Promise.all(step.jobs.map((order) => newJob(order, scene.now)));
+    holds(!tooLarge.includes(true), () => 'a job that is too large was taken');
+    return Array.from({ length: step.times ?? 1 }, () => once).flat();
+  } catch (error) {
+    if (!(error instanceof ApiError) || ![400, 413].includes(error.data.status)) throw error;
+    holds(
+      tooLarge.some((is) => is !== false),
+      () => `refused: ${(error as Error).message}`,
+    );
+    return undefined;
+  }
+}
+
 /** @param jobs the orders of the step, as the queue takes them */
-export function enqueue(scene: Scene, { jobs: orders }: StepOf<'enqueue'>, jobs: readonly NewJob[]): void {
+export function enqueue(scene: Scene, step: StepOf<'enqueue'>, jobs: readonly NewJob[]): void {
   const { model, q } = scene;
+  const orders = ordersOf(step);
   const outcome = scene.attempt((now) => enqueueJobs(q, jobs, now));
   scene.tidy();
   const placement = model.enqueue(orders, scene.now);
-  expect(statusOf(outcome), 'enqueue').toBe('refused' in placement ? 409 : 200);
+  same(statusOf(outcome), 'refused' in placement ? 409 : 200, 'enqueue');
   if ('refused' in placement && 'error' in outcome) {
     const { index, existing_job_id, existing_index } = outcome.error.details ?? {};
-    expect(index, 'entry that is refused').toBe(orders.length > 1 ? placement.refused : undefined);
+    same(index, orders.length > 1 ? placement.refused : undefined, 'entry that is refused');
     // An entry of the same batch has no id that anybody knows.
-    if (existing_index === undefined) expect(existing_job_id, 'job that exists').toBe(placement.by.id);
-    else expect(placement.by.id).toBe('');
+    if (existing_index === undefined) same(existing_job_id, placement.by.id, 'job that exists');
+    else same(placement.by.id, '');
   }
   if ('refused' in placement || 'error' in outcome) return;
   for (const [index, { job, existing }] of placement.placed.entries()) {
     const enqueued = outcome.value.jobs[index];
-    expect(enqueued?.deduplicated ?? false, `entry ${index} is a duplicate`).toBe(existing);
+    same(enqueued?.deduplicated ?? false, existing, `entry ${index} is a duplicate`);
     if (!existing) job.id = enqueued?.record.id ?? '';
-    expect(enqueued?.record.id, `entry ${index}`).toBe(job.id);
+    same(enqueued?.record.id, job.id, `entry ${index}`);
   }
 }
 
@@ -52,6 +84,12 @@ export function override(scene: Scene, step: StepOf<'override'>): void {
   scene.tidy();
   if (concurrency === null) delete model.keys[key].override;
   else model.keys[key].override = { concurrency, expiresAt: ends ?? Number.POSITIVE_INFINITY };
+}
+
+/** No dead letter is kept from now on. */
+export function keepNoDead(scene: Scene): void {
+  scene.world.engine.writeNow(() => configure(scene.q, { dead_letter: { max_count: 0 } }));
+  scene.model.keepsDead = false;
 }
 
 export function pause(scene: Scene, paused: boolean): void {
@@ -88,18 +126,11 @@ export function onJob(scene: Scene, step: StepOf<'cancel' | 'activate' | 'redriv
         },
       );
       break;
-    case 'activate':
-      scene.onJob(
-        step.pick,
-        (id, now) => activate(q, id, now),
-        (job) => {
-          if (job.state !== 'pending') return 409;
-          job.state = 'waiting';
-          job.availableAt = Math.max(scene.now, job.availableAt);
-          return 200;
-        },
-      );
+    case 'activate': {
+      const picked = scene.pick(step.pick);
+      if (picked) activateJob(scene, picked);
       break;
+    }
     case 'redrive':
       scene.onJob(
         step.pick,
@@ -134,6 +165,19 @@ export function onJob(scene: Scene, step: StepOf<'cancel' | 'activate' | 'redriv
       );
       break;
   }
+}
+
+export function activateJob(scene: Scene, picked: ModelJob): void {
+  scene.onThis(
+    picked,
+    (id, now) => activate(scene.q, id, now),
+    (job) => {
+      if (job.state !== 'pending') return 409;
+      job.state = 'waiting';
+      job.availableAt = Math.max(scene.now, job.availableAt);
+      return 200;
+    },
+  );
 }
 
 /** A change as the queue takes it. */

@@ -5,6 +5,7 @@
 
 import { type CronBook, emptyBook } from './model-crons';
 import { inTheWay, outdatedBy, type UniqueOrder } from './model-unique';
+import type { ErrorTexts, JobTexts, Text } from './texts';
 
 /** What a step may ask of a new job. Times in ms. */
 export interface JobOrder {
@@ -23,6 +24,8 @@ export interface JobOrder {
   limit: LimitKey | null;
   /** What it must not exist beside; null: anything goes. */
   unique: UniqueOrder | null;
+  /** Absent: it says little. */
+  texts?: JobTexts | undefined;
 }
 
 export type LimitKey = 'narrow' | 'rated' | 'spaced';
@@ -63,6 +66,10 @@ export interface ModelJob {
   failedBy?: number;
   /** Attempt that was given back last. */
   requeuedBy?: number;
+  /** What was said of the last attempt that failed. */
+  error?: ErrorTexts | undefined;
+  result?: Text | undefined;
+  checkpoint?: Text | undefined;
 }
 
 const MINUTE = 60_000;
@@ -76,6 +83,8 @@ export class Model {
   jobs: ModelJob[] = [];
   crons: CronBook = emptyBook();
   paused = false;
+  /** Are dead letters kept? */
+  keepsDead = true;
   /** Starts of each key, and what an operator allows in its place. */
   keys: Record<LimitKey, { starts: number[]; override?: { concurrency: number; expiresAt: number } }> = {
     narrow: { starts: [] },
@@ -214,6 +223,7 @@ export class Model {
     }
     this.endJob(job, 'discarded', now);
     job.dead = job.order.deadLetter;
+    if (job.dead && !this.keepsDead) job.state = 'gone';
     job.reason = how.final ? 'non_retryable' : 'retries_exhausted';
   }
 

@@ -4,36 +4,43 @@ import type { NewJob } from '../../src/job/record';
 import { compare } from './compare';
 import * as crons from './crons';
 import * as jobs from './jobs';
+import { isOpen } from './model';
 import { fireAt } from './model-crons';
 import * as reports from './reports';
 import { Scene } from './scene';
 import type { History, Step } from './steps';
-import { newJob } from './wire';
 import { InjectedFault } from './world';
 
 /** Steps after which the product has not run yet. */
 const SILENT: readonly string[] = ['jump', 'jump-to-fire', 'evict', 'lose-alarm'] satisfies Step['op'][];
 
 /** What a step sends to the queue, where that takes time to read. */
-type Prepared = { jobs?: NewJob[]; definition?: CronDefinition | 400 | undefined };
+type Prepared = { jobs?: NewJob[] | undefined; definition?: CronDefinition | 400 | undefined };
 
 export class Play {
   private readonly scene: Scene;
 
+  /**
+   * @param complaints what is written to the console as errors, to be emptied
+   */
   constructor(
     storage: DurableObjectStorage,
     private readonly history: History,
+    private readonly complaints: unknown[][] = [],
   ) {
-    this.scene = new Scene(storage, history.start);
+    complaints.length = 0;
+    this.scene = new Scene(storage, history.start, history.large);
   }
 
   async run(): Promise<void> {
-    const { steps } = this.history;
+    const { steps, drains, keepsNoDead } = this.history;
+    if (keepsNoDead) jobs.keepNoDead(this.scene);
     for (const [index, step] of steps.entries()) {
       const isLast = index === steps.length - 1;
       if (step) await this.step(step);
-      if (step || isLast) compare(this.scene, index % 10 === 9 || isLast);
+      if (step || isLast) this.compare(index, isLast);
     }
+    if (drains) await this.drain();
   }
 
   private async step(step: Step): Promise<void> {
@@ -46,11 +53,51 @@ export class Play {
     if (step.op === 'fault') this.withFault(step.statement, step.step, prepared);
     else this.play(step, prepared);
     if (!SILENT.includes(inner.op)) this.scene.finish();
+    this.hear(step);
+  }
+
+  /** A defect that the product survives is complained about: nothing but a statement that was made to fail may cause one. */
+  private hear(step: Step): void {
+    const [first] = this.complaints.splice(0);
+    if (first && step.op !== 'fault')
+      throw new Error(`complained: ${first.map(String).join(' ')}`, { cause: first[1] });
+  }
+
+  /** Everything now and then, what is counted more often, the wake always. A short history is compared at each step. */
+  private compare(index: number, isLast: boolean): void {
+    const isShort = this.history.steps.length < 40;
+    if (isLast || index % (this.history.large ? 25 : 10) === 9) compare(this.scene, 'everything');
+    else compare(this.scene, isShort || index % 3 === 2 ? 'counts' : 'wake');
+  }
+
+  /** The queue still works: it takes a job, gives out all that it has, and then has nothing left to do. */
+  private async drain(): Promise<void> {
+    const { scene } = this;
+    const { model, world } = scene;
+    for (const name of [...model.crons.entries.keys()]) await this.step({ op: 'cron-delete', name, late: false });
+    await this.step({ op: 'answer', how: 'all' });
+    for (const key of ['narrow', 'rated', 'spaced'] as const) {
+      await this.step({ op: 'override', key, concurrency: null, expiresIn: null });
+    }
+    await this.step({ op: 'pause', paused: false });
+    await this.step({ op: 'enqueue', jobs: [jobs.PROBE] });
+    for (const job of model.jobs.filter(({ state }) => state === 'pending')) jobs.activateJob(scene, job);
+    const rounds = 2 * model.jobs.length + 10;
+    for (let round = 0; model.jobs.some(isOpen); round++) {
+      if (round === rounds) throw new Error(`the queue is not empty after ${rounds} claims`);
+      await this.step({ op: 'claim', count: 100, worker: 'ann', visibility: 0 });
+      const running = model.jobs.filter(({ state }) => state === 'active');
+      for (const job of running) reports.complete(scene, job);
+      if (running.length > 0 || model.available(scene.now).length > 0) world.now += 1_000;
+      else world.now = Math.max(world.now + 1, Math.min(model.nextDue(scene.now), world.now + 86_400_000));
+      compare(scene, 'wake');
+    }
+    compare(scene, 'everything');
   }
 
   private async prepare(step: Step): Promise<Prepared> {
     const { scene } = this;
-    if (step.op === 'enqueue') return { jobs: await Promise.all(step.jobs.map((order) => newJob(order, scene.now))) };
+    if (step.op === 'enqueue') return { jobs: await jobs.readJobs(scene, step) };
     if (step.op === 'cron-put' || step.op === 'cron-patch') {
       return { definition: await crons.readCronStep(scene, step) };
     }
@@ -76,7 +123,7 @@ export class Play {
     }
   }
 
-  private play(step: Step, { jobs: newJobs = [], definition }: Prepared): void {
+  private play(step: Step, { jobs: newJobs, definition }: Prepared): void {
     const { scene } = this;
     const { world, model } = scene;
     switch (step.op) {
@@ -97,7 +144,7 @@ export class Play {
         this.alarm(step.when);
         break;
       case 'enqueue':
-        jobs.enqueue(scene, step, newJobs);
+        if (newJobs) jobs.enqueue(scene, step, newJobs);
         break;
       case 'claim':
         reports.claim(scene, step);
@@ -107,6 +154,15 @@ export class Play {
         break;
       case 'nack':
         reports.nack(scene, step);
+        break;
+      case 'nack-all':
+        reports.nackAll(scene, step);
+        break;
+      case 'progress':
+        reports.progress(scene, step);
+        break;
+      case 'checkpoint':
+        reports.checkpoint(scene, step);
         break;
       case 'heartbeat':
         reports.heartbeat(scene, step.worker);

@@ -1,11 +1,12 @@
 /** The product and the model side by side, at one moment, and what all steps need of both. */
-import { expect } from 'vitest';
 import { ApiError, type ErrorData } from '../../src/job/errors';
 import type { JobBody } from '../../src/job/record';
 import { list } from '../../src/queue/read/list';
 import type { QueueState } from '../../src/queue/store/state';
+import { holds, same } from './agree';
 import { Model, type ModelJob } from './model';
 import { fireDue, fireWaiting, forgetDefects, leaveAlone } from './model-crons';
+import { MAX_MESSAGE_BYTES, weightOf } from './texts';
 import { World } from './world';
 
 /** How many new jobs one operation may bring at most. */
@@ -19,8 +20,15 @@ export class Scene {
   /** Operations on many jobs so far. */
   operations = 0;
 
-  /** @param now when it begins, epoch ms */
-  constructor(storage: DurableObjectStorage, now: number) {
+  /**
+   * @param now when it begins, epoch ms
+   * @param isLarge its answers are weighed
+   */
+  constructor(
+    storage: DurableObjectStorage,
+    now: number,
+    readonly isLarge = false,
+  ) {
     this.world = new World(storage, now);
   }
 
@@ -46,11 +54,18 @@ export class Scene {
   /** Runs an operation; a refusal is an answer. */
   attempt<T>(operation: (now: number) => T): { value: T } | { error: ErrorData } {
     try {
-      return { value: this.world.engine.writeNow(operation) };
+      return { value: this.weighed(this.world.engine.writeNow(operation)) };
     } catch (error) {
       if (error instanceof ApiError) return { error: error.data };
       throw error;
     }
+  }
+
+  /** An answer, which must fit into a message. */
+  weighed<T>(answer: T): T {
+    const weight = this.isLarge ? weightOf(answer) : 0;
+    holds(weight <= MAX_MESSAGE_BYTES, () => `an answer takes ${weight} bytes`);
+    return answer;
   }
 
   /** The product has just treated what is due as due: so does the model. */
@@ -130,11 +145,15 @@ export class Scene {
   /** An operation on one job, and what the model expects of it. */
   onJob(pick: number, operation: (id: string, now: number) => unknown, expected: (job: ModelJob) => number): void {
     const picked = this.pick(pick);
-    if (!picked) return;
+    if (picked) this.onThis(picked, operation, expected);
+  }
+
+  /** The same for a job that is known. */
+  onThis(picked: ModelJob, operation: (id: string, now: number) => unknown, expected: (job: ModelJob) => number): void {
     const outcome = this.attempt((now) => operation(picked.id, now));
     this.tidy();
     const status = picked.state === 'gone' ? 404 : expected(picked);
-    expect(statusOf(outcome), `${picked.id} in ${picked.state}`).toBe(status);
+    same(statusOf(outcome), status, `${picked.id} in ${picked.state}`);
   }
 }
 

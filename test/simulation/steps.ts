@@ -1,20 +1,33 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
 import fc from 'fast-check';
-import { EVES, EXPRESSIONS, ZONES } from './calendar';
+import { EXPRESSIONS, ZONES } from './calendar';
 import type { JobOrder, LimitKey } from './model';
 import type { CronTerms } from './model-crons';
-import type { UniqueOrder } from './model-unique';
+import { attempt, order, pick } from './orders';
+import type { ErrorTexts, Text } from './texts';
 
 export type Step =
-  | { op: 'enqueue'; jobs: JobOrder[] }
+  /** Each of the jobs so many times; absent: once. */
+  | { op: 'enqueue'; jobs: JobOrder[]; times?: number }
   | { op: 'claim'; count: number; worker: string; visibility: number }
-  | { op: 'ack'; pick: number; attempt: 'right' | 'stale' | 'none'; worker: 'right' | 'other' }
+  | {
+      op: 'ack';
+      pick: number;
+      attempt: 'right' | 'stale' | 'none';
+      worker: 'right' | 'other';
+      result?: Text | undefined;
+    }
   | {
       op: 'nack';
       pick: number;
       attempt: 'right' | 'stale' | 'none';
       how: 'plain' | 'requeue' | 'final' | 'retry-in';
+      error?: ErrorTexts | undefined;
     }
+  /** Whatever runs fails. */
+  | { op: 'nack-all'; error: ErrorTexts }
+  | { op: 'progress'; pick: number; attempt: 'right' | 'stale' | 'none'; message: Text; data: Text }
+  | { op: 'checkpoint'; pick: number; attempt: 'right' | 'stale' | 'none'; state: Text }
   | { op: 'heartbeat'; worker: string }
   | { op: 'cancel'; pick: number }
   | { op: 'activate'; pick: number }
@@ -50,6 +63,12 @@ export interface History {
   start: number;
   /** One that is null does nothing. */
   steps: (Step | null)[];
+  /** Answers are so large that they are weighed. */
+  large?: boolean;
+  /** No dead letter is kept. */
+  keepsNoDead?: boolean;
+  /** In the end everything is done that there is to do. */
+  drains?: boolean;
 }
 
 /** A change of a waiting job; null goes back to the default. Times in ms from now. */
@@ -60,37 +79,9 @@ export interface JobChange {
   maxAttempts?: number;
 }
 
-const unique: fc.Arbitrary<UniqueOrder> = fc.record({
-  key: fc.constantFrom('a', 'a', 'b', 'c'),
-  by: fc.constantFrom('key', 'key', 'args', 'meta'),
-  everywhere: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true)),
-  conflict: fc.constantFrom('reject', 'ignore', 'replace', 'replace_except_schedule'),
-  counting: fc.constantFrom('open', 'open', 'queued', 'exists', 'running', 'ended'),
-  period: fc.constantFrom(0, 0, 350, 500, 25_000, 600_000),
-  foreign: fc.boolean(),
-});
-
-const order: fc.Arbitrary<JobOrder> = fc.record({
-  priority: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 5)),
-  delay: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, fc.constantFrom(1, 400, 20_000)),
-  ttl: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(300, 10_000)),
-  pending: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, fc.constant(true)),
-  maxAttempts: fc.constantFrom(0, 1, 2, 3),
-  backoff: fc.constantFrom(0, 50, 3_000),
-  timeout: fc.constantFrom(0, 0, 700),
-  deadLetter: fc.boolean(),
-  limit: fc.oneof(
-    { weight: 3, arbitrary: fc.constant(null) },
-    fc.constantFrom<LimitKey>('narrow', 'narrow', 'rated', 'spaced'),
-  ),
-  unique: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 2, arbitrary: unique }),
-});
-
-const pick = fc.nat(1_000);
 const worker = fc.constantFrom('ann', 'bob');
-const attempt = fc.constantFrom('right', 'right', 'none', 'stale') as fc.Arbitrary<'right' | 'stale' | 'none'>;
 
-const plainStep: fc.Arbitrary<Step> = fc.oneof(
+export const plainStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
@@ -204,7 +195,7 @@ function own<T extends { job?: JobOrder }>(name: string, { job, ...rest }: T): O
   return { ...rest, ...(job && { job: unique ? { ...job, unique: { ...unique, key: name } } : job }) };
 }
 
-const cronStep: fc.Arbitrary<Step> = fc.oneof(
+export const cronStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc
@@ -229,36 +220,7 @@ const cronStep: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-const answer = fc.record({
+export const answer = fc.record({
   op: fc.constant('answer' as const),
   how: fc.constantFrom('all' as const, 'all' as const, 'one' as const, 'busy' as const, 'die' as const),
 });
-
-/** Steps of which so many in a hundred, roughly, are about entries. */
-function stepOf(crons: number): fc.Arbitrary<Step> {
-  const calm = fc.oneof({ weight: 100 - crons, arbitrary: plainStep }, { weight: crons, arbitrary: cronStep });
-  return fc.oneof(
-    { weight: 40, arbitrary: calm },
-    {
-      weight: 5,
-      arbitrary: fc.record({
-        op: fc.constant('alarm' as const),
-        when: fc.constantFrom('due' as const, 'late' as const, 'early' as const, 'twice' as const),
-      }),
-    },
-    { weight: crons > 0 ? 3 : 0, arbitrary: answer },
-    { weight: 1, arbitrary: fc.record({ op: fc.constant('lose-alarm' as const) }) },
-    { weight: 4, arbitrary: fc.record({ op: fc.constant('evict' as const) }) },
-    { weight: 4, arbitrary: fc.record({ op: fc.constant('fault' as const), statement: fc.nat(12), step: calm }) },
-  );
-}
-
-/** Histories of this many steps. A step shrinks to null, which does nothing, so that what is left shows what matters. */
-export function histories(length: number): fc.Arbitrary<History> {
-  const ofKind = (crons: number) =>
-    fc.record({
-      start: fc.constantFrom(...EVES),
-      steps: fc.array(fc.option(stepOf(crons), { freq: 200 }), { minLength: length, maxLength: length }),
-    });
-  return fc.oneof(ofKind(0), ofKind(10), ofKind(45));
-}

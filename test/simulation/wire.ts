@@ -5,8 +5,19 @@ import type { NewJob } from '../../src/job/record';
 import type { JobOrder } from './model';
 import type { CronTerms } from './model-crons';
 import type { UniqueOrder } from './model-unique';
+import { bytesOf, write } from './texts';
 
 export const QUEUE = 'simulated';
+
+const TYPE = 'simulated.job';
+
+/** What a job may say, as the documents have it, and what it says beside its long texts at most. Bytes; tags and types in characters. */
+const MAX_JOB = 1_048_576;
+const MAX_META = 65_536;
+const MAX_TAGS = 50;
+const MAX_TAG = 128;
+const MAX_TYPE = 255;
+const REST = 4_000;
 
 const LIMITS = {
   narrow: { key: 'narrow', concurrency: 1 },
@@ -16,14 +27,20 @@ const LIMITS = {
 
 /** A job as its producer would write it. What it does not want is null: in a change, what is left out stays. */
 function jobRequest(order: JobOrder): Record<string, unknown> {
-  const { unique, limit } = order;
-  const text = { type: 'simulated.job', args: [{ key: unique?.key ?? null, of: 'args' }, 'other'] };
+  const { unique, limit, texts = {} } = order;
+  const { args, meta, directive, tags } = texts;
+  const text = {
+    type: typeOf(order),
+    args: [{ key: unique?.key ?? null, of: 'args' }, 'other', ...(args ? [write(args)] : [])],
+  };
   return {
     ...text,
     options: {
       queue: QUEUE,
       priority: order.priority,
-      meta: { key: unique?.key ?? null, order: JSON.stringify(order) },
+      meta: { key: unique?.key ?? null, order: JSON.stringify(order), ...(meta && { text: write(meta) }) },
+      ...(directive && { metadata: { test_directive: write(directive) } }),
+      ...(tags && { tags: Array(MAX_TAGS).fill(write(tags)) }),
       retry: {
         max_attempts: order.maxAttempts,
         backoff_strategy: 'constant',
@@ -40,6 +57,28 @@ function jobRequest(order: JobOrder): Record<string, unknown> {
       unique: unique && policy(unique),
     },
   };
+}
+
+function typeOf({ unique, texts }: JobOrder): string {
+  return TYPE.padEnd(unique ? 0 : (texts?.type ?? 0), 'x');
+}
+
+/** Is a job with these texts refused? Undefined: so close to the limit that it depends on what else it says. */
+export function isTooLarge({ texts, unique }: JobOrder): boolean | undefined {
+  if (!texts) return false;
+  const { args, meta, directive, tags, type = 0 } = texts;
+  if ((type > MAX_TYPE && !unique) || (tags && tags.length > MAX_TAG)) return true;
+  const judge = (bytes: number, max: number) => (bytes > max ? true : bytes > max - REST ? undefined : false);
+  const written = [args, meta, directive].map((text) => (text ? bytesOf(write(text)) : 0));
+  const ofTags = tags ? MAX_TAGS * bytesOf(write(tags)) : 0;
+  const tooLarge = [
+    judge(written[1] as number, MAX_META),
+    judge(
+      written.reduce((sum, bytes) => sum + bytes, ofTags),
+      MAX_JOB,
+    ),
+  ];
+  return tooLarge.includes(true) || (tooLarge.includes(undefined) ? undefined : false);
 }
 
 /** The order that a job was made of. */

@@ -10,6 +10,7 @@ import type { PatchRequest } from '../../rpc/operations';
 import { mustFind, viewOfRow } from '../read/find';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
+import { firstWaiting, limiterOf, type Place, policyOf } from '../store/limits/place';
 import { bodyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { movable } from './movable';
@@ -38,10 +39,7 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
   const moment = after.due_at ?? row.waits_since;
   const moves = after.priority !== row.priority || after.due_at !== row.due_at;
-  if (row.limit_key !== null && moment !== null && moves) {
-    // It may belong before some that stand ready, and after others: that is for the next claim to see.
-    Object.assign(after, { due_at: moment, waits_since: null });
-  }
+  if (row.limit_key !== null && moment !== null && moves) Object.assign(after, placeOf(q, after, moment, now));
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
   const { priority, due_at, waits_since, expires_at } = after;
@@ -52,6 +50,25 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
 function dueAfter(row: JobRow, available: boolean, start: number | undefined, now: number): number | null {
   if (start !== undefined) return start;
   return available ? row.due_at : now;
+}
+
+/**
+ * Where a limited job stands that becomes available at `moment`: behind its key if another job waits there that comes first.
+ * Else where claims read, because it may belong before some that stand ready: that is for the next claim to see.
+ */
+function placeOf(q: QueueState, row: JobRow, moment: number, now: number): Place {
+  const ready = { due_at: moment, waits_since: null };
+  if (moment > now || policyOf(q, row)?.on_limit !== 'wait') return ready;
+  const other = firstWaiting(q, limiterOf(q, row), 2).find(({ key }) => key !== row.key);
+  return other && comesFirst(other, row, moment) ? { due_at: null, waits_since: moment } : ready;
+}
+
+/** Does a job that waits for the key come before this one, which is available since `moment`? */
+function comesFirst(other: JobRow, row: JobRow, moment: number): boolean {
+  const since = other.waits_since as number;
+  const difference =
+    row.priority - other.priority || since - moment || other.attempt - row.attempt || other.key - row.key;
+  return difference < 0;
 }
 
 /** Merges the job's own retry policy. */

@@ -99,6 +99,26 @@ describe('concurrency', () => {
     }
   });
 
+  it('a job that is given the priority of those that wait goes where it belongs among them', async () => {
+    const queue = new TestQueue();
+    const changed = async (id: string) => (await server.call('PATCH', `/ojs/v1/jobs/${id}`, { priority: 0 })).status;
+    const [first] = await addManyTo(queue, 1, one);
+    expect(await fetchFrom(queue)).toEqual([first]);
+    const early = await addTo(queue, one, { priority: -1 });
+    clock.at(1000);
+    const waits = await addTo(queue, one);
+    clock.at(2000);
+    const late = await addTo(queue, one, { priority: -1 });
+    expect(await changed(late)).toBe(200);
+    await ack(first as string);
+    expect(await fetchFrom(queue)).toEqual([waits]);
+    expect(await changed(early)).toBe(200);
+    for (const expected of [early, late]) {
+      await ack(expected === early ? waits : early);
+      expect(await fetchFrom(queue)).toEqual([expected]);
+    }
+  });
+
   it('a job that is cancelled while it stands ready leaves its place to the next one', async () => {
     const queue = new TestQueue();
     const [first, second, third] = await addManyTo(queue, 3, one);

@@ -1,0 +1,42 @@
+/** Random histories: jobs alone, with some entries, with many; large ones. */
+import fc from 'fast-check';
+import { EVES } from './calendar';
+import { crowd, largeStep } from './large';
+import { answer, cronStep, type History, plainStep, type Step } from './steps';
+
+/** Steps of which so many in a hundred, roughly, are about entries. */
+function stepOf(crons: number): fc.Arbitrary<Step> {
+  const calm = fc.oneof({ weight: 100 - crons, arbitrary: plainStep }, { weight: crons, arbitrary: cronStep });
+  return fc.oneof(
+    { weight: 40, arbitrary: calm },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        op: fc.constant('alarm' as const),
+        when: fc.constantFrom('due' as const, 'late' as const, 'early' as const, 'twice' as const),
+      }),
+    },
+    { weight: crons > 0 ? 3 : 0, arbitrary: answer },
+    { weight: 1, arbitrary: fc.record({ op: fc.constant('lose-alarm' as const) }) },
+    { weight: 4, arbitrary: fc.record({ op: fc.constant('evict' as const) }) },
+    { weight: 4, arbitrary: fc.record({ op: fc.constant('fault' as const), statement: fc.nat(12), step: calm }) },
+  );
+}
+
+/** Histories of this many steps. A step shrinks to null, which does nothing, so that what is left shows what matters. */
+export function histories(length: number): fc.Arbitrary<History> {
+  const start = fc.constantFrom(...EVES);
+  const drains = fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true));
+  const stepsOf = (step: fc.Arbitrary<Step>, count = length) =>
+    fc.array(fc.option(step, { freq: 200 }), { minLength: count, maxLength: count });
+  const ofKind = (crons: number) => fc.record({ start, steps: stepsOf(stepOf(crons)), drains, keepsNoDead: drains });
+  const isLarge = { large: fc.constant(true), drains: fc.constant(true), keepsNoDead: drains };
+  const mixed = fc.oneof({ weight: 2, arbitrary: largeStep }, stepOf(5));
+  return fc.oneof(
+    { weight: 100, arbitrary: ofKind(0) },
+    { weight: 100, arbitrary: ofKind(10) },
+    { weight: 100, arbitrary: ofKind(45) },
+    { weight: 33, arbitrary: fc.record({ start, steps: stepsOf(mixed, Math.ceil(length / 2)), ...isLarge }) },
+    { weight: 1, arbitrary: fc.record({ start, steps: crowd, ...isLarge }) },
+  );
+}

@@ -1,0 +1,33 @@
+/** Jobs, and which of them a step means, as random histories have them. */
+import fc from 'fast-check';
+import type { JobOrder, LimitKey } from './model';
+import type { UniqueOrder } from './model-unique';
+
+const unique: fc.Arbitrary<UniqueOrder> = fc.record({
+  key: fc.constantFrom('a', 'a', 'b', 'c'),
+  by: fc.constantFrom('key', 'key', 'args', 'meta'),
+  everywhere: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true)),
+  conflict: fc.constantFrom('reject', 'ignore', 'replace', 'replace_except_schedule'),
+  counting: fc.constantFrom('open', 'open', 'queued', 'exists', 'running', 'ended'),
+  period: fc.constantFrom(0, 0, 350, 500, 25_000, 600_000),
+  foreign: fc.boolean(),
+});
+
+export const order: fc.Arbitrary<JobOrder> = fc.record({
+  priority: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(-1, 5)),
+  delay: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, fc.constantFrom(1, 400, 20_000)),
+  ttl: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(300, 10_000)),
+  pending: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, fc.constant(true)),
+  maxAttempts: fc.constantFrom(0, 1, 2, 3),
+  backoff: fc.constantFrom(0, 50, 3_000),
+  timeout: fc.constantFrom(0, 0, 700),
+  deadLetter: fc.boolean(),
+  limit: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(null) },
+    fc.constantFrom<LimitKey>('narrow', 'narrow', 'rated', 'spaced'),
+  ),
+  unique: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 2, arbitrary: unique }),
+});
+
+export const pick = fc.nat(1_000);
+export const attempt = fc.constantFrom('right', 'right', 'none', 'stale') as fc.Arbitrary<'right' | 'stale' | 'none'>;
