@@ -5,7 +5,8 @@
 
 import type { ErrorData, Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
-import type { JobView, NewJob, RetryInput } from '../job/record';
+import type { SentJobs } from '../job/message';
+import type { JobView, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
 import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
 
@@ -242,7 +243,7 @@ export interface OperationsApi {
   /** How it gets on. */
   activity(): Promise<QueueActivity>;
   /** Accepts each job on its own; what cannot be accepted says why. */
-  enqueueEach(jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
+  enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */
   recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
 }

@@ -5,6 +5,7 @@ import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten } from '../../job/envelope/render';
 import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
@@ -32,6 +33,7 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
   const idempotency = await readIdempotency(c, body);
   const parsed = await Promise.all(parseBatch(body).map(withFingerprint));
+  refuseTooMuch(parsed.map(({ job }) => job));
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const jobs = views.map((view, index) => ({
     ...renderEnqueued(view, parsed[index], variables),
