@@ -83,11 +83,11 @@ describe('a workflow that cannot be', () => {
     ],
     ['has an id that is no UUIDv7', { id: 'mine', type: 'chain', steps: [good()] }, 400, 'id'],
     ['has a name that is no text', { name: 3, type: 'chain', steps: [good()] }, 400, 'name'],
-    ['has too many jobs', { type: 'group', jobs: Array.from({ length: 1001 }, good) }, 413, 'jobs'],
+    ['has too many jobs', { type: 'group', jobs: Array.from({ length: 1001 }, good) }, 422, 'jobs'],
     [
       'has too many jobs in all',
       { type: 'chain', steps: [{ type: 'group', jobs: Array.from({ length: 1000 }, good) }, good()] },
-      413,
+      422,
       'steps[1]',
       1,
     ],

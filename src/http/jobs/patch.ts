@@ -71,6 +71,9 @@ function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id'> {
     named.set(member.key, path);
     request[member.key] = value === null ? null : member.read(value, path);
   }
+  if (named.size === 0) {
+    throw invalidRequest('body', `The body names nothing to change; send ${Object.keys(members).join(', ')}.`);
+  }
   const policy = request.retry as Record<string, unknown> | null | undefined;
   if (typeof request.max_attempts === 'number' && typeof policy?.max_attempts === 'number') {
     throw invalidPolicy(named.get('max_attempts') ?? 'max_attempts', 'cannot stand beside retry.max_attempts');
