@@ -3,6 +3,7 @@
  * became of it; `atomic` accepts all or none.
  */
 import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
+import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
@@ -11,7 +12,7 @@ import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { renderError } from '../errors';
 import { readJobList } from '../jobs/enqueue';
-import { renderEnqueued, usableVariables } from '../jobs/render';
+import { renderEnqueued } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
@@ -20,7 +21,7 @@ const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 
 /** POST /jobs/bulk. */
 export async function enqueueBulk(c: AppContext): Promise<Response> {
-  const variables = usableVariables(c);
+  const { retryVariables: variables } = readConfig(c.env);
   const { body, jobs } = await readBulk(c);
   const enqueueMany = readAtomicity(body) === 'atomic' ? enqueueAllOrNone : enqueueEach;
   const idempotency = await readIdempotency(c, body, body.idempotency_key);
