@@ -19,6 +19,11 @@ export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
 export type Middleware = MiddlewareHandler<AppEnv>;
 
+/** May the key of this request have ended jobs removed? */
+export function mayPurge(c: AppContext): boolean {
+  return c.get('scopes')?.includes('admin:purge') === true;
+}
+
 /** The media type of every answer, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';
 

@@ -150,6 +150,12 @@ export function invalidPolicy(field: string, message: string): ApiError {
   return refusal(422, 'invalid_request', `${field}: ${message}`, { type: 'validation_error', details: { field } });
 }
 
+/** 403: what a key without the purge scope would remove, or have removed, by keeping it for less time. */
+export function mayNotShorten(field: string): ApiError {
+  const message = `${field} would be less than what holds now; removing what is kept needs the scope admin:purge.`;
+  return refusal(403, 'forbidden', message, { details: { field, required_scope: 'admin:purge' } });
+}
+
 /** 404 with the kind and name of what does not exist. */
 export function notFound(resourceType: string, resourceId: string, hint?: string): ApiError {
   const message = `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${quote(resourceId)} not found.`;

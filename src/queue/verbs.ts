@@ -261,7 +261,7 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   drain: write((q, now) => setMode(q, 'draining', now)),
   config: async (life) => ({ ok: true, value: life.engine?.q.own ?? {} }),
   settings: (life) => life.settings(),
-  configure: write((q, _, settings) => configure(q, settings)),
+  configure: write((q, _, settings, mayPurge) => configure(q, settings, mayPurge)),
   takeDefaults: writeIfExists((q, _, defaults) => takeDefaults(q, defaults), nothing),
   async remove(life, request, waitMs) {
     const begun = await life.writeIfExists((q, now) => beginRemoval(q, request, now));

@@ -32,6 +32,8 @@ export interface PatchRequest {
   tags?: string[] | null;
   /** Members replace those of the job's own retention; null goes back to the queue's. */
   retention?: RetentionChange | null;
+  /** False: 403 when the job would be kept for less time than now. */
+  mayPurge?: boolean;
 }
 
 /** What to do with each job. `purge` deletes waiting jobs too. */

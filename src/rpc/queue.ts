@@ -175,8 +175,11 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   /** What the queue says itself. */
   config(): Promise<Outcome<QueueConfig>>;
   settings(): Promise<Outcome<QueueSettings>>;
-  /** Merges `change` into the stored settings; `null` members return to the default. */
-  configure(change: SettingsChange): Promise<Outcome<QueueConfig>>;
+  /**
+   * Merges `change` into the stored settings; `null` members return to the default.
+   * @param mayPurge false: 403 when ended jobs would be kept for less time than now
+   */
+  configure(change: SettingsChange, mayPurge?: boolean): Promise<Outcome<QueueConfig>>;
   /** The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created. */
   takeDefaults(defaults: QueueDefaults): Promise<Outcome<void>>;
   events(request: EventsRequest): Promise<QueueEvent[]>;

@@ -6,7 +6,7 @@ import { readRetentionChange } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { parseInstant } from '../../job/time';
 import type { PatchRequest } from '../../rpc/operations';
-import type { AppContext } from '../context';
+import { type AppContext, mayPurge } from '../context';
 import { type JsonObject, readBody } from '../request/body';
 import { callJob } from '../request/path';
 
@@ -89,5 +89,5 @@ function unchangeable(name: string, path: string) {
 /** Changes the job that the path names. @throws {ApiError} 400, 404, 409, 422 */
 export async function patchJob(c: AppContext): Promise<JobView> {
   const change = readPatch(await readBody(c), Date.now());
-  return callJob(c, (queue, id) => queue.patch({ ...change, id }));
+  return callJob(c, (queue, id) => queue.patch({ ...change, id, mayPurge: mayPurge(c) }));
 }
