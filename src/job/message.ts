@@ -39,6 +39,19 @@ export function refuseTooMuch(jobs: readonly NewJob[]): void {
   if (bytes > MAX_JOBS_BYTES) throw payloadTooLarge('jobs', bytes, MAX_JOBS_BYTES);
 }
 
+/** Bytes of texts in a message. */
+function bytesOfTexts(texts: readonly string[]): number {
+  // Up to U+00FF a character travels as one byte, if all of its text do.
+  const isNarrow = (text: string) => !/[^\0-\xff]/.test(text);
+  return texts.reduce((sum, text) => sum + (isNarrow(text) ? 1 : 2) * text.length, 0);
+}
+
+/** Refuses texts that do not fit into a message as they are. @throws {ApiError} 413 naming `field` */
+export function refuseTooLong(texts: readonly string[], field: string): void {
+  const bytes = bytesOfTexts(texts);
+  if (bytes > MAX_JOBS_BYTES) throw payloadTooLarge(field, bytes, MAX_JOBS_BYTES);
+}
+
 /** The jobs in the form in which they take least, if they take much. */
 export function pack(jobs: NewJob[]): SentJobs {
   if (charsOf(jobs) <= MAX_PLAIN_CHARS) return jobs;

@@ -4,6 +4,7 @@ import { encodeCursor, readAfter } from '../../across/paging';
 import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';
 import { defined } from '../../job/envelope/fields';
 import { unwrap } from '../../job/errors';
+import { refuseTooLong } from '../../job/message';
 import { parseWorkflow } from '../../job/workflow/parse';
 import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowView } from '../../rpc/workflow';
@@ -31,6 +32,10 @@ export const workflowRoutes: readonly Route[] = [
 async function start(c: AppContext): Promise<Response> {
   const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
   const { id = uuidv7(), checks, ...workflow } = parsed;
+  refuseTooLong(
+    workflow.steps.map(({ job }) => job),
+    'body',
+  );
   await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));
   return answer(c, renderWorkflow(view), 201, { Location: `/ojs/v1/workflows/${id}` });
