@@ -31,6 +31,7 @@ export default defineConfig({
       miniflare: {
         bindings: {
           TEST_HOOKS: 'true',
+          ALLOW_LOCALHOST: 'true',
           HANDLERS: {
             'work.*': 'WORK',
             'handled/*': 'WORK',

@@ -4,13 +4,16 @@
  *
  * | variable | value | default |
  * |---|---|---|
- * | `API_KEYS` | secret: JSON array of `{key, scopes, name?}`, or keys separated by commas or spaces (all scopes) | none: loopback only |
+ * | `API_KEYS` | secret: JSON array of `{key, scopes, name?}`, or keys separated by commas or spaces (all scopes) | none |
+ * | `ALLOW_LOCALHOST` | `true`: while there is no key, requests to localhost are served; for development only | off |
+ * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
  * | `HANDLERS` | table of `[queue/]type-pattern` → binding, or `{binding, batch_size, timeout_ms, max_concurrency, payload}` | none: pull only |
  * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE`, `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the deployment's retry layer | unset |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  */
 import { readTargets, type TargetConfig } from './dispatch/config';
 import { invalidConfiguration } from './job/errors';
+import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.1.0';
@@ -22,6 +25,8 @@ export interface Env {
   UNIQUE_LOCKS: DurableObjectNamespace;
   WORKFLOWS: DurableObjectNamespace;
   API_KEYS?: string;
+  ALLOW_LOCALHOST?: unknown;
+  ALLOWED_ORIGINS?: unknown;
   HANDLERS?: unknown;
   TEST_HOOKS?: unknown;
   DEFAULT_RETRY_LIMIT?: string;
@@ -40,43 +45,101 @@ export interface ApiKey {
   name?: string;
 }
 
-export interface Config {
+/** Who is let in. */
+export interface Access {
   apiKeys: ApiKey[];
+  /** Requests to `localhost` need no key. */
+  localhost: boolean;
+  /** Origins whose pages may call although no key is configured, as `https://host:port`. */
+  origins: ReadonlySet<string>;
+}
+
+export interface Config {
   testHooks: boolean;
-  /** The deployment's retry variables, as written. */
+  /** The deployment's retry variables, as written; they can be read. */
   retryVariables: Record<string, string | undefined>;
   targets: TargetConfig[];
   version: string;
 }
 
-const RETRY_VARIABLES = [
-  'DEFAULT_RETRY_LIMIT',
-  'DEFAULT_BACKOFF_BASE',
-  'DEFAULT_BACKOFF_EXPONENT',
-  'DEFAULT_BACKOFF_JITTER',
-] as const;
+/** Computes a value once for each environment. A mistake is found again by every call. */
+function once<T>(read: (env: Env) => T): (env: Env) => T {
+  const known = new WeakMap<Env, { value: T }>();
+  return (env) => {
+    let found = known.get(env);
+    if (!found) {
+      found = { value: read(env) };
+      known.set(env, found);
+    }
+    return found.value;
+  };
+}
 
-const known = new WeakMap<Env, Config>();
+/** Who is let in; read once per isolate. @throws {ApiError} 500 `invalid_configuration` */
+export const readAccess = once(
+  (env): Access => ({
+    apiKeys: readApiKeys(env.API_KEYS),
+    localhost: isOn(env.ALLOW_LOCALHOST),
+    origins: readOrigins(env.ALLOWED_ORIGINS),
+  }),
+);
 
 /**
  * The validated configuration of this deployment; read once per isolate.
  * @throws {ApiError} 500 `invalid_configuration`
  */
-export function readConfig(env: Env): Config {
-  let config = known.get(env);
-  if (!config) {
-    config = {
-      apiKeys: readApiKeys(env.API_KEYS),
-      testHooks: env.TEST_HOOKS === true || env.TEST_HOOKS === 'true',
-      retryVariables: Object.fromEntries(
-        RETRY_VARIABLES.map((name) => [name, env[name] === undefined ? undefined : String(env[name])]),
-      ),
-      targets: readTargets(env.HANDLERS, env as unknown as Record<string, unknown>),
-      version: VERSION,
-    };
-    known.set(env, config);
+export const readConfig = once(
+  (env): Config => ({
+    testHooks: hasTestHooks(env),
+    retryVariables: readRetryVariables(env),
+    targets: readTargets(env.HANDLERS, env as unknown as Record<string, unknown>),
+    version: VERSION,
+  }),
+);
+
+/** Are the hooks of tests open? */
+export function hasTestHooks(env: Env): boolean {
+  return isOn(env.TEST_HOOKS);
+}
+
+/**
+ * What of the configuration can be used. With a mistake in it no job is handed out; attempts that run come to their end, under
+ * the deployment's retry variables if these can be read, else under the defaults.
+ */
+export const usableConfig = once((env): Pick<Config, 'retryVariables' | 'targets'> => {
+  try {
+    return readConfig(env);
+  } catch (error) {
+    console.error('tocsin: invalid configuration', error);
   }
-  return config;
+  try {
+    return { retryVariables: readRetryVariables(env), targets: [] };
+  } catch {
+    return { retryVariables: {}, targets: [] };
+  }
+});
+
+function isOn(value: unknown): boolean {
+  return value === true || value === 'true';
+}
+
+function readRetryVariables(env: Env): Record<string, string | undefined> {
+  const values = env as unknown as Record<string, unknown>;
+  const variables = Object.fromEntries(
+    RETRY_VARIABLES.map((name) => [name, values[name] === undefined ? undefined : String(values[name])]),
+  );
+  variablesLayer(variables);
+  return variables;
+}
+
+function readOrigins(text: unknown): ReadonlySet<string> {
+  const given = typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : [];
+  for (const origin of given) {
+    if (URL.canParse(origin) && new URL(origin).origin === origin) continue;
+    const message = 'ALLOWED_ORIGINS: each must be an origin such as https://app.example:8443';
+    throw invalidConfiguration(message, { variable: 'ALLOWED_ORIGINS', origin });
+  }
+  return new Set(given);
 }
 
 function readApiKeys(text: unknown): ApiKey[] {

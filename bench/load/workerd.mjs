@@ -37,6 +37,7 @@ const queue :Workerd.Worker = (
     ${poisonPort ? '(name = "POISON", service = "poison"),' : ''}
     (name = "HANDLERS", json = ${text(text({ ...HANDLERS, ...(poisonPort && POISON_HANDLERS) }))}),
     (name = "BENCH_COUNT", json = "${count}"),
+    (name = "ALLOW_LOCALHOST", text = "true"),
   ],
   durableObjectNamespaces = [
     (className = "LoadQueueObject", uniqueKey = "queue", enableSql = true),

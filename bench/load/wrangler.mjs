@@ -16,7 +16,7 @@ export async function startWrangler() {
     ...[wrangler, 'dev', '-c', file('queue.toml'), '-c', file('../workers/handler.toml'), '-c', file('handler.toml')],
     ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', String(inspector)],
     ...['--persist-to', directory, '--log-level', 'error', '--show-interactive-dev-session', 'false'],
-    ...['--var', `HANDLERS:${JSON.stringify(HANDLERS)}`],
+    ...['--var', 'ALLOW_LOCALHOST:true', `HANDLERS:${JSON.stringify(HANDLERS)}`],
   ];
   const env = { X_LOCAL_OBSERVABILITY: 'false', WRANGLER_SEND_METRICS: 'false', CI: 'true' };
   const since = performance.now();

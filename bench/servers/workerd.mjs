@@ -29,6 +29,7 @@ const queue :Workerd.Worker = (
     (name = "HANDLER", service = "handler"),
     (name = "HANDLERS", json = ${JSON.stringify(JSON.stringify(HANDLERS))}),
     (name = "BENCH_COUNT", json = "${count}"),
+    (name = "ALLOW_LOCALHOST", text = "true"),
   ],
   durableObjectNamespaces = [
     (className = "BenchQueueObject", uniqueKey = "queue", enableSql = true),

@@ -28,7 +28,12 @@ export async function startWrangler({ count = false } = {}) {
     ...[wrangler, 'dev', '-c', copy('queue', directory), '-c', copy('handler', directory)],
     ...['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', String(inspector)],
     ...['--persist-to', join(directory, 'state'), '--log-level', 'error', '--show-interactive-dev-session', 'false'],
-    ...['--var', `HANDLERS:${JSON.stringify(HANDLERS)}`, ...(count ? ['BENCH_COUNT:true'] : [])],
+    ...[
+      '--var',
+      'ALLOW_LOCALHOST:true',
+      `HANDLERS:${JSON.stringify(HANDLERS)}`,
+      ...(count ? ['BENCH_COUNT:true'] : []),
+    ],
   ];
   const env = { X_LOCAL_OBSERVABILITY: 'false', WRANGLER_SEND_METRICS: 'false', CI: 'true' };
   const since = performance.now();

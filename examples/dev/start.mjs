@@ -1,7 +1,7 @@
 /**
  * `npm start`: the queue with the example handlers. Arguments go to wrangler: `npm start -- --port 8799`. Jobs are
  * stored in `.wrangler/state` of the project, so they survive a restart; `--persist-to` names another folder. Variables
- * in `.dev.vars` of the project apply; `--env-file` names another file.
+ * in `.dev.vars` of the project apply; `--env-file` names another file. Requests to localhost need no key.
  */
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';

@@ -10,6 +10,9 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 /** The first configuration is the queue's: `--port`, `--var` and similar options apply to it. */
 const CONFIGS = ['examples/dev/wrangler.toml', 'examples/documents/wrangler.toml'];
 
+/** On this machine nobody needs a key; a deployment never has this variable. */
+const OPEN = ['--var', 'ALLOW_LOCALHOST:true'];
+
 /** Development needs neither network nor account, and must not wait for an answer at the terminal. */
 const ENVIRONMENT = {
   CI: 'true',
@@ -42,7 +45,7 @@ export function startDevelopment(args, onOutput, environment = {}) {
   const cli = join(root, 'node_modules/wrangler/wrangler-dist/cli.js');
   const child = spawn(
     process.execPath,
-    ['--no-warnings', cli, 'dev', ...CONFIGS.flatMap((config) => ['--config', config]), ...args],
+    ['--no-warnings', cli, 'dev', ...CONFIGS.flatMap((config) => ['--config', config]), ...OPEN, ...args],
     {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, atIndex, duplicate, eventualOutcomeOf, type Outcome } from '../job/errors';
+import { charsToTell, MAX_EXISTING_CHARS, pack, tooMuchToTell } from '../job/message';
 import type { NewJob } from '../job/record';
 import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
@@ -80,7 +81,7 @@ export function enqueueAcross(
 ): Promise<Outcome<EnqueuedJob[]>> {
   const finish = (receipts: readonly EnqueueReceipt[]) => {
     const jobs = inBatchOrder(groups, receipts);
-    return complete ? complete(jobs) : jobs;
+    return tellable(complete ? complete(jobs) : jobs);
   };
   return eventualOutcomeOf(async () => {
     const [first, ...rest] = groups;
@@ -88,7 +89,7 @@ export function enqueueAcross(
     // A queue that remembers its answer must know all of it.
     const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
     if (isAlone) {
-      const receipt = await queueObject(env, first.queue).enqueue(first.jobs, ticket, idempotency);
+      const receipt = await queueObject(env, first.queue).enqueue(pack(first.jobs), ticket, idempotency);
       return finish([accepted(first, receipt)]);
     }
     const others = rest.map(({ queue }) => queue);
@@ -113,14 +114,14 @@ async function prepare(
   { batch, coordinator }: Participants,
 ): Promise<EnqueueReceipt[]> {
   const checked = await inParallel(groups, ({ queue, jobs }) =>
-    queueObject(env, queue).prepareBatchIfExists(batch, coordinator, jobs),
+    queueObject(env, queue).prepareBatchIfExists(batch, coordinator, pack(jobs)),
   );
   const receipts = acceptedAll(groups, checked);
   const prepared = await inParallel([...groups.entries()], async ([at, { queue, jobs }]) => {
     const receipt = receipts[at];
     return receipt
       ? { ok: true as const, value: receipt }
-      : queueObject(env, queue).prepareBatch(batch, coordinator, jobs);
+      : queueObject(env, queue).prepareBatch(batch, coordinator, pack(jobs));
   });
   return acceptedAll(groups, prepared);
 }
@@ -135,6 +136,13 @@ function accepted<T>({ indexes }: BatchGroup, outcome: Outcome<T>): T {
   const error = new ApiError(outcome.error);
   const at = outcome.error.details?.index ?? (indexes.length === 1 ? 0 : undefined);
   throw typeof at === 'number' ? atIndex(error, indexes[at] as number) : error;
+}
+
+/** What is remembered of a batch travels to the queue that decides. @throws {ApiError} 413 */
+function tellable(jobs: EnqueuedJob[]): EnqueuedJob[] {
+  const chars = jobs.length > 1 ? jobs.reduce((sum, { record }) => sum + charsToTell(record), 0) : 0;
+  if (chars > MAX_EXISTING_CHARS) throw tooMuchToTell(chars);
+  return jobs;
 }
 
 /** The jobs of all queues in the order of the batch. */

@@ -5,9 +5,12 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
+import { pack } from '../job/message';
+import type { NewJob } from '../job/record';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, refuseTakenIds } from './batch';
+import { withBodies } from './bodies';
 import { enqueueEntries, recallJobs } from './enqueue';
 
 /** What became of the entries. */
@@ -18,7 +21,8 @@ export interface Enqueued {
   replayed: boolean;
 }
 
-const ROLLED_BACK: ErrorData = {
+/** What became of an entry with which nothing is wrong. */
+export const ROLLED_BACK: ErrorData = {
   status: 422,
   code: 'conflict',
   type: 'rolled_back',
@@ -88,17 +92,30 @@ export async function enqueueEach(
   let replayed = false;
   await inParallel([...groups], async ([queue, group]) => {
     const jobs = group.map(({ entry }) => entry.job);
-    const receipt = await queueObject(env, queue).enqueueEach(jobs, idempotency);
+    const receipt = await queueObject(env, queue).enqueueEach(pack(jobs), idempotency);
     if (!receipt.ok && receipt.error.details?.idempotency_key !== undefined) throw new ApiError(receipt.error);
     if (receipt.ok && receipt.value.replayed) replayed = true;
-    for (const [at, { index }] of group.entries()) {
-      outcomes[index] = receipt.ok ? (receipt.value.outcomes[at] as Outcome<EnqueuedJob>) : receipt;
-    }
+    const told = receipt.ok ? outcomesWithBodies(jobs, receipt.value.outcomes) : jobs.map(() => receipt);
+    for (const [at, { index }] of group.entries()) outcomes[index] = told[at] as Outcome<EnqueuedJob>;
   });
   for (const { index, entry } of alone) {
     outcomes[index] = await enqueueAlone(env, entry, idempotency && keyOfEntry(idempotency, index));
   }
   return { outcomes, replayed };
+}
+
+function outcomesWithBodies(
+  sent: readonly NewJob[],
+  outcomes: readonly Outcome<EnqueuedJob>[],
+): Outcome<EnqueuedJob>[] {
+  const taken = outcomes.flatMap((outcome, at) => (outcome.ok ? [{ job: outcome.value, at }] : []));
+  const filled = withBodies(
+    taken.map(({ at }) => sent[at] as NewJob),
+    taken.map(({ job }) => job),
+  );
+  const told = [...outcomes];
+  for (const [place, { at }] of taken.entries()) told[at] = { ok: true, value: filled[place] as EnqueuedJob };
+  return told;
 }
 
 async function refuseTakenId(env: Env, entry: Outcome<Entry>, index: number): Promise<Outcome<Entry>> {

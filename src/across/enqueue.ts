@@ -4,6 +4,7 @@ import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, enqueueAcross, groupByQueue, refuseTakenIds } from './batch';
+import { withBodies } from './bodies';
 import { untilDecided } from './retry';
 import { enqueueReserved, globalPolicy } from './unique';
 
@@ -20,13 +21,14 @@ export async function enqueueEntries(
   idempotency?: IdempotencyKey,
 ): Promise<Outcome<EnqueuedJob[]>> {
   const isGlobal = entries.some((entry) => globalPolicy(entry) !== undefined);
-  const outcome = await eventualOutcomeOf(() =>
-    untilDecided(async () =>
+  const outcome = await eventualOutcomeOf(async () => {
+    const jobs = await untilDecided(async () =>
       isGlobal
         ? enqueueReserved(env, entries, idempotency)
         : unwrap(await enqueueAcross(env, groupByQueue(entries), { idempotency })),
-    ),
-  );
+    );
+    return withBodies(entries.map(jobOf), jobs);
+  });
   if (outcome.ok || numbered) return outcome;
   const { index: _, ...details } = outcome.error.details ?? {};
   return { ok: false, error: { ...outcome.error, details } };
@@ -56,9 +58,13 @@ export async function enqueueOnce(
  */
 export async function recallJobs(
   env: Env,
-  [first]: readonly Entry[],
+  entries: readonly Entry[],
   idempotency: IdempotencyKey | undefined,
 ): Promise<EnqueuedJob[] | undefined> {
+  const [first] = entries;
   if (!idempotency || !first) return undefined;
-  return unwrap(await queueObject(env, first.queue).recall(idempotency))?.jobs;
+  const earlier = unwrap(await queueObject(env, first.queue).recall(idempotency));
+  return earlier ? withBodies(entries.map(jobOf), earlier.jobs) : undefined;
 }
+
+const jobOf = ({ job }: Entry) => job;

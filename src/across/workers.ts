@@ -1,6 +1,6 @@
 /** Workers that pull: what they take, hold and hear, over all the queues they work on. */
 import type { Env } from '../config';
-import { readConfig } from '../config';
+import { hasTestHooks } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
 import { conflict, notFound, unwrap } from '../job/errors';
@@ -146,7 +146,7 @@ function whatBecameOf({ job_ids, queues }: Heartbeat, answers: readonly Heartbea
 
 async function extendLeases(env: Env, heard: Heartbeat): Promise<HeartbeatReceipt[]> {
   const { worker_id, visibility_timeout_ms, queues } = heard;
-  const { testHooks } = readConfig(env);
+  const testHooks = hasTestHooks(env);
   const answers: HeartbeatReceipt[] = [];
   const known = new Set<string>();
   const ask = async (queue: string, job_ids?: string[]) => {

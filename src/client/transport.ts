@@ -39,7 +39,7 @@ const BINDING_ORIGIN = 'http://localhost';
 /** What a request may need besides its body. */
 export interface SendOptions {
   headers?: Record<string, string>;
-  /** Statuses outside 2xx that carry an answer; a body with an `error` is a refusal all the same. */
+  /** Statuses outside 2xx that carry an answer; a body with an `error` and no `items` is a refusal all the same. */
   answers?: readonly number[];
 }
 
@@ -89,7 +89,8 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
       });
     }
     const parsed = parse(text);
-    const answered = options.answers?.includes(response.status) && isObject(parsed) && parsed.error === undefined;
+    const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
+    const answered = options.answers?.includes(response.status) && carries;
     if (!response.ok && !answered) throw refusal(response, parsed, now);
     if (parsed !== undefined || text === '') return parsed;
     throw new UnavailableError(`The answer to ${method} ${path} is not JSON.`, {

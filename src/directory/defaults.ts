@@ -12,9 +12,10 @@ import { STANDBY_MS } from '../durable/outbox';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
+import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
-import { changed, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
+import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 
 /** Queues told with one letter, and letters sent in one event: a Durable Object may call others only so often in one. */
 const QUEUES_PER_LETTER = 100;
@@ -63,9 +64,15 @@ export class DefaultsStore {
   /**
    * Merges a change, of which all of `queues` must hear.
    * @param now epoch ms
+   * @param mayPurge false: the queues there are must keep ended jobs for as long as now
+   * @throws {ApiError} 403
    */
-  change(change: SettingsChange, queues: readonly string[], now: number): QueueDefaults {
-    return this.replace(changed(this.read()?.config ?? {}, change), this.overrides(now), queues, now);
+  change(change: SettingsChange, queues: readonly string[], now: number, mayPurge = true): QueueDefaults {
+    const before = this.read()?.config ?? {};
+    const after = changed(before, change);
+    const less = mayPurge || queues.length === 0 ? undefined : keepsLess(before, after);
+    if (less !== undefined) throw mayNotShorten(less);
+    return this.replace(after, this.overrides(now), queues, now);
   }
 
   /** What operators put in the place of the limits of keys, as it holds at `now` (epoch ms). */

@@ -122,9 +122,9 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     const known = defaults.read();
     return known ? { version: known.version, config: known.config } : null;
   },
-  changeQueueDefaults: async (life, change) => {
-    const { config } = life.defaults.change(change, life.names, Date.now());
-    return { config, untold: await life.spread() };
+  changeQueueDefaults: async (life, change, mayPurge) => {
+    const changed = outcomeOf(() => life.defaults.change(change, life.names, Date.now(), mayPurge));
+    return changed.ok ? { ok: true, value: { config: changed.value.config, untold: await life.spread() } } : changed;
   },
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
   overrideLimit: async (life, key, override) => {

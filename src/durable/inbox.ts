@@ -3,6 +3,7 @@
  * that a request or a letter which comes again, whatever became of the first answer, gets that answer and changes nothing.
  */
 import { usedOtherwise } from '../job/errors';
+import { piecesOf } from '../job/text';
 import { rows } from './sql';
 
 /** An object whose database has an inbox. */
@@ -53,9 +54,7 @@ export function rememberAnswer(
   const expiresAt = now + forMs;
   rows(q.sql, 'DELETE FROM inbox WHERE key = ?', key);
   const insert = 'INSERT INTO inbox (key, part, hash, expires_at, data) VALUES (?, ?, ?, ?, ?)';
-  for (let part = 0; part * PART < text.length || part === 0; part++) {
-    rows(q.sql, insert, key, part, hash, expiresAt, text.slice(part * PART, (part + 1) * PART));
-  }
+  for (const [part, piece] of piecesOf(text, PART).entries()) rows(q.sql, insert, key, part, hash, expiresAt, piece);
   q.wake(expiresAt);
 }
 

@@ -4,7 +4,8 @@ import { METHOD_NAME_ALL } from 'hono/router';
 import type { App, AppEnv } from './context';
 import { answerError, answerNoRoute } from './errors';
 import { authentication } from './middleware/auth';
-import { cors, preflight } from './middleware/cors';
+import { configuration } from './middleware/configuration';
+import { cors, foreignPages, preflight } from './middleware/cors';
 import { refusedHeaders } from './middleware/refused-headers';
 import { requestId } from './middleware/request-id';
 import { protocolVersion } from './middleware/version';
@@ -15,7 +16,17 @@ import { ROUTES } from './routes';
 /** Builds the application. Its order is a rule: an answer of any kind has an id, a version and CORS headers. */
 export function createApp(): App {
   const app: App = new Hono<AppEnv>();
-  app.use(releaseBody, requestId, cors, protocolVersion, preflight, authentication, refusedHeaders);
+  app.use(
+    releaseBody,
+    requestId,
+    cors,
+    protocolVersion,
+    foreignPages,
+    preflight,
+    authentication,
+    configuration,
+    refusedHeaders,
+  );
   for (const { method, path, handler } of ROUTES) app.on(method, path, handler);
   app.onError((error, c) => answerError(error, c));
   app.notFound((c) => answerNoRoute(c, allowedMethods(app, c.req.path)));

@@ -1,7 +1,7 @@
 /** What every handler finds in its context, and how it answers. */
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { Env } from '../config';
+import type { Env, Scope } from '../config';
 
 export interface AppEnv {
   Bindings: Env;
@@ -10,12 +10,19 @@ export interface AppEnv {
     requestId: string;
     /** Bytes of its body that are held in memory. */
     heldBytes?: number;
+    /** What the key of the request may do; absent on routes that need none. */
+    scopes?: readonly Scope[];
   };
 }
 
 export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
 export type Middleware = MiddlewareHandler<AppEnv>;
+
+/** May the key of this request have ended jobs removed? */
+export function mayPurge(c: AppContext): boolean {
+  return c.get('scopes')?.includes('admin:purge') === true;
+}
 
 /** The media type of every answer, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';

@@ -1,5 +1,6 @@
 /** The only place where an error becomes JSON. */
 import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
+import { quote } from '../job/text';
 import { type AppContext, json } from './context';
 
 const DOCS_URL = 'https://openjobspec.org/docs/errors';
@@ -29,23 +30,21 @@ const HINTS: Record<ErrorCode, string> = {
 /** Answers `error`, whatever was thrown. Defects are logged with the request id and say nothing of the inside. */
 export function answerError(thrown: unknown, c: AppContext): Response {
   const error = errorData(thrown, c);
-  return json(
-    c,
-    {
-      error: {
-        code: error.code,
-        type: error.type ?? error.code,
-        message: error.message,
-        retryable: error.retryable,
-        request_id: c.get('requestId'),
-        ...(error.details && { details: error.details }),
-        hint: error.hint ?? HINTS[error.code],
-        docs_url: `${DOCS_URL}#${error.code.toLowerCase()}`,
-      },
-    },
-    error.status,
-    error.headers,
-  );
+  return json(c, { error: renderError(error, c) }, error.status, error.headers);
+}
+
+/** An error on the wire; also beside what else a refused request is told. */
+export function renderError(error: Omit<ErrorData, 'status' | 'headers'>, c: AppContext): Record<string, unknown> {
+  return {
+    code: error.code,
+    type: error.type ?? error.code,
+    message: error.message,
+    retryable: error.retryable,
+    request_id: c.get('requestId'),
+    ...(error.details && { details: error.details }),
+    hint: error.hint ?? HINTS[error.code],
+    docs_url: `${DOCS_URL}#${error.code.toLowerCase()}`,
+  };
 }
 
 /** 404 for a path that no route has, 405 with `Allow` for a known path and another method. */
@@ -55,7 +54,7 @@ export function answerNoRoute(c: AppContext, allowed: string[]): Response {
   const error = new ApiError({
     status: 405,
     code: 'method_not_allowed',
-    message: `${c.req.method} is not allowed on ${c.req.path}.`,
+    message: `${c.req.method} is not allowed on ${quote(c.req.path)}.`,
     retryable: false,
     details: { allowed },
     headers: { Allow: allowed.join(', ') },

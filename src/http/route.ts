@@ -13,7 +13,15 @@ export interface RouteRules {
   scope?: Scope | 'public';
   /** Remembers its answer under the request's `Idempotency-Key`. Other routes refuse a POST that brings one. */
   takesIdempotencyKey?: boolean;
+  /**
+   * Tells of an attempt that runs. Such a request is answered while the deployment's variables are wrong, so that no attempt is
+   * lost to them; every other one that needs a key is refused, before it changes anything.
+   */
+  reports?: boolean;
 }
+
+/** The rules of a request that tells of an attempt that runs. */
+export const REPORTS: RouteRules = { reports: true };
 
 export interface Route extends RouteRules {
   method: Method;

@@ -4,6 +4,8 @@
  * exactly one place, `src/http/errors.ts`.
  */
 
+import { cut, quote } from './text';
+
 /** Codes of the HTTP contract. `QUEUE_FULL` is upper case there too. */
 export type ErrorCode =
   | 'invalid_payload'
@@ -105,8 +107,32 @@ export function refusal(
   message: string,
   more: { [K in 'type' | 'details' | 'hint']?: ErrorData[K] | undefined } = {},
 ): ApiError {
-  const given = Object.entries(more).filter(([, value]) => value !== undefined);
-  return new ApiError({ status, code, message, retryable: false, ...Object.fromEntries(given) });
+  const told = { ...more, ...(more.details && { details: quoted(more.details) }) };
+  const given = Object.entries(told).filter(([, value]) => value !== undefined);
+  return new ApiError({
+    status,
+    code,
+    message: abridged(message, more.details),
+    retryable: false,
+    ...Object.fromEntries(given),
+  });
+}
+
+/** A message is for a human, who is to find what is wrong in it, whatever a client has sent. */
+const MAX_MESSAGE = 1000;
+
+/** Details whose texts are no longer than a quote. */
+function quoted(details: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(details).map(([name, value]) => [name, typeof value === 'string' ? quote(value) : value]),
+  );
+}
+
+/** The message with what it repeats of the details as it is quoted there. */
+function abridged(message: string, details: Record<string, unknown> = {}): string {
+  const long = Object.values(details).filter((value) => typeof value === 'string' && quote(value) !== value);
+  const short = (long as string[]).reduce((text, value) => text.replaceAll(value, quote(value)), message);
+  return cut(short, MAX_MESSAGE);
 }
 
 /** 400: the body is empty, not JSON, not an object, or nested too deeply. */
@@ -124,9 +150,15 @@ export function invalidPolicy(field: string, message: string): ApiError {
   return refusal(422, 'invalid_request', `${field}: ${message}`, { type: 'validation_error', details: { field } });
 }
 
+/** 403: what a key without the purge scope would remove, or have removed, by keeping it for less time. */
+export function mayNotShorten(field: string): ApiError {
+  const message = `${field} would be less than what holds now; removing what is kept needs the scope admin:purge.`;
+  return refusal(403, 'forbidden', message, { details: { field, required_scope: 'admin:purge' } });
+}
+
 /** 404 with the kind and name of what does not exist. */
 export function notFound(resourceType: string, resourceId: string, hint?: string): ApiError {
-  const message = `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${resourceId} not found.`;
+  const message = `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${quote(resourceId)} not found.`;
   return refusal(404, 'not_found', message, {
     details: { resource_type: resourceType, resource_id: resourceId },
     hint,

@@ -62,7 +62,32 @@ export function bindingsOf(filter: JobFilter): number {
   const ends = bounds.flatMap((range) => [range?.min, range?.max]);
   const given = [...ends, filter.error_type, filter.dead].filter((value) => value !== undefined);
   const ofFields = fields.reduce((sum, { values }) => sum + 1 + values.length, 0);
-  return types.length + tags.length + ofFields + given.length;
+  const ofTypes = types.reduce((sum, pattern) => sum + bindingsOfPattern(partsOf(pattern)), 0);
+  return ofTypes + tags.length + ofFields + given.length;
+}
+
+/** A pattern cut at its wildcards; without any it is all `first`, and `rest` is absent. */
+export interface PatternParts {
+  /** What the text begins with. */
+  first: string;
+  rest?: {
+    /** What it ends with. */
+    last: string;
+    /** What comes in between, in this order. */
+    middle: string[];
+  };
+}
+
+/** Cuts a pattern at each `*`, which stands for anything. */
+export function partsOf(pattern: string): PatternParts {
+  const [first = '', ...others] = pattern.split('*');
+  const last = others.pop();
+  return last === undefined ? { first } : { first, rest: { last, middle: others.filter((part) => part !== '') } };
+}
+
+function bindingsOfPattern({ first, rest }: PatternParts): number {
+  if (!rest) return 1;
+  return [first, rest.last].filter((part) => part !== '').length + Math.min(rest.middle.length, 1);
 }
 
 /** Does the filter say more than which states, so that only reading the jobs can tell which ones fit? */

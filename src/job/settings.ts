@@ -91,6 +91,23 @@ export function withBuiltIns(config: QueueConfig): QueueConfig {
   });
 }
 
+/** The first setting by which ended jobs are kept for less time after a change, or fewer of them; undefined without any. */
+export function keepsLess(before: QueueConfig, after: QueueConfig): string | undefined {
+  const [were, are] = [keptBy(before), keptBy(after)];
+  return Object.keys(are).find((name) => (are[name] as number) < (were[name] as number));
+}
+
+/** How long, and how many, by the path of the setting. */
+function keptBy(config: QueueConfig): Record<string, number> {
+  const { retention, dead_letter } = withBuiltIns(config);
+  const prefixed = (prefix: string, values: object) =>
+    Object.entries(values).map(([name, value]) => [`${prefix}.${name}`, value]);
+  return Object.fromEntries([
+    ...prefixed('retention', retention ?? {}),
+    ...prefixed('dead_letter.retention', dead_letter ?? {}),
+  ]);
+}
+
 function isNested(name: string): boolean {
   return name === 'retention' || name === 'dead_letter';
 }

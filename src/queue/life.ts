@@ -6,7 +6,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { enqueueEntries } from '../across/enqueue';
 import { Reservations } from '../across/reservation';
-import { type Config, type Env, readConfig } from '../config';
+import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import { QUEUE, Schema } from '../durable/schema';
 import { readMeta } from '../durable/sql';
@@ -182,7 +182,7 @@ export class QueueLife {
       name: this.name,
       storage: this.ctx.storage,
       clock: this.clock,
-      variables: this.usableConfig().retryVariables,
+      variables: usableConfig(this.env).retryVariables,
       directory: directoryObject(this.env),
       open: () => {
         this.opened = this.open();
@@ -198,7 +198,7 @@ export class QueueLife {
     return new QueueEngine({
       storage: this.ctx.storage,
       clock: this.clock,
-      config: this.usableConfig(),
+      config: usableConfig(this.env),
       random: Math.random,
       now: () => Date.now(),
       keepAlive: (promise) => this.ctx.waitUntil(promise),
@@ -210,16 +210,6 @@ export class QueueLife {
         destroy: (at) => this.destroy(at),
       },
     });
-  }
-
-  /** A deployment with mistakes in its settings answers them to requests; jobs that exist stay where they are. */
-  private usableConfig(): Pick<Config, 'retryVariables' | 'targets'> {
-    try {
-      return readConfig(this.env);
-    } catch (error) {
-      console.error('tocsin: invalid configuration', error);
-      return { retryVariables: {}, targets: [] };
-    }
   }
 
   /** The last step of a deletion. Nothing else happens here meanwhile. */

@@ -8,11 +8,13 @@
  *  - `consider` says what `write` would come to, and leaves nothing behind.
  */
 import { v7 as uuidv7 } from 'uuid';
+import { withBody } from '../across/bodies';
 import type { Verbs } from '../durable/answering';
 import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
+import { unpack } from '../job/message';
 import type { BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueueReceipt } from '../rpc/receipts';
@@ -34,7 +36,7 @@ import { bulk, checkItem } from './jobs/act';
 import { activate } from './jobs/activate';
 import { cancel } from './jobs/cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './jobs/checkpoint';
-import { conflictsHere } from './jobs/conflicts';
+import { conflictsHere, Room } from './jobs/conflicts';
 import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
@@ -138,10 +140,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
 
   enqueue: write((q, now, jobs, ticket, idempotency) => {
     if (ticket !== undefined) refuseGivenUp(q, ticket, now);
-    return answerOnce(q, idempotency, now, () => enqueue(q, jobs, now));
+    return answerOnce(q, idempotency, now, () => enqueue(q, unpack(jobs), now));
   }),
   enqueueEach: write(
-    (q, now, jobs, idempotency) => enqueueEach(q, jobs, idempotency, now),
+    (q, now, jobs, idempotency) => enqueueEach(q, unpack(jobs), idempotency, now),
     ({ outcomes }: EachReceipt) => outcomes.some(({ ok }) => ok),
   ),
   checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
@@ -259,7 +261,7 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   drain: write((q, now) => setMode(q, 'draining', now)),
   config: async (life) => ({ ok: true, value: life.engine?.q.own ?? {} }),
   settings: (life) => life.settings(),
-  configure: write((q, _, settings) => configure(q, settings)),
+  configure: write((q, _, settings, mayPurge) => configure(q, settings, mayPurge)),
   takeDefaults: writeIfExists((q, _, defaults) => takeDefaults(q, defaults), nothing),
   async remove(life, request, waitMs) {
     const begun = await life.writeIfExists((q, now) => beginRemoval(q, request, now));
@@ -274,10 +276,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
 
   // ---- several queues: all or nothing ------------------------------------------------------------------------------
 
-  prepareBatch: write((q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, jobs, now)),
+  prepareBatch: write((q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, unpack(jobs), now)),
   async prepareBatchIfExists(life, batch, coordinator, jobs) {
     await life.born();
-    const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, jobs, now);
+    const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, unpack(jobs), now);
     const prepared = await life.writeIfExists(prepare);
     if (prepared) return prepared;
     const tried = await life.consider(prepare);
@@ -300,7 +302,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
   ),
   uniqueConflicts: look(
-    (q, now, questions) => questions.map((question) => conflictsHere(q, question, now)),
+    (q, now, questions) => {
+      const room = new Room();
+      return questions.map((question) => conflictsHere(q, question, now, room));
+    },
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
   ),
   knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.sql, fingerprints), none),
@@ -350,7 +355,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     if (!made) return { ok: false, error: noSuchCron(name).data };
     if (!made.ok) return made;
     const job = made.value;
-    if (job.unique?.scope !== 'global') return life.write((q, now) => triggerHere(q, name, job, now));
+    if (job.unique?.scope !== 'global') {
+      const triggered = await life.write((q, now) => triggerHere(q, name, job, now));
+      return triggered.ok ? { ok: true, value: withBody(job, triggered.value) } : triggered;
+    }
     const outcome = await life.enqueueAcross(job);
     if (outcome.ok) await life.write((q, now) => noteTriggered(q, name, outcome.value, now));
     return outcome;

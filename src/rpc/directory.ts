@@ -123,7 +123,10 @@ export interface DirectoryApi extends CronDirectoryApi {
    * Merges a change into the settings of all queues and tells them; waits a moment for that.
    * @returns the settings, and how many queues have not confirmed them yet
    */
-  changeQueueDefaults(change: SettingsChange): Promise<{ config: QueueConfig; untold: number }>;
+  changeQueueDefaults(
+    change: SettingsChange,
+    mayPurge: boolean,
+  ): Promise<Outcome<{ config: QueueConfig; untold: number }>>;
   /** What operators put in the place of the limits of keys, as it holds now. */
   limitOverrides(): Promise<LimitOverrides>;
   /**

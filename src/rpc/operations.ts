@@ -5,7 +5,8 @@
 
 import type { ErrorData, Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
-import type { JobView, NewJob, RetryInput } from '../job/record';
+import type { SentJobs } from '../job/message';
+import type { JobView, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
 import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
 
@@ -31,6 +32,8 @@ export interface PatchRequest {
   tags?: string[] | null;
   /** Members replace those of the job's own retention; null goes back to the queue's. */
   retention?: RetentionChange | null;
+  /** False: 403 when the job would be kept for less time than now. */
+  mayPurge?: boolean;
 }
 
 /** What to do with each job. `purge` deletes waiting jobs too. */
@@ -242,7 +245,7 @@ export interface OperationsApi {
   /** How it gets on. */
   activity(): Promise<QueueActivity>;
   /** Accepts each job on its own; what cannot be accepted says why. */
-  enqueueEach(jobs: NewJob[], idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
+  enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */
   recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
 }

@@ -8,6 +8,7 @@
 import type { QueueEvent } from '../durable/event-log';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
+import type { SentJobs } from '../job/message';
 import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { JobState } from '../job/states';
@@ -27,7 +28,7 @@ export interface UniqueConflicts {
   known: boolean;
   /** A batch that is not decided yet has one that may be in conflict. */
   undecided: boolean;
-  /** Those in conflict, newest first. */
+  /** Those in conflict, newest first. Of many large ones, the later come without what they carry. */
   blocking: JobView[];
 }
 
@@ -121,7 +122,7 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
    */
-  enqueue(jobs: NewJob[], ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<EnqueueReceipt>>;
+  enqueue(jobs: SentJobs, ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<EnqueueReceipt>>;
   /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
   checkJobs(jobs: NewJob[]): Promise<Outcome<void>>;
   /** Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. */
@@ -133,9 +134,9 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   /** Which of these fingerprints have a job here? */
   knownFingerprints(fingerprints: string[]): Promise<string[]>;
   /** Holds this queue's share of a batch over several queues, see `features/shares/batch.ts`. */
-  prepareBatch(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt>>;
+  prepareBatch(batch: string, coordinator: string, jobs: SentJobs): Promise<Outcome<EnqueueReceipt>>;
   /** The same unless the queue does not exist: null when it would be created and hold them. */
-  prepareBatchIfExists(batch: string, coordinator: string, jobs: NewJob[]): Promise<Outcome<EnqueueReceipt | null>>;
+  prepareBatchIfExists(batch: string, coordinator: string, jobs: SentJobs): Promise<Outcome<EnqueueReceipt | null>>;
   /**
    * Decides for a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503 when it was given up in the meantime. With an answer to
    * remember: an earlier answer under the same key, when there is one; the batch is then given up.
@@ -174,8 +175,11 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   /** What the queue says itself. */
   config(): Promise<Outcome<QueueConfig>>;
   settings(): Promise<Outcome<QueueSettings>>;
-  /** Merges `change` into the stored settings; `null` members return to the default. */
-  configure(change: SettingsChange): Promise<Outcome<QueueConfig>>;
+  /**
+   * Merges `change` into the stored settings; `null` members return to the default.
+   * @param mayPurge false: 403 when ended jobs would be kept for less time than now
+   */
+  configure(change: SettingsChange, mayPurge?: boolean): Promise<Outcome<QueueConfig>>;
   /** The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created. */
   takeDefaults(defaults: QueueDefaults): Promise<Outcome<void>>;
   events(request: EventsRequest): Promise<QueueEvent[]>;

@@ -59,6 +59,7 @@ const queue :Workerd.Worker = (
     ${lines(objects(), ({ name, className }) => `(name = "${name}", durableObjectNamespace = "${className}"),`)}
     (name = "HANDLER", service = "handler"),
     (name = "HANDLERS", json = ${text(text(HANDLERS))}),
+    (name = "ALLOW_LOCALHOST", text = "true"),
   ],
   durableObjectNamespaces = [
     ${lines(objects(), ({ className }) => `(className = "${className}", uniqueKey = "${className}", enableSql = true),`)}

@@ -264,6 +264,102 @@ const QUERIES: Case[] = [
   get('/events?after=7', 'after'),
 ];
 
+/** Whatever is sent, it is said what is wrong with it, in a few words. */
+const huge = 'x'.repeat(100_000);
+const HOSTILE: Case[] = [
+  get('/jobs?queue=%20', 'queue'),
+  get('/jobs?type=%20', 'type'),
+  get('/jobs/count?state=%20,', 'state'),
+  get('/dead-letter?queue=%09', 'queue'),
+  get(`/jobs?state=${huge}`, 'state'),
+  {
+    name: 'dead letters of a queue without a name',
+    path: '/dead-letter/purge?queue=&older_than=PT0S',
+    status: 400,
+    code: 'invalid_request',
+    field: 'queue',
+  },
+  ...[{ meta: {} }, { where: {} }, { priority: {} }, { attempts: {} }].map((filter) => ({
+    name: `a filter that says nothing: ${JSON.stringify(filter)}`,
+    path: '/jobs/bulk/cancel',
+    body: { filter },
+    status: 400,
+    code: 'invalid_request',
+    field: `filter.${Object.keys(filter)[0]}`,
+  })),
+  ...[{}, { options: {} }].map((body) => ({
+    name: `a change of nothing: ${JSON.stringify(body)}`,
+    method: 'PATCH',
+    path: `/jobs/${UNKNOWN_ID}`,
+    body,
+    status: 400,
+    code: 'invalid_request',
+    field: 'body',
+  })),
+  ...[
+    ['/jobs', '{"type":"a","args":[],"retry":{"max_attempts":1e400}}', 'retry.max_attempts'],
+    ['/jobs', '{"type":"a","args":[],"options":{"retry":{"table":[1,-1e400]}}}', 'retry.table[1]'],
+    [
+      '/jobs/batch',
+      '{"jobs":[{"type":"a","args":[],"retry":{"backoff_coefficient":1e400}}]}',
+      'retry.backoff_coefficient',
+    ],
+  ].map(([path, body, field]) => ({
+    name: `a policy with a number beyond doubles on ${path}, ${field}`,
+    path: path as string,
+    body,
+    status: 422,
+    code: 'invalid_request',
+    field: field as string,
+  })),
+  ...[
+    '{"type":"a","args":[{"retry":{"max_attempts":1e400}}]}',
+    '{"type":"a","args":[{"retry":{"max_attempts":-1e400}}]}',
+  ].map((body) => ({
+    name: `a number beyond doubles: ${body}`,
+    path: '/jobs',
+    body,
+    status: 400,
+    code: 'invalid_payload',
+    field: 'args[0].retry.max_attempts',
+  })),
+  {
+    name: 'a huge specversion',
+    path: '/jobs',
+    body: { ...job, specversion: `2.${'1'.repeat(100_000)}` },
+    status: 422,
+    code: 'unsupported',
+    field: 'specversion',
+  },
+  {
+    name: 'a huge media type',
+    path: '/jobs',
+    body: job,
+    headers: { 'Content-Type': `text/${huge}` },
+    status: 400,
+    code: 'invalid_request',
+    field: 'Content-Type',
+  },
+  {
+    name: 'a huge version',
+    path: '/jobs',
+    body: job,
+    headers: { 'OJS-Version': huge },
+    status: 422,
+    code: 'unsupported',
+  },
+  { name: 'a huge path', path: `/${huge}`, status: 404, code: 'not_found' },
+  { name: 'a huge id', method: 'GET', path: `/jobs/${huge}`, status: 404, code: 'not_found' },
+  {
+    name: 'a huge cron expression',
+    path: '/cron',
+    body: { name: 'c', expression: huge, job_template: job },
+    status: 400,
+    code: 'invalid_request',
+    field: 'expression',
+  },
+];
+
 const QUEUES: Case[] = [
   {
     name: 'a queue setting that is not offered',
@@ -306,7 +402,7 @@ const QUEUES: Case[] = [
 ];
 
 describe('a request that is refused', () => {
-  it.each([...BODIES, ...JOBS, ...BATCHES, ...WORKERS, ...QUERIES, ...QUEUES])(
+  it.each([...BODIES, ...JOBS, ...BATCHES, ...WORKERS, ...QUERIES, ...HOSTILE, ...QUEUES])(
     'because of $name says so and writes nothing',
     async ({ path, method = 'POST', body, headers, status, code, field, index }) => {
       const answer = await server.call(method, V1 + path, body, headers);
@@ -316,6 +412,7 @@ describe('a request that is refused', () => {
         code,
         field,
       });
+      expect(JSON.stringify(answer.body).length).toBeLessThan(4000);
       if (index !== undefined) expect(error?.details?.index).toBe(index);
       expect(error).toMatchObject({
         retryable: false,
@@ -335,5 +432,38 @@ describe('a request that is refused', () => {
     const answer = await server.call('POST', `${V1}/workers/ack`, { job_id: id, result: 'x'.repeat(1_048_577) });
     expect(answer).toMatchObject({ status: 413, body: { error: { details: { field: 'result' } } } });
     expect(await server.job(id)).toMatchObject({ state: 'active' });
+  });
+});
+
+describe('names that a client made up', () => {
+  const name = 'x'.repeat(100_000);
+
+  it.each<[string, string, unknown]>([
+    ['PATCH', `/jobs/${UNKNOWN_ID}`, { [name]: 1 }],
+    ['PUT', '/queues/refused/config', { [name]: 1 }],
+    ['PUT', '/queues/refused/config', { retention: { [name]: 1 } }],
+    ['POST', '/jobs', { ...job, retry: { [name]: 1 } }],
+    ['POST', '/jobs', { ...job, unique: { [name]: 1 } }],
+    ['POST', '/jobs', { ...job, rate_limit: { key: 'a', [name]: 1 } }],
+    ['POST', '/jobs/bulk/cancel', { filter: { [name]: 1 } }],
+    ['POST', '/jobs/bulk/cancel', { filter: { where: { [`args.${name}[`]: 1 } } }],
+    ['POST', '/workflows', { type: 'batch', jobs: [job], callbacks: { [name]: job } }],
+    ['POST', '/workflows', { steps: [{ ...job, id: 'a', depends_on: ['y'.repeat(255)] }] }],
+    ['POST', '/admin/retry/preview', { [name]: 1 }],
+  ])('are quoted in their beginning: %s %s', async (method, path, body) => {
+    const answer = await server.call(method, V1 + path, body);
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(answer.status).toBeLessThan(500);
+    expect(JSON.stringify(answer.body).length).toBeLessThan(4000);
+  });
+});
+
+describe('a condition on a number', () => {
+  it('that JSON cannot have matches no null, and digits after a zero are text', async () => {
+    await server.enqueue('numbers', { args: [null, '007'] });
+    const count = async (query: string) => (await server.ok(200, 'GET', `${V1}/jobs/count?${query}`)).count;
+    expect(await count('args.0=1e400')).toBe(0);
+    expect(await count('args.0=null')).toBe(1);
+    expect(await count('args.1=007')).toBe(1);
   });
 });

@@ -1,4 +1,6 @@
+import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
+import { type Env, usableConfig } from '../../src/config';
 import { server, TestServer, V1 } from '../support/server';
 
 server.emptyBeforeEach();
@@ -29,8 +31,8 @@ describe('every answer', () => {
     }
   });
 
-  it('can be read by a page of another origin', async () => {
-    const { headers } = await server.call('GET', `${V1}/jobs/x`, undefined, { Origin: 'https://app.example' });
+  it('can be read by a page of any origin where keys are configured', async () => {
+    const { headers } = await guarded.call('GET', `${V1}/jobs/x`, undefined, { Origin: 'https://app.example' });
     expect(headers.get('Access-Control-Allow-Origin')).toBe('*');
     expect(headers.get('Access-Control-Expose-Headers')).toContain('X-Request-ID');
   });
@@ -98,6 +100,49 @@ describe('the probes', () => {
 
 describe('without any key configured', () => {
   const open = TestServer.with({ API_KEYS: '' });
+  const job = { type: 'a', args: [] };
+
+  it('a deployment is closed, whatever host a proxy names', async () => {
+    for (const value of [undefined, '', 'false']) {
+      const deployed = TestServer.with({ API_KEYS: '', ALLOW_LOCALHOST: value });
+      for (const origin of ['http://localhost', 'http://127.0.0.1:8787', 'https://queue.example']) {
+        const answer = await deployed.call('GET', `${origin}${V1}/queues`);
+        expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } });
+        await deployed.ok(200, 'GET', `${origin}/health`);
+      }
+    }
+  });
+
+  it('pages of other origins may not call, and can read nothing', async () => {
+    for (const origin of ['https://evil.example', 'http://localhost:3000', 'https://localhost', 'null']) {
+      for (const [method, path] of [
+        ['POST', `${V1}/jobs`],
+        ['GET', `${V1}/queues`],
+        ['GET', '/health'],
+        ['OPTIONS', `${V1}/jobs`],
+      ] as const) {
+        const answer = await open.call(method, path, method === 'POST' ? job : undefined, { Origin: origin });
+        expect(answer).toMatchObject({ status: 403, body: { error: { code: 'forbidden', details: { origin } } } });
+        expect(answer.headers.get('Access-Control-Allow-Origin')).toBeNull();
+        expect(answer.headers.get('Vary')).toBe('Origin');
+      }
+    }
+    expect(await server.queues()).toEqual([]);
+  });
+
+  it('its own pages may, and those that are named', async () => {
+    const named = TestServer.with({ API_KEYS: '', ALLOWED_ORIGINS: 'https://app.example, http://localhost:3000' });
+    for (const origin of ['http://localhost', 'https://app.example', 'http://localhost:3000']) {
+      const headers = { Origin: origin };
+      expect((await named.call('POST', `${V1}/jobs`, job, headers)).status).toBe(201);
+      expect((await named.call('OPTIONS', `${V1}/jobs`, undefined, headers)).status).toBe(204);
+      const answer = await named.call('GET', `${V1}/queues`, undefined, headers);
+      expect(answer.headers.get('Access-Control-Allow-Origin')).toBe(origin);
+    }
+    expect((await named.call('GET', `${V1}/queues`, undefined, { Origin: 'https://evil.example' })).status).toBe(403);
+    const wrong = await TestServer.with({ ALLOWED_ORIGINS: 'app.example' }).call('GET', `${V1}/queues`);
+    expect(wrong).toMatchObject({ status: 500, body: { error: { details: { variable: 'ALLOWED_ORIGINS' } } } });
+  });
 
   it('only loopback hosts are served', async () => {
     for (const origin of ['http://localhost:8787', 'http://127.0.0.1', 'http://[::1]:1']) {
@@ -170,6 +215,47 @@ describe('settings that contradict each other', () => {
     expect(answer).toMatchObject({ status: 500, body: { error: { code: 'invalid_configuration', retryable: false } } });
     expect(answer.body.error?.details?.missing).toEqual(['DEFAULT_BACKOFF_EXPONENT', 'DEFAULT_BACKOFF_JITTER']);
     expect(await server.ok(200, 'GET', `${V1}/queues/unconfigured/stats`)).toMatchObject({ available: 0 });
+  });
+});
+
+describe('settings that are wrong', () => {
+  it.each([
+    ['DEFAULT_RETRY_LIMIT', '25x'],
+    ['HANDLERS', { 'a.*': 'NOWHERE' }],
+  ])('%s keep jobs where they are, and let attempts that run come to their end', async (variable, value) => {
+    const broken = TestServer.with({ [variable]: value });
+    const running = await server.enqueue('misconfigured');
+    const failing = await server.enqueue('misconfigured');
+    expect(await server.takeIds('misconfigured', { count: 2, worker_id: 'w' })).toEqual([running, failing]);
+    const waiting = await server.enqueue('misconfigured');
+
+    for (const [method, path, body] of [
+      ['POST', '/workers/fetch', { queues: ['misconfigured'] }],
+      ['POST', `/jobs/${waiting}/cancel`, {}],
+      ['PATCH', `/jobs/${waiting}`, { priority: 1 }],
+      ['GET', `/jobs/${waiting}`, undefined],
+    ] as const) {
+      const answer = await broken.call(method, V1 + path, body);
+      expect(answer).toMatchObject({ status: 500, body: { error: { code: 'invalid_configuration' } } });
+      expect(answer.body.error?.details?.variable).toBe(variable);
+    }
+    expect(await server.job(waiting)).toMatchObject({ state: 'available', attempt: 0, priority: 0 });
+
+    await broken.heartbeat('w', { active_jobs: [running] });
+    await broken.ok(200, 'PUT', `${V1}/jobs/${running}/progress`, { progress: 0.5 });
+    await broken.ok(200, 'PUT', `${V1}/jobs/${running}/checkpoint`, { state: 1 });
+    expect(await broken.ack(running)).toMatchObject({ job: { state: 'completed' } });
+    expect(await broken.nack(failing)).toMatchObject({ job: { state: 'retryable' } });
+  });
+
+  it('hand out no job from the queue itself, whose attempts end under what can be read', () => {
+    const configOf = (variables: Record<string, unknown>) => usableConfig({ ...env, ...variables } as unknown as Env);
+    expect(configOf({}).targets.length).toBeGreaterThan(0);
+    expect(configOf({ DEFAULT_RETRY_LIMIT: 'many' })).toEqual({ retryVariables: {}, targets: [] });
+    expect(configOf({ DEFAULT_RETRY_LIMIT: '9', HANDLERS: 7 })).toMatchObject({
+      retryVariables: { DEFAULT_RETRY_LIMIT: '9' },
+      targets: [],
+    });
   });
 });
 

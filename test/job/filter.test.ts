@@ -7,7 +7,7 @@ const range = fc.record({ min: fc.integer(), max: fc.integer() }, { requiredKeys
 const texts = fc.array(fc.string(), { maxLength: 5 });
 const anyFilter = fc.record(
   {
-    types: fc.array(fc.string(), { minLength: 1, maxLength: 5 }),
+    types: fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '*') }), { minLength: 1, maxLength: 5 }),
     states: fc.constant(['available']),
     tags: texts,
     priority: range,

@@ -1,7 +1,7 @@
 /** What is refused, and that nothing is left of it. */
 
 import { describe, expect, it } from 'vitest';
-import { type Json, server } from '../support/server';
+import { type Json, server, V1 } from '../support/server';
 
 import { begin, freshQueue, step, WORKFLOWS, workflow } from './workflows';
 
@@ -83,11 +83,11 @@ describe('a workflow that cannot be', () => {
     ],
     ['has an id that is no UUIDv7', { id: 'mine', type: 'chain', steps: [good()] }, 400, 'id'],
     ['has a name that is no text', { name: 3, type: 'chain', steps: [good()] }, 400, 'name'],
-    ['has too many jobs', { type: 'group', jobs: Array.from({ length: 1001 }, good) }, 413, 'jobs'],
+    ['has too many jobs', { type: 'group', jobs: Array.from({ length: 1001 }, good) }, 422, 'jobs'],
     [
       'has too many jobs in all',
       { type: 'chain', steps: [{ type: 'group', jobs: Array.from({ length: 1000 }, good) }, good()] },
-      413,
+      422,
       'steps[1]',
       1,
     ],
@@ -161,4 +161,12 @@ describe('a workflow', () => {
       expect(body.error).toMatchObject({ code: 'not_found', details: { resource_type: 'workflow', resource_id: id } });
     }
   });
+});
+
+it('a workflow that takes more than a message holds is refused, and nothing is enqueued', async () => {
+  const text = `${'x'.repeat(900_000)}€`;
+  const jobs = Array.from({ length: 17 }, () => ({ type: 'a', args: [text], options: { queue: 'wide' } }));
+  const answer = await server.call('POST', WORKFLOWS, { type: 'group', jobs });
+  expect(answer).toMatchObject({ status: 413, body: { error: { details: { field: 'body' } } } });
+  expect((await server.call('GET', `${V1}/queues/wide`)).status).toBe(404);
 });

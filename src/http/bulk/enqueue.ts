@@ -2,14 +2,17 @@
  * Enqueuing many jobs of which some may be refused. `partial` accepts what can be accepted and says of each entry what
  * became of it; `atomic` accepts all or none.
  */
-import { enqueueAllOrNone, enqueueEach } from '../../across/enqueue-many';
+import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
+import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome } from '../../job/errors';
+import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
+import { renderError } from '../errors';
 import { readJobList } from '../jobs/enqueue';
-import { renderEnqueued, usableVariables } from '../jobs/render';
+import { renderEnqueued } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
@@ -18,11 +21,12 @@ const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 
 /** POST /jobs/bulk. */
 export async function enqueueBulk(c: AppContext): Promise<Response> {
-  const variables = usableVariables(c);
+  const { retryVariables: variables } = readConfig(c.env);
   const { body, jobs } = await readBulk(c);
   const enqueueMany = readAtomicity(body) === 'atomic' ? enqueueAllOrNone : enqueueEach;
   const idempotency = await readIdempotency(c, body, body.idempotency_key);
   const entries = await readEntries(jobs);
+  refuseTooMuch(entries.flatMap((entry) => (entry.ok ? [entry.value.job] : [])));
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const items = outcomes.map((outcome, index) => {
     if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
@@ -32,9 +36,10 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   });
   const succeeded = outcomes.filter(({ ok }) => ok).length;
   const failed = outcomes.length - succeeded;
+  const error = succeeded === 0 ? { error: renderError(whyNone(outcomes), c) } : {};
   return json(
     c,
-    { total: outcomes.length, succeeded, failed, items },
+    { total: outcomes.length, succeeded, failed, items, ...error },
     failed === 0 ? 201 : succeeded === 0 ? 422 : 207,
     { 'X-OJS-Batch-Size': String(outcomes.length), ...MAX_SIZE, ...(replayed && REPLAYED) },
   );
@@ -68,6 +73,19 @@ function readEntries(jobs: readonly unknown[]): Promise<Outcome<ParsedJob>[]> {
       }, index),
     ),
   );
+}
+
+/** Why nothing was enqueued: the first entry that has a reason of its own says it. */
+function whyNone(outcomes: readonly Outcome<unknown>[]): ErrorData {
+  const refused = outcomes.flatMap((outcome, index) => (outcome.ok ? [] : [{ index, error: outcome.error }]));
+  const { index, error } = (refused.find(({ error: { type } }) => type !== ROLLED_BACK.type) ?? refused[0]) as Refused;
+  const message = `Nothing was enqueued. Entry ${index}: ${error.message}`;
+  return { ...error, message, details: { ...error.details, index } };
+}
+
+interface Refused {
+  index: number;
+  error: ErrorData;
 }
 
 function wordFor(error: ErrorData): 'duplicate' | 'failed' {

@@ -1,7 +1,10 @@
 /** What became of an operation on many jobs, as clients are told. */
 import type { OperationSummary } from '../../across/operations';
+import { conflict } from '../../job/errors';
+import { quote } from '../../job/text';
 import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../../rpc/operations';
 import { type AppContext, json } from '../context';
+import { renderError } from '../errors';
 
 /** 202 while an operation goes on, 207 when some jobs could not be acted on. */
 export function statusOf({ done, failed }: OperationSummary): number {
@@ -34,6 +37,15 @@ export function renderItems(action: BulkAction, items: readonly BulkItem[], appl
       ? { index, job_id, status: DONE[action] }
       : { index, job_id, status: 'skipped', reason: 'rolled_back' };
   });
+}
+
+/** The error of a request of which nothing was done, because it could not be done to all. Nothing when it was. */
+export function notApplied(c: AppContext, { items, applied }: BulkAnswer): Record<string, unknown> {
+  const culprit = items.find(({ status }) => status !== 'done');
+  if (applied || !culprit) return {};
+  const { job_id, reason } = culprit;
+  const message = `No job was changed: job ${quote(job_id)} cannot be (${reason}).`;
+  return { error: renderError(conflict(message, { job_id, reason }).data, c) };
 }
 
 /** What all or none has come to, as an operation that has ended is told of. */

@@ -11,7 +11,7 @@ import { pathParam } from '../request/path';
 import { get, post, type Route } from '../route';
 import { enqueueBulk } from './enqueue';
 import { allOrNoneByFilter, operateByFilter, readWaitMs } from './operate';
-import { continuation, DONE, renderItems, statusOf } from './render';
+import { continuation, DONE, notApplied, renderItems, statusOf } from './render';
 
 type Action = Exclude<BulkAction, 'purge'>;
 
@@ -52,7 +52,10 @@ function answerItems(c: AppContext, action: Action, { items, applied }: BulkAnsw
   const failed = count('failed');
   return json(
     c,
-    { total_matched: items.length, [counter]: count(counter), skipped: count('skipped'), failed, items: rendered },
+    {
+      ...{ total_matched: items.length, [counter]: count(counter), skipped: count('skipped'), failed, items: rendered },
+      ...notApplied(c, { items, applied }),
+    },
     applied ? (failed > 0 ? 207 : 200) : 422,
     replayed ? REPLAYED : {},
   );

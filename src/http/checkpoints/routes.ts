@@ -9,7 +9,7 @@ import type { CheckpointContent, StoredCheckpoint } from '../../rpc/workers';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
-import { del, get, post, put, type Route } from '../route';
+import { del, get, post, put, REPORTS, type Route } from '../route';
 import { readAttempt } from '../workers/reports';
 
 /** Largest checkpoint, in bytes of the JSON texts of its state and metadata. */
@@ -17,7 +17,7 @@ const MAX_CHECKPOINT_BYTES = 1_048_576;
 
 /** The SDK's own routes, also mounted below its doubled prefix. */
 export const sdkCheckpointRoutes: readonly Route[] = [
-  post('/checkpoints/:id', save),
+  post('/checkpoints/:id', save, REPORTS),
   get('/checkpoints/:id', show),
   del('/checkpoints/:id', remove),
   get('/checkpoints/:id/resume', async (c) => {
@@ -28,8 +28,8 @@ export const sdkCheckpointRoutes: readonly Route[] = [
 
 /** Routes below `/ojs/v1`. */
 export const checkpointRoutes: readonly Route[] = [
-  put('/jobs/:id/checkpoint', save),
-  post('/jobs/:id/checkpoint', save),
+  put('/jobs/:id/checkpoint', save, REPORTS),
+  post('/jobs/:id/checkpoint', save, REPORTS),
   get('/jobs/:id/checkpoint', show),
   del('/jobs/:id/checkpoint', remove),
   ...sdkCheckpointRoutes,

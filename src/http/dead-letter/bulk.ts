@@ -29,6 +29,8 @@ export async function purgeDeadLetters(c: AppContext): Promise<Response> {
   if (olderThan === undefined || olderThan === null) {
     throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');
   }
+  // Nothing named would be every queue.
+  if (c.req.query('queue') === '') throw invalidRequest('queue', 'queue must not be empty.');
   const queues = queueParam(c, 'queue');
   // What the query says is a part of what is asked.
   const asked = { ...body, older_than: olderThan, ...(queues && { queue: queues }) };

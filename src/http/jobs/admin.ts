@@ -5,7 +5,7 @@ import type { Envelope } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
 import { allOrNoneByFilter, operateByFilter } from '../bulk/operate';
-import { allOrNoneSummary, answerSummary } from '../bulk/render';
+import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { filterFromQuery } from '../request/filter/from-query';
@@ -89,7 +89,8 @@ async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
   if (readAtomicity(body) === 'atomic') {
     const answer = await allOrNoneByFilter(c, action, body);
     const headers = answer.replayed ? REPLAYED : {};
-    return json(c, allOrNoneSummary(action, answer), answer.applied ? 200 : 422, headers);
+    const summary = { ...allOrNoneSummary(action, answer), ...notApplied(c, answer) };
+    return json(c, summary, answer.applied ? 200 : 422, headers);
   }
   const { summary, headers } = await operateByFilter(c, action, body);
   return answerSummary(c, summary, headers);

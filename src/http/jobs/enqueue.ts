@@ -1,18 +1,20 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
 import { enqueueOnce } from '../../across/enqueue';
+import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten } from '../../job/envelope/render';
 import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
-import { limitHeaders, renderEnqueued, usableVariables } from './render';
+import { limitHeaders, renderEnqueued } from './render';
 
 /** POST /jobs. */
 export async function enqueueOne(c: AppContext): Promise<Response> {
-  const variables = usableVariables(c);
+  const { retryVariables: variables } = readConfig(c.env);
   const body = await readBody(c);
   const idempotency = await readIdempotency(c, body);
   const parsed = await withFingerprint(parseJob(body, { now: Date.now() }));
@@ -28,10 +30,11 @@ export async function enqueueOne(c: AppContext): Promise<Response> {
 
 /** POST /jobs/batch. */
 export async function enqueueBatch(c: AppContext): Promise<Response> {
-  const variables = usableVariables(c);
+  const { retryVariables: variables } = readConfig(c.env);
   const body = await readBody(c, MAX_BATCH_BYTES);
   const idempotency = await readIdempotency(c, body);
   const parsed = await Promise.all(parseBatch(body).map(withFingerprint));
+  refuseTooMuch(parsed.map(({ job }) => job));
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const jobs = views.map((view, index) => ({
     ...renderEnqueued(view, parsed[index], variables),

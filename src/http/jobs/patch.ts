@@ -6,7 +6,7 @@ import { readRetentionChange } from '../../job/retention';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { parseInstant } from '../../job/time';
 import type { PatchRequest } from '../../rpc/operations';
-import type { AppContext } from '../context';
+import { type AppContext, mayPurge } from '../context';
 import { type JsonObject, readBody } from '../request/body';
 import { callJob } from '../request/path';
 
@@ -71,6 +71,9 @@ function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id'> {
     named.set(member.key, path);
     request[member.key] = value === null ? null : member.read(value, path);
   }
+  if (named.size === 0) {
+    throw invalidRequest('body', `The body names nothing to change; send ${Object.keys(members).join(', ')}.`);
+  }
   const policy = request.retry as Record<string, unknown> | null | undefined;
   if (typeof request.max_attempts === 'number' && typeof policy?.max_attempts === 'number') {
     throw invalidPolicy(named.get('max_attempts') ?? 'max_attempts', 'cannot stand beside retry.max_attempts');
@@ -86,5 +89,5 @@ function unchangeable(name: string, path: string) {
 /** Changes the job that the path names. @throws {ApiError} 400, 404, 409, 422 */
 export async function patchJob(c: AppContext): Promise<JobView> {
   const change = readPatch(await readBody(c), Date.now());
-  return callJob(c, (queue, id) => queue.patch({ ...change, id }));
+  return callJob(c, (queue, id) => queue.patch({ ...change, id, mayPurge: mayPurge(c) }));
 }

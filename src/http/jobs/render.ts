@@ -1,15 +1,14 @@
 /** Jobs in answers. */
-import { readConfig } from '../../config';
+import { usableConfig } from '../../config';
 import type { ParsedJob } from '../../job/envelope/parse';
 import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
-import { variablesLayer } from '../../job/retry/variables';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
 
 /** The envelope of a job. */
 export function envelopeOf(c: AppContext, view: JobView): Envelope {
-  return renderJob(view, readConfig(c.env).retryVariables);
+  return renderJob(view, usableConfig(c.env).retryVariables);
 }
 
 /** Answers a job under `job`, and flat for clients that look there. */
@@ -26,13 +25,6 @@ export function renderEnqueued(
 ): Envelope {
   const asWritten = entry !== undefined && entry.job.body === view.record.body;
   return renderJob(view, variables, asWritten ? entry.body : undefined);
-}
-
-/** The retry variables, found usable before anything is written: a job must not be accepted under no policy at all. */
-export function usableVariables(c: AppContext) {
-  const { retryVariables } = readConfig(c.env);
-  variablesLayer(retryVariables);
-  return retryVariables;
 }
 
 /** The headers for an answer to an enqueue; none where nothing is limited. */

@@ -1,10 +1,12 @@
 /**
  * Who may call what. Keys come as `Authorization: Bearer`, as `?access_token=` or as a cookie (EventSource can send no
- * header); each key has scopes, and the route says which one is needed (`routes.ts`). Without any key configured only
- * loopback hosts are served, so that nobody opens a queue to the world by forgetting a setting.
+ * header); each key has scopes, and the route says which one is needed (`routes.ts`). Without any key configured nothing is
+ * served, so that nobody opens a queue to the world by forgetting a setting. On a developer's machine the variable
+ * `ALLOW_LOCALHOST` opens it to requests for localhost. The host alone would not do: a proxy in front of a deployment may name
+ * any. Nor would the variable: a name that an attacker's page has may lead to this machine.
  */
 import { getCookie } from 'hono/cookie';
-import { type ApiKey, readConfig, type Scope } from '../../config';
+import { type ApiKey, readAccess, SCOPES, type Scope } from '../../config';
 import { ApiError } from '../../job/errors';
 import type { AppContext, Middleware } from '../context';
 import { scopeOf } from '../routes';
@@ -22,20 +24,26 @@ export const authentication: Middleware = async (c, next) => {
 };
 
 async function authorize(c: AppContext, scope: Scope): Promise<void> {
-  const { apiKeys } = readConfig(c.env);
+  const { apiKeys, localhost } = readAccess(c.env);
   if (apiKeys.length === 0) {
     // The URL's own host is what the client connected to; forwarding headers are only what it claims.
-    if (LOOPBACK.has(new URL(c.req.url).hostname)) return;
-    throw unauthorized(
-      'This deployment has no API key, so it serves loopback hosts only.',
-      'Set a key with "wrangler secret put API_KEYS", then send it as "Authorization: Bearer <key>".',
-    );
+    const isLocal = LOOPBACK.has(new URL(c.req.url).hostname);
+    if (!localhost || !isLocal)
+      throw unauthorized('This deployment has no API key, so it is closed.', howToOpen(isLocal));
+    c.set('scopes', SCOPES);
+    return;
   }
   const token = presentedToken(c);
   if (token === undefined) throw unauthorized('An API key is required.');
   const key = await findKey(apiKeys, token);
   if (key === undefined) throw unauthorized('This API key is not known.');
   if (!key.scopes.includes(scope)) throw forbidden(scope);
+  c.set('scopes', key.scopes);
+}
+
+function howToOpen(isLocal: boolean): string {
+  const key = 'Set a key with "wrangler secret put API_KEYS", then send it as "Authorization: Bearer <key>".';
+  return isLocal ? `${key} For development, set ALLOW_LOCALHOST=true in .dev.vars or .env.` : key;
 }
 
 function presentedToken(c: AppContext): string | undefined {

@@ -1,5 +1,10 @@
-/** Lets browsers of any origin call with a key: preflights are answered, the contract's headers exposed. */
-import type { Middleware } from '../context';
+/**
+ * Which pages may call. With keys configured, pages of any origin: they need a key like everyone. Without one a page could use
+ * the queue of whoever looks at it, so only pages of the server itself may, and those that the deployment names.
+ */
+import { type Access, readAccess } from '../../config';
+import { refusal } from '../../job/errors';
+import type { AppContext, Middleware } from '../context';
 
 const EXPOSED = [
   'OJS-Version',
@@ -21,9 +26,22 @@ const DEFAULT_ALLOWED_HEADERS =
 
 /** Sets the headers that let a page read the answer. */
 export const cors: Middleware = async (c, next) => {
-  // Any origin, but no credentials: a foreign page needs a key, a cookie of the reader's does not travel with it.
-  c.header('Access-Control-Allow-Origin', '*');
+  const sharedWith = readers(c);
+  if (sharedWith !== undefined) c.header('Access-Control-Allow-Origin', sharedWith);
+  if (sharedWith !== '*') c.header('Vary', 'Origin');
   c.header('Access-Control-Expose-Headers', EXPOSED);
+  await next();
+};
+
+/** Refuses pages that may not call. A request without an origin is no page's, or changes nothing. */
+export const foreignPages: Middleware = async (c, next) => {
+  const origin = c.req.header('Origin');
+  if (origin !== undefined && readers(c) === undefined) {
+    throw refusal(403, 'forbidden', `Pages of ${origin} may not call this server, which has no API key.`, {
+      details: { field: 'Origin', origin },
+      hint: 'Name the origin in the variable ALLOWED_ORIGINS, or configure a key with API_KEYS.',
+    });
+  }
   await next();
 };
 
@@ -35,3 +53,22 @@ export const preflight: Middleware = async (c, next) => {
   c.header('Access-Control-Max-Age', '86400');
   return c.body(null, 204);
 };
+
+/** The pages that may read the answer, as the header names them: undefined when the page that asks may not. */
+function readers(c: AppContext): string | undefined {
+  const access = accessTo(c);
+  // No credentials: a foreign page needs a key, a cookie of the reader's does not travel with it.
+  if (!access || access.apiKeys.length > 0) return '*';
+  const origin = c.req.header('Origin');
+  if (origin === undefined) return undefined;
+  return origin === new URL(c.req.url).origin || access.origins.has(origin) ? origin : undefined;
+}
+
+/** Undefined when the variables cannot be read: then nothing is served but the probes, and this is said to everyone. */
+function accessTo(c: AppContext): Access | undefined {
+  try {
+    return readAccess(c.env);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,5 +1,6 @@
 /** Announces the protocol version and refuses requests written for another major one. */
 import { unsupported } from '../../job/errors';
+import { quote } from '../../job/text';
 import type { Middleware } from '../context';
 
 export const OJS_VERSION = '1.0';
@@ -8,7 +9,7 @@ export const protocolVersion: Middleware = async (c, next) => {
   c.header('OJS-Version', OJS_VERSION);
   const asked = c.req.header('OJS-Version');
   if (asked !== undefined && !/^1(\.\d+)*(-[0-9a-z.-]+)?$/i.test(asked.trim())) {
-    throw unsupported(`OJS version ${asked} is not supported; this server speaks ${OJS_VERSION}.`, {
+    throw unsupported(`OJS version ${quote(asked)} is not supported; this server speaks ${OJS_VERSION}.`, {
       header: 'OJS-Version',
       supported: [OJS_VERSION],
     });

@@ -8,7 +8,7 @@ import { checkpointContent } from '../checkpoints/routes';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { callJob } from '../request/path';
-import { get, post, put, type Route } from '../route';
+import { get, post, put, REPORTS, type Route } from '../route';
 import { readAttempt } from '../workers/reports';
 
 /** Longest `message`, in characters. */
@@ -16,9 +16,9 @@ const MAX_MESSAGE = 8192;
 
 /** Routes below `/ojs/v1`. */
 export const progressRoutes: readonly Route[] = [
-  put('/jobs/:id/progress', report),
-  post('/jobs/:id/progress', report),
-  post('/workers/progress', report),
+  put('/jobs/:id/progress', report, REPORTS),
+  post('/jobs/:id/progress', report, REPORTS),
+  post('/workers/progress', report, REPORTS),
   get('/jobs/:id/progress', async (c) => answer(c, await callJob(c, (queue, id) => queue.progress(id)))),
 ];
 

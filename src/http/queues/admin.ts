@@ -4,7 +4,7 @@ import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { directoryObject, queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, mayPurge } from '../context';
 import { readBody } from '../request/body';
 import { requireConfirmation } from '../request/many-jobs';
 import { pageByName, readPaging } from '../request/pagination';
@@ -38,7 +38,7 @@ async function list(c: AppContext): Promise<Response> {
 async function configure(c: AppContext): Promise<Response> {
   const name = queueNameIn(c);
   const given = await readBody(c);
-  unwrap(await queueObject(c.env, name).configure(parseQueueConfig(given)));
+  unwrap(await queueObject(c.env, name).configure(parseQueueConfig(given), mayPurge(c)));
   return json(c, { ...(await detailsOf(c, name)), config: given });
 }
 

@@ -2,9 +2,10 @@
  * The settings that hold in every queue which says nothing else. `_default` is no queue name, so they are no settings of a
  * queue; below `/admin` they are the same.
  */
+import { unwrap } from '../../job/errors';
 import { type QueueConfig, withBuiltIns } from '../../job/settings';
 import { directoryObject } from '../../rpc/stubs';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, mayPurge } from '../context';
 import { readBody } from '../request/body';
 import { get, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
@@ -21,7 +22,7 @@ async function show(c: AppContext): Promise<Response> {
 
 async function change(c: AppContext): Promise<Response> {
   const given = parseQueueConfig(await readBody(c));
-  const { config, untold } = await directoryObject(c.env).changeQueueDefaults(given);
+  const { config, untold } = unwrap(await directoryObject(c.env).changeQueueDefaults(given, mayPurge(c)));
   return json(c, { ...render(config), ...(untold > 0 && { pending_queues: untold }) });
 }
 

@@ -9,7 +9,7 @@ import type { RemovalStrategy } from '../../rpc/operations';
 import { queueObject } from '../../rpc/stubs';
 import { readWaitMs } from '../bulk/operate';
 import { continuation, locationOf, statusOf } from '../bulk/render';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, mayPurge } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { readAge } from '../request/filter/conditions';
 import { requireConfirmation } from '../request/many-jobs';
@@ -38,7 +38,7 @@ async function create(c: AppContext): Promise<Response> {
   const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
   const object = queueObject(c.env, queue);
   if (unwrap(await object.stats()).exists) throw conflict(`Queue ${queue} exists already.`, { queue }, HOW_TO_CHANGE);
-  const settings = renderQueueConfig(unwrap(await object.configure(change)));
+  const settings = renderQueueConfig(unwrap(await object.configure(change, mayPurge(c))));
   const created = createdAt(unwrap(await object.stats()));
   const answer = { name: queue, state: 'active', config: settings, ...created };
   return json(c, answer, 201, { Location: `/ojs/v1/queues/${queue}` });

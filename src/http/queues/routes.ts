@@ -5,7 +5,7 @@ import { modeOf, withBuiltIns } from '../../job/settings';
 import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../rpc/queue';
 import { directoryObject, queueObject } from '../../rpc/stubs';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, mayPurge } from '../context';
 import { readBody, readOptionalBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
@@ -30,7 +30,10 @@ export const queueRoutes: readonly Route[] = [
   put('/queues/:name/config', async (c) => {
     const name = queueNameIn(c);
     const change = parseQueueConfig(await readBody(c));
-    return json(c, { name, config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change))) });
+    return json(c, {
+      name,
+      config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)))),
+    });
   }),
   get('/queues/:name/priority-stats', async (c) => {
     const queue = queueNameIn(c);

@@ -1,10 +1,11 @@
 /** Reads a request's body: media type, size, encoding, JSON, and that it is an object. */
 import { isObject } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { type ApiError, invalidPayload, invalidPolicy, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
 import { hold, noRoom } from './held';
-import { nestingDepth, unstorable } from './json-text';
+import { BEYOND_DOUBLES, nestingDepth, type Unstorable, unstorable } from './json-text';
 
 /** Deepest nesting of a body, its own braces included. */
 const MAX_DEPTH = 100;
@@ -54,14 +55,37 @@ export function parseObject(text: string): JsonObject {
   }
   if (!isObject(value)) throw invalidPayload('The body must be a JSON object.');
   const problem = unstorable(text, value);
-  if (problem !== undefined) throw invalidPayload(`The body contains ${problem}.`);
+  if (problem !== undefined) throw refusalOf(problem);
   return value;
+}
+
+/** Members that hold whatever a client likes, other policies than those of jobs too. */
+const FREE: ReadonlySet<string> = new Set(['args', 'meta', 'metadata', 'result', 'data', 'state', 'details']);
+
+/** A number that is too large for its policy is the policy's mistake; its text is still JSON. */
+function refusalOf({ what, path }: Unstorable): ApiError {
+  const names = path.map(String);
+  const policy = names.findIndex((name) => name === 'retry' || name === 'default_retry');
+  const isOfPolicy = policy >= 0 && !names.slice(0, policy).some((name) => FREE.has(name));
+  if (isOfPolicy && what === BEYOND_DOUBLES) return invalidPolicy(pathOf(path.slice(policy)), `must not be ${what}`);
+  const field = path.length > 0 ? { field: pathOf(path) } : {};
+  return invalidPayload(`The body contains ${what}.`, field);
+}
+
+function pathOf(path: readonly (string | number)[]): string {
+  return path
+    .map((name) => (typeof name === 'number' ? `[${name}]` : `.${name}`))
+    .join('')
+    .replace(/^\./, '');
 }
 
 function checkMediaType(header: string | undefined): void {
   const type = header?.split(';', 1)[0]?.trim().toLowerCase();
   if (!type || type === MEDIA_TYPE || type === 'application/json') return;
-  throw invalidRequest('Content-Type', `Content-Type ${type} is not accepted; send ${MEDIA_TYPE} or application/json.`);
+  throw invalidRequest(
+    'Content-Type',
+    `Content-Type ${quote(type)} is not accepted; send ${MEDIA_TYPE} or application/json.`,
+  );
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });

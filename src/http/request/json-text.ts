@@ -1,7 +1,7 @@
 /** Checks on JSON text that `JSON.parse` does not make. */
 
 /** Text in which a value may hide that would not survive being stored: a surrogate escape, or a huge number. */
-const SUSPICIOUS = /\\u[dD][89a-fA-F]|[eE]\+?\d{3}|\d{309}/;
+const SUSPICIOUS = /\\u[dD][89a-fA-F]|[eE]\+?\d{3}|\d{200}/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 const QUOTE = 0x22;
@@ -27,20 +27,43 @@ export function nestingDepth(text: string, limit: number): number {
   return deepest;
 }
 
+export const BEYOND_DOUBLES = 'a number beyond the range of doubles';
+
+/** What cannot be stored, and where a number that cannot be stands. */
+export interface Unstorable {
+  what: string;
+  path: (string | number)[];
+}
+
+/** An item on its way to be looked at, and how it was reached. */
+interface Reached {
+  item: unknown;
+  name?: string | number;
+  from?: Reached;
+}
+
 /**
  * What in a parsed value could not be stored and given back as it was, or undefined.
  * @param text the JSON that `value` was parsed from; tells cheaply when there is nothing to look for
  */
-export function unstorable(text: string, value: unknown): string | undefined {
+export function unstorable(text: string, value: unknown): Unstorable | undefined {
   if (!SUSPICIOUS.test(text)) return undefined;
-  const stack: unknown[] = [value];
-  while (stack.length > 0) {
-    const item = stack.pop();
-    if (typeof item === 'string' && LONE_SURROGATE.test(item)) return 'a lone surrogate';
-    if (typeof item === 'number' && !Number.isFinite(item)) return 'a number beyond the range of doubles';
+  const stack: Reached[] = [{ item: value }];
+  for (let from = stack.pop(); from; from = stack.pop()) {
+    const { item } = from;
+    if (typeof item === 'string' && LONE_SURROGATE.test(item)) return { what: 'a lone surrogate', path: [] };
+    if (typeof item === 'number' && !Number.isFinite(item)) return { what: BEYOND_DOUBLES, path: pathTo(from) };
     if (typeof item !== 'object' || item === null) continue;
-    if (!Array.isArray(item)) for (const name of Object.keys(item)) stack.push(name);
-    for (const entry of Object.values(item)) stack.push(entry);
+    for (const [name, entry] of Object.entries(item)) {
+      if (!Array.isArray(item)) stack.push({ item: name });
+      stack.push({ item: entry, name: Array.isArray(item) ? Number(name) : name, from });
+    }
   }
   return undefined;
+}
+
+function pathTo(reached: Reached): (string | number)[] {
+  const path: (string | number)[] = [];
+  for (let at: Reached | undefined = reached; at?.name !== undefined; at = at.from) path.unshift(at.name);
+  return path;
 }

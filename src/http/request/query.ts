@@ -2,6 +2,7 @@
 import { readQueueName } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest } from '../../job/errors';
+import { quote } from '../../job/text';
 import type { AppContext } from '../context';
 
 /** An integer clamped to `min` … `max`; undefined when the parameter is absent. */
@@ -32,7 +33,10 @@ export function withPlus(text: string): string {
 export function listParam(c: AppContext, ...names: string[]): string[] | undefined {
   const values = names.flatMap((name) => c.req.queries(name) ?? []).flatMap((text) => text.split(','));
   const present = values.map((value) => value.trim()).filter((value) => value !== '');
-  return present.length === 0 ? undefined : [...new Set(present)];
+  if (present.length > 0) return [...new Set(present)];
+  // A condition that comes to nothing must not match everything.
+  if (values.some((value) => value !== '')) throw invalidRequest(names[0] ?? '', `${names[0]} must not be blank.`);
+  return undefined;
 }
 
 /** The queues named by a parameter that may be repeated or hold a comma list. @throws {ApiError} 400 for a bad name */
@@ -48,6 +52,6 @@ export function oneOf<T extends string>(
 ): T[] | undefined {
   const known: readonly string[] = words;
   const wrong = values?.find((value) => !known.includes(value));
-  if (wrong !== undefined) throw invalidRequest(name, `${name} knows no "${wrong}"; use ${words.join(', ')}.`);
+  if (wrong !== undefined) throw invalidRequest(name, `${name} knows no "${quote(wrong)}"; use ${words.join(', ')}.`);
   return values as T[] | undefined;
 }

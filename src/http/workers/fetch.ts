@@ -15,7 +15,7 @@ import { invalidRequest, unsupported } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type AppContext, json, MEDIA_TYPE } from '../context';
-import { envelopeOf, usableVariables } from '../jobs/render';
+import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readBody } from '../request/body';
 import { readQueues } from './heartbeat';
 import { readWorkerId } from './reports';
@@ -40,8 +40,6 @@ export async function fetchJobs(c: AppContext): Promise<Response> {
   if ((body.runtime ?? null) !== null)
     throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
   const request = readClaim(body);
-  // Nothing is claimed that could not be shown.
-  usableVariables(c);
   const fetch = beginFetch(c.env, queues, request, c.get('requestId'));
   const jobs = request.wait_ms ? await Promise.race([fetch.jobs, nothingAfter(BLANK_EVERY_MS)]) : await fetch.jobs;
   return jobs ? json(c, { jobs: rendered(c, jobs) }) : answerLater(c, fetch);

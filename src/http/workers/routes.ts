@@ -13,7 +13,7 @@ import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
-import { del, get, post, type Route } from '../route';
+import { del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
 import { readHeartbeat } from './heartbeat';
 import { readAck, readNack, readWorkerId } from './reports';
@@ -24,13 +24,13 @@ const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
 export const workerRoutes: readonly Route[] = [
   post('/workers/fetch', fetchJobs),
   post('/jobs/fetch', fetchJobs),
-  post('/workers/heartbeat', heartbeat),
-  post('/workers/beat', heartbeat),
+  post('/workers/heartbeat', heartbeat, REPORTS),
+  post('/workers/beat', heartbeat, REPORTS),
   get('/workers/:id/health', health),
-  post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES))),
-  post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES))),
-  post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {})),
-  post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {})),
+  post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
+  post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
+  post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
+  post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
 ];
 
 /** Routes below `/ojs/v1/admin`. */

@@ -2,10 +2,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';
-import { readConfig } from '../../config';
 import { defined } from '../../job/envelope/fields';
 import { unwrap } from '../../job/errors';
-import { variablesLayer } from '../../job/retry/variables';
+import { refuseTooLong } from '../../job/message';
 import { parseWorkflow } from '../../job/workflow/parse';
 import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowView } from '../../rpc/workflow';
@@ -31,10 +30,12 @@ export const workflowRoutes: readonly Route[] = [
 ];
 
 async function start(c: AppContext): Promise<Response> {
-  // A workflow must not be accepted whose jobs would be under no retry policy at all.
-  variablesLayer(readConfig(c.env).retryVariables);
   const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
   const { id = uuidv7(), checks, ...workflow } = parsed;
+  refuseTooLong(
+    workflow.steps.map(({ job }) => job),
+    'body',
+  );
   await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));
   return answer(c, renderWorkflow(view), 201, { Location: `/ojs/v1/workflows/${id}` });

@@ -8,6 +8,7 @@ import { readLimitPolicy } from '../limits/policy';
 import type { JobBody, NewJob, RetryInput } from '../record';
 import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
+import { quote } from '../text';
 import { formatInstant, parseInstant } from '../time';
 import { fingerprintOf } from '../unique/fingerprint';
 import { readUnique, type UniqueRequest } from '../unique/policy';
@@ -237,7 +238,8 @@ function checkSpecVersion(value: unknown, field: string): void {
   if (value === undefined || value === null) return;
   const major = typeof value === 'string' ? /^(\d+)(\.\d+)*$/.exec(value)?.[1] : undefined;
   if (major === undefined) throw invalidRequest(field, `${field} must be a version such as "1.0".`);
-  if (Number(major) !== 1) throw unsupported(`${field} ${value} is not supported; this server speaks 1.0.`, { field });
+  if (Number(major) !== 1)
+    throw unsupported(`${field} ${quote(String(value))} is not supported; this server speaks 1.0.`, { field });
 }
 
 function readType(value: unknown, field: string): string {

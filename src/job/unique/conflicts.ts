@@ -41,7 +41,7 @@ export type Placement<C> =
   /** It is enqueued as `job`; the jobs that it replaces are cancelled. */
   | { job: NewJob; replaces: (C | EarlierEntry)[] }
   /** It is not enqueued, and stands for this job. */
-  | { existing: C | EarlierEntry };
+  | { job: NewJob; existing: C | EarlierEntry };
 
 /** What the planner keeps of an entry. */
 interface PlannedEntry extends EarlierEntry {
@@ -85,7 +85,7 @@ export class ConflictPlanner<C extends Candidate> {
     const conflicts = met.filter((other) => this.isInConflict(policy, other));
     const [newest] = conflicts;
     if (newest && policy.on_conflict === 'reject') throw duplicateOf(newest);
-    if (newest && policy.on_conflict === 'ignore') return { existing: newest };
+    if (newest && policy.on_conflict === 'ignore') return { job, existing: newest };
     const replaces = conflicts.filter((other) => !TERMINAL_STATES.some((state) => state === this.stateOf(other)));
     for (const other of replaces) this.replace(other);
     const keepsSchedule = newest && policy.on_conflict === 'replace_except_schedule';

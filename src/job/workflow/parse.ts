@@ -7,7 +7,7 @@
 import { defined, optional, readList, readName, readObject, readUuidV7 } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';
 import { parseJob } from '../envelope/parse';
-import { atIndex, invalidRequest, payloadTooLarge, unsupported } from '../errors';
+import { type ApiError, atIndex, invalidRequest, refusal, unsupported } from '../errors';
 import type { NewJob } from '../record';
 import { CALLBACKS, type NewStep, type NodeKind, type PlanNode, type WorkflowPlan } from './plan';
 
@@ -19,6 +19,14 @@ export const MAX_DEPTH = 10;
 
 /** Entries of all `depends_on` lists together. */
 const MAX_DEPENDENCIES = 10_000;
+
+/** 422: a workflow of this size is not offered; `details` has the limit. */
+function tooMany(field: string, actual: number, max: number, what: string): ApiError {
+  const message = `${field} makes ${actual} ${what}; a workflow has at most ${max}.`;
+  return refusal(422, 'invalid_request', message, { type: 'validation_error', details: { field, actual, max } });
+}
+
+const tooManyJobs = (field: string, actual: number) => tooMany(field, actual, MAX_JOBS, 'jobs');
 
 const readStepName = readName(255);
 const readNames = readList(MAX_JOBS, readStepName);
@@ -99,7 +107,7 @@ class TreeReader {
     const list = input[member];
     if (!Array.isArray(list)) throw invalidRequest(field, `${field} is required and must be an array.`);
     if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
-    if (list.length > MAX_JOBS) throw payloadTooLarge(field, list.length, MAX_JOBS, 'jobs');
+    if (list.length > MAX_JOBS) throw tooManyJobs(field, list.length);
     const index = this.nodes.length;
     const name = optional(input, 'name', readStepName, path && `${path}.`);
     const node: PlanNode = { id, kind, parent, children: [], ...defined({ name }) };
@@ -140,7 +148,7 @@ class TreeReader {
     const kind = compositeKind(step);
     if (kind) return this.addComposite(step, kind, parent, id, path, depth + 1);
     // Callbacks come on top: a batch with the maximum of jobs may have callbacks too.
-    if (++this.jobs > MAX_JOBS) throw payloadTooLarge(path, this.jobs, MAX_JOBS, 'jobs');
+    if (++this.jobs > MAX_JOBS) throw tooManyJobs(path, this.jobs);
     return this.addJob(step, parent, id, path);
   }
 
@@ -199,7 +207,7 @@ class TreeReader {
     });
     this.dependencies += needs.reduce((sum, { length }) => sum + length, 0);
     if (this.dependencies > MAX_DEPENDENCIES) {
-      throw payloadTooLarge(`${field}.depends_on`, this.dependencies, MAX_DEPENDENCIES, 'entries');
+      throw tooMany(`${field}.depends_on`, this.dependencies, MAX_DEPENDENCIES, 'dependencies');
     }
     const circle = findCircle(needs);
     if (circle) {

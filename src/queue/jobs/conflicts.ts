@@ -3,7 +3,8 @@
  * out what it says about them. Check and insert belong to one transaction.
  */
 import { sequenceOf } from '../../job/ids';
-import type { JobView, NewJob } from '../../job/record';
+import { charsToTell, MAX_EXISTING_CHARS } from '../../job/message';
+import type { JobBody, JobView, NewJob } from '../../job/record';
 import { type JobState, TERMINAL_STATES } from '../../job/states';
 import {
   blocks,
@@ -67,15 +68,35 @@ export class StoredJob implements Candidate {
   }
 }
 
+/** How much of existing jobs one answer may tell. */
+export class Room {
+  private left = MAX_EXISTING_CHARS;
+
+  /** The job, without what it carries when that does not fit any more; its schedule is for the job that replaces it. */
+  take({ record, layers }: JobView): JobView {
+    const chars = charsToTell(record);
+    if (chars <= this.left) {
+      this.left -= chars;
+      return { record, layers };
+    }
+    const { result: _, progress_data: __, ...rest } = record;
+    const { type, scheduled_at } = JSON.parse(record.body) as JobBody;
+    return {
+      record: { ...rest, history: {}, body: JSON.stringify({ type, args: [], meta: {}, scheduled_at }) },
+      layers,
+    };
+  }
+}
+
 /** What this queue knows of a fingerprint, for a new job in another queue. Writes nothing. */
-export function conflictsHere(q: QueueState, question: UniqueQuestion, now: number): UniqueConflicts {
+export function conflictsHere(q: QueueState, question: UniqueQuestion, now: number, room: Room): UniqueConflicts {
   const stored = storedJobs(q, question.fingerprint, now);
   const found: UniqueConflicts = { known: stored.length > 0, undecided: false, blocking: [] };
   for (const job of stored) {
     const answer = blocks(question, job, now);
     if (answer === 'undecided') found.undecided = true;
     const view = answer === true ? job.view(now) : undefined;
-    if (view) found.blocking.push(view);
+    if (view) found.blocking.push(room.take(view));
   }
   return found;
 }

@@ -2,6 +2,7 @@
 
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { outcomeOf } from '../../job/errors';
+import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { NewJob } from '../../job/record';
 import type { EachReceipt } from '../../rpc/operations';
 import type { EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
@@ -20,9 +21,16 @@ export function enqueueEach(
 ): EachReceipt {
   const remembered = idempotency && recallAnswer<EachReceipt>(q, idempotency, now);
   if (remembered) return { ...remembered, replayed: true };
-  const receipt: EachReceipt = {
-    outcomes: jobs.map((job) => outcomeOf(() => enqueue(q, [job], now).jobs[0] as EnqueuedJob)),
+  let told = 0;
+  const enqueueOne = (job: NewJob): EnqueuedJob => {
+    const enqueued = enqueue(q, [job], now).jobs[0] as EnqueuedJob;
+    if (!enqueued.deduplicated) return enqueued;
+    const chars = told + charsToTell(enqueued.record);
+    if (chars > MAX_EXISTING_CHARS) throw tooMuchToTell(chars);
+    told = chars;
+    return enqueued;
   };
+  const receipt: EachReceipt = { outcomes: jobs.map((job) => outcomeOf(() => enqueueOne(job))) };
   if (idempotency) rememberAnswer(q, idempotency, receipt, now);
   return receipt;
 }

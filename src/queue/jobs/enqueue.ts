@@ -16,6 +16,7 @@ import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { checkType, refuseNewcomers } from './intake';
 import { standingOf } from './limit-standing';
+import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from './receipt';
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
@@ -92,10 +93,14 @@ function insertJobs(q: QueueState, plan: EnqueuePlan, now: number): EnqueueRecei
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
   const isAlone = plan.placements.length === 1;
+  const entryAt = (index: number) => (plan.placements[index] as Placement<StoredJob>).job;
   const arrived = (row: JobRow, index: number) => {
     keys[index] = row.key;
-    const record = recordOf(row, undefined, { queue: q.name, route: q.route, now });
-    jobs[index] = { record, layers: q.layersFor(row.type), ...(isAlone && standingAfter(q, row, now)) };
+    const view = {
+      record: recordOf(row, undefined, { queue: q.name, route: q.route, now }),
+      layers: q.layersFor(row.type),
+    };
+    jobs[index] = { ...receiptOf(view, entryAt(index)), ...(isAlone && standingAfter(q, row, now)) };
   };
   for (let index = 0; index < plan.placements.length; index++) {
     const run = plainRun(plan.placements, index, now);
@@ -107,18 +112,20 @@ function insertJobs(q: QueueState, plan: EnqueuePlan, now: number): EnqueueRecei
     }
     const placement = plan.placements[index] as Placement<StoredJob>;
     if ('existing' in placement) {
-      jobs[index] = { ...existingJob(q, placement.existing, jobs, now), deduplicated: true };
+      jobs[index] = receiptOfExisting(existingJob(q, placement.existing, jobs, now), placement.job);
       continue;
     }
     const { job, replaces } = placement;
     for (const replaced of replaces) {
       const key = isEarlierEntry(replaced) ? keys[replaced.index] : replaced.key;
       const cancelled = key === undefined ? undefined : cancelKey(q, key, now);
-      if (cancelled && isEarlierEntry(replaced)) jobs[replaced.index] = cancelled;
+      if (cancelled && isEarlierEntry(replaced)) {
+        jobs[replaced.index] = receiptOf(cancelled, entryAt(replaced.index));
+      }
     }
     arrived(insertOne(q, job, now), index);
     const superseded = job.superseded ? cancelKey(q, keys[index] as number, now) : undefined;
-    if (superseded) jobs[index] = superseded;
+    if (superseded) jobs[index] = receiptOf(superseded, job);
   }
   if (keys.length > 0) plan.tidy();
   return { jobs };
@@ -141,9 +148,13 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
   return arrival;
 }
 
-/** Checks and inserts. @throws {ApiError} as {@link planJobs}, 429 when the queue is full; then nothing was written */
+/**
+ * Checks and inserts.
+ * @throws {ApiError} as {@link planJobs}, 429 when the queue is full, 413 when too much is there already; then nothing was written
+ */
 export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
+  refuseTooMuchToTell(plan.placements, now);
   if (!isBounded(q)) return insertJobs(q, plan, now);
   makeRoom(q, arrivalOf(plan), now);
   const receipt = insertJobs(q, plan, now);

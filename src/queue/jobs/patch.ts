@@ -3,8 +3,9 @@
  * enters or moves in the due index.
  */
 
+import { mayNotShorten } from '../../job/errors';
 import type { JobBody, JobView, RetryInput } from '../../job/record';
-import { mergeRetention } from '../../job/retention';
+import { ENDS, type End, mergeRetention, ownRetentionMs } from '../../job/retention';
 import { checkRetry } from '../../job/retry/validate';
 import type { PatchRequest } from '../../rpc/operations';
 import { mustFind, viewOfRow } from '../read/find';
@@ -22,8 +23,7 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   changePolicy(q, row, body, request);
   setMember(body, 'timeout_ms', request.timeout_ms);
   setMember(body, 'tags', request.tags);
-  if (request.retention === null) delete body.retention;
-  else if (request.retention) setMember(body, 'retention', mergeRetention(body.retention, request.retention) ?? null);
+  changeRetention(q, body, request);
   setMember(body, 'expires_at', request.expires_at);
   const after: JobRow = { ...row };
   if (request.priority !== undefined) after.priority = request.priority ?? 0;
@@ -90,6 +90,16 @@ function changePolicy(q: QueueState, row: JobRow, body: JobBody, { retry, max_at
     setMember(body, 'max_attempts', max_attempts);
   }
   checkRetry(q.retryLayers(row.type, body));
+}
+
+/** Merges the job's own retention. @throws {ApiError} 403 when that keeps it for less time, and that is not allowed */
+function changeRetention(q: QueueState, body: JobBody, { retention, mayPurge = true }: PatchRequest): void {
+  if (retention === undefined) return;
+  const keptFor = (end: End) => ownRetentionMs(body.retention, end) ?? q.retentionMs(end);
+  const before = ENDS.map(keptFor);
+  setMember(body, 'retention', (retention && mergeRetention(body.retention, retention)) ?? null);
+  const less = mayPurge ? undefined : ENDS.find((end, index) => keptFor(end) < (before[index] as number));
+  if (less !== undefined) throw mayNotShorten(`retention.${less}`);
 }
 
 /** Names of one and the same field of a policy. */

@@ -5,7 +5,7 @@
  * Whether a job is in one of the states asked for is not part of the SQL: that depends on leases in memory.
  */
 
-import type { JobFilter, Range } from '../../job/filter';
+import { type JobFilter, type PatternParts, partsOf, type Range } from '../../job/filter';
 import type { Condition } from '../store/archive';
 import { STATE } from '../store/columns';
 
@@ -88,7 +88,8 @@ function conditionOn(filter: JobFilter, columns: Columns): Condition {
     if (range?.max !== undefined) add(`(${column}) <= ?`, ...inside, range.max);
   };
   if (filter.types) {
-    add(filter.types.map(() => `${columns.type} GLOB ?`).join(' OR ') || '0', ...filter.types.map(globOf));
+    const patterns = filter.types.map((pattern) => conditionOnText(columns.type, partsOf(pattern)));
+    add(patterns.map(({ sql }) => sql).join(' OR ') || '0', ...patterns.flatMap(({ bindings }) => bindings));
   }
   addRange(columns.priority, filter.priority);
   addRange(columns.attempt, filter.attempt, ...(columns.running === undefined ? [] : [columns.running]));
@@ -110,7 +111,29 @@ function conditionOn(filter: JobFilter, columns: Columns): Condition {
   return { sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings };
 }
 
-/** `*` is the only wildcard; what else GLOB knows stands for itself. */
-function globOf(pattern: string): string {
-  return pattern.replace(/[[?]/g, '[$&]');
+/**
+ * Does the text fit the pattern? LIKE and GLOB are not for what clients send: a pattern of theirs may have 50 characters.
+ * The parts in the middle are looked for one after the other, each in what the one before has left.
+ */
+function conditionOnText(text: string, { first, rest }: PatternParts): Condition {
+  if (!rest) return { sql: `${text} = ?`, bindings: [first] };
+  const { last, middle } = rest;
+  const parts = [`length(${text}) >= ${first.length + last.length}`];
+  const bindings: string[] = [];
+  const add = (sql: string, value: string) => {
+    parts.push(sql);
+    bindings.push(value);
+  };
+  if (first !== '') add(`substr(${text}, 1, ${first.length}) = ?`, first);
+  if (last !== '') add(`substr(${text}, -${last.length}) = ?`, last);
+  if (middle.length > 0) {
+    const between = `substr(${text}, ${first.length + 1}, length(${text}) - ${first.length + last.length})`;
+    const sql = `EXISTS (WITH RECURSIVE step (number, remaining) AS (
+      SELECT 0, ${between}
+      UNION ALL SELECT number + 1, substr(remaining, instr(remaining, part.value) + length(part.value))
+      FROM step, json_each(?) AS part WHERE part.key = number AND instr(remaining, part.value) > 0
+    ) SELECT 1 FROM step WHERE number = ${middle.length})`;
+    add(sql, JSON.stringify(middle));
+  }
+  return { sql: `(${parts.join(' AND ')})`, bindings };
 }

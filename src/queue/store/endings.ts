@@ -1,5 +1,6 @@
 /** What workflows must hear of the ends of their jobs: letters, posted in the transaction that ends the job. */
 import type { JobHistory } from '../../job/record';
+import { cut } from '../../job/text';
 import type { Ending } from '../../rpc/workflow';
 import type { JobRow } from './columns';
 import { idOf, readableBody } from './rows';
@@ -24,7 +25,7 @@ export function noteFailure(q: QueueState, row: Owned, cancelled: boolean, histo
   const why = {
     code,
     type: error?.type ?? code,
-    message: (error?.message ?? `The job was ${cancelled ? 'cancelled' : 'discarded'}.`).slice(0, MAX_MESSAGE),
+    message: cut(error?.message ?? `The job was ${cancelled ? 'cancelled' : 'discarded'}.`, MAX_MESSAGE),
   };
   note(q, row, { end: cancelled ? 'cancelled' : 'failed', at: now, error: why }, now);
 }

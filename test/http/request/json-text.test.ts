@@ -24,7 +24,7 @@ describe('nesting depth of JSON text', () => {
 });
 
 describe('values that cannot be stored', () => {
-  const problem = (text: string) => unstorable(text, JSON.parse(text));
+  const problem = (text: string) => unstorable(text, JSON.parse(text))?.what;
 
   it('are lone surrogates in values and names, at any depth', () => {
     expect(problem('{"a":["\\ud800"]}')).toBe('a lone surrogate');
@@ -39,5 +39,9 @@ describe('values that cannot be stored', () => {
   it('are numbers that JSON could write only as null', () => {
     expect(problem('{"a":1e999}')).toBe('a number beyond the range of doubles');
     expect(problem('{"a":1e100}')).toBeUndefined();
+    const digits = '9'.repeat(300);
+    expect(problem(`{"a":${digits}e10}`)).toBe('a number beyond the range of doubles');
+    const text = '{"a":[0,{"b":-1e400}]}';
+    expect(unstorable(text, JSON.parse(text))?.path).toEqual(['a', 1, 'b']);
   });
 });

@@ -66,6 +66,13 @@ describe('enqueuing in bulk', () => {
         atomicity: 'atomic',
       });
       expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 422, body: { succeeded: 0, failed: 3 } });
+      const culprit = items(answer.body).findIndex(({ error }) => (error as Json).type !== 'rolled_back');
+      const { code, message } = (items(answer.body)[culprit] as { error: Json }).error;
+      expect(answer.body.error).toMatchObject({
+        ...{ code, request_id: answer.headers.get('X-Request-ID'), hint: expect.any(String) },
+        message: `Nothing was enqueued. Entry ${culprit}: ${message}`,
+        details: { index: culprit },
+      });
       expect(items(answer.body).map(({ error }) => (error as Json).type === 'rolled_back')).toEqual([
         true,
         false,

@@ -124,7 +124,10 @@ it('keys have 1 to 256 characters, and are refused where they mean nothing', asy
 it('an answer is remembered by an object that dies, for a day, and then forgotten by its alarm', async () => {
   const inside = new TestQueue(queue);
   const first = await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k');
-  expect(await inside.rows('SELECT count(*) AS n FROM inbox')).toEqual([{ n: 2 }]);
+  // What was decided about the job is remembered, not what was sent.
+  expect(await inside.rows('SELECT count(*) AS n, sum(length(data)) < 1000 AS small FROM inbox')).toEqual([
+    { n: 1, small: 1 },
+  ]);
   await inside.evict();
   expect((await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k')).body.id).toBe(first.body.id);
   await server.ok(200, 'DELETE', `/ojs/v1/jobs/${first.body.id}`);

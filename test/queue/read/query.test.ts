@@ -18,6 +18,7 @@ const list = async (query: string) => {
 };
 const count = async (query: string) =>
   (await server.ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
+const long = (end: string) => `mail.${'very_'.repeat(49)}${end}`;
 const fetchJobs = (count: number) => server.take(queue, { count });
 
 /** The same job waiting and completed. */
@@ -33,6 +34,12 @@ describe('a filter', () => {
     ['by type', { type: 'mail.send' }, { type: 'sms.send' }, 'type=mail.send'],
     ['by the beginning of a type', { type: 'mail.send' }, { type: 'sms.send' }, 'type=mail.*'],
     ['by the end of a type', { type: 'mail.send' }, { type: 'mail.read' }, 'type=*.send'],
+    ['by a long type', { type: long('x') }, { type: long('y') }, `type=${long('x')}`],
+    ['by the beginning of a long type', { type: long('x') }, { type: 'a.b' }, `type=${long('').slice(0, 200)}*`],
+    ['by parts of a type', { type: 'a.mail.to.b' }, { type: 'a.to.mail.b' }, 'type=*mail*to*'],
+    ['by parts that do not overlap', { type: 'ab.ab' }, { type: 'ab' }, 'type=ab*ab'],
+    ['by parts that come twice', { type: 'a.bb.bb.c' }, { type: 'a.bb.c' }, 'type=a*bb*bb*c'],
+    ['by many parts', { type: 'a'.repeat(120) }, { type: 'a'.repeat(99) }, `type=${'*a'.repeat(100)}*`],
     ['by several types', { type: 'mail.send' }, { type: 'sms.send' }, 'type=fax,mail.send'],
     ['by tag', { options: { tags: ['eu', 'vip'] } }, { options: { tags: ['eu'] } }, 'tag=vip&tag=eu'],
     ['by priority', { options: { priority: 7 } }, { options: { priority: 6 } }, 'priority=7'],

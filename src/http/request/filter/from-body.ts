@@ -88,12 +88,12 @@ const MEMBERS: Record<string, Member> = {
     filter.dead = value;
   },
   meta: (filter, value, field) => {
-    for (const [name, wanted] of Object.entries(readObject(value, field))) {
+    for (const [name, wanted] of conditionsIn(value, field)) {
       addField(filter, `meta[${JSON.stringify(name)}]`, wanted, `${field}.${name}`);
     }
   },
   where: (filter, value, field) => {
-    for (const [name, wanted] of Object.entries(readObject(value, field))) {
+    for (const [name, wanted] of conditionsIn(value, field)) {
       if (!isFieldName(name)) {
         throw invalidRequest(`${field}.${name}`, `${field}.${name} must begin with "args" or "meta".`);
       }
@@ -145,6 +145,13 @@ function addField(filter: JobFilter, name: string, value: unknown, field: string
   filter.fields = atMost([...(filter.fields ?? []), condition], MAX_FIELDS, field);
 }
 
+/** The members of a condition. One that says nothing would match everything. @throws {ApiError} 400 */
+function conditionsIn(value: unknown, field: string): [string, unknown][] {
+  const given = Object.entries(readObject(value, field));
+  if (given.length === 0) throw invalidRequest(field, `${field} must not be empty.`);
+  return given;
+}
+
 function texts(value: unknown, field: string): string[] {
   const list = (Array.isArray(value) ? value : [value]).map((item: unknown) => readString(item, field));
   if (list.length === 0) throw invalidRequest(field, `${field} must not be empty.`);
@@ -157,5 +164,7 @@ function readRange(value: unknown, field: string, read: typeof readPriority): Ra
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw invalidRequest(`${field}.${unknown}`, `${field} takes min and max only.`);
   const end = (given: unknown, name: string) => (given === undefined ? undefined : read(given, `${field}.${name}`));
-  return rangeOf(end(min, 'min'), end(max, 'max'), field) ?? {};
+  const range = rangeOf(end(min, 'min'), end(max, 'max'), field);
+  if (!range) throw invalidRequest(field, `${field} needs min or max.`);
+  return range;
 }

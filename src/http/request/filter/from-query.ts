@@ -91,6 +91,9 @@ function fieldsName(c: AppContext): string {
 /** Text of a query parameter as the JSON scalars it can stand for: `42` is a number or a string. */
 function jsonTexts(text: string): string[] {
   const texts = [JSON.stringify(text)];
-  if (/^(-?\d+(\.\d+)?([eE][+-]?\d+)?|true|false|null)$/.test(text)) texts.push(JSON.stringify(JSON.parse(text)));
+  if (!/^(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|true|false|null)$/.test(text)) return texts;
+  const value: unknown = JSON.parse(text);
+  // JSON has no text for a number that is too large.
+  if (typeof value !== 'number' || Number.isFinite(value)) texts.push(JSON.stringify(value));
   return texts;
 }

@@ -1,5 +1,6 @@
 /** Keeping the books of an entry's fires: what they enqueued, what they did not and why. Each is an event of the live feed too. */
 import type { ErrorData } from '../../../job/errors';
+import { cut } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { CronSkip, CronView } from '../../../rpc/cron';
 import type { EnqueuedJob } from '../../../rpc/receipts';
@@ -73,7 +74,7 @@ export function noteRefusal(
     at: now,
     reason: error.code === 'duplicate' ? 'unique' : 'refused',
     ...(existing !== undefined && { job_id: existing }),
-    ...(error.code !== 'duplicate' && { message: error.message.slice(0, 500) }),
+    ...(error.code !== 'duplicate' && { message: cut(error.message, 500) }),
   });
 }
 

@@ -1,11 +1,13 @@
 /** The settings of one queue: pause, concurrency, timeouts, retention, and its layer of the retry policy. */
 
 import { writeMeta } from '../../../durable/sql';
-import { conflict } from '../../../job/errors';
+import { conflict, mayNotShorten } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import {
   changed,
+  keepsLess,
   modeOf,
+  over,
   type QueueConfig,
   type QueueDefaults,
   type QueueMode,
@@ -37,10 +39,16 @@ export function setPaused(q: QueueState, paused: boolean, now: number): QueueSta
   return setMode(q, paused ? 'paused' : 'active', now);
 }
 
-/** Merges a change that the HTTP layer has validated. @throws {ApiError} 422 for a retry policy that is none */
-export function configure(q: QueueState, change: SettingsChange): QueueConfig {
+/**
+ * Merges a change that the HTTP layer has validated.
+ * @param mayPurge false: ended jobs must be kept for as long as now; a queue that never had a job keeps none
+ * @throws {ApiError} 422 for a retry policy that is none, 403 for a retention that is lowered
+ */
+export function configure(q: QueueState, change: SettingsChange, mayPurge = true): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
   const own = changed(q.own, change);
+  const less = mayPurge || q.nextSequence === 1 ? undefined : keepsLess(q.settings, over(own, q.defaults?.config));
+  if (less !== undefined) throw mayNotShorten(less);
   writeMeta(q.sql, 'config', own);
   apply(q, own, q.defaults);
   return own;

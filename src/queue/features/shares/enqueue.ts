@@ -8,6 +8,7 @@ import type { EnqueuedJob, EnqueueReceipt } from '../../../rpc/receipts';
 import { checkRoom, isBounded } from '../../jobs/backpressure';
 import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
+import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
 import { type JobRow, rowByKey, STATE } from '../../store/columns';
@@ -26,13 +27,14 @@ export function prepareBatch(
 ): EnqueueReceipt {
   refuseGivenUp(q, batch, now);
   const plan = planJobs(q, jobs, now);
+  refuseTooMuchToTell(plan.placements, now);
   if (isBounded(q)) checkRoom(q, arrivalOf(plan));
   const share: Share = { coordinator, jobs: [] };
   const receipt: EnqueuedJob[] = [];
   const keys: number[] = [];
   plan.placements.forEach((placement, index) => {
     if ('existing' in placement) {
-      receipt[index] = { ...existingJob(q, placement.existing, receipt, now), deduplicated: true };
+      receipt[index] = receiptOfExisting(existingJob(q, placement.existing, receipt, now), placement.job);
       return;
     }
     const { job, replaces } = placement;
@@ -46,7 +48,7 @@ export function prepareBatch(
     if (job.superseded) prepared.superseded = true;
     share.jobs.push(prepared);
     const record = recordOf(committedRow(row, prepared), undefined, { queue: q.name, route: q.route, now });
-    receipt[index] = { record, layers: q.layersFor(job.type) };
+    receipt[index] = receiptOf({ record, layers: q.layersFor(job.type) }, job);
     for (const old of replaces) if (isEarlierEntry(old)) showCancelled(receipt[old.index], now);
     if (job.superseded) showCancelled(receipt[index], now);
   });

@@ -77,7 +77,7 @@ describe('by ids', () => {
     ]) {
       const job_ids = [free, running, culprit, chosen];
       const answer = await post('/jobs/bulk/cancel', { job_ids, atomicity: 'atomic' });
-      expect(answer).toMatchObject({ status: 422, body: { cancelled: 0 } });
+      expect(answer).toMatchObject({ status: 422, body: { cancelled: 0, error: { code: 'conflict' } } });
       expect(items(answer.body)).toEqual([
         rolledBack(0, free),
         rolledBack(1, running),

@@ -1,0 +1,28 @@
+/** Gives the bodies back to the jobs of a receipt: the queue has told only what it decided. */
+import type { JobBody, NewJob } from '../job/record';
+import type { EnqueuedJob } from '../rpc/receipts';
+
+/** @param sent what each entry brought, in the order of the jobs */
+export function withBodies(sent: readonly NewJob[], jobs: readonly EnqueuedJob[]): EnqueuedJob[] {
+  const known = new Map<string, string>();
+  return jobs.map((job, index) => {
+    if (job.record.body !== '') return job;
+    const { id } = job.record;
+    // An entry may stand for the job of an earlier one, and that has brought the body.
+    const body = known.get(id) ?? bodyAsKept(sent[index] as NewJob, job);
+    known.set(id, body);
+    return { ...job, record: { ...job.record, body } };
+  });
+}
+
+/** The same for one job. */
+export function withBody(sent: NewJob, job: EnqueuedJob): EnqueuedJob {
+  return withBodies([sent], [job])[0] as EnqueuedJob;
+}
+
+/** The body with the times that the queue has: those of another request in a repeated answer, or of the job it replaces. */
+function bodyAsKept(sent: NewJob, { scheduled_at, expires_at }: EnqueuedJob): string {
+  if (sent.scheduledAt === scheduled_at && sent.expiresAt === expires_at) return sent.body;
+  const { scheduled_at: _, expires_at: __, ...body } = JSON.parse(sent.body) as JobBody;
+  return JSON.stringify({ ...body, scheduled_at, expires_at });
+}

@@ -1,0 +1,94 @@
+/**
+ * What jobs take of a message between objects, which holds 32 MiB. Texts travel with one byte a character, or two where one of
+ * their characters needs it; so a body of ASCII with a single "€" takes twice its size.
+ */
+import { payloadTooLarge } from './errors';
+import type { JobRecord, NewJob } from './record';
+
+/** Most of what is stored of the jobs of one request, in bytes. */
+export const MAX_JOBS_BYTES = 24 * 1024 * 1024;
+
+/** Characters up to which jobs travel as they are: twice that in bytes, and once more for members that are sent beside. */
+const MAX_PLAIN_CHARS = 6 * 1024 * 1024;
+
+/** Characters of jobs that existed before, in the answer to one request; a single job always fits. */
+export const MAX_EXISTING_CHARS = 8 * 1024 * 1024;
+
+/** Jobs whose bodies lie together, as UTF-8. */
+export interface PackedJobs {
+  /** Without their bodies. */
+  jobs: NewJob[];
+  bodies: Uint8Array;
+  /** Where each body ends in `bodies`. */
+  ends: number[];
+}
+
+/** New jobs in a message. */
+export type SentJobs = NewJob[] | PackedJobs;
+
+const charsOf = (jobs: readonly NewJob[]) => jobs.reduce((sum, { body }) => sum + body.length, 0);
+
+/** Refuses what would not fit into a message, however it is sent. @throws {ApiError} 413 */
+export function refuseTooMuch(jobs: readonly NewJob[]): void {
+  if (charsOf(jobs) <= MAX_PLAIN_CHARS) return;
+  const encoder = new TextEncoder();
+  let bytes = 0;
+  for (const { body, retry } of jobs) {
+    bytes += encoder.encode(body).byteLength + (retry ? 2 * JSON.stringify(retry).length : 0);
+  }
+  if (bytes > MAX_JOBS_BYTES) throw payloadTooLarge('jobs', bytes, MAX_JOBS_BYTES);
+}
+
+/** Bytes of texts in a message. */
+function bytesOfTexts(texts: readonly string[]): number {
+  // Up to U+00FF a character travels as one byte, if all of its text do.
+  const isNarrow = (text: string) => !/[^\0-\xff]/.test(text);
+  return texts.reduce((sum, text) => sum + (isNarrow(text) ? 1 : 2) * text.length, 0);
+}
+
+/** Refuses texts that do not fit into a message as they are. @throws {ApiError} 413 naming `field` */
+export function refuseTooLong(texts: readonly string[], field: string): void {
+  const bytes = bytesOfTexts(texts);
+  if (bytes > MAX_JOBS_BYTES) throw payloadTooLarge(field, bytes, MAX_JOBS_BYTES);
+}
+
+/** The jobs in the form in which they take least, if they take much. */
+export function pack(jobs: NewJob[]): SentJobs {
+  if (charsOf(jobs) <= MAX_PLAIN_CHARS) return jobs;
+  const encoder = new TextEncoder();
+  const texts = jobs.map(({ body }) => encoder.encode(body));
+  const bodies = new Uint8Array(texts.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let end = 0;
+  const ends = texts.map((text) => {
+    bodies.set(text, end);
+    end += text.byteLength;
+    return end;
+  });
+  return { jobs: jobs.map((job) => ({ ...job, body: '' })), bodies, ends };
+}
+
+/** The jobs of a message. */
+export function unpack(sent: SentJobs): NewJob[] {
+  if (Array.isArray(sent)) return sent;
+  const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
+  let start = 0;
+  return sent.jobs.map((job, index) => {
+    const end = sent.ends[index] as number;
+    const body = decoder.decode(sent.bodies.subarray(start, end));
+    start = end;
+    return { ...job, body };
+  });
+}
+
+/** Characters that an answer repeats of a job, apart from what is short. */
+export function charsToTell({ body, result = '', history, progress_data }: JobRecord): number {
+  const { errors } = history;
+  return body.length + result.length + [errors, progress_data].reduce<number>((sum, value) => sum + charsIn(value), 0);
+}
+
+const charsIn = (value: unknown) => (value === undefined ? 0 : JSON.stringify(value).length);
+
+/** 413: the jobs that exist already are too large to be told together. */
+export function tooMuchToTell(chars: number) {
+  return payloadTooLarge('the jobs that exist already', chars, MAX_EXISTING_CHARS, 'characters');
+}
