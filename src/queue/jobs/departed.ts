@@ -8,8 +8,8 @@ import type { QueueState } from '../store/state';
 /** A producer that repeats a request does so within this time, ms. */
 const REMEMBER_MS = 90 * 86_400_000;
 
-/** No key of a client has a space and no more than that before an id. */
-const requestOf = (id: string) => ({ key: `departed ${id}`, hash: '' });
+/** No key of a client has a line break, so it cannot be taken for one of these. */
+const requestOf = (id: string) => ({ key: `departed\n${id}`, hash: '' });
 
 /** The job with this id goes to another queue. Two rows written. */
 export function rememberDeparted(q: QueueState, id: string, now: number): void {
