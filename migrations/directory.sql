@@ -1,4 +1,4 @@
--- The whole schema of the directory, version 2. A change gets a higher version in `src/durable/schema.ts`, and a file
+-- The whole schema of the directory, version 3. A change gets a higher version in `src/durable/schema.ts`, and a file
 -- `directory_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -9,12 +9,15 @@ CREATE TABLE meta (
 ) STRICT, WITHOUT ROWID;
 
 -- Which queues exist. route: the number that the ids of a queue's jobs carry.
+-- ids_listed: 0 for a queue of an earlier release, until all ids that clients chose there are in `ids`.
 CREATE TABLE queues (
   route INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  ids_listed INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX queues_name ON queues (name);
+CREATE INDEX queues_unlisted ON queues (route) WHERE ids_listed = 0;
 
 -- Workers that pull. data: JSON of what the worker said about itself and what it was told. seen_at: time of a heartbeat,
 -- refreshed at most every half minute; memory knows the last one.
@@ -51,14 +54,33 @@ CREATE TABLE workflows (
 -- One row: the settings that hold in all queues, and what operators put in the place of the limits of keys.
 -- version: rises with each change. config: JSON.
 -- limit_overrides: JSON, by key. It belongs to the version beside it, and is spread with the settings.
--- untold: JSON array of the queues that have not confirmed this version.
+-- told_to: the queues with a route up to this one have confirmed this version, apart from those in `untold_queues`.
 CREATE TABLE queue_defaults (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL,
   config TEXT NOT NULL,
-  untold TEXT NOT NULL,
-  limit_overrides TEXT NOT NULL DEFAULT '{}'
+  limit_overrides TEXT NOT NULL DEFAULT '{}',
+  told_to INTEGER NOT NULL DEFAULT -1
 ) STRICT;
+
+-- Queues that could not be told the settings when their turn came.
+CREATE TABLE untold_queues (
+  name TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- In a shard of the directory: which queues may have a job under an id that does not name its queue. Written before
+-- the job. noted_at: when it was last noted.
+CREATE TABLE ids (
+  id TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  noted_at INTEGER NOT NULL,
+  PRIMARY KEY (id, queue)
+) STRICT, WITHOUT ROWID;
+
+-- In the directory itself: its shards that have ids.
+CREATE TABLE id_shards (
+  name TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
 
 -- Operations on many jobs that were begun under an idempotency key.
 -- hash: of the request. data: JSON of the operation's id, when it began, the queues that there were, and the one that

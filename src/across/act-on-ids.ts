@@ -39,7 +39,7 @@ export async function actOnEach(
   };
   const isFound = (id: string) => items.get(id)?.reason !== 'not_found';
   // One queue after the other, so that no two act on jobs with the same id.
-  await askByHome(env, ids, operation?.queues, { ask, isFound, width: 1 });
+  await askByHome(env, ids, undefined, { ask, isFound, width: 1 });
   return { items: inOrder(ids, items), applied: true };
 }
 
@@ -81,7 +81,7 @@ async function actOnAllOnce(
 ): Promise<BulkAnswer> {
   const earlier = await recall(env, keyed);
   if (earlier) return earlier;
-  const found = await checkAll(env, action, ids, keyed?.operation.queues);
+  const found = await checkAll(env, action, ids);
   const items = inOrder(ids, new Map(found.map(({ item }) => [item.job_id, item])));
   refuseLockedItems(items);
   if (items.some(({ status, reason }) => status !== 'done' && reason !== 'repeated')) {
@@ -98,7 +98,6 @@ async function checkAll(
   env: Env,
   action: BulkAction,
   ids: readonly string[],
-  queues: string[] | undefined,
 ): Promise<{ queue: string; item: BulkItem }[]> {
   const found = new Map<string, { queue: string; item: BulkItem }>();
   const ask = async (queue: string, named: string[]) => {
@@ -106,6 +105,6 @@ async function checkAll(
       if (item.reason !== 'not_found' && !found.has(item.job_id)) found.set(item.job_id, { queue, item });
     }
   };
-  await askByHome(env, ids, queues, { ask, isFound: (id) => found.has(id) });
+  await askByHome(env, ids, undefined, { ask, isFound: (id) => found.has(id) });
   return [...new Set(ids)].flatMap((id) => found.get(id) ?? []);
 }

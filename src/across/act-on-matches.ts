@@ -8,7 +8,7 @@ import { type BulkAction, type BulkAnswer, MAX_ITEMS } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
 import { actOnGroups } from './act-on-all';
 import { coordinatorOf, earlierIfRefused, type Keyed, onceFor, recall } from './keyed';
-import { knownQueues } from './queues';
+import { queuesOf } from './queues';
 import { untilDecided } from './retry';
 
 /**
@@ -45,7 +45,7 @@ async function actOnce(
 ): Promise<BulkAnswer> {
   const earlier = await recall(env, keyed);
   if (earlier) return earlier;
-  const names = [...new Set(queues ?? keyed?.operation.queues ?? (await knownQueues(env)))];
+  const names = await queuesOf(env, { queues: queues ?? keyed?.operation.queues });
   const groups = names.length > 1 ? await matchesByQueue(env, action, { filter, queues: names }) : undefined;
   const items = [...(groups?.values() ?? [])].flat();
   if (items.length > MAX_ITEMS) throw tooManyMatches(MAX_ITEMS);

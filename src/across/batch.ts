@@ -3,12 +3,16 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, atIndex, duplicate, eventualOutcomeOf, type Outcome } from '../job/errors';
+import { routeCandidate, routeOf } from '../job/ids';
 import { charsToTell, MAX_EXISTING_CHARS, pack, tooMuchToTell } from '../job/message';
 import type { NewJob } from '../job/record';
+import type { IdPlace } from '../rpc/ids';
 import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { allOrNothing, type Participants } from './all-or-nothing';
-import { findElsewhere } from './locate';
+import { directoryRest } from './directory-rest';
+import { noteIds } from './ids';
+import { homesOf } from './locate';
 
 /** A job on its way, and the queue it goes to. */
 export interface Entry {
@@ -43,19 +47,78 @@ export function groupByQueue(entries: readonly (Entry | undefined)[]): BatchGrou
  * @throws {ApiError} 409 `duplicate`
  */
 export async function refuseTakenIds(env: Env, entries: readonly Entry[], numbered: boolean): Promise<void> {
-  const named = entries.flatMap(({ queue, job }, index) =>
-    job.id === undefined ? [] : [{ queue, id: job.id, index }],
-  );
   const seen = new Set<string>();
-  for (const { id, index } of named) {
-    if (seen.has(id)) throw duplicate(id, 'available', { index });
-    seen.add(id);
+  for (const [index, { job }] of entries.entries()) {
+    if (job.id === undefined) continue;
+    if (seen.has(job.id)) throw duplicate(job.id, 'available', { index });
+    seen.add(job.id);
   }
-  const found = await inParallel(named, ({ id, queue }) => findElsewhere(env, id, queue));
-  for (const [at, { id, index }] of named.entries()) {
-    const other = found[at];
-    if (other) throw duplicate(id, other.record.state, numbered ? { index } : {});
+  const taken = await reserveIds(env, entries);
+  for (const [index, { job }] of entries.entries()) {
+    const state = job.id === undefined ? undefined : taken.get(job.id);
+    if (state !== undefined) throw duplicate(job.id as string, state, numbered ? { index } : {});
   }
+}
+
+/**
+ * Makes sure that jobs with chosen ids will be found by them: an id that does not name the queue of its job is noted first.
+ * @returns the ids that another queue has, each with the state of its job
+ */
+export async function reserveIds(env: Env, entries: readonly Entry[]): Promise<Map<string, string>> {
+  const places = entries.flatMap(({ queue, job }) => (job.id === undefined ? [] : [{ id: job.id, queue }]));
+  if (places.length === 0) return new Map();
+  const [homes, noted] = await Promise.all([
+    knownHomes(
+      env,
+      places.map(({ id }) => id),
+    ),
+    noteIds(
+      env,
+      places.filter((place) => !seemsHome(place)),
+    ),
+  ]);
+  const isHome = ({ id, queue }: IdPlace) => homes.get(id) === queue;
+  const others = [
+    ...noted,
+    ...(await noteIds(
+      env,
+      places.filter((place) => seemsHome(place) && !isHome(place)),
+    )),
+  ];
+  const rivals = places.flatMap(({ id, queue }) => {
+    const home = homes.get(id);
+    return home === undefined || home === queue ? [] : [{ id, queue: home }];
+  });
+  const taken = await statesOf(env, [...rivals, ...others]);
+  const doubtful = new Set(others.map(({ id }) => id));
+  await noteIds(
+    env,
+    places.filter(({ id }) => doubtful.has(id) && !taken.has(id)),
+    true,
+  );
+  return taken;
+}
+
+/** As {@link homesOf}. Enqueues go on when the directory cannot be asked: then every id is noted. */
+async function knownHomes(env: Env, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const note = (error: unknown) => console.error('tocsin: the directory could not be asked about ids:', error);
+  return (await directoryRest(env).ask(() => homesOf(env, ids), note)) ?? new Map();
+}
+
+/** Does the id name this queue, unless another queue with the same hash of its name was there first? */
+function seemsHome({ id, queue }: IdPlace): boolean {
+  return routeOf(id) === routeCandidate(queue, 0);
+}
+
+/** The states of those of these jobs that are where they may be. */
+async function statesOf(env: Env, places: readonly IdPlace[]): Promise<Map<string, string>> {
+  const states = new Map<string, string>();
+  await inParallel([...Map.groupBy(places, ({ queue }) => queue)], async ([queue, group]) => {
+    const { jobs, omitted } = await queueObject(env, queue).getMany(group.map(({ id }) => id));
+    for (const { record } of jobs) states.set(record.id, record.state);
+    for (const id of omitted) states.set(id, 'available');
+  });
+  return states;
 }
 
 /** How a batch is enqueued. */

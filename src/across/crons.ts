@@ -8,8 +8,10 @@ import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
 import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
 import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
+import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { queuesOf } from './queues';
 
 /** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
 const FORGET_AFTER_MS = 120_000;
@@ -139,9 +141,9 @@ export interface Located extends CronSummary {
   queue: string;
 }
 
-/** Every entry there is, by name. */
+/** Every entry there is, by name. @throws {ApiError} 422 when they are in too many queues to ask them all */
 export async function listCrons(env: Env): Promise<Located[]> {
-  const queues = await directoryObject(env).cronQueues();
+  const queues = await queuesOf(env, { queues: await directoryObject(env).cronQueues(MAX_QUEUES_AT_ONCE + 1) });
   const lists = await inParallel(queues, async (queue) =>
     (await queueObject(env, queue).cronSummaries()).map((summary) => ({ ...summary, queue })),
   );

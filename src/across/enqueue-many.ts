@@ -4,12 +4,12 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
+import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import { pack } from '../job/message';
 import type { NewJob } from '../job/record';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
-import { type Entry, refuseTakenIds } from './batch';
+import { type Entry, refuseTakenIds, reserveIds } from './batch';
 import { withBodies } from './bodies';
 import { enqueueEntries, recallJobs } from './enqueue';
 
@@ -73,8 +73,7 @@ export async function enqueueEach(
   const outcomes: Outcome<EnqueuedJob>[] = [];
   const together: { index: number; entry: Entry }[] = [];
   const alone: { index: number; entry: Entry }[] = [];
-  const checked = await inParallel([...entries.entries()], ([index, entry]) => refuseTakenId(env, entry, index));
-  for (const [index, outcome] of checked.entries()) {
+  for (const [index, outcome] of (await refuseTaken(env, entries)).entries()) {
     if (!outcome.ok) {
       outcomes[index] = outcome;
       continue;
@@ -118,12 +117,22 @@ function outcomesWithBodies(
   return told;
 }
 
-async function refuseTakenId(env: Env, entry: Outcome<Entry>, index: number): Promise<Outcome<Entry>> {
-  if (!entry.ok) return entry;
-  return eventualOutcomeOf(async () => {
-    await refuseTakenIds(env, [entry.value], false);
-    return entry.value;
-  }, index);
+/** Refuses entries whose id another queue has, or an earlier entry that goes to another queue. */
+async function refuseTaken(env: Env, entries: readonly Outcome<Entry>[]): Promise<Outcome<Entry>[]> {
+  const taken = await reserveIds(
+    env,
+    entries.flatMap((entry) => (entry.ok ? [entry.value] : [])),
+  );
+  const queueOf = new Map<string, string>();
+  return entries.map((entry, index) => {
+    const id = entry.ok ? entry.value.job.id : undefined;
+    if (!entry.ok || id === undefined) return entry;
+    const { queue } = entry.value;
+    const first = queueOf.get(id) ?? queue;
+    queueOf.set(id, first);
+    const state = taken.get(id) ?? (first === queue ? undefined : 'available');
+    return state === undefined ? entry : { ok: false, error: duplicate(id, state, { index }).data };
+  });
 }
 
 async function enqueueAlone(

@@ -3,17 +3,21 @@
  * by creation time. The cursor holds how far each queue was read and the time of the first page's newest job, so that
  * jobs enqueued meanwhile do not shift the pages. A job keeps its place for life, so one that runs, fails or ends between
  * two pages is neither shown twice nor passed over.
+ *
+ * Only so many queues are merged at a time. Where there are more, the list goes through them in groups, by name, each newest
+ * first. So neither a cursor nor what a page costs grows with the queues.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { defined, isObject } from '../job/envelope/fields';
+import { defined } from '../job/envelope/fields';
 import { type ApiError, unsupported, unwrap } from '../job/errors';
 import type { Selection } from '../job/filter';
+import { routeCandidate } from '../job/ids';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import { queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
-import { queuesOf } from './queues';
+import { nextQueues, queuesOf } from './queues';
 
 /** Most jobs asked from a queue at once, and most places where the reader passes over the jobs. */
 const CHUNK = 50;
@@ -24,6 +28,8 @@ const GIVEN_AT_ONCE = 4 * MAX_ANSWER_BYTES;
 const MAX_WHOLE_BYTES = 4 * MAX_ANSWER_BYTES;
 /** Calls to queues for one page; a filter that fits hardly any job then gives a short page that says there is more. */
 const MAX_CALLS = 100;
+/** Queues asked by one page, before it goes on to another group because it found no job. */
+const QUEUES_OF_PAGE = 400;
 
 export interface JobPage extends PagePlace {
   jobs: JobView[];
@@ -41,6 +47,8 @@ interface Entry {
 /** One queue being read. */
 interface Source {
   queue: string;
+  /** Stands for the queue in a cursor. */
+  key: string;
   buffer: Entry[];
   hasMore: boolean;
   /** Everything from here on was shown or does not match. */
@@ -50,20 +58,49 @@ interface Source {
 }
 
 interface Start {
+  /** The group has queues after this name, and up to that one. Absent: from the first, to the last queue. */
+  from?: string | undefined;
+  to?: string | undefined;
   until?: number | undefined;
   total?: number;
   atLeast?: boolean;
   /** Matches that are passed over first. */
   skip: number;
+  /** By key of the queue. */
   after: Map<string, number>;
 }
 
 /** Reads one page. @throws {ApiError} 400 for a cursor of another list; 422 for a numbered page that is too large */
 export async function listJobs(env: Env, selection: Selection, paging: Paging): Promise<JobPage> {
-  const start = readCursor(paging.cursor);
-  const reader = new Reader(env, selection, paging, start, await queuesOf(env, selection));
-  await reader.begin();
-  return reader.page();
+  let start = readCursor(paging.cursor);
+  start.skip += paging.offset;
+  for (let asked = 0; ; ) {
+    const { names, last } = await groupAt(env, selection.queues, start);
+    start = { ...start, to: last, atLeast: start.atLeast || last !== undefined };
+    const reader = new Reader(env, selection, paging, start, names);
+    await reader.begin();
+    const page = await reader.page();
+    asked += names.length;
+    if (page.hasMore || last === undefined) return page;
+    start = { from: last, total: page.total, atLeast: true, skip: reader.skip, after: new Map() };
+    if (page.jobs.length > 0 || asked >= QUEUES_OF_PAGE) {
+      return { ...page, hasMore: true, nextCursor: writeCursor(start, []) };
+    }
+  }
+}
+
+/** The queues that are merged. @returns `last`: the name of the last of them, when others come after it */
+async function groupAt(env: Env, named: readonly string[] | undefined, { from, to }: Start) {
+  const { names, more } = await nextQueues(env, from, named);
+  const group = to === undefined ? names : names.filter((name) => name <= to);
+  return { names: group, last: more || group.length < names.length ? (group.at(-1) ?? to) : undefined };
+}
+
+/** What stands for each queue in a cursor: short, and for most the hash of its name. */
+function keysOf(queues: readonly string[]): string[] {
+  const hashes = queues.map((queue) => routeCandidate(queue, 0).toString(36));
+  const times = Map.groupBy(hashes, (hash) => hash);
+  return hashes.map((hash, index) => (times.get(hash)?.length === 1 ? hash : `=${queues[index]}`));
 }
 
 /** Reads one page out of several queues. */
@@ -73,7 +110,8 @@ class Reader {
   private total: number;
   private atLeast: boolean;
   private until: number | undefined;
-  private skip: number;
+  /** Matches that are still passed over. */
+  skip: number;
 
   constructor(
     private readonly env: Env,
@@ -82,14 +120,16 @@ class Reader {
     private readonly start: Start,
     queues: readonly string[],
   ) {
-    this.sources = queues.map((queue) => {
-      const taken = start.after.get(queue);
-      return { queue, buffer: [], hasMore: true, ...defined({ taken, read: taken }) };
+    const keys = keysOf(queues);
+    this.sources = queues.map((queue, index) => {
+      const key = keys[index] as string;
+      const taken = start.after.get(key);
+      return { queue, key, buffer: [], hasMore: true, ...defined({ taken, read: taken }) };
     });
     this.total = start.total ?? 0;
     this.atLeast = start.atLeast ?? false;
     this.until = start.until;
-    this.skip = start.skip + paging.offset;
+    this.skip = start.skip;
   }
 
   /** Each queue names its first jobs, and how many match. */
@@ -97,7 +137,7 @@ class Reader {
     const counted = this.start.total === undefined;
     await inParallel(this.sources, (source) => this.fill(source, counted));
     // They were asked for their counts; what is passed over is passed over by its place.
-    if (this.skip > 0 && counted) for (const source of this.sources) forget(source, this.start.after.get(source.queue));
+    if (this.skip > 0 && counted) for (const source of this.sources) forget(source, this.start.after.get(source.key));
   }
 
   async page(): Promise<JobPage> {
@@ -128,12 +168,13 @@ class Reader {
       if (!head.view && --this.skip === 0) for (const each of sources) forget(each, each.taken);
     }
     const { until, total, atLeast, skip } = this;
+    const { from, to } = this.start;
     return {
       jobs,
       total,
       atLeast,
       hasMore: sources.some(({ buffer, hasMore }) => buffer.length > 0 || hasMore),
-      nextCursor: writeCursor({ until, total, atLeast, skip }, sources),
+      nextCursor: writeCursor({ from, to, until, total, atLeast, skip }, sources),
     };
   }
 
@@ -224,27 +265,30 @@ function newest(sources: readonly Source[]): Source | undefined {
 }
 
 function writeCursor(rest: Omit<Start, 'after'>, sources: readonly Source[]): string {
-  const after = sources.flatMap(({ queue, taken, read, buffer, hasMore }) => {
+  const after = sources.flatMap(({ key, taken, read, buffer, hasMore }) => {
     // What was read without a match need not be read again.
     const position = buffer.length === 0 && hasMore ? (read ?? taken) : taken;
-    if (position !== undefined) return [[queue, position] as const];
+    if (position !== undefined) return [`${key} ${position.toString(36)}`];
     // A queue in which nothing matched is done with.
-    return hasMore || buffer.length > 0 ? [] : [[queue, 0] as const];
+    return hasMore || buffer.length > 0 ? [] : [`${key} 0`];
   });
-  return encodeCursor({ ...rest, after: Object.fromEntries(after) });
+  return encodeCursor({ ...defined(rest), after: after.join(',') });
 }
 
 function readCursor(cursor: string | undefined): Start {
   if (cursor === undefined) return { skip: 0, after: new Map() };
-  const { until, total, atLeast, skip = 0, after } = decodeCursor(cursor);
-  if ((until !== undefined && typeof until !== 'number') || typeof total !== 'number' || !isObject(after)) {
+  const { from, to, until, total, atLeast, skip = 0, after } = decodeCursor(cursor);
+  if ((until !== undefined && typeof until !== 'number') || typeof total !== 'number' || typeof after !== 'string') {
     throw badCursor();
   }
+  if ((from !== undefined && typeof from !== 'string') || (to !== undefined && typeof to !== 'string'))
+    throw badCursor();
   if (!Number.isSafeInteger(skip) || (skip as number) < 0) throw badCursor();
   const positions = new Map<string, number>();
-  for (const [queue, position] of Object.entries(after)) {
-    if (typeof position !== 'number') throw badCursor();
-    positions.set(queue, position);
+  for (const entry of after === '' ? [] : after.split(',')) {
+    const [key = '', digits = ''] = entry.split(' ');
+    if (!/^[0-9a-z]{1,9}$/.test(digits)) throw badCursor();
+    positions.set(key, Number.parseInt(digits, 36));
   }
-  return { until, total, atLeast: atLeast === true, skip: skip as number, after: positions };
+  return { from, to, until, total, atLeast: atLeast === true, skip: skip as number, after: positions };
 }

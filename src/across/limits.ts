@@ -9,7 +9,7 @@ import { invalidRequest, unwrap } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
 import type { RateLimitView } from '../rpc/limits';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { knownQueues } from './queues';
+import { knownIfFew, queuesOf } from './queues';
 
 /** A key: what the queues say of it (none when no job has counted under it lately), and what is said for it in all queues. */
 export interface LimitKey {
@@ -26,12 +26,12 @@ export interface LimitKeys {
   overrides: ReadonlyMap<string, LimitOverride>;
 }
 
-/** All keys. */
-export async function listLimitKeys(env: Env): Promise<LimitKeys> {
-  const [queues, overrides] = await Promise.all([knownQueues(env), overridesByKey(env)]);
-  const named = await inParallel(queues, (name) => queueObject(env, name).limitKeys());
-  const keys = [...new Set([...named.flat(), ...overrides.keys()])].sort();
-  return { keys, queues: queues.filter((_, index) => named[index]?.length), overrides };
+/** All keys, or those of some queues. @throws {ApiError} 422 when there are too many queues to ask them all */
+export async function listLimitKeys(env: Env, named?: readonly string[]): Promise<LimitKeys> {
+  const [queues, overrides] = await Promise.all([queuesOf(env, { queues: named }), overridesByKey(env)]);
+  const used = await inParallel(queues, (name) => queueObject(env, name).limitKeys());
+  const keys = [...new Set([...used.flat(), ...overrides.keys()])].sort();
+  return { keys, queues: queues.filter((_, index) => used[index]?.length), overrides };
 }
 
 /** Those of these keys that are known. */
@@ -42,9 +42,9 @@ export async function readLimitKeys(env: Env, { keys, queues, overrides }: Limit
     .filter(({ views: own, override }) => own.length > 0 || override !== undefined);
 }
 
-/** One key; undefined when it is not known. */
-export async function readLimitKey(env: Env, key: string): Promise<LimitKey | undefined> {
-  const [queues, overrides] = await Promise.all([knownQueues(env), overridesByKey(env)]);
+/** One key; undefined when it is not known. @throws {ApiError} 422 when there are too many queues to ask them all */
+export async function readLimitKey(env: Env, key: string, named?: readonly string[]): Promise<LimitKey | undefined> {
+  const [queues, overrides] = await Promise.all([queuesOf(env, { queues: named }), overridesByKey(env)]);
   return (await readLimitKeys(env, { keys: [key], queues, overrides }))[0];
 }
 
@@ -83,8 +83,9 @@ async function overridesByKey(env: Env): Promise<Map<string, LimitOverride>> {
   return new Map(Object.entries(await directoryObject(env).limitOverrides()));
 }
 
+/** What all queues say of a key; nothing where there are too many to ask them all. */
 async function viewsOfKey(env: Env, key: string): Promise<RateLimitView[]> {
-  return (await viewsOf(env, [key], await knownQueues(env))).get(key) ?? [];
+  return (await viewsOf(env, [key], (await knownIfFew(env)) ?? [])).get(key) ?? [];
 }
 
 /** What the queues say of these keys, by key. */

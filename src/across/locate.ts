@@ -1,32 +1,47 @@
 /**
  * From a job id to its queue. Ids minted here carry the route of their queue, so one lookup (remembered by the isolate,
- * routes never change hands) finds it. An id chosen by a client says nothing: then the known queues are asked.
+ * routes never change hands) finds it. Where the job is not there, the id was chosen by a client, or the job has moved: then a
+ * shard of the directory knows which queues may have it (see `ids.ts`). No queue is asked in vain but those two name.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7, routeOf } from '../job/ids';
 import type { JobView } from '../job/record';
+import type { IdPlace } from '../rpc/ids';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { knownQueues } from './queues';
+import { allPlacesOf, beingListed, certainPlacesOf, forgetListing } from './ids';
+
+/** Routes remembered at most. */
+const MAX_ROUTES = 20_000;
 
 const queueByRoute = new Map<number, string>();
 
 /** Forgets every remembered route; needed only after a reset, when routes are given out anew. */
 export function forgetRoutes(): void {
   queueByRoute.clear();
+  forgetListing();
+}
+
+/** The queues that the routes of these ids belong to, by id. They need not hold the jobs. One call at most. */
+export async function homesOf(env: Env, ids: readonly string[]): Promise<Map<string, string>> {
+  const unknown = [...new Set(ids.map(routeOf))].filter((route) => !queueByRoute.has(route));
+  if (unknown.length > 0) {
+    if (queueByRoute.size > MAX_ROUTES) queueByRoute.clear();
+    for (const { route, name } of await directoryObject(env).resolve(unknown)) queueByRoute.set(route, name);
+  }
+  return new Map(
+    ids.flatMap((id) => {
+      const queue = queueByRoute.get(routeOf(id));
+      return queue === undefined ? [] : [[id, queue] as const];
+    }),
+  );
 }
 
 /** The queue that this id's route belongs to, if there is one. It need not hold the job. */
 export async function queueOfRoute(env: Env, id: string): Promise<string | undefined> {
-  const route = routeOf(id);
-  const remembered = queueByRoute.get(route);
-  if (remembered !== undefined) return remembered;
-  const known = await directoryObject(env).resolve(route);
-  if (known === null) return undefined;
-  queueByRoute.set(route, known.name);
-  return known.name;
+  return (await homesOf(env, [id])).get(id);
 }
 
 /**
@@ -38,46 +53,40 @@ export async function withJob<T>(
   id: string,
   call: (queue: QueueApi, name: string) => Promise<Outcome<T>>,
 ): Promise<Outcome<T>> {
-  const missing: Outcome<T> = { ok: false, error: notFound('job', id).data };
-  if (!isUuidV7(id)) return missing;
+  let outcome: Outcome<T> = { ok: false, error: notFound('job', id).data };
+  if (!isUuidV7(id)) return outcome;
   const home = await queueOfRoute(env, id);
-  const outcome = home === undefined ? missing : await call(queueObject(env, home), home);
-  if (outcome.ok || outcome.error.code !== 'not_found') return outcome;
-  const found = await findElsewhere(env, id, home);
-  return found === undefined ? outcome : call(queueObject(env, found.record.queue), found.record.queue);
+  if (home !== undefined) {
+    outcome = await call(queueObject(env, home), home);
+    if (!isMissing(outcome)) return outcome;
+  }
+  for (const { queue } of await certainPlacesOf(env, [id])) {
+    if (queue === home) continue;
+    const other = await call(queueObject(env, queue), queue);
+    if (!isMissing(other)) return other;
+  }
+  return outcome;
 }
 
-/** Looks for a job in every known queue but `except`. */
-export async function findElsewhere(env: Env, id: string, except: string | undefined): Promise<JobView | undefined> {
-  const queues = (await knownQueues(env)).filter((name) => name !== except);
-  const answers = await inParallel(queues, (name) => queueObject(env, name).get(id));
-  return answers.flatMap((answer) => (answer.ok ? [answer.value] : []))[0];
+function isMissing(outcome: Outcome<unknown>): boolean {
+  return !outcome.ok && outcome.error.code === 'not_found';
 }
 
-/**
- * Which queues to ask for which of these ids. An id that carries a route is asked for in the queue it names; one chosen by
- * a client may be anywhere, so every queue is asked.
- * @param queues where to look for ids without a route; absent: all queues
- */
-export async function groupByHome(env: Env, ids: readonly string[], queues?: string[]): Promise<Map<string, string[]>> {
-  const valid = [...new Set(ids)].filter(isUuidV7);
-  const homes = await inParallel(valid, (id) => queueOfRoute(env, id));
-  const everywhere = homes.includes(undefined) ? (queues ?? (await knownQueues(env))) : [];
-  const places = valid.flatMap((id, at) =>
-    (homes[at] === undefined ? everywhere : [homes[at]]).map((queue) => ({ queue, id })),
-  );
+function byQueue(places: readonly IdPlace[]): Map<string, string[]> {
   const groups = Map.groupBy(places, ({ queue }) => queue);
   return new Map([...groups].map(([queue, group]) => [queue, group.map(({ id }) => id)]));
 }
 
-/** Asks one queue about some ids; `isSearch`: none of them names this queue. */
+/** Asks one queue about some ids; `isSearch`: none of them names this queue, and where they lead to there is no such job. */
 type AskQueue = (queue: string, ids: string[], isSearch: boolean) => Promise<void>;
 
 /**
- * Asks about each of these ids the queue that it names, then all others about those that were not found there: a job may have
- * moved with its id, and an id chosen by a client may carry a route by accident.
- * @param queues where to look beside; absent: all queues
+ * Asks about each of these ids the queue that it names, or else those that may have it; then about those that were not found
+ * where they lead to the queues that may have them: a job may have moved with its id, and an id chosen by a client may carry a
+ * route by accident.
+ * @param queues where to look for ids that do not lead to their jobs; absent: wherever they may be
  * @param width how many queues to search at a time
+ * @throws {ApiError} 503 when an id is not found, and ids of earlier releases are still being noted
  */
 export async function askByHome(
   env: Env,
@@ -85,16 +94,24 @@ export async function askByHome(
   queues: string[] | undefined,
   { ask, isFound, width }: { ask: AskQueue; isFound: (id: string) => boolean; width?: number },
 ): Promise<void> {
-  const homes = await groupByHome(env, ids, queues);
-  await inParallel([...homes], ([queue, named]) => ask(queue, named, false));
-  const lost = [...new Set([...homes.values()].flat())].filter((id) => !isFound(id));
-  if (lost.length === 0) return;
-  const search = async (queue: string) => {
-    const asked = new Set(homes.get(queue));
-    const wanted = lost.filter((id) => !isFound(id) && !asked.has(id));
-    if (wanted.length > 0) await ask(queue, wanted, true);
+  const valid = [...new Set(ids)].filter(isUuidV7);
+  const homes = await homesOf(env, valid);
+  const find = async (wanted: string[]) =>
+    queues
+      ? { places: queues.flatMap((queue) => wanted.map((id) => ({ id, queue }))), left: 0 }
+      : await allPlacesOf(env, wanted);
+  const { places, left } = await find(valid.filter((id) => !homes.has(id)));
+  const first = byQueue([...[...homes].map(([id, queue]) => ({ id, queue })), ...places]);
+  await inParallel([...first], ([queue, own]) => ask(queue, own, false));
+
+  const lost = valid.filter((id) => !isFound(id));
+  const moved = await find(lost.filter((id) => homes.has(id)));
+  const search = async ([queue, wanted]: [string, string[]]) => {
+    const open = wanted.filter((id) => homes.get(id) !== queue && !isFound(id));
+    if (open.length > 0) await ask(queue, open, true);
   };
-  await inParallel(queues ?? (await knownQueues(env)), search, width);
+  await inParallel([...byQueue(moved.places)], search, width);
+  if (left + moved.left > 0 && valid.some((id) => !isFound(id))) throw beingListed(left + moved.left);
 }
 
 /** @returns the jobs with these ids, in that order, and the ids of those that did not fit into a queue's answer */

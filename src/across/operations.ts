@@ -9,7 +9,8 @@ import { isUuidV7 } from '../job/ids';
 import type { KeyedOperation } from '../rpc/directory';
 import { type BulkAction, type BulkItem, MAX_ERRORS, MAX_ITEMS, type OperationView } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
-import { knownQueues, queuesOf } from './queues';
+import { noteIds, placesOf } from './ids';
+import { knownIfFew, queuesOf } from './queues';
 
 /** What came of an operation in all its queues, the items queue by queue. */
 export type OperationSummary = Omit<OperationView, 'started_at'>;
@@ -39,6 +40,9 @@ export async function operate(
   // A queue that the earlier request did not reach begins now, with the jobs of then.
   const createdUntil = keyed?.replayed ? { createdUntil: keyed.started_at } : {};
   const request = { id, action, filter: selection.filter, items, ...createdUntil };
+  // Whoever asks how far it is finds its queues.
+  const places = names.map((queue) => ({ id, queue }));
+  await noteIds(env, places, true);
   const begun = await inParallel(names, async (queue) => ({
     queue,
     view: unwrap(await queueObject(env, queue).operate(request, 0)),
@@ -58,8 +62,10 @@ export async function operate(
 export async function findOperation(env: Env, id: string, waitMs: number): Promise<OperationSummary | undefined> {
   if (!isUuidV7(id)) return undefined;
   const first = new FirstItems(false);
-  const queues = (await knownQueues(env)).entries();
-  const answers = await inParallel([...queues], async ([index, queue]) => {
+  const noted = (await placesOf(env, [id])).map(({ queue }) => queue).sort();
+  // One of an earlier release was not noted.
+  const queues = noted.length > 0 ? noted : ((await knownIfFew(env)) ?? []);
+  const answers = await inParallel([...queues.entries()], async ([index, queue]) => {
     const view = await queueObject(env, queue).operation(id, waitMs, true);
     return view && first.takenFrom(view, index);
   });

@@ -1,13 +1,74 @@
-/** Which queues there are. */
+/**
+ * Which queues there are, and which of them one request asks. A request may make only so many calls, so it never asks all
+ * queues where there are many: lists go on with the next ones, and what needs all queues at once must name them.
+ */
 import type { Env } from '../config';
+import { defined } from '../job/envelope/fields';
+import { type ApiError, unsupported } from '../job/errors';
+import { type KnownQueue, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import { directoryObject } from '../rpc/stubs';
+import { encodeCursor, type PagePlace, type Paging, readAfter } from './paging';
 
-/** Names of all queues that exist. */
-export async function knownQueues(env: Env): Promise<string[]> {
-  return (await directoryObject(env).list()).map(({ name }) => name);
+/** The names of the next queues after this one, as many as may be asked at once. @param named only among these */
+export async function nextQueues(
+  env: Env,
+  after: string | undefined,
+  named?: readonly string[],
+): Promise<{ names: string[]; more: boolean }> {
+  if (named) {
+    const rest = [...new Set(named)].sort().filter((name) => after === undefined || name > after);
+    return { names: rest.slice(0, MAX_QUEUES_AT_ONCE), more: rest.length > MAX_QUEUES_AT_ONCE };
+  }
+  const request = { limit: MAX_QUEUES_AT_ONCE, ...(after !== undefined && { after }) };
+  const { queues, more } = await directoryObject(env).list(request);
+  return { names: queues.map(({ name }) => name), more };
 }
 
-/** The queues that a selection names, each once; all queues when it names none. */
-export async function queuesOf(env: Env, { queues }: { queues?: readonly string[] }): Promise<string[]> {
-  return [...new Set(queues ?? (await knownQueues(env)))];
+/** A page of the queues, by name. @throws {ApiError} 400 for a cursor of another list */
+export async function listKnown(env: Env, paging: Paging): Promise<PagePlace & { queues: KnownQueue[] }> {
+  const { limit, offset } = paging;
+  const { queues, total, more } = await directoryObject(env).list(defined({ limit, offset, after: readAfter(paging) }));
+  const last = queues.at(-1)?.name;
+  return { queues, total, hasMore: more, nextCursor: last === undefined ? null : encodeCursor({ after: last }) };
+}
+
+/** Names of all queues that exist. @throws {ApiError} 422 when there are too many to ask them all */
+export async function knownQueues(env: Env): Promise<string[]> {
+  const { names, more } = await nextQueues(env, undefined);
+  if (more) throw tooManyQueues();
+  return names;
+}
+
+/** Names of all queues that exist; undefined when there are too many to ask them all. */
+export async function knownIfFew(env: Env): Promise<string[] | undefined> {
+  const { names, more } = await nextQueues(env, undefined);
+  return more ? undefined : names;
+}
+
+/** The queues that a selection names, each once; all queues when it names none. @throws {ApiError} 422 when they are too many */
+export async function queuesOf(env: Env, { queues }: { queues?: readonly string[] | undefined }): Promise<string[]> {
+  if (!queues) return knownQueues(env);
+  const names = [...new Set(queues)];
+  if (names.length > MAX_QUEUES_AT_ONCE) throw tooManyQueues();
+  return names;
+}
+
+/** Every queue, page by page: for what is done in a time of its own. */
+export async function* allQueues(env: Env): AsyncGenerator<KnownQueue[]> {
+  let after: string | undefined;
+  for (;;) {
+    const request = { limit: MAX_QUEUES_AT_ONCE, ...(after !== undefined && { after }) };
+    const { queues, more } = await directoryObject(env).list(request);
+    yield queues;
+    after = queues.at(-1)?.name;
+    if (!more) return;
+  }
+}
+
+function tooManyQueues(): ApiError {
+  return unsupported(
+    `This would ask more than ${MAX_QUEUES_AT_ONCE} queues with one request.`,
+    { field: 'queue', max_queues: MAX_QUEUES_AT_ONCE },
+    'Name the queues that are meant.',
+  );
 }

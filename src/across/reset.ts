@@ -1,21 +1,28 @@
 /** Empties a deployment. For tests only: the HTTP room offers it where TEST_HOOKS is on. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { directoryObject, queueObject, workflowObject } from '../rpc/stubs';
+import { directoryObject, idShard, queueObject, workflowObject } from '../rpc/stubs';
 import { forgetRoutes } from './locate';
-import { knownQueues } from './queues';
+import { allQueues } from './queues';
 import { resetLocks } from './reservation';
+import { forgetPing } from './statistics';
 
 /** @returns how many queues there were */
 export async function resetAll(env: Env): Promise<number> {
   // First, so that none of them enqueues anything afterwards.
   await resetWorkflows(env);
-  const queues = await knownQueues(env);
-  await inParallel(queues, (name) => queueObject(env, name).reset());
+  let count = 0;
+  for await (const queues of allQueues(env)) {
+    await inParallel(queues, ({ name }) => queueObject(env, name).reset());
+    count += queues.length;
+  }
   await resetLocks(env);
-  await directoryObject(env).reset();
+  const directory = directoryObject(env);
+  await inParallel(await directory.shards(), (name) => idShard(env, name).reset());
+  await directory.reset();
   forgetRoutes();
-  return queues.length;
+  forgetPing(env);
+  return count;
 }
 
 async function resetWorkflows(env: Env): Promise<void> {

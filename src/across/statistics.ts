@@ -3,14 +3,11 @@ import type { Env } from '../config';
 import type { QueueEvent } from '../durable/event-log';
 import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
+import type { DirectoryHealth } from '../rpc/directory';
 import type { QueueActivity } from '../rpc/operations';
 import type { EventsRequest, QueueStats } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { knownQueues } from './queues';
-
-/** Queues looked at for the number of paused ones, and for how long the number is reused (ms). */
-const PROBED_QUEUES = 100;
-const PROBE_AGE_MS = 30_000;
+import { queuesOf } from './queues';
 
 /** The counts of a queue, also of one that does not exist. */
 export async function statsOf(env: Env, name: string): Promise<QueueStats> {
@@ -29,25 +26,51 @@ export function activityOfEach(env: Env, queues: readonly { name: string }[]): P
   });
 }
 
-let paused: { count: number; at: number } | undefined;
+/** Whoever probes how often: the directory is asked so often by an isolate, ms. */
+const PING_EVERY_MS = 5_000;
 
-/** How many queues there are, and how many of them were paused when last looked at: a probe must not keep them awake. */
-export async function countQueues(env: Env, now: number): Promise<{ total: number; paused: number }> {
-  const known = await directoryObject(env).list();
-  if (paused === undefined || now - paused.at > PROBE_AGE_MS) {
-    const stats = await inParallel(known.slice(0, PROBED_QUEUES), ({ name }) => queueObject(env, name).stats());
-    paused = { count: stats.filter((outcome) => outcome.ok && outcome.value.paused).length, at: now };
-  }
-  return { total: known.length, paused: Math.min(paused.count, known.length) };
+const pings = new WeakMap<Env, { at: number; answer: DirectoryHealth | undefined }>();
+
+/** A reset may be followed by anything. */
+export function forgetPing(env: Env): void {
+  pings.delete(env);
 }
 
-/** Events of these queues in the order of their ids; absent: of all queues, and of the workers, which belong to none. */
+/**
+ * Does storage answer, and how many queues and workers are there? At most one call in {@link PING_EVERY_MS} is made.
+ * @param now epoch ms
+ * @param note is told of a failure
+ * @returns undefined: it did not answer, now or a moment ago
+ */
+export async function ping(
+  env: Env,
+  now: number,
+  note: (error: unknown) => void,
+): Promise<DirectoryHealth | undefined> {
+  const last = pings.get(env);
+  if (last && now >= last.at && now - last.at < PING_EVERY_MS) return last.answer;
+  // Whoever asks meanwhile is told what was known before.
+  if (last) pings.set(env, { ...last, at: now });
+  let answer: DirectoryHealth | undefined;
+  try {
+    answer = await directoryObject(env).health();
+  } catch (error) {
+    note(error);
+  }
+  pings.set(env, { at: now, answer });
+  return answer;
+}
+
+/**
+ * Events of these queues in the order of their ids; absent: of all queues, and of the workers, which belong to none.
+ * @throws {ApiError} 422 when there are too many queues to ask them all
+ */
 export async function recentEvents(
   env: Env,
   request: EventsRequest,
   queues?: readonly string[],
 ): Promise<QueueEvent[]> {
-  const names = queues ?? (await knownQueues(env));
+  const names = await queuesOf(env, { queues });
   const answers = await inParallel(names, (queue) => queueObject(env, queue).events(request));
   if (queues === undefined) answers.push(await directoryObject(env).workerEvents(request));
   return answers.flat().sort((a, b) => (a.id < b.id ? -1 : 1));

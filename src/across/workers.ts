@@ -10,8 +10,9 @@ import { formatInstant } from '../job/time';
 import type { Directive, WorkerBeat, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
+import { directoryRest } from './directory-rest';
 import { askByHome } from './locate';
-import { knownQueues, queuesOf } from './queues';
+import { knownIfFew, nextQueues, queuesOf } from './queues';
 
 /** A heartbeat: who, what it holds, and which queues it works on. */
 export interface Heartbeat {
@@ -162,19 +163,16 @@ async function extendLeases(env: Env, heard: Heartbeat): Promise<HeartbeatReceip
 }
 
 async function register(env: Env, heard: Heartbeat, requestId: string): Promise<string> {
-  try {
-    const { directive, silenced, silencedChanged } = await directoryObject(env).beat(heard.beat);
-    if (silencedChanged) await tellQueues(env, [heard.worker_id], silenced, heard.queues);
-    return directive;
-  } catch (error) {
+  const note = (error: unknown) =>
     console.error(`${requestId} worker ${heard.worker_id} could not be registered:`, error);
-    return 'running';
-  }
+  const told = await directoryRest(env).ask(() => directoryObject(env).beat(heard.beat), note);
+  if (told?.silencedChanged) await tellQueues(env, [heard.worker_id], told.silenced, heard.queues).catch(note);
+  return told?.directive ?? 'running';
 }
 
 /** Lets queues know at once whether these workers may get jobs; what is missed here they find out within a minute. */
 async function tellQueues(env: Env, ids: string[], silenced: boolean, queues?: readonly string[]): Promise<void> {
-  const names = queues ?? (await knownQueues(env));
+  const names = queues ?? (await nextQueues(env, undefined)).names;
   await inParallel(names, (name) => queueObject(env, name).silence(ids, silenced));
 }
 
@@ -204,9 +202,16 @@ export async function directWorkers(env: Env, directive: Directive, ids?: string
   return told;
 }
 
-/** The jobs that a worker holds, in all queues. */
-export async function jobsLeasedBy(env: Env, id: string): Promise<LeasedJob[]> {
-  return (await inParallel(await knownQueues(env), (name) => queueObject(env, name).leasedBy(id))).flat();
+/** Where a worker may hold jobs: in any queue; where there are too many to ask them all, in those that it named. */
+async function queuesOfWorker(env: Env, { queues = [] }: WorkerView): Promise<string[]> {
+  return (await knownIfFew(env)) ?? queues;
+}
+
+/** The jobs that a worker holds, in all its queues. */
+export async function jobsLeasedBy(env: Env, worker: WorkerView): Promise<LeasedJob[]> {
+  return (
+    await inParallel(await queuesOfWorker(env, worker), (name) => queueObject(env, name).leasedBy(worker.id))
+  ).flat();
 }
 
 /**
@@ -216,7 +221,8 @@ export async function jobsLeasedBy(env: Env, id: string): Promise<LeasedJob[]> {
 export async function removeWorker(env: Env, id: string): Promise<void> {
   const worker = await knownWorker(env, id);
   if (worker.state !== 'stale') throw notStale(worker);
-  await inParallel(await knownQueues(env), async (name) => unwrap(await queueObject(env, name).releaseLeased(id)));
+  const queues = await queuesOfWorker(env, worker);
+  await inParallel(queues, async (name) => unwrap(await queueObject(env, name).releaseLeased(id)));
   if ((await directoryObject(env).removeWorker(id)) === 'alive') throw notStale(worker);
   if (worker.directive !== 'running') await tellQueues(env, [id], false);
 }

@@ -6,7 +6,7 @@ import { CronGroups } from './cron-groups';
 import { DeadLetters } from './dead-letters';
 import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
 import { Events } from './events';
-import { uuidv7 } from './id';
+import { jobIds, uuidv7 } from './id';
 import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from './job';
 import { StoredJobs } from './jobs';
 import type { ClientOptions } from './options';
@@ -107,7 +107,11 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;
-    this.#enqueuer = new Enqueuer(requests, { maxBatch, linger, newId: options.safeRetries ? newId : () => undefined });
+    this.#enqueuer = new Enqueuer(requests, {
+      maxBatch,
+      linger,
+      newId: options.safeRetries ? jobIds(now, random) : () => undefined,
+    });
     this.jobs = new StoredJobs(requests);
     this.bulk = new Bulk(requests);
     this.cron = new Crons(requests);

@@ -50,13 +50,13 @@ export interface GatherOptions {
   maxBatch: number;
   /** In ms; undefined: the present turn. */
   linger: number | undefined;
-  /** An id for each job, or none. */
-  newId: () => string | undefined;
+  /** An id for each job of a queue, or none. */
+  newId: (queue: string) => string | undefined;
 }
 
 /** The sending side of a client. */
 export class Enqueuer {
-  readonly #newId: () => string | undefined;
+  readonly #newId: (queue: string) => string | undefined;
   readonly #batcher: Batcher;
 
   constructor(
@@ -72,7 +72,7 @@ export class Enqueuer {
   }
 
   async one(type: string, args: readonly unknown[], options: EnqueueOptions): Promise<JobEnvelope> {
-    return await this.#batcher.add(prepare(type, args, options, this.#newId()));
+    return await this.#batcher.add(prepare(type, args, options, this.#newId));
   }
 
   async batch(jobs: readonly NewJob[], { idempotencyKey }: BatchOptions): Promise<JobEnvelope[]> {
@@ -93,7 +93,7 @@ export class Enqueuer {
 
   #prepare(jobs: readonly NewJob[], key: string | undefined): PreparedJob[] {
     return jobs.map(({ type, args, options = {} }) =>
-      prepare(type, args, options, key === undefined ? this.#newId() : undefined),
+      prepare(type, args, options, key === undefined ? this.#newId : undefined),
     );
   }
 

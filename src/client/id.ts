@@ -14,3 +14,34 @@ export function uuidv7(now: number, random: () => number): string {
   const part = (from: number, to: number): string => hex.slice(from, to).join('');
   return [part(0, 4), part(4, 6), part(6, 8), part(8, 10), part(10, 16)].join('-');
 }
+
+/** Below this number come those that the server gives out itself. */
+const FIRST_CHOSEN = 2 ** 40;
+
+/**
+ * Ids that name the queue of their job, as the server's own do, so that nothing has to be noted for the job to be found: a
+ * UUIDv7 whose random bits hold 32 bits of a hash of the queue's name and 42 bits of a number. The numbers of one client rise
+ * by one from a random start, so that no two of its ids are the same.
+ * @param now epoch ms
+ * @param random in [0, 1)
+ */
+export function jobIds(now: () => number, random: () => number): (queue: string) => string {
+  const lane = Math.floor(random() * 2) * 2 * FIRST_CHOSEN;
+  let number = Math.floor(random() * FIRST_CHOSEN);
+  return (queue) => {
+    number = (number + 1) % FIRST_CHOSEN;
+    const route = hashOf(queue);
+    const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+    const time = hex(now(), 12);
+    const [high, middle, low] = [route >>> 20, (route >>> 6) % 2 ** 14, route % 2 ** 6];
+    const tail = low * 2 ** 42 + lane + FIRST_CHOSEN + number;
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(high, 3)}-${hex(0x8000 + middle, 4)}-${hex(tail, 12)}`;
+  };
+}
+
+/** 32-bit FNV-1a, as the server hashes the names of queues. */
+function hashOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(name)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}

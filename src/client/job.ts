@@ -117,14 +117,19 @@ export function jsonOf(wire: unknown, what = 'The job'): string {
 
 /**
  * Writes a job as the server reads it.
- * @param id an id chosen by the client, used when the options name none
+ * @param newId chooses an id for a job of a queue, when the options name none
  * @throws {InvalidJobError} when it cannot be JSON, or its options contradict each other
  */
-export function prepare(type: string, args: readonly unknown[], options: EnqueueOptions, id?: string): PreparedJob {
+export function prepare(
+  type: string,
+  args: readonly unknown[],
+  options: EnqueueOptions,
+  newId?: (queue: string) => string | undefined,
+): PreparedJob {
   const { queue = 'default', idempotencyKey } = options;
   // Under a key the same request must be the same text. An id chosen here would differ when the producer repeats the
   // call.
-  const chosenId = options.id ?? (idempotencyKey === undefined ? id : undefined);
+  const chosenId = options.id ?? (idempotencyKey === undefined ? newId?.(queue) : undefined);
   const json = jsonOf({ id: chosenId, ...wireJob(type, args, options) });
   return { type, queue, id: chosenId, idempotencyKey, json };
 }

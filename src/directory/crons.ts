@@ -50,11 +50,12 @@ export class CronPlaces {
     rows(this.storage.sql, 'DELETE FROM cron_places WHERE name = ? AND version = ?', name, version);
   }
 
-  /** Every queue that may have entries. */
-  queues(): string[] {
+  /** Queues that may have entries, at most `limit`. */
+  queues(limit: number): string[] {
     if (!this.tables.exist()) return [];
-    const query = 'SELECT queue FROM cron_places UNION SELECT value FROM cron_places, json_each(cron_places.others)';
-    return rows<{ queue: string }>(this.storage.sql, query).map(({ queue }) => queue);
+    const query =
+      'SELECT queue FROM cron_places UNION SELECT value FROM cron_places, json_each(cron_places.others) LIMIT ?';
+    return rows<{ queue: string }>(this.storage.sql, query, limit).map(({ queue }) => queue);
   }
 
   private nextVersion(now: number): number {

@@ -2,12 +2,12 @@
  * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), and what
  * operators put in the place of the limits of keys, whether a queue has met the key or not.
  *
- * A change is one row, written together with the names of all queues there are: those have not heard of it yet. The courier
- * tells each until it has confirmed: one letter for many queues, so that a change costs two rows and not two for each queue.
- * A queue that is created later gets the settings with its number. Versions rise: what comes late to a queue changes nothing.
+ * A change is one row, which also says how far it was told: the queues are told in the order of their routes, so many with a
+ * letter, and those that could not be told are noted and told again until they have confirmed. So a change costs one row, and
+ * another for each letter, however many queues there are. A queue that is created later gets the settings with its number.
+ * Versions rise: what comes late to a queue changes nothing.
  */
-import { AlarmClock } from '../durable/alarm-clock';
-import { Courier, type CourierHost, derived } from '../durable/courier';
+import { derived, type Kind } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
@@ -17,42 +17,47 @@ import { holding, type LimitOverrides, withOverride } from '../job/limits/overri
 import type { LimitOverride } from '../job/limits/policy';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 
-/** Queues told with one letter, and letters sent in one event: a Durable Object may call others only so often in one. */
+/** Queues told with one letter. */
 const QUEUES_PER_LETTER = 100;
-const LETTERS_PER_EVENT = 4;
+
+/** Above every route: all queues have had their turn. */
+const ALL_ROUTES = 2 ** 32 - 1;
 
 /** Tells one queue. Rejects when that was not possible. */
 export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
-type Row = { version: number; config: string; limit_overrides: string; untold: string };
+type Row = { version: number; config: string; limit_overrides: string; told_to: number };
+
+/** The queues that a letter is for. */
+interface Round {
+  names: string[];
+  /** They are all those up to this route. Absent: they were noted because they could not be told before. */
+  upTo?: number;
+}
 
 /** What the settings of all queues need of the object around them. */
-export interface DefaultsHost extends Pick<CourierHost, 'now' | 'keepAlive'> {
-  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm' | 'deleteAlarm'>;
+export interface DefaultsHost {
+  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
+  /** Something must be sent at this moment (epoch ms) at the latest. */
+  wakeAt(at: number): void;
 }
 
 export class DefaultsStore {
-  private readonly clock: AlarmClock;
-  private readonly courier: Courier;
-  /** Queues that could not be told since the last pause, and why. */
-  private readonly failed = new Map<string, unknown>();
+  /** What the courier must tell the queues. */
+  readonly letters: Kind<void>;
+  /** Of the queues that could not be told, those up to this name have had another try. */
+  private triedTo = '';
 
   constructor(
     private readonly host: DefaultsHost,
     private readonly tables: Schema,
     private readonly tell: Tell,
   ) {
-    const { storage, now } = host;
-    // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
-    this.clock = new AlarmClock(storage, null);
-    const letters = derived({
+    this.letters = derived({
       kind: 'settings of',
-      open: () => (this.untold > 0 ? ['all queues'] : []),
+      open: () => (this.isTold() ? [] : ['all queues']),
       deliver: () => this.tellSome(),
     });
-    const wakeAt = (at: number) => this.clock.arm(at, now());
-    const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => host.keepAlive(promise) };
-    this.courier = new Courier([letters], around, { sends: LETTERS_PER_EVENT });
   }
 
   /** The settings; undefined when nobody has ever made any. */
@@ -62,17 +67,17 @@ export class DefaultsStore {
   }
 
   /**
-   * Merges a change, of which all of `queues` must hear.
+   * Merges a change, of which all queues must hear.
    * @param now epoch ms
    * @param mayPurge false: the queues there are must keep ended jobs for as long as now
    * @throws {ApiError} 403
    */
-  change(change: SettingsChange, queues: readonly string[], now: number, mayPurge = true): QueueDefaults {
+  change(change: SettingsChange, now: number, mayPurge = true): QueueDefaults {
     const before = this.read()?.config ?? {};
     const after = changed(before, change);
-    const less = mayPurge || queues.length === 0 ? undefined : keepsLess(before, after);
+    const less = mayPurge || !this.hasQueues() ? undefined : keepsLess(before, after);
     if (less !== undefined) throw mayNotShorten(less);
-    return this.replace(after, this.overrides(now), queues, now);
+    return this.replace(after, this.overrides(now), now);
   }
 
   /** What operators put in the place of the limits of keys, as it holds at `now` (epoch ms). */
@@ -81,102 +86,104 @@ export class DefaultsStore {
   }
 
   /**
-   * Puts other limits in the place of a key's own, or takes them back (null), in all of `queues` and those to come. Those
-   * that have ended are forgotten with it. Writes nothing when they are what they were.
+   * Puts other limits in the place of a key's own, or takes them back (null), in all queues and those to come. Those that
+   * have ended are forgotten with it. Writes nothing when they are what they were.
    * @param now epoch ms
    * @returns whether there was an override
    * @throws {ApiError} 409 when there are too many
    */
-  override(key: string, override: LimitOverride | null, queues: readonly string[], now: number): boolean {
+  override(key: string, override: LimitOverride | null, now: number): boolean {
     const before = this.overrides(now);
     const present = Object.hasOwn(before, key) ? before[key] : null;
     if (JSON.stringify(present) !== JSON.stringify(override)) {
-      this.replace(this.read()?.config ?? {}, withOverride(before, key, override), queues, now);
+      this.replace(this.read()?.config ?? {}, withOverride(before, key, override), now);
     }
     return present !== null;
   }
 
-  /** One row written; the alarm stands by. */
-  private replace(
-    config: QueueConfig,
-    overrides: LimitOverrides,
-    queues: readonly string[],
-    now: number,
-  ): QueueDefaults {
+  /** One row written, and one for each queue that had not heard of the settings before; the alarm stands by. */
+  private replace(config: QueueConfig, overrides: LimitOverrides, now: number): QueueDefaults {
     this.tables.create();
-    const { sql } = this.host.storage;
+    const { storage } = this.host;
     const version = (this.row()?.version ?? 0) + 1;
     const texts = { config: JSON.stringify(config), limit_overrides: JSON.stringify(overrides) };
-    put(sql, 'queue_defaults', { id: 1, version, ...texts, untold: JSON.stringify(queues) });
-    if (queues.length > 0) this.clock.arm(now + STANDBY_MS, now);
+    const told_to = this.hasQueues() ? -1 : ALL_ROUTES;
+    storage.transactionSync(() => {
+      put(storage.sql, 'queue_defaults', { id: 1, version, ...texts, told_to });
+      rows(storage.sql, 'DELETE FROM untold_queues');
+    });
+    this.triedTo = '';
+    if (!this.isTold()) this.host.wakeAt(now + STANDBY_MS);
     return { version, config, overrides };
+  }
+
+  private hasQueues(): boolean {
+    return rows(this.host.storage.sql, 'SELECT 1 FROM queues LIMIT 1').length > 0;
   }
 
   /** How many queues have not confirmed the present settings. */
   get untold(): number {
-    return this.untoldNames().length;
-  }
-
-  private untoldNames(): string[] {
     const row = this.row();
-    return row ? (JSON.parse(row.untold) as string[]) : [];
+    if (!row || this.isTold()) return 0;
+    const count = 'SELECT (SELECT count(*) FROM queues WHERE route > ?) + (SELECT count(*) FROM untold_queues) AS n';
+    return rows<{ n: number }>(this.host.storage.sql, count, row.told_to)[0]?.n ?? 0;
   }
 
-  /** Tells queues that have not heard. One row written. Rejects when all that are left could not be told. */
+  private isTold(): boolean {
+    const row = this.row();
+    if (!row) return true;
+    return row.told_to >= ALL_ROUTES && rows(this.host.storage.sql, 'SELECT 1 FROM untold_queues LIMIT 1').length === 0;
+  }
+
+  /** Tells the next queues that have not heard. Rejects when it is time for a pause. */
   private async tellSome(): Promise<void> {
+    const row = this.row();
     const defaults = this.read();
-    if (!defaults) return;
-    const round = this.untoldNames().filter((queue) => !this.failed.has(queue));
-    const told = new Set<string>();
-    await inParallel(round.slice(0, QUEUES_PER_LETTER), (queue) =>
-      this.tell(queue, defaults).then(
-        () => told.add(queue),
-        (error) => this.failed.set(queue, error),
-      ),
+    if (!row || !defaults) return;
+    const round = this.nextRound(row.told_to);
+    const failed = new Map<string, unknown>();
+    await inParallel(round.names, (queue) =>
+      this.tell(queue, defaults).catch((error) => {
+        failed.set(queue, error);
+      }),
     );
-    this.confirm(defaults.version, told);
-    if (this.untoldNames().some((queue) => !this.failed.has(queue))) return;
-    const [error] = this.failed.values();
-    this.failed.clear();
-    if (error !== undefined) throw error;
+    // What they heard means nothing once there is a later version.
+    if (this.row()?.version !== defaults.version) return;
+    this.host.storage.transactionSync(() => this.note(round, failed));
+    const wasLast = round.upTo === undefined && round.names.length < QUEUES_PER_LETTER;
+    if (round.upTo === undefined) this.triedTo = wasLast ? '' : (round.names.at(-1) ?? '');
+    const [error] = failed.values();
+    if (error !== undefined && (wasLast || failed.size === round.names.length)) throw error;
   }
 
-  /** These queues have heard of this version; what they heard means nothing once there is a later one. */
-  private confirm(version: number, told: ReadonlySet<string>): void {
-    if (told.size === 0) return;
-    const left = JSON.stringify(this.untoldNames().filter((queue) => !told.has(queue)));
-    rows(this.host.storage.sql, 'UPDATE queue_defaults SET untold = ? WHERE version = ?', left, version);
+  private nextRound(toldTo: number): Round {
+    const { sql } = this.host.storage;
+    if (toldTo < ALL_ROUTES) {
+      const next = 'SELECT route, name FROM queues WHERE route > ? ORDER BY route LIMIT ?';
+      const queues = rows<{ route: number; name: string }>(sql, next, toldTo, QUEUES_PER_LETTER);
+      const last = queues.length === QUEUES_PER_LETTER ? queues.at(-1) : undefined;
+      return { names: queues.map(({ name }) => name), upTo: last?.route ?? ALL_ROUTES };
+    }
+    const again = 'SELECT name FROM untold_queues WHERE name > ? ORDER BY name LIMIT ?';
+    return { names: rows<{ name: string }>(sql, again, this.triedTo, QUEUES_PER_LETTER).map(({ name }) => name) };
   }
 
-  /** Tells the queues that have not heard, and waits for that. The alarm tries again what fails. Never rejects. */
-  async spread(): Promise<void> {
-    if (this.untold === 0) return;
-    this.courier.startAnew();
-    await this.courier.idle();
-  }
-
-  /** The alarm has fired. Never rejects. */
-  async alarm(): Promise<void> {
-    this.clock.fired(this.host.now());
-    await this.spread();
-    this.watch();
-  }
-
-  /** Arms the alarm for what must still be told; it may have been lost. */
-  watch(): void {
-    const now = this.host.now();
-    const next = this.courier.due(now);
-    if (next !== undefined) this.clock.arm(next, now);
-  }
-
-  /** The object is being emptied. */
-  close(): void {
-    this.courier.close();
+  /** Of these queues, all but those that failed have heard. */
+  private note({ names, upTo }: Round, failed: ReadonlyMap<string, unknown>): void {
+    const { sql } = this.host.storage;
+    if (upTo === undefined) {
+      const told = JSON.stringify(names.filter((name) => !failed.has(name)));
+      rows(sql, 'DELETE FROM untold_queues WHERE name IN (SELECT value FROM json_each(?))', told);
+      return;
+    }
+    rows(sql, 'UPDATE queue_defaults SET told_to = ?', upTo);
+    const untold = JSON.stringify([...failed.keys()]);
+    rows(sql, 'INSERT OR IGNORE INTO untold_queues (name) SELECT value FROM json_each(?)', untold);
   }
 
   private row(): Row | undefined {
     if (!this.tables.exist()) return undefined;
-    const all = 'SELECT version, config, limit_overrides, untold FROM queue_defaults';
+    const all = 'SELECT version, config, limit_overrides, told_to FROM queue_defaults';
     return rows<Row>(this.host.storage.sql, all)[0];
   }
 }

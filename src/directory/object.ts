@@ -2,25 +2,47 @@
  * The directory: the small object that knows which queues exist. A queue registers itself once, and gets the number that
  * its job ids carry. Never on the way of a job.
  */
+import { noteIds } from '../across/ids';
 import type { Env } from '../config';
+import { AlarmClock, earliest } from '../durable/alarm-clock';
 import { answering, type Verbs } from '../durable/answering';
+import { Courier, type Kind } from '../durable/courier';
 import { DIRECTORY, Schema } from '../durable/schema';
-import { rows } from '../durable/sql';
+import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
-import { outcomeOf, unwrap } from '../job/errors';
+import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
-import type { DirectoryApi, KnownQueue } from '../rpc/directory';
-import { queueObject } from '../rpc/stubs';
+import {
+  type DirectoryApi,
+  type DirectoryHealth,
+  type KeyedOperation,
+  type KnownQueue,
+  MAX_QUEUES_AT_ONCE,
+  type QueueListRequest,
+  type QueuePage,
+} from '../rpc/directory';
+import type { IdPlace } from '../rpc/ids';
+import type { IdempotencyKey } from '../rpc/receipts';
+import { directoryObject, queueObject } from '../rpc/stubs';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
+import { IdRegister } from './ids';
+import { IdListing } from './listing';
 import { OperationKeys } from './operations';
+import { PausedQueues } from './paused';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 
-/** Whoever changes the settings of all queues waits so long for the queues to hear of it, ms. */
-const TOLD_WITHIN_MS = 3_000;
+/** Whoever changes the settings of all queues waits so long for the queues to hear of it; an answer to that effect, ms. */
+const DONE_WITHIN_MS = 3_000;
 
-/** What the directory knows, and its alarm. */
+/** Letters sent in one event: a Durable Object may make only so many calls in one, and a letter takes up to a hundred. */
+const LETTERS_PER_EVENT = 4;
+
+/** Where a page of queues begins, when nothing is said: before all names. */
+const FIRST = '';
+
+/** What the directory knows, or one of its shards, and its alarm. */
 class DirectoryLife {
   readonly tables: Schema;
   readonly crons: CronPlaces;
@@ -29,7 +51,15 @@ class DirectoryLife {
   workers!: WorkerRegistry;
   /** The settings of all queues. */
   defaults!: DefaultsStore;
-  private readonly sql: SqlStorage;
+  /** A shard's part of the ids that name no queue. */
+  ids!: IdRegister;
+  private listing!: IdListing;
+  private courier!: Courier;
+  private readonly clock: AlarmClock;
+  readonly sql: SqlStorage;
+  private paused!: PausedQueues;
+  private counted: number | undefined;
+  private registering: Promise<void> | undefined;
 
   constructor(
     private readonly ctx: DurableObjectState,
@@ -41,19 +71,54 @@ class DirectoryLife {
     this.crons = new CronPlaces(storage, this.tables);
     this.workflows = new WorkflowList(storage, this.tables);
     this.operations = new OperationKeys(storage, this.tables);
+    // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
+    this.clock = new AlarmClock(storage, null);
     this.open();
-    if (!this.tables.refusal) this.defaults.watch();
+    if (!this.tables.refusal) this.watch();
   }
 
   /** Makes anew what keeps anything in memory. */
   private open(): void {
-    const { storage } = this.ctx;
-    this.workers = new WorkerRegistry(this.sql, this.tables);
+    const { ctx, env, sql, tables } = this;
     const now = () => Date.now();
-    const keepAlive = (promise: Promise<unknown>) => this.ctx.waitUntil(promise);
-    this.defaults = new DefaultsStore({ storage, now, keepAlive }, this.tables, async (queue, defaults) =>
-      unwrap(await queueObject(this.env, queue).takeDefaults(defaults)),
+    const wakeAt = (at: number) => this.clock.arm(at, now());
+    const host = { storage: ctx.storage, now, wakeAt };
+    this.workers = new WorkerRegistry(sql, tables);
+    this.defaults = new DefaultsStore(host, tables, async (queue, defaults) =>
+      unwrap(await queueObject(env, queue).takeDefaults(defaults)),
     );
+    this.ids = new IdRegister({ ...host, knownIds: (queue, ids) => queueObject(env, queue).knownIds(ids) }, tables);
+    const listed = {
+      sql,
+      chosenIds: (queue: string, after: string) => queueObject(env, queue).chosenIds(after),
+      noteIds: (places: IdPlace[]) => noteIds(env, places, true),
+    };
+    this.listing = new IdListing(listed, tables);
+    const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
+    this.courier = new Courier([this.defaults.letters, this.listing.letters], around, { sends: LETTERS_PER_EVENT });
+    this.paused = new PausedQueues(
+      (limit) => this.page({ limit }).queues.map(({ name }) => name),
+      async (queue) => unwrap(await queueObject(env, queue).stats()).paused,
+    );
+    this.counted = undefined;
+  }
+
+  /** The alarm has fired. Never rejects. */
+  async alarm(): Promise<void> {
+    this.clock.fired(Date.now());
+    this.courier.startAnew();
+    await Promise.all([
+      this.courier.idle(),
+      this.ids.goRound().catch((error) => console.error('tocsin: a round over ids goes on later:', error)),
+    ]);
+    this.watch();
+  }
+
+  /** Arms the alarm for what must still be done; it may have been lost. */
+  private watch(): void {
+    const now = Date.now();
+    const next = earliest([this.courier.due(now), this.ids.due()]);
+    if (next !== null) this.clock.arm(next, now);
   }
 
   /** The queue with this name and its number: given out now, if it has none. */
@@ -66,8 +131,8 @@ class DirectoryLife {
         const route = routeCandidate(name, probe);
         if (this.select('route = ?', route).length > 0) continue;
         const queue = { route, name, created_at: Date.now() };
-        const insert = 'INSERT INTO queues (route, name, created_at) VALUES (?, ?, ?)';
-        rows(this.sql, insert, route, name, queue.created_at);
+        put(this.sql, 'queues', { ...queue, ids_listed: 1 });
+        this.counted = undefined;
         return queue;
       }
     });
@@ -80,28 +145,80 @@ class DirectoryLife {
     return rows<{ route: number; name: string; created_at: number }>(this.sql, query, ...bindings);
   }
 
-  /** The names of all queues. */
-  get names(): string[] {
-    return this.select('1 ORDER BY name').map(({ name }) => name);
+  /** A page of the queues, by name. */
+  page({ after = FIRST, offset = 0, limit }: QueueListRequest): QueuePage {
+    const found = this.select('name > ? ORDER BY name LIMIT ? OFFSET ?', after, limit + 1, offset);
+    return { queues: found.slice(0, limit), total: this.count(), more: found.length > limit };
+  }
+
+  /** How many queues there are. Counted once and remembered: a count reads every row. */
+  private count(): number {
+    if (!this.tables.exist()) return 0;
+    this.counted ??= rows<{ n: number }>(this.sql, 'SELECT count(*) AS n FROM queues')[0]?.n ?? 0;
+    return this.counted;
+  }
+
+  /** What a probe is told. */
+  async health(now: number): Promise<DirectoryHealth> {
+    const total = this.count();
+    const paused = Math.min(total, await this.paused.count(now));
+    return { queues: { total, paused }, workers: this.workers.summary(now) };
+  }
+
+  /** The queues with these routes. */
+  resolve(routes: readonly number[]): KnownQueue[] {
+    return this.select('route IN (SELECT value FROM json_each(?))', JSON.stringify(routes));
+  }
+
+  /** Begins an operation under a key, with the queues that there are now. */
+  beginOperation(idempotency: IdempotencyKey, id: string): Outcome<KeyedOperation> {
+    const { queues, more } = this.page({ limit: MAX_QUEUES_AT_ONCE });
+    const names = more ? {} : { queues: queues.map(({ name }) => name) };
+    return this.operations.begin(idempotency, { id, started_at: Date.now(), ...names });
   }
 
   /** Forgets a queue that is being deleted; not one of the same name that was created afterwards. */
   unregister(name: string, until: number): void {
     if (!this.tables.exist()) return;
     rows(this.sql, 'DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
+    this.counted = undefined;
   }
 
   /** Tells the queues the settings, and waits a moment for that. @returns how many have not confirmed yet */
   async spread(): Promise<number> {
-    await waitAtMost(TOLD_WITHIN_MS, this.defaults.spread());
+    await this.goOn(this.defaults.letters);
     return this.defaults.untold;
+  }
+
+  /** Goes on to list ids, and waits a moment for that. @returns how many queues are left */
+  async listIds(): Promise<number> {
+    if (this.listing.left > 0) await this.goOn(this.listing.letters);
+    return this.listing.left;
+  }
+
+  private async goOn(kind: Kind): Promise<void> {
+    this.courier.startAnew();
+    await waitAtMost(DONE_WITHIN_MS, this.courier.idle(kind));
+  }
+
+  /** Notes ids, in a shard that the directory knows of: a reset must find it. */
+  async noteIds(places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> {
+    if (!this.tables.exist()) {
+      this.registering ??= directoryObject(this.env)
+        .registerShard(this.ctx.id.name ?? '')
+        .finally(() => {
+          this.registering = undefined;
+        });
+      await this.registering;
+    }
+    return this.ids.note(places, lookedInto);
   }
 
   /** Forgets everything. */
   async reset(): Promise<void> {
-    this.defaults.close();
+    this.courier.close();
     if (this.tables.exist()) {
-      await this.ctx.storage.deleteAlarm();
+      await this.clock.clear();
       await this.ctx.storage.deleteAll();
       this.tables.forget();
     }
@@ -114,26 +231,26 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     const defaults = life.defaults.read();
     return { ...life.numbered(name), ...(defaults && { defaults }) };
   },
-  list: (life) => life.select('1 ORDER BY name'),
-  resolve: (life, route) => life.select('route = ?', route)[0] ?? null,
+  list: (life, request) => life.page(request),
+  resolve: (life, routes) => life.resolve(routes),
   unregister: (life, name, until) => life.unregister(name, until),
+  health: (life) => life.health(Date.now()),
 
   queueDefaults: ({ defaults }) => {
     const known = defaults.read();
     return known ? { version: known.version, config: known.config } : null;
   },
   changeQueueDefaults: async (life, change, mayPurge) => {
-    const changed = outcomeOf(() => life.defaults.change(change, life.names, Date.now(), mayPurge));
+    const changed = outcomeOf(() => life.defaults.change(change, Date.now(), mayPurge));
     return changed.ok ? { ok: true, value: { config: changed.value.config, untold: await life.spread() } } : changed;
   },
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
   overrideLimit: async (life, key, override) => {
-    const changed = outcomeOf(() => life.defaults.override(key, override, life.names, Date.now()));
+    const changed = outcomeOf(() => life.defaults.override(key, override, Date.now()));
     return changed.ok ? { ok: true, value: { existed: changed.value, untold: await life.spread() } } : changed;
   },
 
-  beginOperation: ({ operations, names: queues }, idempotency, id) =>
-    operations.begin(idempotency, { id, started_at: Date.now(), queues }),
+  beginOperation: (life, idempotency, id) => life.beginOperation(idempotency, id),
   coordinateOperation: ({ operations }, key, id, queue) => operations.coordinate(key, id, queue, Date.now()),
   forgetOperation: ({ operations }, key, id) => operations.forget(key, id),
 
@@ -153,7 +270,17 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   cronPlace: ({ crons }, name) => crons.find(name),
   confirmCron: ({ crons }, name, version) => crons.confirm(name, version),
   dropCron: ({ crons }, name, version) => crons.drop(name, version),
-  cronQueues: ({ crons }) => crons.queues(),
+  cronQueues: ({ crons }, limit) => crons.queues(limit),
+
+  noteIds: (life, places, lookedInto) => life.noteIds(places, lookedInto),
+  placesOf: ({ ids }, wanted) => ids.find(wanted),
+  registerShard: ({ tables, sql }, name) => {
+    tables.create();
+    rows(sql, 'INSERT OR IGNORE INTO id_shards (name) VALUES (?)', name);
+  },
+  shards: ({ tables, sql }) =>
+    tables.exist() ? rows<{ name: string }>(sql, 'SELECT name FROM id_shards').map(({ name }) => name) : [],
+  listIds: (life) => life.listIds(),
 
   reset: (life) => life.reset(),
 };
@@ -169,10 +296,9 @@ export class DirectoryObject extends answering<Env, DirectoryLife, Sent>(VERBS) 
     this.life = new DirectoryLife(ctx, env);
   }
 
-  /** Only what holds in all queues needs it. */
   override async alarm(): Promise<void> {
-    const { tables, defaults } = this.life;
+    const { tables } = this.life;
     if (tables.refusal) await tables.standBy(Date.now());
-    else await defaults.alarm();
+    else await this.life.alarm();
   }
 }

@@ -92,13 +92,20 @@ export class WorkerRegistry {
 
   /** A page of the workers, by id, and how many are in which state. */
   list({ after, offset, limit }: WorkerListRequest, now: number): WorkerPage {
+    const summary = this.summary(now);
+    const known = this.load();
+    const ids = [...known.keys()].filter((id) => after === undefined || id > after).sort();
+    const page = ids.slice(offset, offset + limit).map((id) => view(id, known.get(id) as Known, now));
+    return { workers: page, summary, more: ids.length > offset + limit };
+  }
+
+  /** How many are in which state. */
+  summary(now: number): WorkerSummary {
     this.forgetGone(now);
-    const views = [...this.load()].map(([id, worker]) => view(id, worker, now));
-    views.sort((a, b) => (a.id < b.id ? -1 : 1));
-    const summary: WorkerSummary = { total: views.length, running: 0, quiet: 0, terminate: 0, stale: 0 };
-    for (const { state } of views) summary[state]++;
-    const rest = after === undefined ? views : views.filter(({ id }) => id > after);
-    return { workers: rest.slice(offset, offset + limit), summary, more: rest.length > offset + limit };
+    const known = this.load();
+    const summary: WorkerSummary = { total: known.size, running: 0, quiet: 0, terminate: 0, stale: 0 };
+    for (const worker of known.values()) summary[stateOf(worker, now)]++;
+    return summary;
   }
 
   get(id: string, now: number): WorkerView | null {

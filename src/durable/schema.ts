@@ -10,6 +10,7 @@
  */
 import directory from '../../migrations/directory.sql';
 import directory2 from '../../migrations/directory_2.sql';
+import directory3 from '../../migrations/directory_3.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue8 from '../../migrations/queue_8.sql';
@@ -34,10 +35,10 @@ export interface SchemaVersion {
 export const QUEUE: SchemaVersion = { object: 'queue', version: 8, first: [], tables: queue, steps: { 8: queue8 } };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
-  version: 2,
+  version: 3,
   first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
   tables: directory,
-  steps: { 2: directory2 },
+  steps: { 2: directory2, 3: directory3 },
 };
 export const WORKFLOW: SchemaVersion = {
   object: 'workflow',

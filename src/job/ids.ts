@@ -5,7 +5,7 @@
  *     12 bits  route, high part            (rand_a)
  *     20 bits  route, low part             (rand_b, first)
  *      1 bit   lane: 0 = started in the line of immediate jobs, 1 = started delayed, prioritised or pending
- *     41 bits  the queue's own sequence number
+ *     41 bits  the queue's own sequence number; from 2^40 on: free for clients that choose ids which carry the route
  *
  * The route is a 32-bit number the directory gave the queue. So `GET /jobs/:id` finds object and row from the id alone,
  * with no index of ids anywhere. Events use the same layout with a sequence of their own.
@@ -15,6 +15,9 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 
 /** Sequence numbers are below this. */
 export const MAX_SEQUENCE = 2 ** 41;
+
+/** No queue mints sequence numbers from here on. */
+export const FIRST_CHOSEN = 2 ** 40;
 
 /** Added to the sequence number of a job that did not start in the line of immediate jobs. */
 export const LANE_BIT = 2 ** 41;

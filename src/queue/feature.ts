@@ -63,6 +63,8 @@ export interface Host {
 export interface Others {
   queue(name: string): QueueApi;
   workflow(id: string): WorkflowApi;
+  /** Notes that a queue is about to take jobs under these ids, which do not name it. */
+  noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
   /** Begins to reserve unique fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */

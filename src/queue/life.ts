@@ -5,6 +5,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import { enqueueEntries } from '../across/enqueue';
+import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
 import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
@@ -205,6 +206,12 @@ export class QueueLife {
       others: {
         queue: (name) => this.queue(name),
         workflow: (id) => workflowObject(this.env, id),
+        noteIds: (queue, ids) =>
+          noteIds(
+            this.env,
+            ids.map((id) => ({ id, queue })),
+            true,
+          ),
         enqueueAcross: (job) => this.enqueueAcross(job),
         reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
         destroy: (at) => this.destroy(at),

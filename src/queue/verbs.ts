@@ -51,6 +51,7 @@ import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
 import { getMany } from './read/get-many';
+import { chosenIds, knownIds } from './read/ids';
 import { count, deadLetters, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
@@ -308,6 +309,8 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     },
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
   ),
+  knownIds: look((q, _, ids) => knownIds(q.sql, ids), none),
+  chosenIds: look((q, _, after) => chosenIds(q.sql, after), none),
   knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.sql, fingerprints), none),
 
   // ---- several queues: jobs that move ------------------------------------------------------------------------------

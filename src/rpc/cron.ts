@@ -140,5 +140,5 @@ export interface CronDirectoryApi {
   /** No queue has the entry, unless it was changed after the change with this number. */
   dropCron(name: string, version: number): Promise<void>;
   /** Queues that may have entries. */
-  cronQueues(): Promise<string[]>;
+  cronQueues(limit: number): Promise<string[]>;
 }

@@ -6,6 +6,7 @@ import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { CronDirectoryApi } from './cron';
+import type { IdsApi } from './ids';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
 import type { WorkflowSummary } from './workflow';
@@ -16,6 +17,24 @@ export interface KnownQueue {
   /** 32-bit number in the ids of its jobs. */
   route: number;
   created_at: number;
+}
+
+/** Queues that one request asks at most: it may make only so many calls, and some take several for each queue. */
+export const MAX_QUEUES_AT_ONCE = 200;
+
+/** A page of the list of queues, by name. */
+export interface QueueListRequest {
+  /** Only queues after this name. */
+  after?: string;
+  offset?: number;
+  limit: number;
+}
+
+export interface QueuePage {
+  queues: KnownQueue[];
+  /** Of all queues. */
+  total: number;
+  more: boolean;
 }
 
 /** A queue that has just asked for its number. */
@@ -64,6 +83,12 @@ export interface WorkerView extends WorkerFacts {
 /** How many workers there are, in all and in each state. */
 export type WorkerSummary = Record<WorkerView['state'] | 'total', number>;
 
+/** What a probe is told. */
+export interface DirectoryHealth {
+  queues: { total: number; paused: number };
+  workers: WorkerSummary;
+}
+
 /** A page of the list of workflows. */
 export interface WorkflowListRequest {
   states?: string[];
@@ -101,22 +126,25 @@ export interface KeyedOperation {
   id: string;
   /** Epoch ms. */
   started_at: number;
-  /** The queues that there were. */
-  queues: string[];
+  /** The queues that there were; absent: too many, so the request must name those that it means. */
+  queues?: string[];
   /** The queue that decides, where it is all or nothing and has come so far. */
   coordinator?: string;
   /** The request was sent before. */
   replayed: boolean;
 }
 
-export interface DirectoryApi extends CronDirectoryApi {
+export interface DirectoryApi extends CronDirectoryApi, IdsApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
-  /** All queues, by name. */
-  list(): Promise<KnownQueue[]>;
-  resolve(route: number): Promise<KnownQueue | null>;
+  /** Queues by name, a page of them. */
+  list(request: QueueListRequest): Promise<QueuePage>;
+  /** The queues with these routes, those that exist. */
+  resolve(routes: number[]): Promise<KnownQueue[]>;
   /** Forgets a queue that was registered at or before `until` (epoch ms). */
   unregister(name: string, until: number): Promise<void>;
+  /** How many there are of what; of the queues that are paused, as it was a minute ago at most. */
+  health(): Promise<DirectoryHealth>;
   /** The settings of all queues; null when nobody has made any. */
   queueDefaults(): Promise<QueueDefaults | null>;
   /**
@@ -162,5 +190,4 @@ export interface DirectoryApi extends CronDirectoryApi {
   forgetWorkflow(id: string): Promise<void>;
   /** Workflows, the latest first, a page of them. */
   workflows(request: WorkflowListRequest): Promise<WorkflowPage>;
-  reset(): Promise<void>;
 }

@@ -159,6 +159,10 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   awaitEnd(id: string, waitMs: number): Promise<Outcome<JobView>>;
   /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */
   getMany(ids: string[]): Promise<{ jobs: JobView[]; omitted: string[] }>;
+  /** Those of these ids that are written down here, because they do not lead to their jobs by themselves. */
+  knownIds(ids: string[]): Promise<string[]>;
+  /** The next of them after this one, in order; none: that was all. */
+  chosenIds(after: string): Promise<string[]>;
   /** Those of these jobs that run here. */
   runningOf(ids: string[]): Promise<string[]>;
   list(request: ListRequest): Promise<Outcome<ListPage>>;

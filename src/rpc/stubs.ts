@@ -1,6 +1,7 @@
 /** Typed stubs of the Durable Objects. Getting one creates nothing. */
 import type { Env } from '../config';
 import type { DirectoryApi } from './directory';
+import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
 import type { QueueApi } from './queue';
 import type { WorkflowApi } from './workflow';
@@ -13,6 +14,11 @@ export function queueObject(env: Env, name: string): QueueApi {
 /** The object that knows which queues exist. */
 export function directoryObject(env: Env): DirectoryApi {
   return env.DIRECTORY.getByName('directory') as unknown as DirectoryApi;
+}
+
+/** The shard of the directory with this name. */
+export function idShard(env: Env, name: string): IdsApi {
+  return env.DIRECTORY.getByName(name) as unknown as IdsApi;
 }
 
 /** The object of one workflow. */

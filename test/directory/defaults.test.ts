@@ -1,11 +1,11 @@
 /** Settings of all queues (`_default`): below those of each queue, known to every queue, whatever was out of reach when they changed. */
 
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { DefaultsStore } from '../../src/directory/defaults';
 import { DIRECTORY, Schema } from '../../src/durable/schema';
 import { clock, until } from '../support/clock';
+import { directory, untoldQueues } from '../support/directory';
 import { failAlways } from '../support/faults';
 import { freshName, TestQueue } from '../support/queue';
 import { type Json, server } from '../support/server';
@@ -16,7 +16,6 @@ const PATH = '/ojs/v1/queues/_default/config';
 const setDefaults = (change: Json) => server.ok(200, 'PUT', PATH, change);
 const configOf = (queue: string) => server.ok(200, 'GET', `/ojs/v1/queues/${queue}/config`);
 const effective = async (queue: string) => (await configOf(queue)).effective as Json;
-const directory = () => env.DIRECTORY.getByName('directory');
 
 /** What the object itself goes by. */
 const inForce = (queue: string) => new TestQueue(queue).inside(({ q }) => q.settings);
@@ -178,48 +177,36 @@ describe('settings of all queues', () => {
 });
 
 describe('a queue that could not be told', () => {
-  const untold = () =>
-    runInDurableObject(
-      directory(),
-      (_, { storage }) =>
-        JSON.parse(storage.sql.exec<{ untold: string }>('SELECT untold FROM queue_defaults').one().untold) as string[],
-    );
-
   it('hears of it by alarm, and the answer says that it has not yet', async () => {
     const [lost, other] = [await existing(), await existing()];
     const heal = await new TestQueue(lost).inside(({ sql }) => failAlways(sql, /INSERT OR REPLACE INTO meta/));
     expect(await setDefaults({ concurrency: 2 })).toMatchObject({ config: { concurrency: 2 }, pending_queues: 1 });
     expect(await inForce(other)).toEqual({ concurrency: 2 });
     expect(await inForce(lost)).toEqual({});
-    expect(await untold()).toEqual([lost]);
+    expect(await untoldQueues()).toEqual([lost]);
     heal();
     await until(async () => {
       await clock.ring(directory());
-      return (await untold()).length === 0;
+      return (await untoldQueues()).length === 0;
     }, 'the queue to be told');
     expect(await inForce(lost)).toEqual({ concurrency: 2 });
   });
 
   it('hears of it when the directory died before it told anybody, and even when its alarm was lost', async () => {
     const queue = await existing();
-    const armed = await runInDurableObject(directory(), async (_, { storage }) => {
-      const host = { storage, now: () => Date.now(), keepAlive: () => undefined };
-      const open = () =>
-        new DefaultsStore(host, new Schema(storage, DIRECTORY), () => Promise.reject(new Error('it died')));
-      const noted = open();
-      noted.change({ concurrency: 6 }, [queue, 'gone'], Date.now());
-      const first = await storage.getAlarm();
+    await directory().register('gone');
+    const armed: number[] = [];
+    await runInDurableObject(directory(), async (_, { storage }) => {
+      const host = { storage, wakeAt: (at: number) => void armed.push(at) };
+      const died = () => Promise.reject(new Error('it died'));
+      new DefaultsStore(host, new Schema(storage, DIRECTORY), died).change({ concurrency: 6 }, Date.now());
       await storage.deleteAlarm();
-      // What a directory does when it wakes.
-      open().watch();
-      return [first, await storage.getAlarm()];
     });
-    expect(armed).toEqual([expect.any(Number), expect.any(Number)]);
+    expect(armed).toEqual([expect.any(Number)]);
     expect(await inForce(queue)).toEqual({});
     await evictDurableObject(directory());
-    await clock.ring(directory());
+    await until(async () => (await untoldQueues()).length === 0, 'all queues to be told');
     expect(await inForce(queue)).toEqual({ concurrency: 6 });
-    expect(await untold()).toEqual([]);
     expect((await server.call('GET', '/ojs/v1/queues/gone')).status).toBe(404);
   });
 

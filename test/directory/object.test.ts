@@ -6,6 +6,7 @@ import { routeCandidate } from '../../src/job/ids';
 
 let made = 0;
 const fresh = () => env.DIRECTORY.getByName(`directory-${++made}`);
+const listed = async (directory: ReturnType<typeof fresh>) => (await directory.list({ limit: 10 })).queues;
 
 describe('the directory', () => {
   it('gives a queue its number once, whoever asks how often, and keeps it', async () => {
@@ -14,8 +15,8 @@ describe('the directory', () => {
     expect(new Set(answers.map(({ route }) => route)).size).toBe(1);
     await evictDurableObject(directory);
     expect(await directory.register('mail')).toEqual(answers[0]);
-    expect(await directory.list()).toEqual([answers[0]]);
-    expect(await directory.resolve(answers[0]?.route as number)).toEqual(answers[0]);
+    expect(await listed(directory)).toEqual([answers[0]]);
+    expect(await directory.resolve([answers[0]?.route as number])).toEqual([answers[0]]);
   });
 
   it('gives two queues whose numbers meet different ones, and finds both again', async () => {
@@ -33,25 +34,25 @@ describe('the directory', () => {
     });
     const mail = await directory.register('mail');
     expect(mail.route).toBe(routeCandidate('mail', 2));
-    expect(await directory.resolve(mail.route)).toMatchObject({ name: 'mail' });
-    expect(await directory.resolve(routeCandidate('mail', 0))).toMatchObject({ name: 'squatter-0' });
+    expect(await directory.resolve([mail.route])).toMatchObject([{ name: 'mail' }]);
+    expect(await directory.resolve([routeCandidate('mail', 0)])).toMatchObject([{ name: 'squatter-0' }]);
     await evictDurableObject(directory);
     expect(await directory.register('mail')).toEqual(mail);
   });
 
   it('lists queues by name, and knows nothing it was not told', async () => {
     const directory = fresh();
-    expect(await directory.list()).toEqual([]);
-    expect(await directory.resolve(7)).toBeNull();
+    expect(await listed(directory)).toEqual([]);
+    expect(await directory.resolve([7])).toEqual([]);
     for (const name of ['b', 'a.c', 'a']) await directory.register(name);
-    expect((await directory.list()).map(({ name }) => name)).toEqual(['a', 'a.c', 'b']);
-    expect(await directory.resolve(7)).toBeNull();
+    expect((await listed(directory)).map(({ name }) => name)).toEqual(['a', 'a.c', 'b']);
+    expect(await directory.resolve([7])).toEqual([]);
   });
 
   it('writes nothing when it is only asked', async () => {
     const directory = fresh();
-    await directory.list();
-    await directory.resolve(1);
+    await directory.list({ limit: 10 });
+    await directory.resolve([1]);
     const tables = await runInDurableObject(directory, (_, { storage }) =>
       storage.sql.exec("SELECT name FROM sqlite_master WHERE name = 'queues'").toArray(),
     );
@@ -62,7 +63,7 @@ describe('the directory', () => {
     const directory = fresh();
     await directory.register('mail');
     await directory.reset();
-    expect(await directory.list()).toEqual([]);
+    expect(await listed(directory)).toEqual([]);
     expect(await directory.register('mail')).toMatchObject({ name: 'mail' });
   });
 });

@@ -93,6 +93,9 @@ export class World {
         destroy: () => {
           throw new Error('the queue of the simulation is not deleted');
         },
+        noteIds: () => {
+          throw new Error('no job of the simulation moves');
+        },
         workflow: () => {
           throw new Error('no workflow is part of the simulation');
         },

@@ -1,13 +1,14 @@
 /** Operators' routes over queues. */
+import { listKnown } from '../../across/queues';
 import { activityOfEach, statsOf } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import { directoryObject, queueObject } from '../../rpc/stubs';
+import { queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
 import { type AppContext, json, mayPurge } from '../context';
 import { readBody } from '../request/body';
 import { requireConfirmation } from '../request/many-jobs';
-import { pageByName, readPaging } from '../request/pagination';
+import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
 import { del, get, post, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
@@ -27,12 +28,11 @@ export const adminQueueRoutes: readonly Route[] = [
 
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c, 'page');
-  const known = await directoryObject(c.env).list();
-  const page = pageByName(known, ({ name }) => name, paging);
-  const stats = await activityOfEach(c.env, page.items);
-  const created = page.items.map(({ created_at }) => formatInstant(created_at));
+  const page = await listKnown(c.env, paging);
+  const stats = await activityOfEach(c.env, page.queues);
+  const created = page.queues.map(({ created_at }) => formatInstant(created_at));
   const items = stats.map((queue, index) => ({ ...renderForOperators(queue), created_at: created[index] }));
-  return json(c, { items, total: known.length, pagination: page.pagination });
+  return json(c, { items, total: page.total, pagination: pagination(paging, page) });
 }
 
 async function configure(c: AppContext): Promise<Response> {

@@ -1,13 +1,14 @@
 /** Queues: list, state, counts, pause, resume, settings. What changes a whole queue: `manage.ts`. */
+import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
 import { modeOf, withBuiltIns } from '../../job/settings';
 import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../rpc/queue';
-import { directoryObject, queueObject } from '../../rpc/stubs';
+import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
 import { readBody, readOptionalBody } from '../request/body';
-import { pageByName, readPaging } from '../request/pagination';
+import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
 import { get, post, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
@@ -44,14 +45,13 @@ export const queueRoutes: readonly Route[] = [
 /** All known queues by name, a page at a time. */
 export async function listQueues(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
-  const known = await directoryObject(c.env).list();
-  const page = pageByName(known, ({ name }) => name, paging);
-  const stats = await statsOfEach(c.env, page.items);
-  const queues = page.items.map((queue, index) => ({
+  const page = await listKnown(c.env, paging);
+  const stats = await statsOfEach(c.env, page.queues);
+  const queues = page.queues.map((queue, index) => ({
     ...renderStatus(queue.name, stats[index] as QueueStats),
     ...createdAt(queue),
   }));
-  return json(c, { queues, items: queues, total: known.length, pagination: page.pagination });
+  return json(c, { queues, items: queues, total: page.total, pagination: pagination(paging, page) });
 }
 
 async function show(c: AppContext): Promise<Response> {

@@ -18,6 +18,7 @@ import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
+import { queueParam } from '../request/query';
 import { del, get, put, type Route } from '../route';
 
 /** Routes below `/ojs/v1`. */
@@ -31,7 +32,7 @@ export const rateLimitRoutes: readonly Route[] = [
 
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
-  const known = await listLimitKeys(c.env);
+  const known = await listLimitKeys(c.env, queueParam(c, 'queues', 'queue'));
   const page = pageByName(known.keys, (key) => key, paging);
   const items = (await readLimitKeys(c.env, { ...known, keys: page.items })).map(renderRateLimit);
   return json(c, { items, rate_limits: items, total: known.keys.length, pagination: page.pagination });
@@ -39,7 +40,7 @@ async function list(c: AppContext): Promise<Response> {
 
 async function show(c: AppContext): Promise<Response> {
   const key = keyIn(c);
-  const shown = await readLimitKey(c.env, key);
+  const shown = await readLimitKey(c.env, key, queueParam(c, 'queues', 'queue'));
   if (!shown) throw unknownKey(key);
   return json(c, renderRateLimit(shown));
 }

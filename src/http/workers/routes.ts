@@ -131,7 +131,7 @@ async function direct(c: AppContext): Promise<Response> {
 
 async function show(c: AppContext): Promise<Response> {
   const worker = await knownWorker(c.env, pathParam(c, 'id'));
-  return json(c, { ...renderWorker(worker), jobs: (await jobsLeasedBy(c.env, worker.id)).map(renderLeased) });
+  return json(c, { ...renderWorker(worker), jobs: (await jobsLeasedBy(c.env, worker)).map(renderLeased) });
 }
 
 async function quiet(c: AppContext): Promise<Response> {

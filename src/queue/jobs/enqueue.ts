@@ -1,6 +1,6 @@
 /** Accepting jobs: all of them or none. One written row for each immediate job, two for a delayed or prioritised one. */
 import { atIndex, duplicate, invalidRequest } from '../../job/errors';
-import { decodeId, isUuidV7, sequenceOf } from '../../job/ids';
+import { decodeId, FIRST_CHOSEN, isUuidV7, routeOf, sequenceOf } from '../../job/ids';
 import type { NewJob } from '../../job/record';
 import type { RetryLayers } from '../../job/retry/resolve';
 import { checkRetry } from '../../job/retry/validate';
@@ -14,6 +14,7 @@ import { recordOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
+import { hasDeparted } from './departed';
 import { checkType, refuseNewcomers } from './intake';
 import { standingOf } from './limit-standing';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from './receipt';
@@ -63,9 +64,11 @@ function checkId(q: QueueState, id: string, now: number): void {
   const taken = find(q, id);
   if (taken) throw duplicate(id, viewOf(q, taken, now).record.state);
   if (q.hasAlias(id)) throw duplicate(id, 'being enqueued');
-  const decoded = decodeId(id);
+  if (!isUuidV7(id) || routeOf(id) !== q.route) return;
+  if (hasDeparted(q, id, now)) throw duplicate(id, 'in another queue');
+  const sequence = sequenceOf(decodeId(id).key);
   // An id that this queue will mint itself one day must not be taken before.
-  if (isUuidV7(id) && decoded.route === q.route && sequenceOf(decoded.key) >= q.nextSequence) {
+  if (sequence >= q.nextSequence && sequence < FIRST_CHOSEN) {
     throw invalidRequest('id', 'id: is reserved for this queue; choose another UUIDv7.');
   }
 }

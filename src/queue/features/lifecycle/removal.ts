@@ -51,6 +51,10 @@ export class QueueRemoval implements Feature {
   private async move(moving: Moving, target: string): Promise<void> {
     const { q, write, others } = this.host;
     const jobs = packed(q, moving);
+    await others.noteIds(
+      target,
+      jobs.map(({ id }) => id),
+    );
     await moveReserved(q, jobs, target, others.reservations, async (ticket) => {
       unwrap(await others.queue(target).adopt(moving.name, jobs, ticket));
       await write((now) => dropMoved(q, now));

@@ -5,6 +5,8 @@
  * then on. So a fetch asks nobody. Should a message be lost, the next reading heals it.
  */
 
+import { Backoff } from '../../../durable/backoff';
+
 /** After this long the directory is asked again, ms. */
 const REFRESH_MS = 60_000;
 
@@ -13,16 +15,21 @@ export class SilencedWorkers {
   private readAt = 0;
   private changes = 0;
   private reading: Promise<void> | undefined;
+  private readonly backoff: Backoff;
 
   /** @param read asks the directory for the ids of all silenced workers */
   constructor(
     private readonly read: () => Promise<string[]>,
     private readonly now: () => number,
-  ) {}
+  ) {
+    this.backoff = new Backoff(now);
+  }
 
   /** Is this worker to get no jobs? Answers at once where that is known. */
   has(workerId: string): boolean | Promise<boolean> {
     if (this.known && this.now() - this.readAt < REFRESH_MS) return this.known.has(workerId);
+    // Work goes on while the directory cannot be asked: a directive is a wish, a job is a promise.
+    if (this.backoff.isResting) return this.hasNow(workerId);
     this.reading ??= this.refresh().finally(() => {
       this.reading = undefined;
     });
@@ -52,14 +59,10 @@ export class SilencedWorkers {
   private async refresh(): Promise<void> {
     for (;;) {
       const before = this.changes;
-      let ids: string[];
-      try {
-        ids = await this.read();
-      } catch (error) {
-        // Work goes on when the directory cannot be asked: a directive is a wish, a job is a promise.
-        console.error('tocsin: directives could not be read', error);
-        return;
-      }
+      const ids = await this.backoff.ask(this.read, (error) =>
+        console.error('tocsin: directives could not be read', error),
+      );
+      if (ids === undefined) return;
       // A change that came meanwhile may or may not be part of the answer.
       if (before !== this.changes) continue;
       this.known = new Set(ids);

@@ -22,6 +22,7 @@ export class Moves implements Feature {
         const { key, name, target } = move;
         const job = packedMove(q, move);
         if (!job) return taken(() => undefined);
+        await others.noteIds(target, [job.id]);
         return moveReserved(q, [job], target, others.reservations, async (ticket) => {
           const adoption = unwrap(await others.queue(target).adoptMoved(name, job, ticket));
           return taken((now) => {

@@ -8,10 +8,13 @@
  * decision, a refusal too: what it refused it will not take from a message that comes late, so a refused decision can be
  * forgotten.
  */
+
 import { conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
+import { routeOf } from '../../../job/ids';
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
+import { rememberDeparted } from '../../jobs/departed';
 import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
@@ -84,7 +87,9 @@ function packed(q: QueueState, row: JobRow, override: Override, at: number): Mov
 export function endMove(q: QueueState, key: number, adoption: Adoption, now: number): void {
   const row = rowByKey(q.sql, key);
   if (!('refused' in adoption)) {
-    if (row) remove(q, row, 'depart', now);
+    if (!row) return;
+    if (row.alias !== null && routeOf(row.alias) === q.route) rememberDeparted(q, row.alias, now);
+    remove(q, row, 'depart', now);
     return;
   }
   // It may have been kept beyond its time.

@@ -6,11 +6,11 @@ import { DefaultsStore } from '../../../../src/directory/defaults';
 import type { DirectoryObject } from '../../../../src/directory/object';
 import { DIRECTORY, Schema } from '../../../../src/durable/schema';
 import { clock, T0, until } from '../../../support/clock';
+import { untoldQueues } from '../../../support/directory';
 import { failAlways } from '../../../support/faults';
 import { TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 import { addManyTo, addTo, armedAt, countsOf, fetchFrom } from './limited';
-
 import { directory, existing, KEY, path, put, remove } from './overriding';
 
 clock.startAtT0();
@@ -19,12 +19,6 @@ beforeEach(async () => {
 });
 
 const iso = (ms: number) => new Date(T0 + ms).toISOString();
-
-const untold = () =>
-  runInDurableObject(directory(), (_, { storage }) => {
-    const { untold } = storage.sql.exec<{ untold: string }>('SELECT untold FROM queue_defaults').one();
-    return JSON.parse(untold) as string[];
-  });
 
 describe('an override of a key that no job has named', () => {
   it('is shown, alone and in the list, with no queue beside it', async () => {
@@ -248,13 +242,13 @@ describe('a queue that could not be told of an override', () => {
     const [lost, other] = [await existing(), await existing()];
     const heal = await lost.inside(({ sql }) => failAlways(sql, /INSERT OR REPLACE INTO meta/));
     expect(await put({ concurrency: 0 })).toMatchObject({ override: { concurrency: 0 }, pending_queues: 1 });
-    expect(await untold()).toEqual([lost.name]);
+    expect(await untoldQueues()).toEqual([lost.name]);
     for (const queue of [lost, other]) await addTo(queue, { key: KEY, concurrency: 2 });
     expect(await fetchFrom(other)).toEqual([]);
     heal();
     await until(async () => {
       await clock.ring(directory());
-      return (await untold()).length === 0;
+      return (await untoldQueues()).length === 0;
     }, 'the queue to be told');
     expect(await fetchFrom(lost)).toEqual([]);
     expect(await remove()).toBe(204);
@@ -265,22 +259,18 @@ describe('a queue that could not be told of an override', () => {
     await put({ concurrency: 0 });
     const queue = new TestQueue();
     const id = await addTo(queue, { key: KEY, concurrency: 1 });
-    const armed = await runInDurableObject(directory(), async (_, { storage }) => {
-      const host = { storage, now: () => Date.now(), keepAlive: () => undefined };
-      const open = () =>
-        new DefaultsStore(host, new Schema(storage, DIRECTORY), () => Promise.reject(new Error('it died')));
-      const noted = open();
-      noted.override(KEY, null, [queue.name], Date.now());
+    await runInDurableObject(directory(), async (_, { storage }) => {
+      const host = { storage, wakeAt: () => undefined };
+      const died = () => Promise.reject(new Error('it died'));
+      new DefaultsStore(host, new Schema(storage, DIRECTORY), died).override(KEY, null, Date.now());
       await storage.deleteAlarm();
-      // What a directory does when it wakes.
-      open().watch();
-      return storage.getAlarm();
     });
-    expect(armed).toEqual(expect.any(Number));
     expect(await fetchFrom(queue)).toEqual([]);
     await evictDurableObject(directory());
-    await clock.ring(directory());
-    expect(await untold()).toEqual([]);
+    await until(async () => {
+      await clock.ring(directory());
+      return (await untoldQueues()).length === 0;
+    }, 'all queues to be told');
     expect(await fetchFrom(queue)).toEqual([id]);
   });
 

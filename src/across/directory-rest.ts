@@ -1,0 +1,15 @@
+/** A directory that could not be asked is left alone for a while, wherever work can go on without it. */
+import type { Env } from '../config';
+import { Backoff } from '../durable/backoff';
+
+const rests = new WeakMap<Env, Backoff>();
+
+/** This isolate's, for one deployment. */
+export function directoryRest(env: Env): Backoff {
+  let rest = rests.get(env);
+  if (!rest) {
+    rest = new Backoff(() => Date.now());
+    rests.set(env, rest);
+  }
+  return rest;
+}

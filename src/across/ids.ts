@@ -1,0 +1,77 @@
+/**
+ * Ids that do not name the queue of their job: a client chose them, or the job brought them from another queue. Shards of the
+ * directory know which queues may have such a job. Whoever is about to put one into a queue has that noted first, so a job
+ * that was accepted is found by its id, and one that does not exist costs a call or two.
+ */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { type ApiError, unavailable } from '../job/errors';
+import { type IdPlace, type IdsApi, idShardOf } from '../rpc/ids';
+import { directoryObject, idShard } from '../rpc/stubs';
+
+/** All queues of earlier releases have had their ids noted: known once, it stays so. */
+let allListed = false;
+
+/** A reset may be followed by anything. */
+export function forgetListing(): void {
+  allListed = false;
+}
+
+/**
+ * Notes that queues are about to take jobs under these ids; one that is noted for another queue only if that was looked into.
+ * @param lookedInto none of the other queues has such a job
+ * @returns the other queues
+ */
+export function noteIds(env: Env, places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> {
+  return atShards(
+    env,
+    places,
+    ({ id }) => id,
+    (shard, own) => shard.noteIds(own, lookedInto),
+  );
+}
+
+/** Where jobs with these ids may be. */
+export function placesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
+  return atShards(
+    env,
+    [...new Set(ids)],
+    (id) => id,
+    (shard, own) => shard.placesOf(own),
+  );
+}
+
+/** As {@link placesOf}, also for jobs accepted before ids were noted. @returns `left`: queues whose ids are not noted yet */
+export async function allPlacesOf(env: Env, ids: readonly string[]): Promise<{ places: IdPlace[]; left: number }> {
+  if (ids.length === 0) return { places: [], left: 0 };
+  const places = await placesOf(env, ids);
+  const missing = ids.filter((id) => !places.some((place) => place.id === id));
+  if (allListed || missing.length === 0) return { places, left: 0 };
+  const left = await directoryObject(env).listIds();
+  allListed = left === 0;
+  const found = await placesOf(env, missing);
+  const isUnknown = missing.some((id) => !found.some((place) => place.id === id));
+  return { places: [...places, ...found], left: isUnknown ? left : 0 };
+}
+
+/** As {@link allPlacesOf}. @throws {ApiError} 503 when an id is not known, and ids of earlier releases are still being noted */
+export async function certainPlacesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
+  const { places, left } = await allPlacesOf(env, ids);
+  if (left === 0) return places;
+  throw beingListed(left);
+}
+
+/** 503: nobody knows yet where the job is. */
+export function beingListed(left: number): ApiError {
+  return unavailable(`The ids of ${left} queues are still being listed after an upgrade.`, 2);
+}
+
+async function atShards<T>(
+  env: Env,
+  items: readonly T[],
+  idOf: (item: T) => string,
+  ask: (shard: IdsApi, items: T[]) => Promise<IdPlace[]>,
+): Promise<IdPlace[]> {
+  const shards = Map.groupBy(items, (item) => idShardOf(idOf(item)));
+  return (await inParallel([...shards], ([name, own]) => ask(idShard(env, name), own))).flat();
+}

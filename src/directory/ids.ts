@@ -1,0 +1,136 @@
+/**
+ * What a shard of the directory knows: which queues may have a job under an id that does not name its queue.
+ *
+ *     note the id here ──▶ the queue takes the job ──▶ … ──▶ the job is removed ──▶ a round finds the row vacant
+ *
+ * A row that is there too early, or too long, costs whoever looks for the id one question to a queue. The end of a job
+ * releases nothing: once a day a round asks the queues which of the ids they still have.
+ */
+import type { Schema } from '../durable/schema';
+import { readMeta, rows, writeMeta } from '../durable/sql';
+import type { IdPlace } from '../rpc/ids';
+
+const ROUND_MS = 24 * 3_600_000;
+
+/** A job noted so long ago has been taken by its queue, or never will be, ms. */
+const CERTAIN_AFTER_MS = 3_600_000;
+
+/** Rows looked at in one step of a round, steps in one event, and the pause to the next event, ms. */
+const ROUND_STEP = 500;
+const ROUND_STEPS = 20;
+const NEXT_STEP_MS = 1_000;
+
+/** Where the round is. */
+interface Round {
+  /** When it goes on, epoch ms. */
+  at: number;
+  after: IdPlace;
+}
+
+const START: IdPlace = { id: '', queue: '' };
+
+/** What a shard needs of the object around it. */
+export interface IdsHost {
+  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
+  now(): number;
+  wakeAt(at: number): void;
+  /** Those of these ids that a queue knows. */
+  knownIds(queue: string, ids: string[]): Promise<string[]>;
+}
+
+export class IdRegister {
+  private round: Round | null | undefined;
+
+  constructor(
+    private readonly host: IdsHost,
+    private readonly tables: Schema,
+  ) {}
+
+  /**
+   * Notes places, each unless its id is noted for another queue. One row written for each.
+   * @param lookedInto note it all the same
+   * @returns the other queues
+   */
+  note(places: readonly IdPlace[], lookedInto: boolean): IdPlace[] {
+    this.tables.create();
+    const { storage } = this.host;
+    const now = this.host.now();
+    const queueOf = new Map(places.map(({ id, queue }) => [id, queue]));
+    const others = this.find([...queueOf.keys()]).filter(({ id, queue }) => queueOf.get(id) !== queue);
+    const doubtful = new Set(lookedInto ? [] : others.map(({ id }) => id));
+    const clear = JSON.stringify(places.filter(({ id }) => !doubtful.has(id)));
+    const note = `INSERT INTO ids (id, queue, noted_at)
+      SELECT json_extract(value, '$.id'), json_extract(value, '$.queue'), ? FROM json_each(?) WHERE true
+      ON CONFLICT (id, queue) DO UPDATE SET noted_at = excluded.noted_at`;
+    storage.transactionSync(() => {
+      rows(storage.sql, note, now, clear);
+      if (!this.planned()) this.plan({ at: now + ROUND_MS, after: START });
+    });
+    return others;
+  }
+
+  find(ids: readonly string[]): IdPlace[] {
+    if (!this.tables.exist()) return [];
+    const query = 'SELECT id, queue FROM ids WHERE id IN (SELECT value FROM json_each(?))';
+    return rows<{ id: string; queue: string }>(this.host.storage.sql, query, JSON.stringify(ids));
+  }
+
+  /** When the round goes on, epoch ms; undefined: there is nothing to go round. */
+  due(): number | undefined {
+    return this.planned()?.at;
+  }
+
+  /** Goes on with the round, if it is time. Bounded. Rejects when a queue could not be asked; the round goes on later. */
+  async goRound(): Promise<void> {
+    const round = this.planned();
+    if (!round || round.at > this.host.now()) return;
+    // Whatever becomes of this event, the round goes on after it.
+    this.plan({ ...round, at: this.host.now() + NEXT_STEP_MS });
+    let after: IdPlace | undefined = round.after;
+    for (let step = 0; after && step < ROUND_STEPS; step++) after = await this.removeVacant(after);
+    const { sql } = this.host.storage;
+    if (after) this.plan({ at: this.host.now() + NEXT_STEP_MS, after });
+    else if (rows(sql, 'SELECT 1 FROM ids LIMIT 1').length > 0)
+      this.plan({ at: this.host.now() + ROUND_MS, after: START });
+    else this.plan(null);
+  }
+
+  /** The storage was emptied. */
+  forget(): void {
+    this.round = undefined;
+  }
+
+  /** One step. @returns the last row that was looked at; undefined at the end */
+  private async removeVacant(after: IdPlace): Promise<IdPlace | undefined> {
+    const { sql } = this.host.storage;
+    const page = 'SELECT id, queue, noted_at FROM ids WHERE (id, queue) > (?, ?) ORDER BY id, queue LIMIT ?';
+    const found = rows<{ id: string; queue: string; noted_at: number }>(sql, page, after.id, after.queue, ROUND_STEP);
+    const before = this.host.now() - CERTAIN_AFTER_MS;
+    const old = Map.groupBy(
+      found.filter(({ noted_at }) => noted_at <= before),
+      ({ queue }) => queue,
+    );
+    for (const [queue, group] of old) {
+      const ids = group.map(({ id }) => id);
+      const known = new Set(await this.host.knownIds(queue, ids));
+      const vacant = JSON.stringify(ids.filter((id) => !known.has(id)));
+      // One that was noted again since the question was asked stays.
+      const drop = `DELETE FROM ids WHERE queue = ? AND noted_at <= ? AND id IN (SELECT value FROM json_each(?))`;
+      rows(sql, drop, queue, before, vacant);
+    }
+    return found.length < ROUND_STEP ? undefined : found.at(-1);
+  }
+
+  private planned(): Round | null {
+    if (this.round !== undefined) return this.round;
+    if (!this.tables.exist()) return null;
+    this.round = (readMeta(this.host.storage.sql).get('ids_round') as Round | undefined) ?? null;
+    return this.round;
+  }
+
+  private plan(round: Round | null): void {
+    writeMeta(this.host.storage.sql, 'ids_round', round ?? undefined);
+    this.round = round;
+    if (round) this.host.wakeAt(round.at);
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Queues of an earlier release took jobs under ids of their clients without noting them in the shards. The directory catches
+ * up on that, once for each such queue, in bounded turns; until it has, an id that nobody knows may still be found.
+ */
+import { derived, type Kind } from '../durable/courier';
+import type { Schema } from '../durable/schema';
+import { rows } from '../durable/sql';
+import type { IdPlace } from '../rpc/ids';
+
+/** Queues that are begun with together. */
+const AT_ONCE = 10;
+
+/** What the listing needs of the other objects. */
+export interface ListingHost {
+  readonly sql: SqlStorage;
+  /** The next ids after this one that clients chose in a queue; none: that was all. */
+  chosenIds(queue: string, after: string): Promise<string[]>;
+  /** Has the shards note them. */
+  noteIds(places: IdPlace[]): Promise<unknown>;
+}
+
+export class IdListing {
+  readonly letters: Kind<void>;
+  /** How far a queue was read. Only in memory: to note an id again does no harm. */
+  private readonly readTo = new Map<string, string>();
+  /** Queues up to this route were begun with in this pass. */
+  private from = -1;
+
+  constructor(
+    private readonly host: ListingHost,
+    private readonly tables: Schema,
+  ) {
+    this.letters = derived({ kind: 'ids of', open: () => this.open(), deliver: (queue) => this.listNext(queue) });
+  }
+
+  /** How many queues are left. */
+  get left(): number {
+    if (!this.tables.exist()) return 0;
+    const count = 'SELECT count(*) AS n FROM queues WHERE ids_listed = 0';
+    return rows<{ n: number }>(this.host.sql, count)[0]?.n ?? 0;
+  }
+
+  /** Those that were begun with, and the next ones. */
+  private open(): string[] {
+    if (!this.tables.exist()) return [];
+    const next = this.next();
+    if (next.length === 0 && this.from >= 0) this.from = -1;
+    return [...new Set([...this.readTo.keys(), ...(next.length > 0 ? next : this.next())])];
+  }
+
+  private next(): string[] {
+    const some = 'SELECT name FROM queues WHERE ids_listed = 0 AND route > ? ORDER BY route LIMIT ?';
+    return rows<{ name: string }>(this.host.sql, some, this.from, AT_ONCE).map(({ name }) => name);
+  }
+
+  /** A step for one queue. */
+  private async listNext(queue: string): Promise<void> {
+    try {
+      const ids = await this.host.chosenIds(queue, this.readTo.get(queue) ?? '');
+      const last = ids.at(-1);
+      if (last !== undefined) {
+        await this.host.noteIds(ids.map((id) => ({ id, queue })));
+        this.readTo.set(queue, last);
+        return;
+      }
+    } catch (error) {
+      this.passOver(queue);
+      throw error;
+    }
+    this.readTo.delete(queue);
+    rows(this.host.sql, 'UPDATE queues SET ids_listed = 1 WHERE name = ?', queue);
+  }
+
+  /** A queue that cannot be reached does not keep those behind it waiting. */
+  private passOver(queue: string): void {
+    this.readTo.delete(queue);
+    const [row] = rows<{ route: number }>(this.host.sql, 'SELECT route FROM queues WHERE name = ?', queue);
+    this.from = Math.max(this.from, row?.route ?? -1);
+  }
+}

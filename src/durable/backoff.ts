@@ -1,0 +1,45 @@
+/** Leaving alone for a while what has just failed, where work can go on without it. */
+
+/** Pauses after a failure, ms: doubled each time. */
+const PAUSE_MS = { first: 1_000, longest: 30_000 };
+
+export class Backoff {
+  private until = 0;
+  private failures = 0;
+
+  /** @param now epoch ms */
+  constructor(private readonly now: () => number) {}
+
+  /** Is it being left alone? */
+  get isResting(): boolean {
+    return this.now() < this.until;
+  }
+
+  failed(): void {
+    this.until = this.now() + Math.min(PAUSE_MS.longest, PAUSE_MS.first * 2 ** this.failures);
+    this.failures++;
+  }
+
+  succeeded(): void {
+    this.until = 0;
+    this.failures = 0;
+  }
+
+  /**
+   * Asks, unless it is being left alone.
+   * @returns what `ask` gave; undefined when it was not asked, or failed
+   * @param note is told of a failure
+   */
+  async ask<T>(ask: () => Promise<T>, note: (error: unknown) => void): Promise<T | undefined> {
+    if (this.isResting) return undefined;
+    try {
+      const answer = await ask();
+      this.succeeded();
+      return answer;
+    } catch (error) {
+      this.failed();
+      note(error);
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Ids that name this queue and whose jobs went to another one. Nobody else is asked whether such an id is taken, so this queue
+ * remembers it: a producer that repeats an old request must not make the job anew.
+ */
+import { recallAnswer, rememberAnswer } from '../../durable/inbox';
+import type { QueueState } from '../store/state';
+
+/** A producer that repeats a request does so within this time, ms. */
+const REMEMBER_MS = 90 * 86_400_000;
+
+/** No key of a client has a line break, so it cannot be taken for one of these. */
+const requestOf = (id: string) => ({ key: `departed\n${id}`, hash: '' });
+
+/** The job with this id goes to another queue. Two rows written. */
+export function rememberDeparted(q: QueueState, id: string, now: number): void {
+  rememberAnswer(q, requestOf(id), true, now, REMEMBER_MS);
+}
+
+/** Has the job with this id gone to another queue? */
+export function hasDeparted(q: QueueState, id: string, now: number): boolean {
+  return recallAnswer(q, requestOf(id), now) !== undefined;
+}
