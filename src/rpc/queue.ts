@@ -76,6 +76,8 @@ export interface ListPage {
 export interface EventsRequest {
   types?: string[];
   after?: string;
+  /** Epoch ms. */
+  since?: number;
   limit: number;
 }
 
