@@ -65,6 +65,10 @@ export default defineConfig({
         seed: process.env.SIMULATION_SEED ? Number(process.env.SIMULATION_SEED) : null,
         length: Number(process.env.SIMULATION_STEPS ?? 100),
       },
+      fuzz: {
+        runs: Number(process.env.FUZZ_RUNS ?? 2000),
+        seed: Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31)),
+      },
     },
   },
 });

@@ -6,5 +6,7 @@ declare module 'vitest' {
     sharedRetryVectors: unknown[] | null;
     /** How much the simulation plays; a null seed is a random one. */
     simulation: { runs: number; seed: number | null; length: number };
+    /** How many requests the fuzz run sends. */
+    fuzz: { runs: number; seed: number };
   }
 }
