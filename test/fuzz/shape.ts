@@ -128,10 +128,25 @@ export function watchedBindings(bindings: object, watcher: Watcher): object {
   return new Proxy(bindings, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
-      if (typeof value === 'object' && value !== null && 'getByName' in value) watcher.release();
-      return value;
+      const isNamespace = typeof value === 'object' && value !== null && 'getByName' in value;
+      return isNamespace ? watchedNamespace(value as DurableObjectNamespace, watcher) : value;
     },
   });
+}
+
+function watchedNamespace(namespace: DurableObjectNamespace, watcher: Watcher): object {
+  return {
+    getByName: (name: string) =>
+      new Proxy(namespace.getByName(name), {
+        get(stub, verb) {
+          const verbs = stub as unknown as Record<string | symbol, (...args: unknown[]) => unknown>;
+          return (...args: unknown[]) => {
+            watcher.release();
+            return verbs[verb]?.(...args);
+          };
+        },
+      }),
+  };
 }
 
 function spy(method: 'query' | 'queries' | 'header', note: (name: unknown) => void): void {
