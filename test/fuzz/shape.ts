@@ -128,10 +128,15 @@ export function watchedBindings(bindings: object, watcher: Watcher): object {
   return new Proxy(bindings, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
-      const isNamespace = typeof value === 'object' && value !== null && 'getByName' in value;
-      return isNamespace ? watchedNamespace(value as DurableObjectNamespace, watcher) : value;
+      return isNamespace(value) ? watchedNamespace(value, watcher) : value;
     },
   });
+}
+
+/** Other bindings claim to have any member, for a call is what it would be. */
+function isNamespace(value: unknown): value is DurableObjectNamespace {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.getPrototypeOf(value)?.constructor?.name === 'DurableObjectNamespace';
 }
 
 function watchedNamespace(namespace: DurableObjectNamespace, watcher: Watcher): object {
