@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({ options: { runs: { type: 'string' }, seed: { type: 'string' } } });
-const env = { ...process.env, FUZZ_RUNS: '20000' };
+const env = { ...process.env, FUZZ_RUNS: '20000', FUZZ_SEED: String(Math.floor(Math.random() * 2 ** 31)) };
 for (const [option, variable] of [
   ['runs', 'FUZZ_RUNS'],
   ['seed', 'FUZZ_SEED'],
