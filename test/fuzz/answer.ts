@@ -19,7 +19,9 @@ export function faultOf(response: Response, text: string, method: string): strin
   } catch {
     return 'no JSON';
   }
-  return status >= 400 ? errorFault(body) : undefined;
+  // A probe that finds something ill says what, and is no error.
+  const isProbe = status === 503 && (body as { status?: unknown } | null)?.status !== undefined;
+  return status >= 400 && !isProbe ? errorFault(body) : undefined;
 }
 
 function errorFault(body: unknown): string | undefined {
