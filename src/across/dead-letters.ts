@@ -5,6 +5,7 @@ import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { DEFAULTS, type QueueConfig } from '../job/settings';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import type { DeadLetterRequest, Place } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
@@ -14,8 +15,6 @@ import { knownQueues, queuesOf } from './queues';
 const WIDTH = 5;
 /** Jobs fetched at a time, so that large ones are never all in memory. */
 const FETCHED = 25;
-/** A page ends early when its jobs pass this many characters, to stay well inside an isolate's memory. */
-const PAGE_CHARS = 8 * 1024 * 1024;
 /** Names of types, and of error types, that are counted over all queues, and those that are given. */
 const MAX_COUNTED = 10_000;
 const MAX_NAMES = 1000;
@@ -112,16 +111,16 @@ function placeIn(queue: string, after: Placed | undefined): Place | undefined {
 async function fetchJobs(env: Env, places: readonly Placed[]): Promise<{ jobs: JobView[]; last?: Placed }> {
   const jobs: JobView[] = [];
   let last: Placed | undefined;
-  for (let from = 0, chars = 0; from < places.length && chars <= PAGE_CHARS; from += FETCHED) {
+  for (let from = 0, bytes = 0; from < places.length && bytes <= MAX_ANSWER_BYTES; from += FETCHED) {
     const part = places.slice(from, from + FETCHED);
     const views = await viewsAt(env, part);
     for (const place of part) {
-      if (chars > PAGE_CHARS) break;
+      if (bytes > MAX_ANSWER_BYTES) break;
       const view = views.get(place);
       last = place;
       if (!view) continue;
       jobs.push(view);
-      chars += view.record.body.length + JSON.stringify(view.record.history).length;
+      bytes += bytesOfView(view);
     }
   }
   return { jobs, ...defined({ last }) };

@@ -20,7 +20,8 @@ export function faultOf(response: Response, text: string, method: string): strin
     return 'no JSON';
   }
   // A probe that finds something ill says what, and is no error.
-  const isProbe = status === 503 && (body as { status?: unknown } | null)?.status !== undefined;
+  const { status: health, healthy } = body as { status?: unknown; healthy?: unknown };
+  const isProbe = status === 503 && (health === 'unhealthy' || healthy === false);
   return status >= 400 && !isProbe ? errorFault(body) : undefined;
 }
 

@@ -5,6 +5,7 @@
 import { defined } from '../../job/envelope/fields';
 import type { JobFilter } from '../../job/filter';
 import type { JobView } from '../../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt, Place } from '../../rpc/queue';
 import type { Condition } from '../store/archive';
 import { rowByKey, STATE } from '../store/columns';
@@ -20,9 +21,6 @@ const TOTAL_BUDGET = 20_000;
 
 /** Rows looked at by one statement that looks inside. */
 const STEP = 250;
-
-/** An answer ends beyond this many characters: a message holds 32 MiB. */
-const MAX_CHARS = 8 * 1024 * 1024;
 
 /** Dead letters looked at for the kinds, the characters of their histories, and the names given of each kind. */
 const KINDS_BUDGET = 10_000;
@@ -72,13 +70,14 @@ function totalOf(
 /** The dead letters with these keys, as many as fit into a message. Those that are none any more are left out. */
 export function deadLettersAt(q: QueueState, keys: readonly number[], now: number): DeadLettersAt {
   const jobs: (JobView & { key: number })[] = [];
-  let chars = 0;
+  let bytes = 0;
   for (const [index, key] of keys.entries()) {
-    if (chars > MAX_CHARS) return { jobs, rest: keys.slice(index) };
+    if (bytes > MAX_ANSWER_BYTES) return { jobs, rest: keys.slice(index) };
     const row = rowByKey(q.sql, key);
     if (row?.state !== STATE.dead) continue;
-    jobs.push({ ...viewOfRow(q, row, now), key });
-    chars += row.body.length + (row.history?.length ?? 0);
+    const view = viewOfRow(q, row, now);
+    jobs.push({ ...view, key });
+    bytes += bytesOfView(view);
   }
   return { jobs, rest: [] };
 }
