@@ -80,6 +80,10 @@ export default defineConfig({
           ? JSON.parse(readFileSync(process.env.SIMULATION_HISTORY, 'utf8'))
           : null,
       },
+      fuzz: {
+        runs: Number(process.env.FUZZ_RUNS ?? 2000),
+        seed: Number(process.env.FUZZ_SEED ?? 1),
+      },
     },
   },
 });

@@ -6,5 +6,7 @@ declare module 'vitest' {
     sharedRetryVectors: unknown[] | null;
     /** How much the simulation plays, or the one history that it plays; a null seed is a random one. */
     simulation: { runs: number; seed: number | null; length: number; history: object | null };
+    /** How many requests the fuzz run sends. */
+    fuzz: { runs: number; seed: number };
   }
 }

@@ -5,52 +5,139 @@ import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { DEFAULTS, type QueueConfig } from '../job/settings';
-import type { DeadLetterRequest } from '../rpc/queue';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import type { DeadLetterRequest, Place } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
 import { knownQueues, queuesOf } from './queues';
 
-/** Most dead letters a queue keeps, so no offset needs to reach further. */
-const MAX_REACH = 10_000;
-/** Dead letters read at once while counting. */
-const COUNT_CHUNK = 200;
+/** Queues asked at a time: each may answer with as many places as the page lies deep. */
+const WIDTH = 5;
+/** Jobs fetched at a time, so that large ones are never all in memory. */
+const FETCHED = 25;
+/** Names of types, and of error types, that are counted over all queues, and those that are given. */
+const MAX_COUNTED = 10_000;
+const MAX_NAMES = 1000;
 
 /** Which dead letters. */
-export interface DeadLetterFilter extends Omit<DeadLetterRequest, 'limit'> {
+export interface DeadLetterFilter extends Pick<DeadLetterRequest, 'type' | 'error_type' | 'since' | 'until'> {
   /** Absent: all queues. */
   queues?: readonly string[];
 }
 
 export interface DeadLetterPage extends PagePlace {
   jobs: JobView[];
+  /** The total is a lower bound. */
+  atLeast: boolean;
 }
 
-/** Where the next page begins: at the newest jobs discarded before `until`, of which the first `seen` were shown. */
-interface Position {
-  until?: number;
-  seen: number;
+/** A place in the list of all queues. */
+interface Placed extends Place {
+  queue: string;
+}
+
+/** Where a page begins. */
+interface Start {
+  after?: Placed;
+  /** Matches after this place that the page still passes over. */
+  skip: number;
   total?: number;
+  atLeast: boolean;
+}
+
+/** The list's order: newest first; of the same moment by the name of the queue, and there by key, highest first. */
+function compare(a: Placed, b: Placed): number {
+  if (a.at !== b.at) return b.at - a.at;
+  if (a.queue !== b.queue) return a.queue < b.queue ? -1 : 1;
+  return b.key - a.key;
 }
 
 /** Reads one page. @throws {ApiError} 400 for a cursor of another list */
 export async function listDeadLetters(env: Env, filter: DeadLetterFilter, paging: Paging): Promise<DeadLetterPage> {
   const start = readCursor(paging.cursor);
-  const skip = Math.min(start.seen + paging.offset, MAX_REACH);
-  const until = earlier(filter.until, start.until);
-  const found = await newestOf(env, { ...filter, ...defined({ until }) }, skip + paging.limit + 1);
-  const jobs = found.jobs.slice(skip, skip + paging.limit);
-  const total = start.total ?? found.total;
-  const last = jobs.at(-1);
-  if (last === undefined) return { jobs, total, hasMore: false, nextCursor: null };
-  const lastTime = discardedAt(last);
-  const seen = found.jobs.slice(0, skip + jobs.length).filter((job) => discardedAt(job) === lastTime).length;
-  return {
-    jobs,
-    total,
-    hasMore: found.jobs.length > skip + jobs.length,
-    // Jobs discarded in the same millisecond may lie on both pages, so this one's last millisecond is read again.
-    nextCursor: encodeCursor({ until: lastTime + 1, seen, total }),
+  const skip = start.skip + paging.offset;
+  const found = await newestOf(env, filter, start, skip + paging.limit + 1);
+  const { total, atLeast } = found;
+  const wanted = found.places.slice(skip, skip + paging.limit);
+  const { jobs, last } = await fetchJobs(env, wanted);
+  const page = { jobs, total, atLeast };
+  const more = (after: Placed, skipped = 0): DeadLetterPage => {
+    const nextCursor = encodeCursor({ ...after, skip: skipped, total, atLeast });
+    return { ...page, hasMore: true, nextCursor };
   };
+  if (last !== undefined && last !== wanted.at(-1)) return more(last);
+  if (last !== undefined && found.places.length > skip + wanted.length) return more(last);
+  if (found.horizon) return more(found.horizon, Math.max(0, skip - found.places.length));
+  return { ...page, hasMore: false, nextCursor: null };
+}
+
+/**
+ * Where the newest ones of all queues lie, at most `limit`, and how many match in all.
+ * @returns `horizon`: nothing beyond this place is known, because a queue had too much to look at
+ */
+async function newestOf(env: Env, filter: DeadLetterFilter, start: Start, limit: number) {
+  const { queues: _, ...conditions } = filter;
+  let { total = 0, atLeast } = start;
+  let places: Placed[] = [];
+  let horizon: Placed | undefined;
+  const counted = start.total === undefined ? undefined : false;
+  await inParallel(
+    await queuesOf(env, filter),
+    async (queue) => {
+      const request = defined({ ...conditions, limit, total: counted, before: placeIn(queue, start.after) });
+      const part = unwrap(await queueObject(env, queue).deadLetterPlaces(request));
+      total += part.total;
+      atLeast ||= part.total_is_exact === false;
+      if (part.next) horizon = [...(horizon ? [horizon] : []), { ...part.next, queue }].sort(compare)[0];
+      const more = part.places.map((place) => ({ ...place, queue }));
+      places = [...places, ...more].sort(compare).slice(0, limit);
+    },
+    WIDTH,
+  );
+  const end = horizon;
+  if (end) places = places.filter((place) => compare(place, end) <= 0);
+  return { places, total, atLeast, horizon };
+}
+
+/** Where a list that goes on after `after` goes on in one queue. */
+function placeIn(queue: string, after: Placed | undefined): Place | undefined {
+  if (!after) return undefined;
+  if (queue === after.queue) return { at: after.at, key: after.key };
+  // Of the same moment, queues with lesser names were shown before and those with greater names come now.
+  return { at: after.at, key: queue < after.queue ? 0 : Number.MAX_SAFE_INTEGER };
+}
+
+/** The jobs at these places, until the page is large enough. @returns `last`: the last place that was seen to */
+async function fetchJobs(env: Env, places: readonly Placed[]): Promise<{ jobs: JobView[]; last?: Placed }> {
+  const jobs: JobView[] = [];
+  let last: Placed | undefined;
+  for (let from = 0, bytes = 0; from < places.length && bytes <= MAX_ANSWER_BYTES; from += FETCHED) {
+    const part = places.slice(from, from + FETCHED);
+    const views = await viewsAt(env, part);
+    for (const place of part) {
+      if (bytes > MAX_ANSWER_BYTES) break;
+      const view = views.get(place);
+      last = place;
+      if (!view) continue;
+      jobs.push(view);
+      bytes += bytesOfView(view);
+    }
+  }
+  return { jobs, ...defined({ last }) };
+}
+
+async function viewsAt(env: Env, places: readonly Placed[]): Promise<ReadonlyMap<Placed, JobView>> {
+  const views = new Map<Placed, JobView>();
+  const groups = [...Map.groupBy(places, ({ queue }) => queue)];
+  await inParallel(groups, async ([queue, group]) => {
+    const byKey = new Map(group.map((place) => [place.key, place]));
+    for (let keys = [...byKey.keys()]; keys.length > 0; ) {
+      const { jobs, rest } = unwrap(await queueObject(env, queue).deadLettersAt(keys));
+      for (const { key, ...view } of jobs) views.set(byKey.get(key) as Placed, view);
+      keys = rest;
+    }
+  });
+  return views;
 }
 
 /** How long (ms), and how many, dead letters are kept. */
@@ -61,34 +148,29 @@ export interface DeadLetterRetention {
 
 /**
  * Counts by queue, type and error type, when the first and the last were discarded (epoch ms), and how long they are kept: in all
- * queues, and in those that say otherwise. Reads every dead letter, in chunks.
+ * queues, and in those that say otherwise. Of each queue the newest 10,000 are looked at for their types.
  */
 export async function deadLetterStats(env: Env) {
   const queues = await knownQueues(env);
   const byQueue = new Map<string, number>();
   const byType = new Map<string, number>();
   const byErrorType = new Map<string, number>();
-  let oldest: number | undefined;
-  let newest: number | undefined;
+  let [oldest, newest]: (number | undefined)[] = [];
   let total = 0;
+  let complete = true;
   await inParallel(queues, async (queue) => {
-    let paging: Paging = { limit: COUNT_CHUNK, offset: 0 };
-    for (;;) {
-      const page = await listDeadLetters(env, { queues: [queue] }, paging);
-      for (const job of page.jobs) {
-        const time = discardedAt(job);
-        total++;
-        count(byQueue, queue);
-        count(byType, job.record.type);
-        count(byErrorType, job.record.history.error?.type ?? job.record.history.reason ?? 'unknown');
-        oldest = Math.min(oldest ?? time, time);
-        newest = Math.max(newest ?? time, time);
-      }
-      if (!page.hasMore || page.nextCursor === null) break;
-      paging = { ...paging, cursor: page.nextCursor };
-    }
+    const kinds = unwrap(await queueObject(env, queue).deadLetterKinds());
+    if (kinds.total === 0) return;
+    total += kinds.total;
+    byQueue.set(queue, kinds.total);
+    const all = [count(byType, kinds.types), count(byErrorType, kinds.errors)].every((counted) => counted);
+    complete &&= kinds.complete && all;
+    oldest = earlier(oldest, kinds.oldest);
+    newest = Math.max(newest ?? 0, kinds.newest ?? 0);
   });
-  return { total, byQueue, byType, byErrorType, oldest, newest, ...(await retentions(env, queues)) };
+  complete &&= byType.size <= MAX_NAMES && byErrorType.size <= MAX_NAMES;
+  const counts = { byQueue, byType: mostFrequent(byType), byErrorType: mostFrequent(byErrorType) };
+  return { total, ...counts, complete, oldest, newest, ...(await retentions(env, queues)) };
 }
 
 async function retentions(env: Env, queues: readonly string[]) {
@@ -106,34 +188,30 @@ function retentionOf({ dead_letter = {} }: QueueConfig): DeadLetterRetention {
   return { max_age: dead_letter.max_age ?? maxAge, max_count: dead_letter.max_count ?? maxCount };
 }
 
-/** The `limit` newest over all queues, and how many match in all. */
-async function newestOf(env: Env, filter: DeadLetterFilter, limit: number) {
-  const { queues: _, ...conditions } = filter;
-  const answers = await inParallel(await queuesOf(env, filter), async (queue) =>
-    unwrap(await queueObject(env, queue).deadLetters({ ...conditions, limit })),
-  );
-  const jobs = answers.flatMap((answer) => answer.jobs);
-  // A stable sort: jobs of the same millisecond keep the order their queue gives them, on every page.
-  jobs.sort((a, b) => discardedAt(b) - discardedAt(a));
-  return { jobs: jobs.slice(0, limit), total: answers.reduce((sum, { total }) => sum + total, 0) };
-}
-
-function discardedAt({ record }: JobView): number {
-  return record.history.discarded_at ?? record.history.completed_at ?? record.created_at;
-}
-
 function earlier(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-function count(counts: Map<string, number>, name: string): void {
-  counts.set(name, (counts.get(name) ?? 0) + 1);
+/** @returns false: there are too many names to count them all */
+function count(counts: Map<string, number>, more: readonly [name: string, count: number][]): boolean {
+  let all = true;
+  for (const [name, n] of more) {
+    const known = counts.get(name);
+    if (known === undefined && counts.size >= MAX_COUNTED) all = false;
+    else counts.set(name, (known ?? 0) + n);
+  }
+  return all;
 }
 
-function readCursor(cursor: string | undefined): Position {
-  if (cursor === undefined) return { seen: 0 };
-  const { until, seen, total } = decodeCursor(cursor);
-  if (typeof until !== 'number' || typeof total !== 'number') throw badCursor();
-  if (!Number.isInteger(seen) || (seen as number) < 0) throw badCursor();
-  return { until, seen: seen as number, total };
+function mostFrequent(counts: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map([...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_NAMES));
+}
+
+function readCursor(cursor: string | undefined): Start {
+  if (cursor === undefined) return { skip: 0, atLeast: false };
+  const { at, queue, key, skip, total, atLeast } = decodeCursor(cursor);
+  const numbers = [at, key, skip, total].every((value) => typeof value === 'number' && value >= 0);
+  if (!numbers || typeof queue !== 'string') throw badCursor();
+  const after = { at: at as number, key: key as number, queue };
+  return { after, skip: skip as number, total: total as number, atLeast: atLeast === true };
 }

@@ -61,17 +61,30 @@ export async function ping(
   return answer;
 }
 
+/** Queues asked for their events at a time: each answers with up to 2 MiB. */
+const EVENTS_WIDTH = 8;
+
 /**
- * Events of these queues in the order of their ids; absent: of all queues, and of the workers, which belong to none.
+ * Events of these queues in the order of their ids, at most `limit`; absent: of all queues, and of the workers, which belong to
+ * none. Never more than `limit` are held, however many queues there are.
+ * @param newest the last ones that match, instead of the first
  * @throws {ApiError} 422 when there are too many queues to ask them all
  */
 export async function recentEvents(
   env: Env,
   request: EventsRequest,
-  queues?: readonly string[],
+  { queues, newest = false }: { queues?: readonly string[] | undefined; newest?: boolean } = {},
 ): Promise<QueueEvent[]> {
-  const names = await queuesOf(env, { queues });
-  const answers = await inParallel(names, (queue) => queueObject(env, queue).events(request));
-  if (queues === undefined) answers.push(await directoryObject(env).workerEvents(request));
-  return answers.flat().sort((a, b) => (a.id < b.id ? -1 : 1));
+  let events: QueueEvent[] = [];
+  const gather = (more: readonly QueueEvent[]) => {
+    const all = [...events, ...more].sort((a, b) => (a.id < b.id ? -1 : 1));
+    events = newest ? all.slice(-request.limit) : all.slice(0, request.limit);
+  };
+  await inParallel(
+    await queuesOf(env, { queues }),
+    async (queue) => gather(await queueObject(env, queue).events(request)),
+    EVENTS_WIDTH,
+  );
+  if (queues === undefined) gather(await directoryObject(env).workerEvents(request));
+  return events;
 }

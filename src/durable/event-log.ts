@@ -1,4 +1,7 @@
-/** The live feed of one queue: the last 1000 events, in memory only, gone when the object sleeps. It costs no rows. */
+/**
+ * The live feed of one queue: its last events, in memory only, gone when the object sleeps. It costs no rows. It is bounded in
+ * number and in bytes: what clients and handlers wrote into an event is cut, and the oldest events go.
+ */
 import { mintId } from '../job/ids';
 import { Pace } from './pace';
 
@@ -15,16 +18,28 @@ export interface QueueEvent {
   data: Record<string, unknown>;
 }
 
-/** Events kept per queue. */
+/** Events kept per queue, and the bytes of memory that they may take together. */
 export const KEPT_EVENTS = 1000;
+const KEPT_BYTES = 2 * 1024 * 1024;
 
-type Stored = Omit<QueueEvent, 'id' | 'queue'> & { number: number };
+/** A text inside an event is cut after so many characters. */
+const MAX_TEXT = 1000;
+/** An object inside an event, such as the data of a progress report, is left out beyond this many characters of JSON. */
+const MAX_OBJECT = 2000;
+
+/** About what an event takes beside its texts, and what each member takes, in bytes. */
+const EVENT_BYTES = 200;
+const MEMBER_BYTES = 24;
+
+type Stored = Omit<QueueEvent, 'id' | 'queue'> & { number: number; bytes: number };
 
 export class EventLog {
   private ring: Stored[] = [];
   private pending: Stored[] = [];
   private readonly listeners = new Set<(event: { type: string; subject: string }) => void>();
   private number = 0;
+  /** Of the events that are kept. */
+  private bytes = 0;
   /** Jobs that completed. */
   readonly completions = new Pace();
 
@@ -37,9 +52,13 @@ export class EventLog {
     return this.pending.length;
   }
 
-  /** Notes an event of the running transaction; it shows only after {@link publish}. */
+  /**
+   * Notes an event of the running transaction; it shows only after {@link publish}. Long members are cut or left out, and
+   * `truncated: true` stands beside them.
+   */
   add(type: string, subject: string, time: number, data: Record<string, unknown>): void {
-    this.pending.push({ type, subject, time, data, number: this.number++ });
+    const { members, bytes } = bounded(data);
+    this.pending.push({ type, subject, time, data: members, number: this.number++, bytes });
   }
 
   /** The transaction is committed. */
@@ -48,11 +67,20 @@ export class EventLog {
     const published = this.pending;
     for (const event of published) {
       this.ring.push(event);
+      this.bytes += event.bytes;
       if (event.type === 'job.completed') this.completions.note(event.time);
     }
     this.pending = [];
-    if (this.ring.length > 2 * KEPT_EVENTS) this.ring = this.ring.slice(-KEPT_EVENTS);
+    this.dropOldest();
     for (const listener of [...this.listeners]) for (const event of published) listener(event);
+  }
+
+  private dropOldest(): void {
+    let surplus = 0;
+    while (this.ring.length - surplus > KEPT_EVENTS || this.bytes > KEPT_BYTES) {
+      this.bytes -= this.ring[surplus++]?.bytes ?? 0;
+    }
+    if (surplus > 0) this.ring.splice(0, surplus);
   }
 
   /** Calls `listener` with every event once it is published. @returns a function that ends this */
@@ -66,16 +94,59 @@ export class EventLog {
     this.pending.length = count;
   }
 
-  /** Events oldest first, after the one with the id `after`, at most `limit`. */
-  read(request: { types?: string[]; after?: string; limit: number }): QueueEvent[] {
+  /** Events oldest first, after the one with the id `after` and from `since` (epoch ms) on, at most `limit`. */
+  read(request: { types?: string[]; after?: string; since?: number; limit: number }): QueueEvent[] {
+    const { types, after, since = 0, limit } = request;
     const out: QueueEvent[] = [];
-    for (const { number, ...event } of this.ring.slice(-KEPT_EVENTS)) {
-      if (request.types && !request.types.includes(event.type)) continue;
+    for (const { number, bytes: _, ...event } of this.ring) {
+      if (event.time < since || (types && !types.includes(event.type))) continue;
       const id = `evt_${mintId(event.time, this.route, number)}`;
-      if (request.after !== undefined && id <= request.after) continue;
+      if (after !== undefined && id <= after) continue;
       out.push({ id, queue: this.queue, ...event });
-      if (out.length === request.limit) break;
+      if (out.length === limit) break;
     }
     return out;
   }
 }
+
+type Members = Record<string, unknown>;
+
+/** The data of an event within its bounds, and about how many bytes of memory it takes. */
+function bounded(data: Members): { members: Members; bytes: number } {
+  let bytes = EVENT_BYTES;
+  let members = data;
+  for (const name in data) {
+    const value = data[name];
+    const short = shortened(value);
+    bytes += MEMBER_BYTES + sizeOf(short);
+    if (short === value) continue;
+    if (members === data) members = { ...data, truncated: true };
+    if (short === undefined) delete members[name];
+    else members[name] = short;
+  }
+  return { members, bytes };
+}
+
+/** The value itself when it is short enough; undefined for one that cannot be cut. */
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string') return value.length > MAX_TEXT ? cut(value) : value;
+  if (typeof value !== 'object' || value === null || jsonLength(value) <= MAX_OBJECT) return value;
+  if (Array.isArray(value)) return undefined;
+  // The error of an attempt: its texts may be long, and it is worth more than nothing.
+  const texts = Object.entries(value).flatMap(([name, member]) =>
+    typeof member === 'string' ? [[name, shortened(member)] as const] : [],
+  );
+  const rest = Object.fromEntries(texts);
+  return texts.length > 0 && jsonLength(rest) <= 2 * MAX_OBJECT ? rest : undefined;
+}
+
+/** The beginning of a text; no character is cut in two. */
+const cut = (text: string): string => `${text.slice(0, MAX_TEXT - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+
+/** Bytes of memory: texts take up to two for each character. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return 2 * value.length;
+  return typeof value === 'object' && value !== null ? 2 * jsonLength(value) : 0;
+}
+
+const jsonLength = (value: object): number => JSON.stringify(value).length;

@@ -49,10 +49,11 @@ import { ack, nack, takeBack } from './jobs/report';
 import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
+import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from './read/dead-letters';
 import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
 import { getMany } from './read/get-many';
 import { chosenIds, knownIds } from './read/ids';
-import { count, deadLetters, list, listPlaces } from './read/list';
+import { count, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
@@ -185,15 +186,23 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     (q, now, request) => count(q, request, now),
     () => ({ count: 0 }),
   ),
-  deadLetters: read(
-    (q, now, request) => deadLetters(q, request, now),
-    () => ({ jobs: [], total: 0 }),
+  deadLetterPlaces: read(
+    (q, now, request) => deadLetterPlaces(q, request, now),
+    () => ({ places: [], total: 0 }),
+  ),
+  deadLettersAt: read(
+    (q, now, keys) => deadLettersAt(q, keys, now),
+    () => ({ jobs: [], rest: [] }),
+  ),
+  deadLetterKinds: read(
+    (q) => deadLetterKinds(q),
+    () => ({ total: 0, types: [], errors: [], complete: true }),
   ),
   deadLetter: readJob((q, now, id) => viewOfRow(q, deadLetterRow(q, id), now)),
   async stats(life) {
     return life.read((q, now) => stats(q, now)) ?? { ok: true, value: emptyStats(life.name, Date.now()) };
   },
-  priorities: look((q) => priorities(q), none),
+  priorities: look((q, now) => priorities(q, now), none),
   activity: look(
     (q, now) => ({
       oldest_available_at: oldestAvailable(q, now) ?? null,

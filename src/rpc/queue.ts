@@ -77,6 +77,8 @@ export interface ListPage {
 export interface EventsRequest {
   types?: string[];
   after?: string;
+  /** Epoch ms. */
+  since?: number;
   limit: number;
 }
 
@@ -86,8 +88,46 @@ export interface DeadLetterRequest {
   /** Discarded at or after / before, epoch ms. */
   since?: number;
   until?: number;
+  /** Only those after this place in the order of the list. */
+  before?: Place;
   /** How many to return, from the newest. */
   limit: number;
+  /** False: do not count how many match in all. */
+  total?: boolean;
+}
+
+/** Where a dead letter lies: they are listed by the moment of their discard (epoch ms) and their key, highest first. */
+export interface Place {
+  at: number;
+  key: number;
+}
+
+export interface DeadLetterPlaces {
+  places: Place[];
+  /** How many match in all. */
+  total: number;
+  /** False: at least so many; counting all would have meant reading too much. */
+  total_is_exact?: false;
+  /** Too much was looked at to go on: everything up to this place was seen. */
+  next?: Place;
+}
+
+export interface DeadLettersAt {
+  jobs: (JobView & { key: number })[];
+  /** Keys that were not looked at, because the message is full. */
+  rest: number[];
+}
+
+/** How many dead letters there are of each type and each error type, the most frequent first. */
+export interface DeadLetterKinds {
+  total: number;
+  types: [name: string, count: number][];
+  errors: [name: string, count: number][];
+  /** False: there are more than were looked at, or more names than are given. */
+  complete: boolean;
+  /** When the first and the last of them were discarded, epoch ms. */
+  oldest?: number;
+  newest?: number;
 }
 
 export interface RedriveOptions {
@@ -168,7 +208,11 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   list(request: ListRequest): Promise<Outcome<ListPage>>;
   /** Where the jobs of a list lie, for a reader that passes over them. */
   listPlaces(request: ListRequest): Promise<Outcome<ListPlaces>>;
-  deadLetters(request: DeadLetterRequest): Promise<Outcome<{ jobs: JobView[]; total: number }>>;
+  /** Where the newest dead letters lie. */
+  deadLetterPlaces(request: DeadLetterRequest): Promise<Outcome<DeadLetterPlaces>>;
+  /** The dead letters with these keys, in this order. */
+  deadLettersAt(keys: number[]): Promise<Outcome<DeadLettersAt>>;
+  deadLetterKinds(): Promise<Outcome<DeadLetterKinds>>;
   deadLetter(id: string): Promise<Outcome<JobView>>;
   /** `discarded`, `cancelled` or `retryable` → `available`, attempt 0. With `deadLetterOnly`: 404 unless dead. */
   redrive(id: string, options: RedriveOptions): Promise<Outcome<JobView>>;

@@ -107,7 +107,7 @@ describe('rows written', () => {
       await queue.get(id);
       await queue.claim();
       await queue.api.events({ limit: 10 });
-      await queue.api.deadLetters({ limit: 10 });
+      await queue.api.deadLetterPlaces({ limit: 10 });
       await queue.api.config();
       await queue.api.ack({ job_id: id, attempt: 7 });
       await queue.api.activate(id);

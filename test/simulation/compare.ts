@@ -1,9 +1,10 @@
 /** Everything that can be seen from outside must be as the model says, and everything due must have a wake. */
 import type { JobRecord } from '../../src/job/record';
 import { cronHistory } from '../../src/queue/features/cron/manage';
+import { deadLetterPlaces, deadLettersAt } from '../../src/queue/read/dead-letters';
 import { find, viewOf } from '../../src/queue/read/find';
 import { getMany } from '../../src/queue/read/get-many';
-import { deadLetters, list } from '../../src/queue/read/list';
+import { list } from '../../src/queue/read/list';
 import { stats } from '../../src/queue/read/stats';
 import type { ListPage } from '../../src/rpc/queue';
 import { holds, same } from './agree';
@@ -97,7 +98,8 @@ function listAll(scene: Scene): Pick<ListPage, 'jobs' | 'total'> {
   const ids = model.jobs.filter(({ state }) => state !== 'gone').map(({ id }) => id);
   const { jobs, omitted } = scene.weighed(getMany(q, ids, now));
   same([...jobs.map(({ record }) => record.id), ...omitted].sort(), ids.sort());
-  scene.weighed(deadLetters(q, { limit: 100 }, now));
+  const dead = deadLetterPlaces(q, { limit: 100 }, now).places.map(({ key }) => key);
+  scene.weighed(deadLettersAt(q, dead, now));
   const page = scene.weighed(list(q, { limit: 100 }, now));
   const all = { jobs: [...page.jobs], total: page.total };
   for (let { next } = page; next !== undefined; ) {

@@ -7,7 +7,7 @@ import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/re
 import type { QueueEngine } from '../../src/queue/engine';
 import type { QueueObject } from '../../src/queue/object';
 import type { QueueState } from '../../src/queue/store/state';
-import type { QueueApi } from '../../src/rpc/queue';
+import type { DeadLetterRequest, QueueApi } from '../../src/rpc/queue';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
 import { clock, until } from './clock';
 import { countRows, type RowCount, rowsWritten, startCounting } from './rows';
@@ -120,6 +120,13 @@ export class TestQueue {
 
   async redrive(id: string): Promise<JobRecord> {
     return unwrap(await this.api.redrive(id, { deadLetterOnly: false })).record;
+  }
+
+  /** The newest dead letters that match, and how many match in all. */
+  async deadLetters(request: DeadLetterRequest) {
+    const { places, total } = unwrap(await this.api.deadLetterPlaces(request));
+    const { jobs } = unwrap(await this.api.deadLettersAt(places.map(({ key }) => key)));
+    return { jobs, total };
   }
 
   async stats() {

@@ -98,6 +98,7 @@ async function showStats(c: AppContext): Promise<Response> {
     by_queue: Object.fromEntries(stats.byQueue),
     by_type: Object.fromEntries(stats.byType),
     by_error_type: Object.fromEntries(stats.byErrorType),
+    ...(!stats.complete && { counts_are_exact: false }),
     oldest_at: given(stats.oldest, formatInstant) ?? null,
     newest_at: given(stats.newest, formatInstant) ?? null,
     retention: { ...renderRetention(stats.retention), by_queue: Object.fromEntries(own) },

@@ -10,8 +10,9 @@ import { pagination, readPaging } from '../request/pagination';
 import { listParam, oneOf, queueParam, textParam, timeParam } from '../request/query';
 import { get, type Route } from '../route';
 
-/** Events a queue keeps; asking for as many gives them all. */
-const KEPT = 1000;
+/** A follower reads no further ahead, and pages by number reach no further back. A queue keeps 1,000. */
+const MAX_AHEAD = 1000;
+const MAX_BACK = 5000;
 
 const EVENT_TYPES = [
   ...['enqueued', 'scheduled', 'started', 'completed', 'failed', 'retrying', 'discarded', 'cancelled', 'expired'],
@@ -36,10 +37,10 @@ async function list(c: AppContext): Promise<Response> {
   const since = timeParam(c, 'since', Date.now());
   const queues = queueParam(c, 'queues', 'queue');
   const byPage = paging.page !== undefined;
-  // Only paging by number and filtering by time need the whole memory; a follower needs one page more than it shows.
-  const limit = byPage || since !== undefined ? KEPT : Math.min(paging.offset + paging.limit + 1, KEPT);
-  const recent = await recentEvents(c.env, defined({ limit, types, after }), queues);
-  const events = recent.filter(({ time }) => since === undefined || time >= since);
+  // Pages by number say how many there are; a follower needs one event more than it shows.
+  const limit = byPage ? MAX_BACK : Math.min(paging.offset + paging.limit + 1, MAX_AHEAD);
+  const request = defined({ limit, types, after, since });
+  const events = await recentEvents(c.env, request, { queues, newest: byPage });
   if (byPage) events.reverse();
   const page = events.slice(paging.offset, paging.offset + paging.limit);
   const shown = page.map(renderEvent);

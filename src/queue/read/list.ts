@@ -5,10 +5,9 @@ import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
-import type { DeadLetterRequest, ListPage, ListPlaces, ListRequest } from '../../rpc/queue';
-import { rowByKey, STATE } from '../store/columns';
-import { newestEnded } from '../store/ended-rows';
-import { type ArchivedJob, historyOf } from '../store/rows';
+import type { ListPage, ListPlaces, ListRequest } from '../../rpc/queue';
+import { rowByKey } from '../store/columns';
+import type { ArchivedJob } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { viewOfArchived, viewOfRow } from './find';
 import { type Hit, scan } from './scan';
@@ -120,38 +119,4 @@ export function count(q: QueueState, request: { filter: JobFilter; before?: numb
     },
   );
   return { count: total, ...(next !== undefined && { next }) };
-}
-
-/** Does this type fit a pattern in which `*` at the end stands for anything? */
-function typeFilter(type: string | undefined): (candidate: string) => boolean {
-  if (type === undefined) return () => true;
-  if (type.endsWith('*')) {
-    const prefix = type.slice(0, -1);
-    return (candidate) => candidate.startsWith(prefix);
-  }
-  return (candidate) => candidate === type;
-}
-
-/** Dead letters, newest first, and how many match in all. */
-export function deadLetters(
-  q: QueueState,
-  request: DeadLetterRequest,
-  now: number,
-): { jobs: JobView[]; total: number } {
-  const jobs: JobView[] = [];
-  let bytes = 0;
-  let total = 0;
-  const matchesType = typeFilter(request.type);
-  const rows = newestEnded(q.sql, STATE.dead, request.since ?? 0, request.until ?? Number.MAX_SAFE_INTEGER);
-  for (const row of rows) {
-    if (!matchesType(row.type)) continue;
-    if (request.error_type !== undefined && historyOf(row).error?.type !== request.error_type) continue;
-    total++;
-    if (jobs.length < request.limit && bytes <= MAX_ANSWER_BYTES) {
-      const view = viewOfRow(q, row, now);
-      jobs.push(view);
-      bytes += bytesOfView(view);
-    }
-  }
-  return { jobs, total };
 }

@@ -1,9 +1,8 @@
-/** How many jobs are in each state. Exact; the one number that needs a scan is counted once and then kept in memory. */
+/** How many jobs are in each state. Exact; what needs a scan is counted once and then kept in memory. */
 import { LANE_BIT } from '../../job/ids';
 import type { QueueStats, StateCounts } from '../../rpc/queue';
 import { countArchived } from '../store/archive';
 import { STATE } from '../store/columns';
-import { countDead } from '../store/jobs';
 import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
@@ -28,29 +27,15 @@ function zero(): StateCounts {
 /** Counts per state at `now`. */
 export function stats(q: QueueState, now: number): QueueStats {
   const counts = zero();
+  const { due, limited, dead, discarded, ...standing } = q.tally.read(q.priorities, now).standing;
+  Object.assign(counts, standing);
   counts.completed = countArchived(q.sql);
-  counts.pending = q.sql.exec<{ n: number }>('SELECT count(*) AS n FROM jobs WHERE state = 1').one().n;
-  for (const { state, n } of q.sql.exec<{ state: number; n: number }>(
-    'SELECT state, count(*) AS n FROM jobs WHERE state > 1 AND ended_at IS NOT NULL GROUP BY state',
-  )) {
-    if (state === STATE.cancelled) counts.cancelled += n;
-    else counts.discarded += n;
-  }
-  let due = 0;
-  for (const { future, tried, n } of q.sql.exec<{ future: number; tried: number; n: number }>(
-    `SELECT due_at > ? AS future, attempt > 0 AS tried, count(*) AS n FROM jobs
-     WHERE due_at IS NOT NULL GROUP BY 1, 2`,
-    now,
-  )) {
-    if (!future) due += n;
-    else if (tried) counts.retryable += n;
-    else counts.scheduled += n;
-  }
+  counts.discarded = discarded + dead;
   const lockedDead = [...q.locks.all()].filter(({ state }) => state === STATE.dead).length;
   let activeIndexed = 0;
   for (const active of q.leases.active.values()) if (active.indexed) activeIndexed++;
   counts.active = q.leases.active.size;
-  counts.available = due - activeIndexed + lineLength(q) + countLimited(q.sql);
+  counts.available = due - activeIndexed + lineLength(q) + limited;
   for (const place of q.locks.all()) counts[stateOf(place, false, now)]++;
   return {
     queue: q.name,
@@ -58,19 +43,10 @@ export function stats(q: QueueState, now: number): QueueStats {
     paused: q.paused,
     ...(q.draining && { draining: true }),
     counts,
-    dead: countDead(q) + lockedDead,
+    dead: dead + lockedDead,
     created_at: q.createdAt,
     computed_at: now,
   };
-}
-
-/** Jobs that wait for room under their key. */
-function countLimited(sql: SqlStorage): number {
-  return sql
-    .exec<{ n: number }>(
-      `SELECT count(*) AS n FROM jobs INDEXED BY jobs_limited WHERE waits_since IS NOT NULL AND state = ${STATE.waiting}`,
-    )
-    .one().n;
 }
 
 /** Waiting jobs in the line of immediate jobs. */
@@ -89,22 +65,15 @@ function lineLength(q: QueueState): number {
 }
 
 /** How many jobs that have not ended there are of each priority, highest first. */
-export function priorities(q: QueueState): { priority: number; count: number }[] {
-  const counts = new Map<number, number>();
-  const add = (priority: number, n: number) => {
-    if (n > 0) counts.set(priority, (counts.get(priority) ?? 0) + n);
-  };
-  for (const { priority, n } of q.sql.exec<{ priority: number; n: number }>(
-    `SELECT priority, count(*) AS n FROM jobs WHERE due_at IS NOT NULL GROUP BY priority
-     UNION ALL SELECT priority, count(*) AS n FROM jobs WHERE state = 1 GROUP BY priority
-     UNION ALL SELECT priority, count(*) AS n FROM jobs WHERE waits_since IS NOT NULL GROUP BY priority`,
-  )) {
-    add(priority, n);
-  }
-  let runningFromLine = 0;
-  for (const active of q.leases.active.values()) if (!active.indexed) runningFromLine++;
-  add(0, lineLength(q) + runningFromLine);
-  return [...counts].map(([priority, count]) => ({ priority, count })).sort((a, b) => b.priority - a.priority);
+export function priorities(q: QueueState, now: number): { priority: number; count: number }[] {
+  const counts = new Map(q.tally.read(q.priorities, now).priorities);
+  let fromLine = lineLength(q);
+  for (const active of q.leases.active.values()) if (!active.indexed) fromLine++;
+  counts.set(0, (counts.get(0) ?? 0) + fromLine);
+  return [...counts]
+    .filter(([, count]) => count > 0)
+    .map(([priority, count]) => ({ priority, count }))
+    .sort((a, b) => b.priority - a.priority);
 }
 
 /** When the job that waits longest became available, epoch ms; undefined when none waits. */
@@ -122,16 +91,14 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
         )
         .toArray()[0]?.at,
   );
-  const limited = q.sql
-    .exec<{ at: number | null }>('SELECT min(waits_since) AS at FROM jobs WHERE waits_since IS NOT NULL')
-    .one().at;
-  waiting.push(limited ?? undefined);
+  waiting.push(oldestLimited(q.sql));
   if (lineLength(q) > 0) {
     waiting.push(
       q.sql
         .exec<{ at: number }>(
           `SELECT enqueued_at AS at FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting}
-           AND due_at IS NULL AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key LIMIT 1`,
+           AND due_at IS NULL AND key > ? AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key LIMIT 1`,
+          q.leases.head,
           running,
         )
         .toArray()[0]?.at,
@@ -139,4 +106,28 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
   }
   const times = waiting.filter((at) => at !== undefined);
   return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** Priorities of keys that are looked at for the job that waits longest for one: two seeks each. */
+const MAX_GROUPS = 100;
+
+/** When the job that waits longest for its key became available, as far as that many groups tell; epoch ms. */
+function oldestLimited(sql: SqlStorage): number | undefined {
+  type Group = { key: string; priority: number; at: number };
+  const first = (where: string, ...bindings: (string | number)[]): Group | undefined =>
+    sql
+      .exec<Group>(
+        `SELECT limit_key AS key, priority, waits_since AS at FROM jobs INDEXED BY jobs_limited
+         WHERE waits_since IS NOT NULL AND ${where} ORDER BY limit_key, priority DESC, waits_since LIMIT 1`,
+        ...bindings,
+      )
+      .toArray()[0];
+  let oldest: number | undefined;
+  let group = first("limit_key >= ''");
+  for (let seen = 0; group && seen < MAX_GROUPS; seen++) {
+    oldest = Math.min(oldest ?? group.at, group.at);
+    const { key, priority } = group;
+    group = first('limit_key = ? AND priority < ?', key, priority) ?? first('limit_key > ?', key);
+  }
+  return oldest;
 }

@@ -120,6 +120,7 @@ export class ArchiveBuffer {
         data,
       )
       .toArray();
+    adjustCount(this.sql, chunk.length);
   }
 }
 
@@ -155,9 +156,26 @@ export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined
   return sql.exec<{ value: string }>('SELECT value FROM results WHERE key = ?', job.k).toArray()[0]?.value;
 }
 
+/** How many completed jobs are kept in a database: counted once, when somebody asks, and then kept in memory. */
+const counts = new WeakMap<SqlStorage, number>();
+
 /** How many completed jobs are kept. */
 export function countArchived(sql: SqlStorage): number {
-  return sql.exec<{ n: number | null }>('SELECT sum(jobs) AS n FROM archive').one().n ?? 0;
+  const known = counts.get(sql);
+  if (known !== undefined) return known;
+  const count = sql.exec<{ n: number | null }>('SELECT sum(jobs) AS n FROM archive').one().n ?? 0;
+  counts.set(sql, count);
+  return count;
+}
+
+/** Memory may be wrong: they will be counted anew. */
+export function forgetArchivedCount(sql: SqlStorage): void {
+  counts.delete(sql);
+}
+
+function adjustCount(sql: SqlStorage, by: number): void {
+  const known = counts.get(sql);
+  if (known !== undefined) counts.set(sql, known + by);
 }
 
 /** Jobs in a window of chunks that is read at once, about. */
@@ -256,6 +274,7 @@ function deleteChunks(sql: SqlStorage, chunks: readonly number[], visit?: (job: 
     if (visit) readable.forEach(visit);
     forgetBeside(sql, readable);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
+    adjustCount(sql, -jobs);
     gone += jobs;
   }
   return gone;
@@ -307,7 +326,8 @@ function windowsOf(sequences: number[]): { lo: number; hi: number }[] {
 }
 
 function deleteFrom(sql: SqlStorage, chunk: number, gone: ReadonlySet<number>): void {
-  const row = sql.exec<{ data: string }>('SELECT data FROM archive WHERE chunk = ?', chunk).toArray()[0];
+  type Chunk = { data: string; jobs: number };
+  const row = sql.exec<Chunk>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk).toArray()[0];
   const jobs = row ? jobsIn(row.data) : [];
   const kept = jobs.filter((job) => !gone.has(job.k));
   if (kept.length === jobs.length) return;
@@ -315,6 +335,7 @@ function deleteFrom(sql: SqlStorage, chunk: number, gone: ReadonlySet<number>): 
     sql,
     jobs.filter((job) => gone.has(job.k)),
   );
+  adjustCount(sql, kept.length - (row?.jobs ?? 0));
   if (kept.length === 0) {
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
     return;

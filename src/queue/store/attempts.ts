@@ -81,6 +81,7 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
   q.changes++;
   leaves(q, row, active);
   q.depth.gone(row);
+  q.tally.left(row);
   q.recordSequence(row.key);
   const progress = q.progress.read(row.key)?.reported;
   if (progress) q.progress.remove(row.key);

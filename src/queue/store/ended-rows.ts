@@ -2,7 +2,8 @@
  * Rows of jobs that ended otherwise than by success, in the order in which they go. The index keeps those apart that say
  * themselves how long they are kept, so each kind is read from its own front.
  */
-import type { JobRow } from './columns';
+import type { Place } from '../../rpc/queue';
+import type { Condition } from './archive';
 
 /** The index finds this expression only as it stands in the schema. */
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';
@@ -51,12 +52,79 @@ export function oldestEnded(sql: SqlStorage, state: number, limit: number): numb
   return keysOf(sql.exec<{ key: number }>(`${both} ORDER BY ended_at LIMIT ?`, limit));
 }
 
-/** Rows in `state` that ended from `since` on and before `until` (epoch ms), the newest first. Read one at a time. */
-export function newestEnded(sql: SqlStorage, state: number, since: number, until: number): Iterable<JobRow> {
+/** When the oldest row in `state` ended, however long it is to be kept; epoch ms. */
+export function oldestEndedAt(sql: SqlStorage, state: number): number | undefined {
   const part = (kind: string) =>
-    `SELECT * FROM jobs WHERE state = ${state} AND ${kind} AND ended_at >= ?1 AND ended_at < ?2`;
-  const both = `${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)}`;
-  return sql.exec<JobRow>(`${both} ORDER BY ended_at DESC, key DESC`, since, until);
+    `SELECT min(ended_at) AS at FROM jobs WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
+  const first = `SELECT min(at) AS at FROM (${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)})`;
+  return sql.exec<{ at: number | null }>(first).one().at ?? undefined;
+}
+
+/** Rows that ended from `since` on and before `until`, epoch ms; those after the place `before` in the order, newest first. */
+export interface EndedRange {
+  since: number;
+  until: number;
+  before?: Place;
+}
+
+/** Where the newest rows in `state` lie: those of the same moment by their keys, the highest first. Reads no more than these. */
+export function newestEnded(sql: SqlStorage, state: number, range: EndedRange, limit: number): Place[] {
+  const { since, until, before } = range;
+  const read = (bounds: string, from: number, to: number, most: number) =>
+    sql
+      .exec<{ key: number; at: number }>(
+        `${endedWhere(state, bounds)} ORDER BY at DESC, key DESC LIMIT ?3`,
+        from,
+        to,
+        most,
+      )
+      .toArray();
+  const sameMoment =
+    before && before.at >= since && before.at < until
+      ? read('ended_at = ?1 AND key < ?2', before.at, before.key, limit)
+      : [];
+  const end = before ? Math.min(before.at, until) : until;
+  const rest = limit - sameMoment.length;
+  return rest > 0 ? [...sameMoment, ...read(IN_RANGE, since, end, rest)] : sameMoment;
+}
+
+const IN_RANGE = 'ended_at >= ?1 AND ended_at < ?2';
+
+function endedWhere(state: number, bounds: string): string {
+  const part = (kind: string) =>
+    `SELECT key, ended_at AS at FROM jobs WHERE state = ${state} AND ${kind} AND ${bounds}`;
+  return `${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)}`;
+}
+
+/** Keys of the rows at these places that the condition fits. */
+export function whichMatch(sql: SqlStorage, places: readonly Place[], condition: Condition): ReadonlySet<number> {
+  const keys = JSON.stringify(places.map(({ key }) => key));
+  const query = `SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND ${condition.sql}`;
+  return new Set(keysOf(sql.exec<{ key: number }>(query, keys, ...condition.bindings)));
+}
+
+/** How many rows in `state` match, of at most `limit` that are looked at. */
+export function countEnded(
+  sql: SqlStorage,
+  state: number,
+  { since, until }: EndedRange,
+  limit: number,
+  condition?: Condition,
+): { looked: number; matched: number } {
+  const ended = `${endedWhere(state, IN_RANGE)} LIMIT ?3`;
+  if (!condition) {
+    const query = `SELECT count(*) AS n FROM (${ended})`;
+    const { n } = sql.exec<{ n: number }>(query, since, until, limit).one();
+    return { looked: n, matched: n };
+  }
+  return sql
+    .exec<{ looked: number; matched: number }>(
+      `WITH ended AS (${ended}) SELECT count(*) AS looked, coalesce(sum(${condition.sql}), 0) AS matched
+       FROM ended CROSS JOIN jobs USING (key)`,
+      ...[since, until, limit],
+      ...condition.bindings,
+    )
+    .one();
 }
 
 function keysOf(rows: Iterable<{ key: number }>): number[] {

@@ -144,6 +144,7 @@ export function insert(
     )
     .toArray();
   q.depth.added(row);
+  q.tally.entered(row);
   if (row.alias !== null) {
     const verb = move === 'adopt' ? 'INSERT OR REPLACE' : 'INSERT';
     q.sql.exec(`${verb} INTO aliases (id, key) VALUES (?, ?)`, row.alias, row.key).toArray();
@@ -226,6 +227,8 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(row, end, now);
   write(q, row, after, end && { keepUntil });
+  q.tally.left(row);
+  q.tally.entered(after);
   if (!KEEP_DEPTH.has(kind) && (isOpen(row) !== isOpen(after) || row.body !== after.body)) {
     if (isOpen(row)) q.depth.gone(row);
     if (isOpen(after)) q.depth.added(after);
@@ -301,6 +304,7 @@ export function remove(
   if (isOpen(row)) q.depth.gone(row);
   q.recordSequence(row.key);
   q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
+  q.tally.left(row);
   q.progress.remove(row.key);
   q.checkpoints.remove(row.key);
   forgetIdentity(q, row);

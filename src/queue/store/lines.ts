@@ -14,8 +14,8 @@ export function leaves(q: QueueState, row: JobRow, active: Active | undefined): 
   } else if (row.state === STATE.waiting && row.limit_key !== null && row.due_at !== null) {
     q.limiters.find(row.limit_key)?.leaves(row.priority);
     q.limiters.touch(row.limit_key);
-  } else if (row.state === STATE.dead && row.ended_at !== null && q.deadCount !== null) {
-    q.deadCount--;
+  } else if (row.state === STATE.dead && row.ended_at !== null) {
+    deadLetters(q, -1);
   }
 }
 
@@ -28,14 +28,20 @@ export function enters(q: QueueState, row: JobRow, now: number, staysPut = false
     } else if (row.state === STATE.waiting) {
       if (row.waits_since === null) entersDueIndex(q, row, now);
       else waitsForKey(q, row);
-    } else if (row.state === STATE.dead && row.ended_at !== null && q.deadCount !== null) {
-      q.deadCount++;
+    } else if (row.state === STATE.dead && row.ended_at !== null) {
+      deadLetters(q, 1);
     }
   }
   if (row.expires_at !== null && (row.state === STATE.waiting || row.state === STATE.pending)) {
     q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
     q.wake(row.expires_at);
   }
+}
+
+/** One has come or gone. */
+function deadLetters(q: QueueState, by: 1 | -1): void {
+  if (q.deadCount !== null) q.deadCount += by;
+  q.deadKinds = null;
 }
 
 /** Cursors and priorities must know of a row in the due index; whoever runs it, once it is due. */

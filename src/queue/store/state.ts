@@ -15,7 +15,8 @@ import type { End } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
-import { ArchiveBuffer } from './archive';
+import type { DeadLetterKinds } from '../../rpc/queue';
+import { ArchiveBuffer, forgetArchivedCount } from './archive';
 import { CheckpointTable } from './checkpoints';
 import { CronTable } from './cron-table';
 import { Depth } from './depth';
@@ -26,6 +27,7 @@ import { LockTable } from './locks';
 import { ProgressTable } from './progress';
 import { PullScans } from './pull-scans';
 import type { Removal } from './removal';
+import { Tally } from './tally';
 
 /** In {@link QueueState.arrivedTypes}: jobs of any type may be available. */
 export const ANY_TYPE = '*';
@@ -36,6 +38,7 @@ export class QueueState implements Memory {
   readonly locks: LockTable;
   readonly limiters: Limiters;
   readonly depth: Depth;
+  readonly tally: Tally;
   readonly archive: ArchiveBuffer;
   /** What must arrive at other objects. */
   readonly outbox: Outbox;
@@ -69,6 +72,8 @@ export class QueueState implements Memory {
   shedUntil = 0;
   /** Dead letters; null when they have to be counted. */
   deadCount: number | null = null;
+  /** What kinds of dead letters there are; null since one came or went. */
+  deadKinds: DeadLetterKinds | null = null;
   /** Job types announced by handler Workers for this queue. */
   announced = new Map<string, AnnouncedType>();
 
@@ -96,6 +101,7 @@ export class QueueState implements Memory {
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql);
     this.depth = new Depth(sql);
+    this.tally = new Tally(sql);
     this.archive = new ArchiveBuffer(sql);
     this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);
@@ -138,6 +144,8 @@ export class QueueState implements Memory {
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
     this.depth.forget();
+    this.tally.forget();
+    forgetArchivedCount(this.sql);
     this.shedUntil = 0;
     this.progress.load();
     this.progress.extendLeases(this.leases);
@@ -149,6 +157,7 @@ export class QueueState implements Memory {
     for (const scan of this.scans()) scan.reset(this.leases.head);
     this.lineLength = null;
     this.deadCount = null;
+    this.deadKinds = null;
     this.nextExpiry = this.firstExpiry();
     this.wanted = Number.POSITIVE_INFINITY;
     this.workArrived = false;

@@ -100,11 +100,11 @@ describe('rows', () => {
       }) as SqlStorage['exec'];
       sql.exec = explain;
       oldestEnded(sql, STATE.dead, 3);
-      Array.from(newestEnded(sql, STATE.dead, 0, T0));
+      newestEnded(sql, STATE.dead, { since: 0, until: T0, before: { at: T0 - 1, key: 5 } }, 10);
       sql.exec = exec;
       return seen;
     });
-    expect(plans.filter((line) => line.includes('jobs_ended'))).toHaveLength(4);
+    expect(plans.filter((line) => line.includes('jobs_ended'))).toHaveLength(6);
     expect(plans.filter((line) => line.includes('TEMP B-TREE'))).toEqual([]);
   });
 });

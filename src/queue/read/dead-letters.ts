@@ -1,0 +1,130 @@
+/**
+ * The dead letters of a queue: where the newest ones lie, the jobs there, and what kinds there are. A page reads as many
+ * index entries as it shows. What has to look inside the jobs looks at so many rows and says where to go on.
+ */
+import { defined } from '../../job/envelope/fields';
+import type { JobFilter } from '../../job/filter';
+import type { JobView } from '../../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
+import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt, Place } from '../../rpc/queue';
+import type { Condition } from '../store/archive';
+import { rowByKey, STATE } from '../store/columns';
+import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
+import { countDead } from '../store/jobs';
+import type { QueueState } from '../store/state';
+import { conditionOnRow } from './filter';
+import { viewOfRow } from './find';
+
+/** Rows looked at for one answer with a filter, and for the total beside it. */
+const PAGE_BUDGET = 10_000;
+const TOTAL_BUDGET = 20_000;
+
+/** Rows looked at by one statement that looks inside. */
+const STEP = 250;
+
+/** Dead letters looked at for the kinds, the characters of their histories, and the names given of each kind. */
+const KINDS_BUDGET = 10_000;
+const KINDS_CHARS = 32 * 1024 * 1024;
+const KINDS_STEP = 100;
+const MAX_KINDS = 1000;
+const MAX_NAME = 255;
+
+/** Where the newest dead letters lie that match, and how many match in all. */
+export function deadLetterPlaces(q: QueueState, request: DeadLetterRequest, now: number): DeadLetterPlaces {
+  const { limit, since = 0, until = Number.MAX_SAFE_INTEGER } = request;
+  const condition = conditionOf(request, now);
+  const range: EndedRange = { since, until, ...defined({ before: request.before }) };
+  const total = request.total === false ? { total: 0 } : totalOf(q, request, { since, until }, condition);
+  if (!condition) return { places: newestEnded(q.sql, STATE.dead, range, limit), ...total };
+  const places: Place[] = [];
+  for (let looked = 0; ; ) {
+    const found = newestEnded(q.sql, STATE.dead, range, STEP);
+    const matching = whichMatch(q.sql, found, condition);
+    places.push(...found.filter(({ key }) => matching.has(key)).slice(0, limit - places.length));
+    looked += found.length;
+    const last = found.at(-1);
+    if (found.length < STEP || !last || places.length === limit) return { places, ...total };
+    if (looked >= PAGE_BUDGET) return { places, ...total, next: last };
+    range.before = last;
+  }
+}
+
+/** What looks inside the jobs; undefined when nothing does. */
+function conditionOf({ type, error_type }: DeadLetterRequest, now: number): Condition | undefined {
+  if (type === undefined && error_type === undefined) return undefined;
+  const filter: JobFilter = { ...(type !== undefined && { types: [type] }), ...defined({ error_type }) };
+  return conditionOnRow(filter, now, []);
+}
+
+function totalOf(
+  q: QueueState,
+  request: DeadLetterRequest,
+  range: EndedRange,
+  condition: Condition | undefined,
+): Pick<DeadLetterPlaces, 'total' | 'total_is_exact'> {
+  if (!condition && request.since === undefined && request.until === undefined) return { total: countDead(q) };
+  const { looked, matched } = countEnded(q.sql, STATE.dead, range, TOTAL_BUDGET, condition);
+  return { total: matched, ...(looked === TOTAL_BUDGET && { total_is_exact: false as const }) };
+}
+
+/** The dead letters with these keys, as many as fit into a message. Those that are none any more are left out. */
+export function deadLettersAt(q: QueueState, keys: readonly number[], now: number): DeadLettersAt {
+  const jobs: (JobView & { key: number })[] = [];
+  let bytes = 0;
+  for (const [index, key] of keys.entries()) {
+    if (bytes > MAX_ANSWER_BYTES) return { jobs, rest: keys.slice(index) };
+    const row = rowByKey(q.sql, key);
+    if (row?.state !== STATE.dead) continue;
+    const view = viewOfRow(q, row, now);
+    jobs.push({ ...view, key });
+    bytes += bytesOfView(view);
+  }
+  return { jobs, rest: [] };
+}
+
+/** What kinds of dead letters there are. Counted anew only when one has come or gone. */
+export function deadLetterKinds(q: QueueState): DeadLetterKinds {
+  q.deadKinds ??= countKinds(q);
+  return q.deadKinds;
+}
+
+function countKinds(q: QueueState): DeadLetterKinds {
+  const types = new Map<string, number>();
+  const errors = new Map<string, number>();
+  const total = countDead(q);
+  const range: EndedRange = { since: 0, until: Number.MAX_SAFE_INTEGER };
+  const [newest] = newestEnded(q.sql, STATE.dead, range, 1);
+  let looked = 0;
+  for (let chars = 0; looked < KINDS_BUDGET && chars < KINDS_CHARS; ) {
+    const found = newestEnded(q.sql, STATE.dead, range, KINDS_STEP);
+    for (const { type, error, n, size } of kindsOf(q.sql, found)) {
+      add(types, type, n);
+      add(errors, String(error), n);
+      chars += size;
+    }
+    looked += found.length;
+    if (found.length < KINDS_STEP) break;
+    range.before = found.at(-1) as Place;
+  }
+  const complete = looked >= total && types.size <= MAX_KINDS && errors.size <= MAX_KINDS;
+  const times = defined({ oldest: oldestEndedAt(q.sql, STATE.dead), newest: newest?.at });
+  return { total, types: mostFrequent(types), errors: mostFrequent(errors), complete, ...times };
+}
+
+function kindsOf(sql: SqlStorage, places: readonly Place[]) {
+  return sql.exec<{ type: string; error: string | number; n: number; size: number }>(
+    `SELECT substr(type, 1, ${MAX_NAME}) AS type, substr(coalesce(
+       CASE WHEN json_valid(history) THEN coalesce(history ->> '$.error.type', history ->> '$.reason') END,
+       'unknown'), 1, ${MAX_NAME}) AS error, count(*) AS n, coalesce(sum(length(history)), 0) AS size
+     FROM jobs WHERE key IN (SELECT value FROM json_each(?)) GROUP BY 1, 2`,
+    JSON.stringify(places.map(({ key }) => key)),
+  );
+}
+
+function add(counts: Map<string, number>, name: string, n: number): void {
+  counts.set(name, (counts.get(name) ?? 0) + n);
+}
+
+function mostFrequent(counts: ReadonlyMap<string, number>): [string, number][] {
+  return [...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_KINDS);
+}

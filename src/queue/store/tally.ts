@@ -1,0 +1,146 @@
+/**
+ * How many jobs stand where, apart from those in the line and those that completed: counted once, when somebody asks, and
+ * then kept in memory, so that statistics read no jobs.
+ *
+ * Whether a job of the due index is scheduled, retryable or available follows from the clock, and no move says when that
+ * changes. So the counts hold for one moment, and looking at them moves that moment on: it reads those index entries that
+ * became due in between, each once.
+ */
+import { type JobRow, STATE } from './columns';
+
+/** Where a job stands that does not run and is not in the line. */
+export interface Standing {
+  pending: number;
+  /** Waits for room under its key. */
+  limited: number;
+  /** In the due index, and due. */
+  due: number;
+  scheduled: number;
+  retryable: number;
+  cancelled: number;
+  discarded: number;
+  dead: number;
+}
+
+interface Counted {
+  /** For which moment the counts hold, epoch ms. */
+  at: number;
+  standing: Standing;
+  /** Those that have not ended, by priority. */
+  priorities: Map<number, number>;
+}
+
+type Row = Pick<JobRow, 'state' | 'due_at' | 'waits_since' | 'ended_at' | 'attempt' | 'priority'>;
+
+/** Ended rows by their state. */
+const ENDED: Readonly<Record<number, keyof Standing>> = {
+  [STATE.cancelled]: 'cancelled',
+  [STATE.discarded]: 'discarded',
+  [STATE.dead]: 'dead',
+};
+
+export class Tally {
+  private counted: Counted | null = null;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Memory may be wrong: everything will be counted anew. */
+  forget(): void {
+    this.counted = null;
+  }
+
+  /** A row was written that was not there, or has moved here. */
+  entered(row: Row): void {
+    if (this.counted) change(this.counted, row, 1);
+  }
+
+  /** A row was removed, or has moved away. */
+  left(row: Row): void {
+    if (this.counted) change(this.counted, row, -1);
+  }
+
+  /** The counts at `now`. @param priorities of all rows in the due index */
+  read(priorities: Iterable<number>, now: number): Counted {
+    const { counted } = this;
+    if (counted === null || now < counted.at) {
+      this.counted = this.count(now);
+      return this.counted;
+    }
+    const { standing } = counted;
+    for (const priority of priorities) {
+      const became = this.sql.exec<{ tried: number; n: number }>(
+        `SELECT attempt > 0 AS tried, count(*) AS n FROM jobs
+         WHERE priority = ? AND due_at > ? AND due_at <= ? GROUP BY 1`,
+        priority,
+        counted.at,
+        now,
+      );
+      for (const { tried, n } of became) {
+        standing[tried ? 'retryable' : 'scheduled'] -= n;
+        standing.due += n;
+      }
+    }
+    counted.at = now;
+    return counted;
+  }
+
+  private count(at: number): Counted {
+    const standing = {
+      pending: 0,
+      limited: 0,
+      due: 0,
+      scheduled: 0,
+      retryable: 0,
+      cancelled: 0,
+      discarded: 0,
+      dead: 0,
+    };
+    const priorities = new Map<number, number>();
+    const add = (kind: keyof Standing, n: number, priority?: number) => {
+      standing[kind] += n;
+      if (priority !== undefined) priorities.set(priority, (priorities.get(priority) ?? 0) + n);
+    };
+    type Group = { priority: number; later: number; tried: number; n: number };
+    const due = this.sql.exec<Group>(
+      `SELECT priority, due_at > ? AS later, attempt > 0 AS tried, count(*) AS n FROM jobs
+       WHERE due_at IS NOT NULL GROUP BY 1, 2, 3`,
+      at,
+    );
+    for (const { priority, later, tried, n } of due) {
+      add(later ? (tried ? 'retryable' : 'scheduled') : 'due', n, priority);
+    }
+    const limited = this.sql.exec<Group>(
+      `SELECT priority, count(*) AS n FROM jobs INDEXED BY jobs_limited
+       WHERE waits_since IS NOT NULL AND state = ${STATE.waiting} GROUP BY 1`,
+    );
+    for (const { priority, n } of limited) add('limited', n, priority);
+    const pending = this.sql.exec<Group>('SELECT priority, count(*) AS n FROM jobs WHERE state = 1 GROUP BY 1');
+    for (const { priority, n } of pending) add('pending', n, priority);
+    const ended = this.sql.exec<{ state: number; n: number }>(
+      'SELECT state, count(*) AS n FROM jobs WHERE state > 1 AND ended_at IS NOT NULL GROUP BY 1',
+    );
+    for (const { state, n } of ended) {
+      const kind = ENDED[state];
+      if (kind) add(kind, n);
+    }
+    return { at, standing, priorities };
+  }
+}
+
+function change({ at, standing, priorities }: Counted, row: Row, by: 1 | -1): void {
+  const kind = kindOf(row, at);
+  if (kind === undefined) return;
+  standing[kind] += by;
+  if (row.ended_at === null) priorities.set(row.priority, (priorities.get(row.priority) ?? 0) + by);
+}
+
+/** Undefined: it stands in the line, or is held. */
+function kindOf(row: Row, at: number): keyof Standing | undefined {
+  if (row.ended_at !== null) return ENDED[row.state];
+  if (row.state === STATE.pending) return 'pending';
+  if (row.state !== STATE.waiting) return undefined;
+  if (row.waits_since !== null) return 'limited';
+  if (row.due_at === null) return undefined;
+  if (row.due_at <= at) return 'due';
+  return row.attempt > 0 ? 'retryable' : 'scheduled';
+}

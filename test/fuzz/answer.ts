@@ -1,0 +1,68 @@
+/** What every answer must be, whatever was asked. */
+import type { Seen } from './values';
+
+/** Longest message of an error: it may quote the request, but not whole. */
+const MAX_MESSAGE = 1000;
+const MAX_ERROR = 16_384;
+
+/** What is wrong with an answer; undefined when nothing is. */
+export function faultOf(response: Response, text: string, method: string): string | undefined {
+  const { status, headers } = response;
+  if (status >= 500 && status !== 503) return `status ${status}`;
+  if (!/^[\x21-\x7e]{1,128}$/.test(headers.get('X-Request-ID') ?? '')) return 'no request id';
+  if (headers.get('OJS-Version') !== '1.0') return 'no version';
+  if (status === 204 || method === 'HEAD') return text === '' ? undefined : 'a body where there must be none';
+  if (headers.get('Content-Type') !== 'application/openjobspec+json') return `type ${headers.get('Content-Type')}`;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return 'no JSON';
+  }
+  // A probe that finds something ill says what, and is no error.
+  const { status: health, healthy } = body as { status?: unknown; healthy?: unknown };
+  const isProbe = status === 503 && (health === 'unhealthy' || healthy === false);
+  return status >= 400 && !isProbe ? errorFault(body) : undefined;
+}
+
+function errorFault(body: unknown): string | undefined {
+  const { error } = body as { error?: Record<string, unknown> };
+  if (typeof error !== 'object' || error === null) return 'no error in the answer';
+  for (const name of ['code', 'type', 'message', 'request_id', 'hint', 'docs_url']) {
+    if (typeof error[name] !== 'string' || error[name] === '') return `the error has no ${name}`;
+  }
+  if (typeof error.retryable !== 'boolean') return 'the error does not say whether to retry';
+  const { message } = error as { message: string };
+  if (message.length > MAX_MESSAGE) return `a message of ${message.length} characters`;
+  if (!message.isWellFormed()) return 'a message cut inside a character';
+  const size = JSON.stringify(error).length;
+  return size > MAX_ERROR ? `an error of ${size} characters` : undefined;
+}
+
+/** What the members of answers name, for later requests. */
+const KINDS: Readonly<Record<string, string>> = {
+  id: 'id',
+  job_id: 'job',
+  workflow_id: 'workflow',
+  worker_id: 'worker',
+  operation_id: 'operation',
+  next_cursor: 'cursor',
+  cursor: 'event',
+  key: 'key',
+};
+
+/** Remembers ids and cursors that an answer names. */
+export function harvest(path: string, body: unknown, seen: Seen, depth = 0): void {
+  if (typeof body !== 'object' || body === null || depth > 5) return;
+  if (JSON.stringify(body).includes('canary') && !Array.isArray(body) && depth > 0) return;
+  for (const [name, value] of Object.entries(body).slice(0, 50)) {
+    if (typeof value !== 'string') harvest(path, value, seen, depth + 1);
+    else {
+      const kind = KINDS[name];
+      if (kind === undefined || value.length > 2000) continue;
+      seen.note(kind, value);
+      if (name === 'id' && /workflow/.test(path)) seen.note('workflow', value);
+      else if (name === 'id' && /\/jobs|workers\/fetch/.test(path)) seen.note('job', value);
+    }
+  }
+}
