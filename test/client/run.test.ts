@@ -187,6 +187,57 @@ describe('a worker that runs', () => {
     expect(await all(client.workers.list())).toEqual([]);
   });
 
+  it('leaves types that it does not know to others, without using an attempt', async () => {
+    const options = { queue, maxAttempts: 1 };
+    const [unknown, known] = await client.enqueueMany([
+      { type: 'x.unknown', args: [], options },
+      { type: 'math.add', args: [1, 2], options },
+    ]);
+    const worker = client.worker('w1', { queues: [queue] });
+    const running = worker.run({ 'math.add': () => 3 }, { ...quiet, signal: stop.signal, waitMs: 50 });
+    expect(await client.jobs.wait(known?.id ?? '')).toMatchObject({ state: 'completed' });
+    stop.abort();
+    await running;
+    expect(await client.get(unknown?.id ?? '')).toMatchObject({ state: 'available', attempt: 0 });
+  });
+
+  it('gives jobs back untouched that a fetch brought for nothing', async () => {
+    const { id } = await client.enqueue('x.unknown', [], { queue, maxAttempts: 1 });
+    const worker = client.worker('w1', { queues: [queue] });
+    const [job] = await worker.fetch();
+    if (!job) throw new Error('a job was enqueued');
+    await worker.release(job, { attemptUsed: false });
+    expect(await client.get(id)).toMatchObject({ state: 'available', attempt: 0 });
+  });
+
+  it("aborts the handler's signal when its job is cancelled, and reports nothing", async () => {
+    const { id } = await client.enqueue('slow.one', [], { queue });
+    const errors: unknown[] = [];
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const aborted = new Promise((resolve) => {
+      const handler = (_job: unknown, { signal }: { signal: AbortSignal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            resolve(signal.reason.message);
+            reject(signal.reason);
+          });
+          begin();
+        });
+      const onError = (error: unknown): void => void errors.push(error);
+      const options = { ...quiet, signal: stop.signal, heartbeatMs: 50, waitMs: 50, onError };
+      void client.worker('w1', { queues: [queue] }).run({ 'slow.one': handler }, options);
+    });
+    await begun;
+    await client.cancel(id);
+    expect(await aborted).toBe('The job was cancelled.');
+    stop.abort();
+    expect(await client.get(id)).toMatchObject({ state: 'cancelled' });
+    expect(errors).toEqual([]);
+  });
+
   it('ends when an operator says so', async () => {
     const worker = client.worker('w1', { queues: [queue] });
     await worker.heartbeat();
