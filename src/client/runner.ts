@@ -119,7 +119,7 @@ export class Runner {
   /** Fetches and begins jobs. @returns may the next fetch follow at once, or would it be answered the same? */
   async #fetch(room: number): Promise<boolean> {
     const waitMs = Math.min(this.options.waitMs, this.worker.longestWaitMs);
-    const types = this.options.registry.types();
+    const types = this.options.registry.typeNames();
     const named = types && types.length <= MAX_TYPES ? types : undefined;
     const asked = Date.now();
     const jobs = await this.#fetching.fetch({ count: room, waitMs, types: named });

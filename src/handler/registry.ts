@@ -57,7 +57,7 @@ export class Registry {
   }
 
   /** The types that can be run; undefined: any. */
-  types(): string[] | undefined {
+  typeNames(): string[] | undefined {
     return this.#byType.has(CATCH_ALL) ? undefined : [...this.#byType.keys()];
   }
 
