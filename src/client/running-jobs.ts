@@ -1,4 +1,5 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
+import { CancelledError } from '../handler/control';
 import type { Answer } from '../handler/protocol';
 import { type Host, runDelivery } from '../handler/run';
 import type { Runnable } from '../handler/runnable';
@@ -16,10 +17,15 @@ const PULLED = { default: 1_800_000, longest: 2_147_483_647 };
 
 /** Why a job is stopped, as its handler reads it. */
 const REASONS = {
-  cancelled: 'The job was cancelled.',
-  lost: 'The lease of the job was lost; another worker may run it.',
-  shutdown: 'The worker was stopped.',
+  cancelled: () => new CancelledError('The job was cancelled.'),
+  lost: () => aborted('The lease of the job was lost; another worker may run it.'),
+  shutdown: () => aborted('The worker was stopped.'),
 };
+
+/** The name that `fetch` and its like give to what was aborted. */
+function aborted(message: string): DOMException {
+  return new DOMException(message, 'AbortError');
+}
 
 /** A job that runs. */
 export class RunningJob {
@@ -42,8 +48,7 @@ export class RunningJob {
 
   /** Aborts the handler's signal; nothing is reported any more. */
   stop(why: keyof typeof REASONS): void {
-    // The name that `fetch` and its like give to what was aborted.
-    this.#controller.abort(new DOMException(REASONS[why], 'AbortError'));
+    this.#controller.abort(REASONS[why]());
   }
 }
 
