@@ -38,8 +38,12 @@ export function onceWithoutNpm(listener) {
   timer.unref();
 }
 
-/** The processes below `root`, as far as the system tells. */
-function descendantsOf(root) {
+/**
+ * The processes below `root`, as far as the system tells.
+ * @param {number} root
+ * @returns {number[]}
+ */
+export function descendantsOf(root) {
   let table;
   try {
     table = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
@@ -62,7 +66,11 @@ function descendantsOf(root) {
   return found;
 }
 
-function kill(pid) {
+/**
+ * Ends a process at once, if it still runs.
+ * @param {number} pid
+ */
+export function kill(pid) {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {

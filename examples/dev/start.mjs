@@ -1,13 +1,15 @@
 /**
  * `npm start`: the queue with the example handlers. Arguments go to wrangler: `npm start -- --port 8799`. Jobs are
  * stored in `.wrangler/state` of the project, so they survive a restart; `--persist-to` names another folder. Variables
- * in `.dev.vars` of the project apply; `--env-file` names another file. Requests to localhost need no key.
+ * in `.dev.vars` of the project apply; `--env-file` names another file. Requests to localhost need no key. Should wrangler
+ * end by itself, it is started again.
  */
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import { keepDevelopment } from './keep.mjs';
 import { onceWithoutNpm } from './processes.mjs';
-import { root, startDevelopment } from './wrangler.mjs';
+import { root } from './wrangler.mjs';
 
 const EXAMPLE = '{"type":"document.digest","args":[{"path":"hello.md","markdown":"# Hello\\n\\nIt works."}]}';
 
@@ -17,7 +19,7 @@ const defaults = names('--persist-to') ? [] : ['--persist-to', join(root, '.wran
 const variables = join(root, '.dev.vars');
 if (existsSync(variables) && !names('--env-file')) defaults.push('--env-file', variables);
 
-const development = startDevelopment([...defaults, ...given], (chunk) => process.stdout.write(chunk), {
+const development = keepDevelopment([...defaults, ...given], (chunk) => process.stdout.write(chunk), {
   ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
 });
 

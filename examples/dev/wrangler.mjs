@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endProcess } from './processes.mjs';
+import { descendantsOf, endProcess, kill } from './processes.mjs';
 
 /** The project's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -52,11 +52,20 @@ export function startDevelopment(args, onOutput, environment = {}) {
       env: { ...process.env, ...ENVIRONMENT, ...environment },
     },
   );
-  const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code ?? 1)));
+  // A wrangler that is killed leaves the runtime behind, and that keeps the port.
+  let family = [];
+  const ended = new Promise((resolve) => {
+    child.once('exit', (code) => {
+      for (const pid of family) kill(pid);
+      resolve(code ?? 1);
+    });
+  });
   const ready = new Promise((resolve, reject) => {
     let printed = '';
     const read = (chunk) => {
       onOutput(chunk);
+      // Also said after the runtime has crashed and wrangler has started another.
+      if (/ready on /i.test(chunk)) family = descendantsOf(child.pid);
       if (printed === undefined) return;
       printed += chunk;
       const url = /Ready on (https?:\/\/\S+)/.exec(printed)?.[1];

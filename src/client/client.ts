@@ -13,6 +13,7 @@ import type { ClientOptions } from './options';
 import type { ListOptions } from './pages';
 import type { JobPatch } from './patch';
 import { PullWorker, type WorkerOptions } from './pull';
+import type { WorkerConnection } from './puller';
 import type { JobQuery } from './queries';
 import { Queues } from './queues';
 import { RateLimits } from './rate-limits';
@@ -222,6 +223,10 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
    * for (const job of await worker.fetch({ count: 10, waitMs: 10_000 })) await worker.ack(job, greet(job));
    */
   worker(id: string, options: WorkerOptions): PullWorker<StoredJobOf<Jobs>> {
-    return new PullWorker(this.#requests, id, options);
+    const connect = ({ signal, ...settings }: WorkerConnection) => {
+      const signals = [this.#options.signal, signal].filter((given) => given !== undefined);
+      return this.with({ ...settings, ...(signals.length > 0 && { signal: AbortSignal.any(signals) }) }).#requests;
+    };
+    return new PullWorker(connect, id, options);
   }
 }

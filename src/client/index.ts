@@ -39,6 +39,7 @@ export {
   WaitTimeoutError,
 } from './errors';
 export type { EventQuery, Events, QueueEvent } from './events';
+export type { JobFailure } from './failure';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from './job';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
@@ -46,7 +47,8 @@ export type { QueueLimits, Quota, RateLimitOptions } from './limits';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
-export type { HeartbeatAnswer, Held, ProgressReport, PullWorker, WorkerOptions } from './pull';
+export type { ProgressAnswer, ProgressReport, PullWorker, WorkerOptions } from './pull';
+export type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {
   Age,
@@ -73,7 +75,7 @@ export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatu
 export type { WaitOptions } from './requests';
 export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from './results';
 export type { RetryOptions } from './retry';
-export type { JobFailure, RunOptions, WorkerHandlers } from './run';
+export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';

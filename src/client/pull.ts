@@ -1,18 +1,23 @@
 /** A worker that pulls, through the client: fetch, report, extend leases. */
+import type { Answer } from '../handler/protocol';
 import type { JobEnvelope } from '../job/wire';
 import { jobOf, listOf, shaped } from './answers';
-import { jsonOf, momentText } from './job';
+import { type JobFailure, wireFailure } from './failure';
+import { jsonOf } from './job';
+import type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
-import { type JobFailure, type RunOptions, runWorker, type WorkerHandlers } from './run';
+import { type RunnableHandlers, type RunOptions, runWorker } from './run';
 import { pathTo } from './transport';
-import type { Directive } from './workers';
 
 /** How a worker describes itself. */
 export interface WorkerOptions {
   /** Fetched from in this order. */
   queues: readonly string[];
-  /** Length of its leases, in ms. Default: that of the job, else of its queue, else 30 minutes. */
+  /**
+   * Length of its leases, in ms. Default: 60000 for jobs that `run` fetches; else that of the job, else of its queue,
+   * else 30 minutes.
+   */
   visibilityTimeoutMs?: number;
   /** Shown to operators. */
   hostname?: string;
@@ -32,63 +37,88 @@ export interface ProgressReport {
   checkpoint?: unknown;
 }
 
-/** A heartbeat's answer. */
-export interface HeartbeatAnswer {
-  /** What the worker should do. */
-  state: Directive;
-  /** Jobs whose leases were extended. */
-  jobs_extended: string[];
-  server_time: string;
+/** The answer to a progress report. */
+export interface ProgressAnswer extends JobProgress {
+  /** Was the job cancelled? */
+  cancelled?: boolean;
 }
-
-/** A job that a worker has leased, with what its reports need. */
-export type Held = Pick<JobEnvelope, 'id' | 'attempt'>;
 
 /** The longest that the server waits for work, in ms. */
 const LONGEST_WAIT_MS = 20_000;
+
+/** Lease of a job that is run, in ms: heartbeats keep it, and soon after its worker died another one gets the job. */
+const LEASE_MS = 60_000;
 
 /**
  * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt, so they may be repeated
  * after a lost answer. A late one is a {@link ConflictError} and changes nothing.
  */
-export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
+export class PullWorker<Job extends Held & { type: string; args: readonly unknown[] } = JobEnvelope> {
+  readonly #requests: Requests;
+  readonly #listeners = new Set<(job: Held) => void>();
+
+  /** @param connect makes requests under settings of the client, some changed */
   constructor(
-    private readonly requests: Requests,
+    private readonly connect: (settings: WorkerConnection) => Requests,
     /** The worker's name for itself. */
     readonly id: string,
     private readonly options: WorkerOptions,
-  ) {}
+  ) {
+    this.#requests = connect({});
+  }
+
+  /** The same worker with other settings of its client. */
+  with(settings: WorkerConnection): PullWorker<Job> {
+    return new PullWorker<Job>((more) => this.connect({ ...settings, ...more }), this.id, this.options);
+  }
 
   /**
    * Claims jobs, each under a lease. Not repeated after a lost answer: those jobs are available again when their leases
    * end.
-   * @param options.count at most so many, 1 … 100; default 1
-   * @param options.waitMs how long to wait for the first, 0 … 20000, at most half of the client's timeout; default 0
    * @example
    * const jobs = await worker.fetch({ count: 10, waitMs: 10_000 });
    */
-  async fetch(options: { count?: number; waitMs?: number } = {}): Promise<Job[]> {
-    const wait = Math.min(options.waitMs ?? 0, LONGEST_WAIT_MS, this.requests.longestWaitMs);
+  async fetch(options: FetchOptions = {}): Promise<Job[]> {
+    const wait = Math.min(options.waitMs ?? 0, this.longestWaitMs);
     const body = {
       queues: this.options.queues,
       count: options.count,
       wait_ms: wait > 0 ? Math.floor(wait) : undefined,
+      types: options.types,
       worker_id: this.id,
       visibility_timeout_ms: this.options.visibilityTimeoutMs,
     };
-    return listOf<Job>(await this.requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
+    return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
+  }
+
+  /** The longest that a fetch waits, in ms: the server allows 20 s, and the client must not give up before. */
+  get longestWaitMs(): number {
+    return Math.min(LONGEST_WAIT_MS, this.#requests.longestWaitMs);
   }
 
   /**
-   * Fetches and runs jobs, extends their leases and obeys operators, until the signal fires or an operator says
-   * `terminate`. Resolves when every job that it began is reported.
+   * Fetches and runs jobs of the types that it has handlers for, extends their leases and obeys operators, until the
+   * signal fires or an operator says `terminate`. Resolves when every job that it began is reported, or given back after
+   * `shutdownTimeoutMs`.
+   * @param handlers functions of `(job, ctx)` by type, or what `defineHandlers` returned
+   * @throws {TypeError} when a handler or an option is wrong
+   * @throws {UnauthorizedError} when the key is refused before any fetch was answered
    * @example
    * const stop = new AbortController();
    * process.on('SIGTERM', () => stop.abort());
    * await worker.run({ 'greeting.write': (job) => ({ text: `Hello, ${job.args[0]}!` }) }, { signal: stop.signal });
    */
-  async run(handlers: WorkerHandlers<Job>, options: RunOptions): Promise<void> {
-    await runWorker<Job>(this, handlers, options);
+  async run<Env = unknown>(handlers: RunnableHandlers<Job, Env>, options: RunOptions<Env>): Promise<void> {
+    const visibilityTimeoutMs = this.options.visibilityTimeoutMs ?? LEASE_MS;
+    const { concurrency } = options;
+    const about = { ...(concurrency !== undefined && { concurrency }), ...this.options, visibilityTimeoutMs };
+    const own = new PullWorker(this.connect, this.id, about);
+    const deafen = this.onCancelled((job) => own.#tell(job));
+    try {
+      await runWorker<Job, Env>(own, handlers, options, visibilityTimeoutMs);
+    } finally {
+      deafen();
+    }
   }
 
   /** Completes a job. @throws {ConflictError} when the attempt is over; {@link NotFoundError} */
@@ -97,17 +127,25 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
   }
 
   /**
-   * Reports a failure; the retry policy decides what follows.
-   * @param error what was thrown, or a description
+   * Reports a failure; the retry policy decides what follows, unless the error does.
+   * @param error what was thrown, such as `retryIn('30s')` of `tocsin/handler`, or a description
    * @throws {ConflictError} when the attempt is over; {@link NotFoundError}
    */
   async nack(job: Held, error: Error | JobFailure): Promise<JobEnvelope> {
     return await this.#report('/workers/nack', job, { error: wireFailure(error) });
   }
 
-  /** Gives a job back without an error; the attempt stays counted. @throws {ConflictError} {@link NotFoundError} */
-  async release(job: Held): Promise<JobEnvelope> {
-    return await this.#report('/workers/nack', job, { requeue: true });
+  /** Reports how a handler ended, in the words of a handler Worker. */
+  async settle(job: Held, answer: Answer): Promise<JobEnvelope> {
+    if (answer.status === 'failed') return await this.#report('/workers/nack', job, { error: answer.error });
+    return await this.ack(job, answer.result === undefined ? undefined : JSON.parse(answer.result));
+  }
+
+  /** Gives a job back without an error. @throws {ConflictError} {@link NotFoundError} */
+  async release(job: Held, { attemptUsed = true, message }: ReleaseOptions = {}): Promise<JobEnvelope> {
+    const error = message === undefined ? undefined : { code: 'released', type: 'released', message };
+    const content = { requeue: true, attempt_used: attemptUsed ? undefined : false, error };
+    return await this.#report('/workers/nack', job, content);
   }
 
   /**
@@ -127,26 +165,44 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
       active_jobs: held?.map((job) => (typeof job === 'string' ? job : job.id)),
       visibility_timeout_ms: visibilityTimeoutMs,
     };
-    const answer = await this.requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
-    return shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
+    const answer = await this.#requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
+    const heard = shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
+    return { ...heard, jobs_cancelled: heard.jobs_cancelled ?? [], jobs_lost: heard.jobs_lost ?? [] };
   }
 
-  /** Reports the progress of a job, and extends its lease. @throws {NotFoundError} */
-  async progress(job: Held, report: ProgressReport): Promise<JobProgress> {
-    const answer = await this.requests.safely('PUT', pathTo`/jobs/${job.id}/progress`, this.#about(job, { ...report }));
-    return shaped<JobProgress>(answer, 'job_id', 'the progress');
+  /**
+   * Reports the progress of a job, and extends its lease. When the answer says that the job was cancelled, the signal of
+   * its handler aborts.
+   * @throws {NotFoundError}
+   */
+  async progress(job: Held, report: ProgressReport): Promise<ProgressAnswer> {
+    const body = this.#about(job, { ...report });
+    const sent = await this.#requests.safely('PUT', pathTo`/jobs/${job.id}/progress`, body);
+    const answer = shaped<ProgressAnswer>(sent, 'job_id', 'the progress');
+    if (answer.cancelled) this.#tell(job);
+    return answer;
+  }
+
+  /** Calls `listener` when a progress report is answered with the news that its job was cancelled. @returns ends that */
+  onCancelled(listener: (job: Held) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Saves a checkpoint of a job for its next attempt. @throws {ConflictError} when this one is over */
   async saveCheckpoint<State>(job: Held, state: State): Promise<Checkpoint<State>> {
     const body = this.#about(job, { state });
-    const answer = await this.requests.safely('PUT', pathTo`/jobs/${job.id}/checkpoint`, body);
+    const answer = await this.#requests.safely('PUT', pathTo`/jobs/${job.id}/checkpoint`, body);
     return shaped<{ checkpoint: Checkpoint<State> }>(answer, 'checkpoint', 'the checkpoint').checkpoint;
   }
 
   /** Deletes the checkpoint of a job. @throws {ConflictError} when this attempt is over */
   async deleteCheckpoint(job: Held): Promise<void> {
-    await this.requests.safely('DELETE', pathTo`/jobs/${job.id}/checkpoint`, this.#about(job, {}));
+    await this.#requests.safely('DELETE', pathTo`/jobs/${job.id}/checkpoint`, this.#about(job, {}));
+  }
+
+  #tell(job: Held): void {
+    for (const listener of this.#listeners) listener(job);
   }
 
   #about({ attempt }: Held, content: Record<string, unknown>): string {
@@ -154,12 +210,6 @@ export class PullWorker<Job extends Held & { type: string } = JobEnvelope> {
   }
 
   async #report(path: string, job: Held, content: Record<string, unknown>): Promise<JobEnvelope> {
-    return jobOf(await this.requests.safely('POST', path, this.#about(job, { job_id: job.id, ...content })));
+    return jobOf(await this.#requests.safely('POST', path, this.#about(job, { job_id: job.id, ...content })));
   }
-}
-
-function wireFailure(error: Error | JobFailure): Record<string, unknown> {
-  if (error instanceof Error) return { type: error.name, message: error.message };
-  const { retryIn, retryAt, ...members } = error;
-  return { ...members, retry_in: retryIn, retry_at: momentText(retryAt, 'retryAt') };
 }

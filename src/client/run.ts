@@ -1,121 +1,90 @@
+/** How a worker that pulls is run: its handlers and options, checked. */
+import type { LogSink } from '../handler/log';
+import { runnable } from '../handler/runnable';
+import type { HandlerEntry, HandlerFunction, HandlerWorker } from '../handler/types';
+import type { Puller } from './puller';
+import { Runner } from './runner';
+
 /**
- * Runs a worker that pulls: fetches while there is room, extends leases, obeys directives, and finishes what it began.
+ * Handlers of jobs of each type: functions of `(job, ctx)`, with or without settings, as in a handler Worker. `'*'`
+ * takes the types that have none; without it other types are left to other workers.
  */
-import type { Duration } from '../job/wire';
-import type { Moment } from './job';
-import { pause } from './retry';
-import type { Directive } from './workers';
+export type WorkerHandlers<Job extends { type: string; args: readonly unknown[] }, Env = unknown> = {
+  [Type in Job['type']]?: HandlerEntry<(Job & { type: Type })['args'], Env>;
+} & { '*'?: HandlerEntry<unknown[], Env> };
 
-/** The error of a failed job. */
-export interface JobFailure {
-  /** Class of the error. */
-  type?: string;
-  message?: string;
-  code?: string;
-  /** Names of its class and those above it. */
-  classes?: readonly string[];
-  details?: unknown;
-  retryable?: boolean;
-  /** A dead letter at once. */
-  kill?: boolean;
-  /** When to run again, in place of the policy's own delay. Set one of the two at most. */
-  retryIn?: Duration;
-  retryAt?: Moment;
-}
-
-/** What a run needs of the worker that it runs: a `PullWorker`. */
-export interface Puller<Job> {
-  fetch(options: { count: number; waitMs: number }): Promise<Job[]>;
-  ack(job: Job, result: unknown): Promise<unknown>;
-  nack(job: Job, failure: JobFailure): Promise<unknown>;
-  heartbeat(jobs: readonly Job[], state?: 'stopped'): Promise<{ state: Directive }>;
-}
-
-/** Handles jobs of each type. The return value is the result; an error is retried under the job's policy. */
-export type WorkerHandlers<Job extends { type: string }> = {
-  [Type in Job['type']]?: (job: Job & { type: Type }) => unknown;
-};
+/** Whatever can run jobs: handlers by type, one function for all types, or what `defineHandlers` returned. */
+export type RunnableHandlers<Job extends { type: string; args: readonly unknown[] }, Env = unknown> =
+  | WorkerHandlers<Job, Env>
+  | HandlerFunction<unknown[], unknown, Env>
+  | HandlerWorker<Env>;
 
 /** How a worker runs. */
-export interface RunOptions {
-  /** Ends the worker; it finishes the jobs that it began. */
+export interface RunOptions<Env = unknown> {
+  /** Ends the worker: it takes no more jobs and finishes those that it began. */
   signal: AbortSignal;
   /** Jobs at once, 1 … 100. Default 10. */
   concurrency?: number;
-  /** How long a fetch waits for work, in ms. Ending may take that long too. Default 5000. */
+  /** How long a fetch waits for work, in ms. Default 5000. */
   waitMs?: number;
-  /** Between two heartbeats, in ms. Default 5000. */
+  /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000. */
   heartbeatMs?: number;
-  /** Called with errors of fetches and reports. The worker goes on, and the lease of such a job runs out. */
+  /**
+   * How long the jobs that it began may take once it ends, in ms. Then their signals abort, and they are given back.
+   * Default 30000.
+   */
+  shutdownTimeoutMs?: number;
+  /** `ctx.env` of the handlers. Default: an empty object. */
+  env?: Env;
+  /** Receives the log lines of `ctx.log`. Default: that of `defineHandlers`, else the console, one JSON line each. */
+  log?: LogSink;
+  /** Called with errors of fetches, reports and heartbeats; the worker goes on. Default: writes them to the console. */
   onError?: (error: unknown) => void;
 }
 
-/** Pause after a failed fetch, and between polls while the worker is quiet, in ms. */
-const PAUSE_MS = 500;
+/** The interval of heartbeats, in ms; shorter where leases are, so that some heartbeats may be lost. */
+const HEARTBEAT_MS = 5000;
+const HEARTBEATS_IN_A_LEASE = 4;
 
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Runs until the signal fires or an operator says `terminate`, and every job that it began is reported. */
-export async function runWorker<Job extends { id: string; type: string; attempt: number }>(
-  worker: Puller<Job>,
-  handlers: WorkerHandlers<Job>,
-  { signal, concurrency = 10, waitMs = 5000, heartbeatMs = 5000, onError = () => undefined }: RunOptions,
+/**
+ * Runs a worker until the signal fires or an operator says `terminate`, and every job that it began is reported or
+ * given back.
+ * @throws {TypeError} when a handler or an option is wrong
+ */
+export async function runWorker<Job extends { type: string; args: readonly unknown[] }, Env>(
+  worker: Puller,
+  handlers: RunnableHandlers<Job, Env>,
+  options: RunOptions<Env>,
+  leaseMs: number,
 ): Promise<void> {
-  // By attempt, not by id: a failed job may be handed out again before its report was answered.
-  const held = new Map<Job, Promise<void>>();
-  let told: Directive = 'running';
-
-  const beat = async (): Promise<void> => {
-    try {
-      told = (await worker.heartbeat([...held.keys()])).state;
-    } catch (error) {
-      onError(error);
-    }
-  };
-  const work = async (job: Job): Promise<void> => {
-    const outcome = await handle(handlers, job);
-    try {
-      await ('failure' in outcome ? worker.nack(job, outcome.failure) : worker.ack(job, outcome.result));
-    } catch (error) {
-      onError(error);
-    } finally {
-      held.delete(job);
-    }
-  };
-  const next = async (): Promise<void> => {
-    if (told === 'quiet') return await pause({ sleep, signal }, PAUSE_MS);
-    if (held.size >= concurrency) return await Promise.race(held.values());
-    try {
-      // A fetch is not aborted halfway: its jobs would wait for the end of their leases.
-      const jobs = await worker.fetch({ count: concurrency - held.size, waitMs });
-      for (const job of jobs) held.set(job, work(job));
-    } catch (error) {
-      onError(error);
-      await pause({ sleep, signal }, PAUSE_MS);
-    }
-  };
-
-  await beat();
-  const beats = setInterval(() => void beat(), heartbeatMs);
-  try {
-    while (!signal.aborted && (told as Directive) !== 'terminate') await next();
-    await Promise.all(held.values());
-  } finally {
-    clearInterval(beats);
-  }
-  await worker.heartbeat([], 'stopped').catch(onError);
+  const ready = runnable(handlers, options.log);
+  const { concurrency = 10, waitMs = 5000, shutdownTimeoutMs = 30_000 } = options;
+  const { heartbeatMs = Math.min(HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) } = options;
+  const whole = Number.isInteger(concurrency);
+  check(whole && concurrency >= 1 && concurrency <= 100, 'concurrency must be a whole number of 1 to 100');
+  check(waitMs >= 0, 'waitMs must not be negative');
+  check(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2, 'heartbeatMs must be at most half of visibilityTimeoutMs');
+  check(shutdownTimeoutMs >= 0, 'shutdownTimeoutMs must not be negative');
+  await new Runner(worker, {
+    ...ready,
+    ...{ concurrency, waitMs, heartbeatMs, leaseMs, shutdownTimeoutMs },
+    env: options.env ?? {},
+    signal: options.signal,
+    onError: carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error))),
+  }).run();
 }
 
-async function handle<Job extends { type: string }>(
-  handlers: WorkerHandlers<Job>,
-  job: Job,
-): Promise<{ result: unknown } | { failure: Error | JobFailure }> {
-  const name: Job['type'] = job.type;
-  const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
-  if (!handler) return { failure: { type: 'no_handler', message: `This worker does not know ${job.type}.` } };
-  try {
-    return { result: await handler(job) };
-  } catch (error) {
-    return { failure: error instanceof Error ? error : { message: String(error) } };
-  }
+/** An error handler that throws must not end the worker. */
+function carefully(onError: (error: unknown) => void): (error: unknown) => void {
+  return (error) => {
+    try {
+      onError(error);
+    } catch (own) {
+      console.error(own);
+    }
+  };
+}
+
+function check(holds: boolean, problem: string): void {
+  if (!holds) throw new TypeError(`worker.run: ${problem}`);
 }

@@ -1,10 +1,10 @@
 /** The Worker around the handlers: it tells deliveries, the announcement and other requests apart. */
 import { batchAnswer } from './batch-answer';
 import { readCall } from './control';
-import { consoleSink } from './log';
 import { parseDeliveries, writeAnswer } from './protocol';
-import { Registry } from './registry';
+import type { Registry } from './registry';
 import { type Host, runDelivery } from './run';
+import { RUNNABLE, type Runnable, runnable } from './runnable';
 import type {
   ExecutionContextLike,
   HandlerDefinition,
@@ -53,12 +53,12 @@ export function defineHandlers<
   handlers: Handlers<NoInfer<Jobs>, NoInfer<Env>> | HandlerFunction<unknown[], unknown, NoInfer<Env>>,
   options: WorkerOptions<NoInfer<Env>> = {},
 ): HandlerWorker<Env> {
-  const registry = new Registry(handlers);
+  const { registry, sink } = runnable(handlers, options.log);
   checkOptions(options);
-  const sink = options.log ?? consoleSink;
   const deliveryPath = options.path ?? (options.fetch ? '/' : undefined);
 
-  return {
+  const worker: HandlerWorker<Env> & Record<typeof RUNNABLE, Runnable> = {
+    [RUNNABLE]: { registry, sink },
     async fetch(request: Request, env: Env, executionCtx?: ExecutionContextLike): Promise<Response> {
       const { pathname } = new URL(request.url);
       const isDeliveryPath = deliveryPath === undefined || pathname === deliveryPath;
@@ -72,6 +72,7 @@ export function defineHandlers<
       return refusal(404, 'not_found', `Nothing is served at ${pathname}.`);
     },
   };
+  return worker;
 }
 
 /**

@@ -55,7 +55,7 @@ export function followsPolicy(failure: Failure): boolean {
 }
 
 function describe(thrown: object): Failure {
-  const classes = thrown instanceof Error ? classNames(thrown) : [];
+  const classes = isError(thrown) ? classNames(thrown) : [];
   const type = stringOf(Reflect.get(thrown, 'type')) ?? classes[0];
   const details = detailsOf(thrown);
   return {
@@ -75,10 +75,13 @@ function describe(thrown: object): Failure {
 function classNames(error: Error): string[] {
   const names: string[] = [];
   let level: object | null = Object.getPrototypeOf(error);
-  while (level !== null && level !== Object.prototype && names.length < MAX_CLASSES) {
+  while (level !== null && names.length < MAX_CLASSES) {
+    const above: object | null = Object.getPrototypeOf(level);
+    // The root is `Object.prototype`, of whichever realm.
+    if (above === null) break;
     const name = ownName(level) ?? constructorName(level);
     if (name !== undefined) names.push(clip(name, MAX_NAME));
-    level = Object.getPrototypeOf(level);
+    level = above;
   }
   const given = ownName(error);
   if (given !== undefined && !names.includes(given)) names.splice(1, 0, clip(given, MAX_NAME));
@@ -100,7 +103,7 @@ function constructorName(prototype: object): string | undefined {
 function messageOf(thrown: object): string {
   const message: unknown = Reflect.get(thrown, 'message');
   if (typeof message === 'string') return message;
-  if (thrown instanceof Error) return '';
+  if (isError(thrown)) return '';
   return JSON.stringify(thrown) ?? String(thrown);
 }
 
@@ -111,6 +114,11 @@ function detailsOf(thrown: object): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Is it an error, of any realm? One of a `node:vm` context or of a test runner is no `instanceof` this realm's. */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 }
 
 /** The text, unless it is empty or none. */

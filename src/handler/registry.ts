@@ -45,15 +45,20 @@ export class Registry {
   /** @throws {TypeError} naming the type and the setting that is wrong. */
   constructor(handlers: unknown) {
     const entries = typeof handlers === 'function' ? { [CATCH_ALL]: handlers } : handlers;
-    if (!isObject(entries)) throw new TypeError('defineHandlers: expected an object of handlers, or a function');
+    if (!isObject(entries)) throw new TypeError('handlers: expected an object of handlers, or a function');
     this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry)]));
-    if (this.#byType.size === 0) throw new TypeError('defineHandlers: there is no handler');
+    if (this.#byType.size === 0) throw new TypeError('handlers: there is none');
     this.version = digest(JSON.stringify(this.#types()));
   }
 
   /** The handler for a job type: its own, else the catch-all. */
   find(type: string): Registration | undefined {
     return this.#byType.get(type) ?? this.#byType.get(CATCH_ALL);
+  }
+
+  /** The types that can be run; undefined: any. */
+  typeNames(): string[] | undefined {
+    return this.#byType.has(CATCH_ALL) ? undefined : [...this.#byType.keys()];
   }
 
   /**
@@ -136,7 +141,7 @@ function integer(type: string, name: string, value: unknown, min: number, max: n
 }
 
 function wrong(type: string, problem: string): TypeError {
-  return new TypeError(`defineHandlers: ${JSON.stringify(type)} ${problem}`);
+  return new TypeError(`handlers: ${JSON.stringify(type)} ${problem}`);
 }
 
 function isFunction<T extends HandlerFunction | RetryFunction>(value: unknown): value is T {

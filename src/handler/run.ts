@@ -5,26 +5,35 @@
  */
 import { CancelledError, type Control } from './control';
 import { withChosenDelay } from './delay';
-import { failureOf, ResultTooLarge, TimeoutError, UnserialisableResult } from './failure';
+import { failureOf, isError, ResultTooLarge, TimeoutError, UnserialisableResult } from './failure';
 import { createLogger, type Logger, type LogSink } from './log';
 import type { Answer, BrokenDelivery, Delivery } from './protocol';
 import { MAX_TIMEOUT_MS, type Registration, type Registry } from './registry';
 import type { ExecutionContextLike, HandlerContext } from './types';
 
-/** The limit of a run when neither job nor handler sets one. */
-export const DEFAULT_TIMEOUT_MS = 30_000;
+/** The limits of a run, in ms. */
+export interface TimeLimits {
+  /** When neither job nor handler sets one. */
+  default: number;
+  longest: number;
+}
+
+/** The limits of a pushed job, which the queue has too. */
+const PUSHED: TimeLimits = { default: 30_000, longest: MAX_TIMEOUT_MS };
 /** Largest result, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 1_048_576;
 
-/** The request that brought a delivery. */
+/** What surrounds a run: the request that brought the delivery, or the worker that fetched the job. */
 export interface Host {
   env: unknown;
   executionCtx: ExecutionContextLike | undefined;
-  /** Aborts when the caller disconnects. */
+  /** Aborts when the caller disconnects, or the worker gives the job up. */
   signal: AbortSignal | undefined;
   /** Hears which jobs are cancelled, where the caller says so. */
   control?: Control | undefined;
   sink: LogSink;
+  /** Default: those of a pushed job. */
+  limits?: TimeLimits;
 }
 
 /** Runs a delivery. Never rejects. */
@@ -61,7 +70,7 @@ async function withinTimeout(
   host: Host,
   log: Logger,
 ): Promise<unknown> {
-  const limit = timeoutOf(delivery, registration);
+  const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
   const controller = new AbortController();
   const hangUp = (): void => controller.abort(host.signal?.reason);
   if (host.signal?.aborted) hangUp();
@@ -96,11 +105,11 @@ async function withinTimeout(
   }
 }
 
-/** The job's limit, else the handler's, else 30 s; counted from the arrival of the delivery. */
-function timeoutOf({ job }: Delivery, registration: Registration): number {
+/** The job's limit, else the handler's, else the default; counted from the arrival of the delivery. */
+function timeoutOf({ job }: Delivery, registration: Registration, limits: TimeLimits): number {
   const own: unknown = job.timeout_ms;
-  const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  return Math.min(limit, MAX_TIMEOUT_MS);
+  const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? limits.default);
+  return Math.min(limit, limits.longest);
 }
 
 function contextOf(delivery: Delivery, host: Host, signal: AbortSignal, log: Logger): HandlerContext {
@@ -135,7 +144,7 @@ function failed(code: string, message: string): Answer {
 
 function stackOf(thrown: unknown): string | undefined {
   try {
-    return thrown instanceof Error ? thrown.stack : undefined;
+    return isError(thrown) ? thrown.stack : undefined;
   } catch {
     return undefined;
   }

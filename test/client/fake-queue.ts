@@ -1,6 +1,6 @@
 /** A queue that answers from a script, and a client that talks to it without waiting. */
 
-import type { ClientOptions } from '../../src/client';
+import type { ClientOptions, RequestOptions } from '../../src/client';
 import { TocsinClient } from '../../src/client';
 
 export interface SentRequest {
@@ -10,10 +10,11 @@ export interface SentRequest {
   query: URLSearchParams;
   headers: Record<string, string>;
   body: Record<string, unknown> | undefined;
+  signal: AbortSignal | undefined;
 }
 
 /** Answers a request; may throw to cut the connection, or answer nothing in particular to have the job accepted. */
-export type Script = (request: SentRequest, index: number) => Response | undefined;
+export type Script = (request: SentRequest, index: number) => Response | Promise<Response> | undefined;
 
 export interface FakeQueue {
   client: TocsinClient;
@@ -42,11 +43,12 @@ export function fakeQueue(script: Script = () => undefined, options: Partial<Cli
   const requests: SentRequest[] = [];
   const waits: number[] = [];
   const service = {
-    async fetch(input: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) {
+    async fetch(input: string, init: Partial<RequestOptions> = {}) {
       const { pathname, searchParams: query } = new URL(input);
       const path = pathname.replace('/ojs/v1', '');
       const body = init.body === undefined ? undefined : JSON.parse(init.body);
-      const request = { method: init.method ?? 'GET', path, query, headers: init.headers ?? {}, body };
+      const { method = 'GET', headers = {}, signal } = init;
+      const request = { method, path, query, headers, body, signal };
       requests.push(request);
       return script(request, requests.length - 1) ?? accept(request);
     },

@@ -2,11 +2,23 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TocsinClient } from '../../src/client';
+import {
+  deadLetter,
+  defineHandlers,
+  discard,
+  fail,
+  type HandlerContext,
+  kill,
+  retryIn,
+  UnrecoverableError,
+} from '../../src/handler';
+import { until } from '../support/clock';
 import { freshName } from '../support/queue';
 import { server } from '../support/server';
 
-import { errorAnswer, fakeQueue } from './fake-queue';
 import { all, liveClient } from './live-client';
+
+class PoisonPill extends UnrecoverableError {}
 
 server.emptyBeforeEach();
 const client = liveClient();
@@ -17,13 +29,31 @@ beforeEach(() => {
   stop = new AbortController();
 });
 
+const quiet = { log: () => undefined };
+
+/** A handler that says when it has begun, and ends when it is told to. */
+function slowHandler() {
+  let begin: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  let finish: (result: string) => void = () => undefined;
+  const result = new Promise<string>((resolve) => {
+    finish = resolve;
+  });
+  const handler = (): Promise<string> => {
+    begin();
+    return result;
+  };
+  return { begun, finish, handlers: { 'slow.one': handler } };
+}
+
 describe('a worker that runs', () => {
-  it('reports what its handlers return and throw, and what it does not know, and leaves when it is stopped', async () => {
+  it('reports what its handlers return and throw, and leaves when it is stopped', async () => {
     const options = { queue, maxAttempts: 1 };
     const jobs = await client.enqueueMany([
       { type: 'math.add', args: [1, 2], options },
       { type: 'math.fail', args: [], options },
-      { type: 'math.unknown', args: [], options },
     ]);
     const worker = client.worker('w1', { queues: [queue] });
     const running = worker.run(
@@ -33,7 +63,7 @@ describe('a worker that runs', () => {
           throw new RangeError('no');
         },
       },
-      { signal: stop.signal, concurrency: 2, waitMs: 100 },
+      { ...quiet, signal: stop.signal, concurrency: 2, waitMs: 100 },
     );
     const outcomes = await Promise.all(jobs.map(({ id }) => client.jobs.wait(id)));
     stop.abort();
@@ -41,52 +71,178 @@ describe('a worker that runs', () => {
     expect(outcomes).toMatchObject([
       { state: 'completed', result: 3 },
       { state: 'discarded', error: { type: 'RangeError' } },
-      { state: 'discarded', error: { type: 'no_handler' } },
     ]);
     expect(await all(client.workers.list())).toEqual([]);
   });
 
+  it('heeds what its handlers say about the job, as if they were pushed', async () => {
+    const verdicts: Record<string, [thrown: unknown, seen: Record<string, unknown>]> = {
+      'v.retry': [retryIn('1h', 'busy'), { state: 'retryable', retry_delay_ms: 3_600_000 }],
+      'v.discard': [discard('gone'), { state: 'discarded', error: { reason: 'discard_code' } }],
+      'v.fail': [fail('bounced'), { state: 'discarded', error: { reason: 'fail_code' } }],
+      'v.dead': [deadLetter('look', { details: [1] }), { error: { reason: 'dead_letter_code', details: [1] } }],
+      'v.kill': [kill('off'), { state: 'discarded', error: { reason: 'killed' } }],
+      'v.poison': [new PoisonPill('never'), { error: { type: 'PoisonPill', reason: 'unrecoverable' } }],
+      'v.text': ['just text', { state: 'retryable', error: { message: 'just text' } }],
+      'v.circle': [undefined, { state: 'retryable', error: { type: 'UnserialisableResult' } }],
+    };
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    const run = (job: { type: string }) => {
+      const thrown = verdicts[job.type]?.[0];
+      if (thrown === undefined) return circle;
+      throw thrown;
+    };
+    const options = { queue, retry: { max_attempts: 3, initial_interval: '1h' } };
+    const jobs = await client.enqueueMany(Object.keys(verdicts).map((type) => ({ type, args: [], options })));
+    const running = client.worker('w1', { queues: [queue] }).run(run, { ...quiet, signal: stop.signal, waitMs: 50 });
+    for (const { id, type } of jobs) {
+      expect(await server.jobIn(id, ['retryable', 'discarded']), type).toMatchObject(verdicts[type]?.[1] ?? {});
+    }
+    stop.abort();
+    await running;
+  });
+
+  it('runs what was made for a handler Worker, and its functions get the same context', async () => {
+    const lines: unknown[] = [];
+    let seen: HandlerContext<{ greeting: string }> | undefined;
+    const worker = defineHandlers<{ 'greeting.write': [string] }, { greeting: string }>(
+      {
+        'greeting.write': {
+          timeoutMs: 30_000,
+          handler: (job, ctx) => {
+            seen = ctx;
+            ctx.log.info('writing');
+            ctx.waitUntil(Promise.resolve());
+            return `${ctx.env.greeting}, ${job.args[0]}!`;
+          },
+        },
+      },
+      { log: (line) => void lines.push(line) },
+    );
+    const { id } = await client.enqueue('greeting.write', ['Ada'], { queue });
+    const env = { greeting: 'Hello' };
+    const running = client.worker('w1', { queues: [queue] }).run(worker, { env, signal: stop.signal, waitMs: 50 });
+    expect(await client.jobs.wait(id)).toMatchObject({ state: 'completed', result: 'Hello, Ada!' });
+    stop.abort();
+    await running;
+    expect(seen).toMatchObject({ job: { id }, attempt: 1, deliveryId: expect.stringContaining(id), env });
+    expect(seen?.signal.aborted).toBe(false);
+    expect(lines).toMatchObject([{ message: 'writing', job_id: id, type: 'greeting.write', attempt: 1 }]);
+  });
+
+  it('stops a job after its timeout', async () => {
+    const retry = { max_attempts: 2, initial_interval: '1h' };
+    const { id } = await client.enqueue('slow.one', [], { queue, timeoutMs: 60, retry });
+    const aborted = new Promise((resolve) => {
+      const handler = (_job: unknown, { signal }: { signal: AbortSignal }) =>
+        new Promise(() => signal.addEventListener('abort', () => resolve(signal.reason)));
+      const worker = client.worker('w1', { queues: [queue] });
+      void worker.run({ 'slow.one': handler }, { ...quiet, signal: stop.signal, waitMs: 50, onError: () => undefined });
+    });
+    expect(await aborted).toMatchObject({ message: expect.stringContaining('60 ms') });
+    expect(await server.jobIn(id, 'retryable')).toMatchObject({ error: { type: expect.stringContaining('timeout') } });
+    stop.abort();
+  });
+
   it('finishes what it has begun before it ends', async () => {
     const { id } = await client.enqueue('slow.one', [], { queue });
-    let finish = (): void => undefined;
-    let ended: Promise<void> | undefined;
-    const begun = new Promise<void>((started) => {
-      const worker = client.worker('w1', { queues: [queue] });
-      const handler = () => {
-        started();
-        return new Promise<string>((resolve) => {
-          finish = () => resolve('done');
-        });
-      };
-      ended = worker.run({ 'slow.one': handler }, { signal: stop.signal, concurrency: 1 });
-    });
+    const { begun, finish, handlers } = slowHandler();
+    const worker = client.worker('w1', { queues: [queue] });
+    const ended = worker.run(handlers, { ...quiet, signal: stop.signal, concurrency: 1 });
     await begun;
     stop.abort();
     expect(await client.jobs.result(id)).toMatchObject({ state: 'active' });
-    finish();
+    finish('done');
     await ended;
     expect(await client.jobs.result(id)).toMatchObject({ state: 'completed', result: 'done' });
   });
+
+  it('says that it drains, so that its waiting fetch takes nothing more', async () => {
+    await client.enqueue('slow.one', [], { queue });
+    const { begun, finish, handlers } = slowHandler();
+    const worker = client.worker('w1', { queues: [queue] });
+    const ended = worker.run(handlers, { ...quiet, signal: stop.signal, waitMs: 20_000 });
+    await begun;
+    stop.abort();
+    const drains = async () => (await client.workers.health('w1')).state === 'draining';
+    await until(drains, () => 'the worker to drain');
+    const { id } = await client.enqueue('slow.one', [], { queue });
+    finish('done');
+    await ended;
+    expect(await client.get(id)).toMatchObject({ state: 'available', attempt: 0 });
+  });
+
+  it('gives back what does not end in time', async () => {
+    const { id } = await client.enqueue('slow.one', [], { queue });
+    const { begun, handlers } = slowHandler();
+    const worker = client.worker('w1', { queues: [queue] });
+    const ended = worker.run(handlers, { ...quiet, signal: stop.signal, shutdownTimeoutMs: 20 });
+    await begun;
+    stop.abort();
+    await ended;
+    const job = await client.get(id);
+    expect(job).toMatchObject({ state: 'available', attempt: 1 });
+    expect(job).not.toHaveProperty('error');
+    expect(await all(client.workers.list())).toEqual([]);
+  });
+
+  it('leaves types that it does not know to others, without using an attempt', async () => {
+    const options = { queue, maxAttempts: 1 };
+    const [unknown, known] = await client.enqueueMany([
+      { type: 'x.unknown', args: [], options },
+      { type: 'math.add', args: [1, 2], options },
+    ]);
+    const worker = client.worker('w1', { queues: [queue] });
+    const running = worker.run({ 'math.add': () => 3 }, { ...quiet, signal: stop.signal, waitMs: 50 });
+    expect(await client.jobs.wait(known?.id ?? '')).toMatchObject({ state: 'completed' });
+    stop.abort();
+    await running;
+    expect(await client.get(unknown?.id ?? '')).toMatchObject({ state: 'available', attempt: 0 });
+  });
+
+  it('gives jobs back untouched that a fetch brought for nothing', async () => {
+    const { id } = await client.enqueue('x.unknown', [], { queue, maxAttempts: 1 });
+    const worker = client.worker('w1', { queues: [queue] });
+    const [job] = await worker.fetch();
+    if (!job) throw new Error('a job was enqueued');
+    await worker.release(job, { attemptUsed: false });
+    expect(await client.get(id)).toMatchObject({ state: 'available', attempt: 0 });
+  });
+
+  it("aborts the handler's signal when its job is cancelled, and reports nothing", async () => {
+    const { id } = await client.enqueue('slow.one', [], { queue });
+    const errors: unknown[] = [];
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const aborted = new Promise((resolve) => {
+      const handler = (_job: unknown, { signal }: { signal: AbortSignal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            resolve(signal.reason.message);
+            reject(signal.reason);
+          });
+          begin();
+        });
+      const onError = (error: unknown): void => void errors.push(error);
+      const options = { ...quiet, signal: stop.signal, heartbeatMs: 50, waitMs: 50, onError };
+      void client.worker('w1', { queues: [queue] }).run({ 'slow.one': handler }, options);
+    });
+    await begun;
+    await client.cancel(id);
+    expect(await aborted).toBe('The job was cancelled.');
+    stop.abort();
+    expect(await client.get(id)).toMatchObject({ state: 'cancelled' });
+    expect(errors).toEqual([]);
+  });
+
   it('ends when an operator says so', async () => {
     const worker = client.worker('w1', { queues: [queue] });
     await worker.heartbeat();
     await client.workers.direct('terminate', 'w1');
-    await worker.run({}, { signal: stop.signal });
-  });
-
-  it('goes on after a fetch that failed, and says what went wrong', async () => {
-    const errors: unknown[] = [];
-    let fetches = 0;
-    const { client: other } = fakeQueue(({ path }) => {
-      if (path === '/workers/heartbeat') return Response.json({ state: 'running', jobs_extended: [] });
-      if (++fetches === 1) return errorAnswer(500, 'backend_error');
-      stop.abort();
-      return Response.json({ jobs: [] });
-    });
-    const onError = (error: unknown) => errors.push(error);
-    await other.worker('w', { queues: ['a'] }).run({}, { signal: stop.signal, onError });
-    expect(errors).toMatchObject([{ code: 'backend_error' }]);
-    expect(fetches).toBe(2);
+    await worker.run({ 'a.b': () => undefined }, { signal: stop.signal });
   });
 
   it('knows the arguments of each type', () => {

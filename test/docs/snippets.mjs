@@ -8,6 +8,7 @@ import { lexer, walkTokens } from 'marked';
 import { root } from './dev.mjs';
 
 const CLIENT = join(root, 'src/client/index.ts');
+const HANDLER = join(root, 'src/handler/index.ts');
 
 /** What the documents take for given. */
 const GIVEN = `
@@ -53,7 +54,7 @@ export async function typeCheck(folder, snippets) {
     types: [],
     // A snippet shows what there is to get; it need not use it.
     noUnusedLocals: false,
-    paths: { 'tocsin/client': [CLIENT], 'tocsin/handler': [join(root, 'src/handler/index.ts')] },
+    paths: { 'tocsin/client': [CLIENT], 'tocsin/handler': [HANDLER] },
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
@@ -84,7 +85,7 @@ export async function prepare(folder, snippets) {
     format: 'esm',
     target: 'es2022',
     outExtension: { '.js': '.mjs' },
-    alias: { 'tocsin/client': CLIENT },
+    alias: { 'tocsin/client': CLIENT, 'tocsin/handler': HANDLER },
     logLevel: 'error',
   });
   const load = (name) => import(pathToFileURL(join(outdir, `${name}.mjs`)).href);

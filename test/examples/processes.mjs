@@ -55,14 +55,18 @@ export function npmRun(script, args, temporary) {
         await Promise.race([once(child, 'output'), failed]);
       }
     },
-    /** Commands that still run. A process that ended and whose parent did not look is none. */
-    remaining() {
-      const table = execFileSync('ps', ['-A', '-o', 'pgid=,stat=,args='], { encoding: 'utf8' });
+    /** What still runs. A process that ended and whose parent did not look is none. */
+    processes() {
+      const table = execFileSync('ps', ['-A', '-o', 'pgid=,pid=,stat=,args='], { encoding: 'utf8' });
       return table
         .split('\n')
-        .map((line) => /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [])
-        .filter(([, group, state]) => Number(group) === child.pid && !state.startsWith('Z'))
-        .map(([, , , command]) => command);
+        .map((line) => /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [])
+        .filter(([, group, , state]) => Number(group) === child.pid && !state.startsWith('Z'))
+        .map(([, , pid, , command]) => ({ pid: Number(pid), command }));
+    },
+    /** Commands that still run. */
+    remaining() {
+      return this.processes().map(({ command }) => command);
     },
     /** Ends all at once, for the end of a test. */
     kill() {

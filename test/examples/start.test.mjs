@@ -1,7 +1,11 @@
 // The development start as a user runs it.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { unstable_readConfig as readConfig } from 'wrangler';
 import { makeFolder, npmRun, root } from './processes.mjs';
 
@@ -65,6 +69,86 @@ describe('npm start', { timeout: 120_000 }, () => {
     assert.deepEqual(again.run.remaining(), []);
   });
 });
+
+describe('the development server', { timeout: 120_000 }, () => {
+  const folder = makeFolder();
+  let run;
+  let url;
+  before(async () => {
+    run = npmRun('start', ['--port', '0', '--persist-to', join(folder.path, 'state')], folder.temporary);
+    [, url] = await run.until(/Tocsin is ready at (http:\/\/\S+)/);
+  });
+  after(() => {
+    run.kill();
+    folder.remove();
+  });
+
+  const isReady = () => new RegExp(`(?:Ready on|ready at) ${url}`, 'g');
+  const healthy = async () => assert.equal((await fetch(`${url}/ojs/v1/health`)).status, 200);
+
+  /** Sends the beginning of a request, and leaves: at once, while it is read, or while its answer is due. */
+  async function leave(begin, afterMs, how) {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname).on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(begin);
+    await delay(afterMs);
+    socket[how]();
+  }
+
+  it('goes on when clients leave in the middle of a request, and keeps no connection too long', async () => {
+    const head = (path) => `POST /ojs/v1${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+    const fetching = '{"queues":["default"],"wait_ms":20000}';
+    const beginnings = [
+      `${head('/jobs')}Content-Length: 100000\r\n\r\n{"type":`,
+      `${head('/jobs/batch')}Transfer-Encoding: chunked\r\n\r\n5\r\n{"job`,
+      `${head('/workers/fetch')}Content-Length: ${fetching.length}\r\n\r\n${fetching}`,
+    ];
+    const worker = new Agent({ keepAlive: true });
+    const beat = () => post(worker, `${url}/ojs/v1/workers/heartbeat`, { worker_id: 'w', active_jobs: [] });
+    assert.equal(await beat(), 200);
+    for (const begin of beginnings) {
+      for (const how of ['destroy', 'resetAndDestroy']) {
+        await Promise.all([0, 20, 200].map((afterMs) => leave(begin, afterMs, how)));
+      }
+    }
+    // The runtime closes a connection that rests for 5 s; a heartbeat may come at just that moment.
+    await Promise.all([4_990, 5_000, 5_010].map((afterMs) => delay(afterMs).then(beat)));
+    worker.destroy();
+    await healthy();
+    assert.equal(run.output().match(isReady()).length, 2, run.output());
+  });
+
+  it('comes back at its port when wrangler dies, and has its jobs', async () => {
+    const { id } = await (
+      await fetch(`${url}/ojs/v1/jobs`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: '{"type":"pull.me","args":[],"options":{"queue":"kept"}}',
+      })
+    ).json();
+    const wrangler = run.processes().find(({ command }) => command.includes('wrangler-dist/cli.js'));
+    process.kill(wrangler.pid, 'SIGKILL');
+    const { source } = isReady();
+    await run.until(new RegExp(`It starts again[^]*${source}`));
+    const { job } = await (await fetch(`${url}/ojs/v1/jobs/${id}`)).json();
+    assert.equal(job.state, 'available');
+    run.child.kill('SIGTERM');
+    await run.exit;
+    assert.deepEqual(run.remaining(), []);
+  });
+});
+
+/** Posts over a connection of the agent; the status of the answer, or 0 when the connection broke. */
+function post(agent, url, body) {
+  return new Promise((resolve) => {
+    const headers = { 'Content-Type': 'application/json' };
+    const sent = request(url, { method: 'POST', agent, headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode));
+    });
+    sent.on('error', () => resolve(0)).end(JSON.stringify(body));
+  });
+}
 
 describe('the development configuration', () => {
   const read = (path) => readConfig({ config: join(root, path) });

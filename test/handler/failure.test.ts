@@ -44,6 +44,18 @@ describe('a thrown error', () => {
     expect(failureOf(named).classes).toEqual(['Error', 'UnrecoverableError']);
   });
 
+  it('of another realm is read like one of this realm', () => {
+    // What a `node:vm` context or a test runner throws: an error whose classes descend from another Object.
+    const root = Object.create(null);
+    const base = Object.assign(Object.create(root), { name: 'Error', constructor: { Error: class {} }.Error });
+    const own = Object.assign(Object.create(base), {
+      constructor: { UnrecoverableError: class {} }.UnrecoverableError,
+    });
+    const foreign = Object.setPrototypeOf(new Error('x'), own);
+    expect(foreign).not.toBeInstanceOf(Error);
+    expect(failureOf(foreign)).toMatchObject({ message: 'x', classes: ['UnrecoverableError', 'Error'] });
+  });
+
   it('whose class was renamed by a minifier is still an UnrecoverableError', () => {
     class a extends UnrecoverableError {}
     expect(failureOf(new a('x')).classes).toContain('UnrecoverableError');

@@ -1,0 +1,55 @@
+/** What a worker that pulls can ask the queue for: all that running it needs. */
+import type { Answer } from '../handler/protocol';
+import type { JobEnvelope } from '../job/wire';
+import type { ClientOptions } from './options';
+import type { Directive } from './workers';
+
+/** A job that a worker has leased, with what its reports need. */
+export type Held = Pick<JobEnvelope, 'id' | 'attempt'>;
+
+/** What to fetch. */
+export interface FetchOptions {
+  /** At most so many, 1 … 100. Default 1. */
+  count?: number;
+  /** How long to wait for the first, in ms, 0 … 20000, at most half of the client's timeout. Default 0. */
+  waitMs?: number;
+  /** Only jobs of these types, at most 1000. Default: of any. */
+  types?: readonly string[] | undefined;
+}
+
+/** How to give a job back. */
+export interface ReleaseOptions {
+  /** `false`: it was never begun, so the attempt does not count. Default true. */
+  attemptUsed?: boolean;
+  /** The error of a job whose last attempt this was. */
+  message?: string;
+}
+
+/** A heartbeat's answer. */
+export interface HeartbeatAnswer {
+  /** What the worker should do. */
+  state: Directive;
+  /** Jobs whose leases were extended. */
+  jobs_extended: string[];
+  /** Named jobs that were cancelled: the worker may stop them. */
+  jobs_cancelled: string[];
+  /** Named jobs that it no longer holds for another reason: their reports would be refused. */
+  jobs_lost: string[];
+  server_time: string;
+}
+
+/** Settings of the client that a worker may have otherwise. */
+export type WorkerConnection = Pick<ClientOptions, 'signal' | 'timeoutMs' | 'retry'>;
+
+/** What a run needs of its worker: a `PullWorker`. */
+export interface Puller {
+  readonly id: string;
+  /** The longest that a fetch of its client waits, in ms. */
+  readonly longestWaitMs: number;
+  fetch(options: FetchOptions): Promise<JobEnvelope[]>;
+  settle(job: Held, answer: Answer): Promise<unknown>;
+  release(job: Held, options: ReleaseOptions): Promise<unknown>;
+  heartbeat(held: readonly Held[], state?: 'drain' | 'stopped'): Promise<HeartbeatAnswer>;
+  with(settings: WorkerConnection): Puller;
+  onCancelled(listener: (job: Held) => void): () => void;
+}

@@ -1,0 +1,218 @@
+/**
+ * A worker that pulls, while it runs.
+ *
+ * | phase | fetches | begins when | heartbeats say |
+ * |---|---|---|---|
+ * | running | while there is room | the first heartbeat has ended | running |
+ * | quiet | no | an operator says so; it ends when they say otherwise | running |
+ * | ending | no | the signal fires, an operator says `terminate`, or no request can succeed | drain |
+ * | over | no | its jobs have ended, or `shutdownTimeoutMs` later, when the rest is given back | stopped |
+ *
+ * The server answers a waiting fetch when it hears that the worker drains, so no job is leased for nobody. A fetch that
+ * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
+ * they had not been fetched.
+ */
+import type { JobEnvelope } from '../job/wire';
+import { AbortedError, UnauthorizedError } from './errors';
+import type { Held, Puller, ReleaseOptions } from './puller';
+import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
+import { atMost, Backoff, Changes, wait } from './timing';
+import type { Directive } from './workers';
+
+export interface RunnerOptions extends JobsOptions {
+  signal: AbortSignal;
+  concurrency: number;
+  waitMs: number;
+  heartbeatMs: number;
+  shutdownTimeoutMs: number;
+  /** Must not throw. */
+  onError: (error: unknown) => void;
+}
+
+/** Pauses after a fetch that failed, or whose answer would be the same again, in ms. */
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5000;
+
+/** How long a waiting fetch may take to be answered once the worker ends, in ms. */
+const FETCH_GRACE_MS = 2000;
+
+/** How long the last requests may take once no job runs, in ms. */
+const LAST_REQUESTS_MS = 5000;
+
+/** Most types that a fetch may name. */
+const MAX_TYPES = 1000;
+
+const STOPPED = 'The worker was stopped before the job had ended.';
+
+export class Runner {
+  readonly #jobs: RunningJobs;
+  readonly #changes = new Changes();
+  readonly #backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+  /** It takes no more jobs. */
+  readonly #ending = new AbortController();
+  readonly #fetchEnd = new AbortController();
+  /** It sends nothing more. */
+  readonly #over = new AbortController();
+  readonly #fetching: Puller;
+  readonly #beating: Puller;
+  readonly #reporting: Puller;
+  /** Types without handler that were complained about. */
+  readonly #unknown = new Set<string>();
+  #told: Directive = 'running';
+  /** Was a fetch ever answered? */
+  #accepted = false;
+  /** Why no request can succeed. */
+  #broken: { error: unknown } | undefined;
+  /** All heartbeats so far: they are sent one after the other. */
+  #beats: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly worker: Puller,
+    private readonly options: RunnerOptions,
+  ) {
+    this.#fetching = worker.with({ signal: this.#fetchEnd.signal });
+    // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
+    this.#beating = worker.with({ signal: this.#over.signal, retry: false, timeoutMs: options.leaseMs / 4 });
+    this.#reporting = worker.with({ signal: this.#over.signal });
+    this.#jobs = new RunningJobs(this.#reporting, options, this.#changes, (error) => this.#complain(error));
+  }
+
+  /**
+   * Runs to the end.
+   * @throws {UnauthorizedError} when the key is refused before any fetch was answered
+   * @throws {AbortedError} when the client's own signal fires
+   */
+  async run(): Promise<void> {
+    const { signal } = this.options;
+    if (signal.aborted) return;
+    const end = (): void => this.#end();
+    signal.addEventListener('abort', end, { once: true });
+    const deafen = this.worker.onCancelled((job) => this.#jobs.cancelled(job));
+    try {
+      await Promise.race([this.#beat(), this.#changes.next()]);
+      void this.#keepBeating();
+      while (!this.#ending.signal.aborted) await this.#next();
+      await this.#drain();
+    } finally {
+      signal.removeEventListener('abort', end);
+      deafen();
+      this.#over.abort();
+    }
+    if (this.#broken) throw this.#broken.error;
+  }
+
+  // ---- fetching ----------------------------------------------------------------------------------------------------
+
+  async #next(): Promise<void> {
+    const room = this.options.concurrency - this.#jobs.size;
+    if (this.#told !== 'running' || room <= 0) return await this.#changes.next();
+    try {
+      if (await this.#fetch(room)) this.#backoff.reset();
+      else await wait(this.#backoff.next(), this.#ending.signal);
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      this.#complain(error);
+      await wait(pauseAfter(error, this.#backoff), this.#ending.signal);
+    }
+  }
+
+  /** Fetches and begins jobs. @returns may the next fetch follow at once, or would it be answered the same? */
+  async #fetch(room: number): Promise<boolean> {
+    const waitMs = Math.min(this.options.waitMs, this.worker.longestWaitMs);
+    const types = this.options.registry.typeNames();
+    const named = types && types.length <= MAX_TYPES ? types : undefined;
+    const asked = Date.now();
+    const jobs = await this.#fetching.fetch({ count: room, waitMs, types: named });
+    this.#accepted = true;
+    // An empty answer must have taken its time; clocks may differ a little.
+    if (jobs.length === 0) return waitMs > 0 && Date.now() - asked >= waitMs * 0.9;
+    return await this.#take(jobs);
+  }
+
+  /** Begins jobs, and gives back those that it cannot run. @returns had all of them a handler? */
+  async #take(jobs: readonly JobEnvelope[]): Promise<boolean> {
+    const unknown = jobs.filter(({ type }) => !this.options.registry.find(type));
+    const unwanted = new Set(this.#ending.signal.aborted ? jobs : unknown);
+    for (const job of jobs) if (!unwanted.has(job)) this.#jobs.begin(job);
+    await Promise.all([...unwanted].map((job) => this.#giveBack(job, { attemptUsed: false })));
+    for (const { type } of unknown) {
+      if (this.#unknown.has(type)) continue;
+      this.#unknown.add(type);
+      this.#complain(new TypeError(`No handler for ${JSON.stringify(type)}: its jobs are left to other workers.`));
+    }
+    return unknown.length === 0;
+  }
+
+  async #giveBack(job: Held, how: ReleaseOptions): Promise<void> {
+    await this.#reporting.release(job, how).catch((error) => this.#complain(error));
+  }
+
+  // ---- heartbeats --------------------------------------------------------------------------------------------------
+
+  async #keepBeating(): Promise<void> {
+    for (;;) {
+      // Workers that started together must not beat together.
+      await wait(this.options.heartbeatMs * (0.75 + Math.random() / 4), this.#over.signal);
+      if (this.#over.signal.aborted) return;
+      await this.#beat();
+    }
+  }
+
+  #beat(): Promise<void> {
+    this.#beats = this.#beats.then(() => this.#sendBeat());
+    return this.#beats;
+  }
+
+  async #sendBeat(): Promise<void> {
+    const named = this.#jobs.held();
+    const sentAt = Date.now();
+    const held = named.map(({ job }) => job);
+    try {
+      const answer = await this.#beating.heartbeat(held, this.#ending.signal.aborted ? 'drain' : undefined);
+      this.#jobs.hear(answer, named, sentAt);
+      this.#told = answer.state;
+      if (this.#told === 'terminate') this.#end();
+      this.#changes.notify();
+    } catch (error) {
+      if (!this.#over.signal.aborted) this.#complain(error);
+    }
+    this.#jobs.dropExpired();
+  }
+
+  // ---- ending ------------------------------------------------------------------------------------------------------
+
+  #end(): void {
+    if (this.#ending.signal.aborted) return;
+    this.#ending.abort();
+    this.#changes.notify();
+    if (!this.#broken) void this.#beat();
+    void wait(this.#broken ? 0 : FETCH_GRACE_MS, this.#over.signal).then(() => this.#fetchEnd.abort());
+  }
+
+  /** Waits for what it began, gives back what takes too long, and says goodbye. */
+  async #drain(): Promise<void> {
+    const deadline = Date.now() + (this.#broken ? 0 : this.options.shutdownTimeoutMs);
+    while (this.#jobs.busy && Date.now() < deadline) await atMost(deadline - Date.now(), this.#changes.next());
+    const { stopped, reports } = this.#jobs.stopAll();
+    const given = stopped.map((job) => this.#giveBack(job, { message: STOPPED }));
+    await atMost(
+      LAST_REQUESTS_MS,
+      Promise.all([...given, ...reports, this.#beats]).then(() => this.#sayGoodbye()),
+    );
+  }
+
+  async #sayGoodbye(): Promise<void> {
+    if (!this.#broken) await this.#beating.heartbeat([], 'stopped').catch(this.options.onError);
+  }
+
+  /** Passes an error on, or ends the run when no later request can succeed either. */
+  #complain(error: unknown): void {
+    const refused = error instanceof UnauthorizedError && !this.#accepted;
+    if (refused || error instanceof AbortedError) {
+      this.#broken ??= { error };
+      this.#end();
+    } else {
+      this.options.onError(error);
+    }
+  }
+}

@@ -1,0 +1,192 @@
+/** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
+import { CancelledError } from '../handler/control';
+import type { Answer } from '../handler/protocol';
+import { type Host, runDelivery } from '../handler/run';
+import type { Runnable } from '../handler/runnable';
+import type { JobEnvelope } from '../job/wire';
+import { ConflictError, TocsinError } from './errors';
+import type { HeartbeatAnswer, Held, Puller } from './puller';
+import { Backoff, type Changes, wait } from './timing';
+
+/** Pauses after a request that failed, in ms. */
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5000;
+
+/** The limits of a pulled job: the server ends its attempt after the job's timeout, its queue's, or 30 minutes. */
+const PULLED = { default: 1_800_000, longest: 2_147_483_647 };
+
+/** Why a job is stopped, as its handler reads it. */
+const REASONS = {
+  cancelled: () => new CancelledError('The job was cancelled.'),
+  lost: () => aborted('The lease of the job was lost; another worker may run it.'),
+  shutdown: () => aborted('The worker was stopped.'),
+};
+
+/** The name that `fetch` and its like give to what was aborted. */
+function aborted(message: string): DOMException {
+  return new DOMException(message, 'AbortError');
+}
+
+/** A job that runs. */
+export class RunningJob {
+  readonly #controller = new AbortController();
+  /** Has its handler ended, and is its report under way? */
+  reporting = false;
+  /** Resolves once nothing of it goes on. */
+  ended: Promise<void> = Promise.resolve();
+
+  /** @param leasedUntil epoch ms */
+  constructor(
+    readonly job: JobEnvelope,
+    public leasedUntil: number,
+  ) {}
+
+  /** Aborts when its outcome no longer matters. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Aborts the handler's signal; nothing is reported any more. */
+  stop(why: keyof typeof REASONS): void {
+    this.#controller.abort(REASONS[why]());
+  }
+}
+
+/** How jobs are run. */
+export interface JobsOptions extends Runnable {
+  env: unknown;
+  leaseMs: number;
+}
+
+export class RunningJobs {
+  readonly #runs = new Set<RunningJob>();
+  /** Promises of `ctx.waitUntil` that have not ended. */
+  readonly #background = new Set<Promise<unknown>>();
+
+  /**
+   * @param reporting sends the reports
+   * @param changes is told when a job has ended
+   * @param complain takes errors of reports
+   */
+  constructor(
+    private readonly reporting: Puller,
+    private readonly options: JobsOptions,
+    private readonly changes: Changes,
+    private readonly complain: (error: unknown) => void,
+  ) {}
+
+  /** Jobs whose handlers have not ended, or whose reports are under way. */
+  get size(): number {
+    return this.#runs.size;
+  }
+
+  /** Does anything go on, work of `ctx.waitUntil` included? */
+  get busy(): boolean {
+    return this.#runs.size + this.#background.size > 0;
+  }
+
+  /** The jobs that it holds, as far as it knows. */
+  held(): RunningJob[] {
+    return [...this.#runs].filter(({ signal }) => !signal.aborted);
+  }
+
+  /** Starts a job that was just fetched. */
+  begin(job: JobEnvelope): void {
+    const run = new RunningJob(job, Date.now() + this.options.leaseMs);
+    this.#runs.add(run);
+    run.ended = this.#work(run).finally(() => {
+      this.#runs.delete(run);
+      this.changes.notify();
+    });
+  }
+
+  /** The job was cancelled while it runs. */
+  cancelled({ id, attempt }: Held): void {
+    for (const run of this.held()) if (run.job.id === id && run.job.attempt === attempt) run.stop('cancelled');
+  }
+
+  /**
+   * Takes over what a heartbeat was answered.
+   * @param named what it named: another job with one of these ids may have been fetched since
+   * @param sentAt epoch ms
+   */
+  hear(answer: HeartbeatAnswer, named: readonly RunningJob[], sentAt: number): void {
+    const extended = new Set(answer.jobs_extended);
+    const cancelled = new Set(answer.jobs_cancelled);
+    const lost = new Set(answer.jobs_lost);
+    for (const run of named) {
+      const { id } = run.job;
+      if (extended.has(id)) run.leasedUntil = sentAt + this.options.leaseMs;
+      else if (cancelled.has(id)) run.stop('cancelled');
+      else if (lost.has(id)) run.stop('lost');
+    }
+  }
+
+  /** Stops jobs whose leases no heartbeat has extended in time. */
+  dropExpired(): void {
+    const now = Date.now();
+    for (const run of this.held()) if (now >= run.leasedUntil) run.stop('lost');
+  }
+
+  /** Stops every handler. @returns the jobs that they ran, and the reports under way */
+  stopAll(): { stopped: JobEnvelope[]; reports: Promise<void>[] } {
+    const held = this.held();
+    const stopped = held.filter(({ reporting }) => !reporting);
+    for (const run of stopped) run.stop('shutdown');
+    const reports = held.filter(({ reporting }) => reporting);
+    return { stopped: stopped.map(({ job }) => job), reports: reports.map(({ ended }) => ended) };
+  }
+
+  async #work(run: RunningJob): Promise<void> {
+    const { job, signal } = run;
+    const { attempt } = job;
+    const host: Host = {
+      env: this.options.env,
+      executionCtx: { waitUntil: (promise) => this.#waitUntil(promise) },
+      signal,
+      sink: this.options.sink,
+      limits: PULLED,
+    };
+    const deliveryId = `pull_${job.id}_${attempt}`;
+    const delivery = { kind: 'job' as const, job, attempt, deliveryId, workerId: this.reporting.id };
+    const answer = await runDelivery(delivery, this.options.registry, host);
+    await this.#report(run, answer);
+  }
+
+  /** Reports until there is an answer, or nobody waits for the report any more. */
+  async #report(run: RunningJob, answer: Answer): Promise<void> {
+    const backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+    run.reporting = true;
+    while (!run.signal.aborted) {
+      try {
+        await this.reporting.settle(run.job, answer);
+        return;
+      } catch (error) {
+        if (run.signal.aborted || wasCancelled(error)) return;
+        this.complain(error);
+        if (!(error instanceof TocsinError) || !error.retryable) return;
+        await wait(pauseAfter(error, backoff), run.signal);
+      }
+    }
+  }
+
+  #waitUntil(promise: Promise<unknown>): void {
+    const ended = Promise.resolve(promise)
+      .catch(this.complain)
+      .finally(() => {
+        this.#background.delete(ended);
+        this.changes.notify();
+      });
+    this.#background.add(ended);
+  }
+}
+
+/** Does a refusal say that the job was cancelled? Then there is nothing to report. */
+function wasCancelled(error: unknown): boolean {
+  return error instanceof ConflictError && error.details.current_state === 'cancelled';
+}
+
+/** How long to wait before the next try, in ms: not less than the server asks for. */
+export function pauseAfter(error: unknown, backoff: Backoff): number {
+  return Math.max(backoff.next(), error instanceof TocsinError ? (error.retryAfterMs ?? 0) : 0);
+}

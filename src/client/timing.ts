@@ -1,0 +1,60 @@
+/** Waiting, for what runs by itself: timers that leave nothing behind, and pauses that grow. */
+
+/** Resolves after `ms`, or when the signal fires; then no timer is left that would keep the process alive. */
+export function wait(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}
+
+/** Waits for a promise, whichever way it ends, but no longer than `ms`. */
+export async function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  promise.then(end, end);
+  await wait(ms, ended.signal);
+}
+
+/** Pauses that double, with jitter, so that many workers do not come back at the same moment. */
+export class Backoff {
+  #turns = 0;
+
+  constructor(
+    private readonly firstMs: number,
+    private readonly longestMs: number,
+  ) {}
+
+  /** The next pause, in ms: between half and all of a ceiling that doubles. */
+  next(): number {
+    const ceiling = Math.min(this.longestMs, this.firstMs * 2 ** Math.min(this.#turns++, 30));
+    return ceiling * (0.5 + Math.random() / 2);
+  }
+
+  /** The next pause is the first one again. */
+  reset(): void {
+    this.#turns = 0;
+  }
+}
+
+/** Wakes those who wait for something to change. */
+export class Changes {
+  #waiting: (() => void)[] = [];
+
+  /** Resolves at the next change. */
+  next(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  notify(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+}

@@ -1,0 +1,27 @@
+/** Handlers that are ready to run, in a handler Worker or in a worker that pulls. */
+import { consoleSink, type LogSink } from './log';
+import { isObject } from './protocol';
+import { Registry } from './registry';
+
+/**
+ * Under this name a handler Worker keeps what runs its jobs, so that a worker that pulls can run the same handlers. The
+ * symbol is registered because the handler library and the client are bundles of their own.
+ */
+export const RUNNABLE = Symbol.for('tocsin.handlers');
+
+export interface Runnable {
+  registry: Registry;
+  /** Where their log lines go. */
+  sink: LogSink;
+}
+
+/**
+ * Makes handlers ready to run.
+ * @param handlers functions and definitions by type, one function for all types, or what `defineHandlers` returned
+ * @param sink default: that of the handler Worker, else the console
+ * @throws {TypeError} when a type name, a handler or a setting is wrong
+ */
+export function runnable(handlers: unknown, sink?: LogSink): Runnable {
+  const made = isObject(handlers) ? (Reflect.get(handlers, RUNNABLE) as Runnable | undefined) : undefined;
+  return { registry: made?.registry ?? new Registry(handlers), sink: sink ?? made?.sink ?? consoleSink };
+}

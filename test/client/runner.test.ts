@@ -1,0 +1,407 @@
+/** How a worker that runs by itself behaves when things go wrong, against a queue that answers from a script. */
+
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type ClientOptions, type RunOptions, TocsinClient, UnauthorizedError } from '../../src/client';
+import { retryIn } from '../../src/handler';
+
+import { errorAnswer, fakeQueue, type SentRequest } from './fake-queue';
+
+type Answers = Partial<Record<'fetch' | 'heartbeat' | 'ack' | 'nack' | 'progress', (request: SentRequest) => unknown>>;
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+let stop: AbortController;
+beforeEach(() => {
+  stop = new AbortController();
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  stop.abort();
+  vi.useRealTimers();
+});
+
+/** A job as a fetch answers it. */
+function job(id: string, change: Record<string, unknown> = {}): Record<string, unknown> {
+  return { id, type: 'a.b', args: [], meta: {}, attempt: 1, queue: 'q', ...change };
+}
+
+/** An empty answer once the wait is over, as of a queue without work; cut off when the client gives the fetch up. */
+function nothing({ body, signal }: SentRequest): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    setTimeout(() => resolve(Response.json({ jobs: [] })), Number(body?.wait_ms));
+    signal?.addEventListener('abort', () => reject(new Error('cut off')), { once: true });
+  });
+}
+
+/** Answers the fetches with these jobs in turn, then as a queue without work. */
+function jobsInTurn(...batches: unknown[][]): (request: SentRequest) => unknown {
+  return (request) => (batches.length > 0 ? { jobs: batches.shift() } : nothing(request));
+}
+
+/** A worker on a queue that answers as told; requests are named by the end of their path. */
+function start(answers: Answers, handlers: object = { 'a.b': never }, options: Partial<RunOptions> = {}) {
+  const said: [string, SentRequest['body']][] = [];
+  const script = async (request: SentRequest): Promise<Response> => {
+    const name = (request.path.split('/').at(-1) ?? '') as keyof Answers;
+    said.push([name, request.body]);
+    const answer = await answers[name]?.(request);
+    if (answer instanceof Response) return answer;
+    if (name === 'fetch') return answer === undefined ? await nothing(request) : Response.json(answer);
+    const known =
+      name === 'heartbeat' ? { state: 'running', jobs_extended: request.body?.active_jobs } : { job: { id: '' } };
+    return Response.json({ ...known, ...(answer as object) });
+  };
+  const { client } = fakeQueue(script, { retry: false, timeoutMs: 60_000 } as ClientOptions);
+  const errors: unknown[] = [];
+  const onError = (error: unknown): void => void errors.push(error);
+  const worker = client.worker('w', { queues: ['q'] });
+  const settings = { signal: stop.signal, onError, log: () => undefined, ...options };
+  const running = worker.run(handlers as never, settings);
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+  };
+  running.then(end, end);
+  /** The bodies of requests of a name. */
+  const sent = (name: string) => said.filter(([other]) => other === name).map(([, body]) => body);
+  return { worker, running, errors, said, sent, ended: () => ended };
+}
+
+/** A handler that notes its signal and runs on until that aborts. */
+function untilAborted() {
+  const reasons: string[] = [];
+  const handler = (_job: unknown, { signal }: { signal: AbortSignal }) =>
+    new Promise((_, reject) => {
+      signal.addEventListener('abort', () => {
+        reasons.push(signal.reason.message);
+        reject(signal.reason);
+      });
+    });
+  return { reasons, handlers: { 'a.b': handler } };
+}
+
+describe('a worker that runs fetches', () => {
+  it('for the types of its handlers, under leases of a minute that heartbeats keep', async () => {
+    const { sent } = start({ fetch: jobsInTurn([job('1')]) }, { 'a.b': never, 'c.d': { handler: never } });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(sent('fetch')[0]).toMatchObject({ types: ['a.b', 'c.d'], visibility_timeout_ms: 60_000, count: 10 });
+    expect(sent('heartbeat')[1]).toMatchObject({ active_jobs: ['1'], visibility_timeout_ms: 60_000 });
+  });
+
+  it('and beats at moments of its own', async () => {
+    const beats: number[] = [];
+    start({ heartbeat: () => void beats.push(Date.now()) });
+    await vi.advanceTimersByTimeAsync(60_000);
+    const gaps = beats.slice(1).map((at, index) => at - (beats[index] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(3750);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(5000);
+    expect(new Set(gaps).size).toBeGreaterThan(3);
+  });
+
+  it('jobs of any type when one handler takes the rest', async () => {
+    const { sent } = start({}, { 'a.b': never, '*': never });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent('fetch')[0]).not.toHaveProperty('types');
+  });
+
+  it('less and less often when an empty answer comes at once', async () => {
+    const { sent, errors } = start({ fetch: () => ({ jobs: [] }) });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(sent('fetch').length).toBeGreaterThan(10);
+    expect(sent('fetch').length).toBeLessThan(40);
+    expect(errors).toEqual([]);
+  });
+
+  it('again at once after a wait that brought nothing', async () => {
+    const { sent } = start({});
+    await vi.advanceTimersByTimeAsync(50_000);
+    expect(sent('fetch').length).toBe(11);
+  });
+
+  it('not before the time that the server names', async () => {
+    const { sent, errors } = start({ fetch: () => errorAnswer(429, 'rate_limited', {}, { 'Retry-After': '30' }) });
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(sent('fetch').length).toBe(2);
+    expect(errors).toMatchObject([{ code: 'rate_limited' }, { code: 'rate_limited' }]);
+  });
+});
+
+describe('a job of a type that has no handler', () => {
+  it('goes back as if it had not been fetched, and is not fetched again and again', async () => {
+    const { sent, errors } = start({ fetch: () => ({ jobs: [job('1', { type: 'x.y' })] }) });
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(sent('nack')[0]).toEqual({ job_id: '1', attempt: 1, worker_id: 'w', requeue: true, attempt_used: false });
+    expect(sent('fetch').length).toBeLessThan(25);
+    expect(errors).toMatchObject([{ message: expect.stringContaining('"x.y"') }]);
+  });
+
+  it('does not keep the worker from those that have one', async () => {
+    const batches = jobsInTurn([job('1', { type: 'x.y' }), job('2')]);
+    const { sent } = start({ fetch: batches }, { 'a.b': () => 'done' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent('ack')).toMatchObject([{ job_id: '2', result: 'done' }]);
+    expect(sent('nack')).toMatchObject([{ job_id: '1', attempt_used: false }]);
+  });
+});
+
+describe('a key that is refused', () => {
+  it.each([401, 403])('ends the run at the first heartbeat (%i)', async (status) => {
+    const { running, said, errors } = start({ heartbeat: () => errorAnswer(status, 'unauthorized') });
+    await expect(running).rejects.toThrow(UnauthorizedError);
+    expect(said.map(([name]) => name)).toEqual(['heartbeat']);
+    expect(errors).toEqual([]);
+  });
+
+  it('ends the run at the first fetch', async () => {
+    const { running } = start({ fetch: () => errorAnswer(403, 'forbidden') });
+    await expect(running).rejects.toMatchObject({ code: 'forbidden' });
+  });
+
+  it('later is told, and the worker goes on more slowly', async () => {
+    let fetches = 0;
+    const { sent, errors, ended } = start({
+      fetch: (request) => (++fetches === 1 ? nothing(request) : errorAnswer(401, 'unauthorized')),
+    });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(ended()).toBe(false);
+    expect(sent('fetch').length).toBeLessThan(40);
+    expect(errors[0]).toMatchObject({ code: 'unauthorized' });
+  });
+
+  it('is no reason to end when the server could not be reached', async () => {
+    const { errors, ended } = start({ heartbeat: () => errorAnswer(503, 'unavailable'), fetch: () => never() });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(ended()).toBe(false);
+    expect(errors.length).toBeGreaterThan(2);
+  });
+});
+
+describe("the handler's signal aborts, and nothing is reported,", () => {
+  it.each([
+    ['cancelled', { jobs_cancelled: ['1'] }, 'The job was cancelled.'],
+    ['lost', { jobs_lost: ['1'] }, 'The lease of the job was lost; another worker may run it.'],
+  ])('when a heartbeat says that the job is %s', async (_, answer, reason) => {
+    const { handlers, reasons } = untilAborted();
+    const heartbeat = ({ body }: SentRequest) =>
+      String(body?.active_jobs).includes('1') ? { jobs_extended: ['2'], ...answer } : {};
+    const { sent } = start({ fetch: jobsInTurn([job('1'), job('2')]), heartbeat }, handlers);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(reasons).toEqual([reason]);
+    expect(sent('nack')).toEqual([]);
+    expect(sent('heartbeat').at(-1)).toMatchObject({ active_jobs: ['2'] });
+  });
+
+  it('when a progress report is answered so', async () => {
+    const { handlers, reasons } = untilAborted();
+    const progress = () => ({ job_id: '1', cancelled: true });
+    const { worker, sent } = start({ fetch: jobsInTurn([job('1')]), progress }, handlers);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await worker.progress({ id: '1', attempt: 1 }, { progress: 0.5 })).toMatchObject({ cancelled: true });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reasons).toEqual(['The job was cancelled.']);
+    expect(sent('nack')).toEqual([]);
+  });
+
+  it('when no heartbeat was answered for as long as the lease', async () => {
+    const { handlers, reasons } = untilAborted();
+    let beats = 0;
+    const heartbeat = () => (++beats === 1 ? {} : errorAnswer(500, 'backend_error'));
+    const { sent } = start({ fetch: jobsInTurn([job('1')]), heartbeat }, handlers);
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(reasons).toEqual([]);
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(reasons).toEqual(['The lease of the job was lost; another worker may run it.']);
+    expect(sent('nack')).toEqual([]);
+  });
+
+  it('but not that of the attempt that was fetched since', async () => {
+    const { handlers, reasons } = untilAborted();
+    let answerBeat: (answer: object) => void = () => undefined;
+    let beats = 0;
+    const heartbeat = () => (++beats === 2 ? new Promise((resolve) => (answerBeat = resolve)) : undefined);
+    const batches = jobsInTurn([], [job('1', { attempt: 2 })]);
+    start({ fetch: batches, heartbeat }, handlers, { heartbeatMs: 100 });
+    await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(5000);
+    answerBeat({ jobs_lost: ['1'] });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reasons).toEqual([]);
+  });
+});
+
+describe('a report', () => {
+  it('is repeated until it is answered', async () => {
+    let tries = 0;
+    const ack = () => (++tries < 4 ? errorAnswer(503, 'unavailable') : {});
+    const { sent, errors } = start({ fetch: jobsInTurn([job('1')]), ack }, { 'a.b': () => 1 });
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(sent('ack').length).toBe(4);
+    expect(errors.length).toBe(3);
+  });
+
+  it('that is too late is told once; for a cancelled job it is no error', async () => {
+    const ack = ({ body }: SentRequest) =>
+      errorAnswer(409, 'conflict', { current_state: body?.job_id === '1' ? 'cancelled' : 'available' });
+    const { sent, errors } = start({ fetch: jobsInTurn([job('1'), job('2')]), ack }, { 'a.b': () => 1 });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(sent('ack').length).toBe(2);
+    expect(errors).toMatchObject([{ details: { current_state: 'available' } }]);
+  });
+
+  it('has the error in the words of a handler Worker', async () => {
+    const thrown = Object.assign(retryIn('30s', 'busy'), { details: { load: 9 } });
+    const handlers = { 'a.b': () => Promise.reject(thrown) };
+    const { sent } = start({ fetch: jobsInTurn([job('1')]) }, handlers);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent('nack')[0]?.error).toEqual({
+      code: 'RETRY',
+      type: 'RetryLaterError',
+      message: 'busy',
+      classes: ['RetryLaterError', 'OutcomeError', 'Error'],
+      details: { load: 9 },
+      retry_in: 30_000,
+    });
+  });
+});
+
+describe('a worker that is stopped', () => {
+  it('says that it drains, finishes what it began, and says goodbye', async () => {
+    let finish: (value: unknown) => void = () => undefined;
+    const handlers = { 'a.b': () => new Promise((resolve) => (finish = resolve)) };
+    const { said, ended, running } = start({ fetch: jobsInTurn([job('1')]) }, handlers, { concurrency: 1 });
+    await vi.advanceTimersByTimeAsync(0);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(29_000);
+    expect(ended()).toBe(false);
+    const drains = said.filter(([name]) => name === 'heartbeat').slice(1);
+    expect(drains.length).toBeGreaterThan(4);
+    for (const [, body] of drains) expect(body).toMatchObject({ state: 'drain', active_jobs: ['1'] });
+    finish('done');
+    await running;
+    expect(said.slice(-2)).toMatchObject([
+      ['ack', { job_id: '1', result: 'done' }],
+      ['heartbeat', { state: 'stopped', active_jobs: [] }],
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('gives back what takes too long, and ends', async () => {
+    const { handlers, reasons } = untilAborted();
+    const { said, running, sent } = start({ fetch: jobsInTurn([job('1')]) }, handlers, { concurrency: 1 });
+    await vi.advanceTimersByTimeAsync(0);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(30_000);
+    await running;
+    expect(reasons).toEqual(['The worker was stopped.']);
+    expect(sent('nack')).toMatchObject([{ job_id: '1', attempt: 1, requeue: true }]);
+    expect(sent('nack')[0]).not.toHaveProperty('attempt_used');
+    expect(said.at(-1)).toMatchObject(['heartbeat', { state: 'stopped' }]);
+  });
+
+  it('ends although its handlers and the server hang', async () => {
+    let beats = 0;
+    const answers = { fetch: jobsInTurn([job('1')]), nack: never, heartbeat: () => (++beats === 1 ? {} : never()) };
+    const { running, ended } = start(answers, { 'a.b': never }, { shutdownTimeoutMs: 1000 });
+    await vi.advanceTimersByTimeAsync(0);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(8500);
+    expect(ended()).toBe(true);
+    await running;
+  });
+
+  it('before its first heartbeat was answered, ends too', async () => {
+    const { ended } = start({ heartbeat: never });
+    await vi.advanceTimersByTimeAsync(10);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(ended()).toBe(true);
+  });
+
+  it('ends a fetch that waits, and gives back untouched what it brings nevertheless', async () => {
+    let answer: (jobs: object) => void = () => undefined;
+    let called = 0;
+    const handlers = { 'a.b': () => called++ };
+    const { sent, running } = start({ fetch: () => new Promise((resolve) => (answer = resolve)) }, handlers);
+    await vi.advanceTimersByTimeAsync(10);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(10);
+    answer({ jobs: [job('1')] });
+    await vi.advanceTimersByTimeAsync(10);
+    await running;
+    expect(called).toBe(0);
+    expect(sent('nack')).toMatchObject([{ job_id: '1', requeue: true, attempt_used: false }]);
+  });
+
+  it('cuts a fetch off that nobody answers', async () => {
+    let cut = false;
+    const fetch = ({ signal }: SentRequest) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => {
+          cut = true;
+          reject(new Error('cut off'));
+        });
+      });
+    const { ended, errors } = start({ fetch });
+    await vi.advanceTimersByTimeAsync(10);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(2500);
+    expect([cut, ended(), errors]).toEqual([true, true, []]);
+  });
+
+  it('waits for what its handlers left running', async () => {
+    let finish: () => void = () => undefined;
+    const later = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const handlers = {
+      'a.b': (_job: unknown, ctx: { waitUntil(promise: Promise<unknown>): void }) => {
+        ctx.waitUntil(later);
+        ctx.waitUntil(Promise.reject(new Error('left behind')));
+      },
+    };
+    const { ended, errors } = start({ fetch: jobsInTurn([job('1')]) }, handlers);
+    await vi.advanceTimersByTimeAsync(0);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([ended(), errors]).toMatchObject([false, [{ message: 'left behind' }]]);
+    finish();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(ended()).toBe(true);
+  });
+
+  it('through the signal of its client rejects, and sends nothing more', async () => {
+    const script = (request: SentRequest) =>
+      request.path.endsWith('fetch') ? nothing(request) : Response.json({ state: 'running' });
+    const { client, requests } = fakeQueue(script, { signal: stop.signal });
+    const running = client
+      .worker('w', { queues: ['q'] })
+      .run({ 'a.b': never }, { signal: new AbortController().signal });
+    const rejected = expect(running).rejects.toMatchObject({ code: 'aborted' });
+    await vi.advanceTimersByTimeAsync(6000);
+    stop.abort();
+    await rejected;
+    const before = requests.length;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(requests.length).toBe(before);
+  });
+});
+
+describe('options', () => {
+  const run = (handlers: object, options: Partial<RunOptions>, visibilityTimeoutMs?: number) => {
+    const client = new TocsinClient({ url: 'http://localhost' });
+    const about = { queues: ['q'], ...(visibilityTimeoutMs && { visibilityTimeoutMs }) };
+    return client.worker('w', about).run(handlers as never, { signal: stop.signal, ...options });
+  };
+
+  it.each<[string, object, Partial<RunOptions>, RegExp]>([
+    ['no handlers', {}, {}, /there is none/],
+    ['a handler that is none', { 'a.b': 1 }, {}, /"a.b"/],
+    ['a concurrency of 0', { 'a.b': never }, { concurrency: 0 }, /concurrency/],
+    ['a heartbeat in a lease', { 'a.b': never }, { heartbeatMs: 40_000 }, /heartbeatMs/],
+    ['a negative end', { 'a.b': never }, { shutdownTimeoutMs: -1 }, /shutdownTimeoutMs/],
+  ])('%s are refused before anything is sent', async (_, handlers, options, message) => {
+    const refused = run(handlers, options);
+    await expect(refused).rejects.toThrow(TypeError);
+    await expect(refused).rejects.toThrow(message);
+  });
+});
