@@ -23,6 +23,17 @@ export const SPAN = 1024;
 /** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */
 const MAX_CHUNK = 256 * 1024;
 
+/** Characters of chunks that are read, to be deleted, in one transaction. */
+const MAX_PRUNED_CHARS = 8 * 1024 * 1024;
+
+/** What one turn of pruning has removed. */
+export interface Pruned {
+  chunks: number;
+  jobs: number;
+  /** The turn came to its bound: there may be more. */
+  more: boolean;
+}
+
 /** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
 const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
 
@@ -215,14 +226,13 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
  * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
  * themselves how long they are kept are in none of these.
  * @param visit is told of each job that can be read
- * @returns how many rows went, and how many jobs with them
  */
 export function pruneArchive(
   sql: SqlStorage,
   cutoff: number,
   limit: number,
   visit?: (job: ArchivedJob) => void,
-): { chunks: number; jobs: number } {
+): Pruned {
   const due: number[] = [];
   const chunks = sql.exec<{ chunk: number; ended_at: number }>(
     'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
@@ -231,24 +241,31 @@ export function pruneArchive(
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }
-  return { chunks: due.length, jobs: deleteChunks(sql, due, visit) };
+  return deleteChunks(sql, due, limit, visit);
 }
 
 /** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
-export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): void {
+export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): Pruned {
   const due = sql
     .exec<{ chunk: number }>('SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk LIMIT ?', lastDue(now), limit)
     .toArray();
-  deleteChunks(
+  return deleteChunks(
     sql,
     due.map(({ chunk }) => chunk),
+    limit,
   );
 }
 
-/** @returns how many jobs went */
-function deleteChunks(sql: SqlStorage, chunks: readonly number[], visit?: (job: ArchivedJob) => void): number {
-  let gone = 0;
+function deleteChunks(
+  sql: SqlStorage,
+  chunks: readonly number[],
+  limit: number,
+  visit?: (job: ArchivedJob) => void,
+): Pruned {
+  const gone: Pruned = { chunks: 0, jobs: 0, more: chunks.length === limit };
+  let chars = 0;
   for (const chunk of chunks) {
+    if (chars > MAX_PRUNED_CHARS) return { ...gone, more: true };
     const { data, jobs } = sql
       .exec<{ data: string; jobs: number }>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk)
       .one();
@@ -256,7 +273,9 @@ function deleteChunks(sql: SqlStorage, chunks: readonly number[], visit?: (job: 
     if (visit) readable.forEach(visit);
     forgetBeside(sql, readable);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
-    gone += jobs;
+    gone.chunks++;
+    gone.jobs += jobs;
+    chars += data.length;
   }
   return gone;
 }

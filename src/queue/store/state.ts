@@ -63,12 +63,16 @@ export class QueueState implements Memory {
   settings: QueueConfig = {};
   /** No waiting job expires before this: a lower bound. */
   nextExpiry = Number.POSITIVE_INFINITY;
+  /** Of the jobs that expire at that very moment, those up to this key have been seen to. */
+  expiredUntilKey = 0;
   /** Waiting jobs in the line; null when it has to be counted. */
   lineLength: number | null = null;
   /** Up to this key the line was discarded to make room. */
   shedUntil = 0;
   /** Dead letters; null when they have to be counted. */
   deadCount: number | null = null;
+  /** There are more dead letters than are to be kept; they are removed in turns. */
+  evicting = false;
   /** Job types announced by handler Workers for this queue. */
   announced = new Map<string, AnnouncedType>();
 
@@ -126,6 +130,7 @@ export class QueueState implements Memory {
     else delete this.removal;
     this.paused = (pause?.paused ?? false) || removal !== undefined;
     this.draining = pause?.draining ?? false;
+    this.evicting = meta.get('evicting') === true;
     this.pausedChangedAt = pause?.at ?? this.createdAt;
     this.setSettings(
       (meta.get('config') as QueueConfig | undefined) ?? {},
@@ -150,6 +155,7 @@ export class QueueState implements Memory {
     this.lineLength = null;
     this.deadCount = null;
     this.nextExpiry = this.firstExpiry();
+    this.expiredUntilKey = 0;
     this.wanted = Number.POSITIVE_INFINITY;
     this.workArrived = false;
   }
