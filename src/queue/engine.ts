@@ -16,6 +16,7 @@ import { CronFeature } from './features/cron/feature';
 import { Overdue } from './features/lifecycle/overdue';
 import { Pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/removal';
+import { StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
@@ -37,7 +38,11 @@ const RETRY_ALARM_MS = 1_000;
 export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
   readonly storage: DurableObjectStorage;
   readonly clock: AlarmClock;
-  readonly config: { retryVariables: Record<string, string | undefined>; targets: readonly TargetConfig[] };
+  readonly config: {
+    retryVariables: Record<string, string | undefined>;
+    targets: readonly TargetConfig[];
+    maxStorageBytes?: number;
+  };
   readonly others: Others;
 }
 
@@ -89,6 +94,7 @@ export class QueueEngine {
       this.overdue,
       new LimitsFeature(around),
       new CronFeature(around),
+      new StorageWatch(around),
       new Pruning(around),
       this.push,
       this.pull,
@@ -108,9 +114,10 @@ export class QueueEngine {
   private openState(
     storage: DurableObjectStorage,
     clock: AlarmClock,
-    { retryVariables, targets }: EngineHost['config'],
+    { retryVariables, targets, maxStorageBytes }: EngineHost['config'],
   ): { q: QueueState; committer: Committer } {
     const q = QueueState.open(storage.sql, retryVariables);
+    q.storage.ofDeployment = maxStorageBytes;
     q.isPushed = (type) => targetFor(targets, q.name, type) !== undefined || ownsQueue(targets, q.name);
     q.pushesAny = targets.some((target) => takesFrom(target, q.name));
     const committer = new Committer(storage, clock, q, {

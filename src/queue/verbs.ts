@@ -59,6 +59,7 @@ import { count, deadLetters, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
+import { storageUse } from './store/storage';
 import { knownFingerprints, rivalKeys } from './store/unique-keys';
 
 type On<A extends unknown[], T> = (q: QueueState, now: number, ...args: A) => T;
@@ -248,7 +249,12 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   ),
   deadLetter: readJob((q, now, id) => viewOfRow(q, deadLetterRow(q, id), now)),
   async stats(life) {
-    return (await life.readAll((q, now) => stats(q, now))) ?? { ok: true, value: emptyStats(life.name, Date.now()) };
+    return (
+      (await life.readAll((q, now) => ({ ...stats(q, now), storage: storageUse(q) }))) ?? {
+        ok: true,
+        value: emptyStats(life.name, Date.now()),
+      }
+    );
   },
   async priorities(life) {
     await life.engine?.caughtUp();

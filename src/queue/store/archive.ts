@@ -32,6 +32,16 @@ export interface Pruned {
   jobs: number;
   /** The turn came to its bound: there may be more. */
   more: boolean;
+  /** When the newest of the chunks ended, epoch ms. */
+  until: number;
+}
+
+/** What whoever prunes wants to know and to say. */
+export interface Pruning {
+  /** Is told of each job that can be read. */
+  visit?(job: ArchivedJob): void;
+  /** Asked before each chunk: has enough gone? */
+  isEnough?(): boolean;
 }
 
 /** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
@@ -225,14 +235,8 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
 /**
  * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
  * themselves how long they are kept are in none of these.
- * @param visit is told of each job that can be read
  */
-export function pruneArchive(
-  sql: SqlStorage,
-  cutoff: number,
-  limit: number,
-  visit?: (job: ArchivedJob) => void,
-): Pruned {
+export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number, pruning?: Pruning): Pruned {
   const due: number[] = [];
   const chunks = sql.exec<{ chunk: number; ended_at: number }>(
     'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
@@ -241,11 +245,11 @@ export function pruneArchive(
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }
-  return deleteChunks(sql, due, limit, visit);
+  return deleteChunks(sql, due, limit, pruning);
 }
 
 /** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
-export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): Pruned {
+export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number, pruning?: Pruning): Pruned {
   const due = sql
     .exec<{ chunk: number }>('SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk LIMIT ?', lastDue(now), limit)
     .toArray();
@@ -253,6 +257,7 @@ export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): Pr
     sql,
     due.map(({ chunk }) => chunk),
     limit,
+    pruning,
   );
 }
 
@@ -260,14 +265,17 @@ function deleteChunks(
   sql: SqlStorage,
   chunks: readonly number[],
   limit: number,
-  visit?: (job: ArchivedJob) => void,
+  { visit, isEnough }: Pruning = {},
 ): Pruned {
-  const gone: Pruned = { chunks: 0, jobs: 0, more: chunks.length === limit };
+  const gone: Pruned = { chunks: 0, jobs: 0, more: chunks.length === limit, until: 0 };
   let chars = 0;
   for (const chunk of chunks) {
-    if (chars > MAX_PRUNED_CHARS) return { ...gone, more: true };
-    const { data, jobs } = sql
-      .exec<{ data: string; jobs: number }>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk)
+    if (chars > MAX_PRUNED_CHARS || isEnough?.()) return { ...gone, more: true };
+    const { data, jobs, ended_at } = sql
+      .exec<{ data: string; jobs: number; ended_at: number }>(
+        'SELECT data, jobs, ended_at FROM archive WHERE chunk = ?',
+        chunk,
+      )
       .one();
     const readable = jobsIn(data);
     if (visit) readable.forEach(visit);
@@ -275,6 +283,7 @@ function deleteChunks(
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
     gone.chunks++;
     gone.jobs += jobs;
+    gone.until = Math.max(gone.until, ended_at);
     chars += data.length;
   }
   return gone;

@@ -26,6 +26,7 @@ import { LockTable } from './locks';
 import { ProgressTable } from './progress';
 import { PullScans } from './pull-scans';
 import type { Removal } from './removal';
+import { StorageGauge } from './storage';
 
 /** In {@link QueueState.arrivedTypes}: jobs of any type may be available. */
 export const ANY_TYPE = '*';
@@ -43,6 +44,8 @@ export class QueueState implements Memory {
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
+  /** How full the object is. */
+  readonly storage: StorageGauge;
   /** How far workers that pull have read. */
   readonly pullScans = new PullScans();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -106,6 +109,7 @@ export class QueueState implements Memory {
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
     this.crons = new CronTable(sql);
+    this.storage = new StorageGauge(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */

@@ -121,7 +121,7 @@ export function stepTask(q: QueueState, id: string, now: number): boolean {
 function deleteChunks(q: QueueState, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
-  const { jobs, more } = pruneArchive(q.sql, until, CHUNK_STEP, (job) => list(task, doneTo(q, job)));
+  const { jobs, more } = pruneArchive(q.sql, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
   task.matched += jobs;
   task.succeeded += jobs;
   if (!more) delete task.chunks;
