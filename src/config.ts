@@ -9,11 +9,13 @@
  * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
  * | `HANDLERS` | table of `[queue/]type-pattern` → binding, or `{binding, batch_size, timeout_ms, max_concurrency, payload}` | none: pull only |
  * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE`, `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the deployment's retry layer | unset |
+ * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  */
 import { readTargets, type TargetConfig } from './dispatch/config';
 import { invalidConfiguration } from './job/errors';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
+import { STORAGE_BOUNDS } from './job/settings';
 
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.1.0';
@@ -33,6 +35,7 @@ export interface Env {
   DEFAULT_BACKOFF_BASE?: string;
   DEFAULT_BACKOFF_EXPONENT?: string;
   DEFAULT_BACKOFF_JITTER?: string;
+  MAX_STORAGE_BYTES?: string | number;
 }
 
 /** What a key may do. */
@@ -59,6 +62,8 @@ export interface Config {
   /** The deployment's retry variables, as written; they can be read. */
   retryVariables: Record<string, string | undefined>;
   targets: TargetConfig[];
+  /** How large each queue's object may become, where its settings do not say. */
+  maxStorageBytes?: number;
   version: string;
 }
 
@@ -93,6 +98,7 @@ export const readConfig = once(
     testHooks: hasTestHooks(env),
     retryVariables: readRetryVariables(env),
     targets: readTargets(env.HANDLERS, env as unknown as Record<string, unknown>),
+    ...readStorageBound(env.MAX_STORAGE_BYTES),
     version: VERSION,
   }),
 );
@@ -106,7 +112,7 @@ export function hasTestHooks(env: Env): boolean {
  * What of the configuration can be used. With a mistake in it no job is handed out; attempts that run come to their end, under
  * the deployment's retry variables if these can be read, else under the defaults.
  */
-export const usableConfig = once((env): Pick<Config, 'retryVariables' | 'targets'> => {
+export const usableConfig = once((env): Pick<Config, 'retryVariables' | 'targets' | 'maxStorageBytes'> => {
   try {
     return readConfig(env);
   } catch (error) {
@@ -140,6 +146,16 @@ function readOrigins(text: unknown): ReadonlySet<string> {
     throw invalidConfiguration(message, { variable: 'ALLOWED_ORIGINS', origin });
   }
   return new Set(given);
+}
+
+function readStorageBound(value: string | number | undefined): Pick<Config, 'maxStorageBytes'> {
+  if (value === undefined || value === '') return {};
+  const { min, max } = STORAGE_BOUNDS;
+  const bytes = Number(value);
+  if (Number.isInteger(bytes) && bytes >= min && bytes <= max) return { maxStorageBytes: bytes };
+  throw invalidConfiguration(`MAX_STORAGE_BYTES must be a whole number of bytes from ${min} to ${max}.`, {
+    variable: 'MAX_STORAGE_BYTES',
+  });
 }
 
 function readApiKeys(text: unknown): ApiKey[] {

@@ -35,6 +35,8 @@ export interface QueueConfig {
   /** Bytes of their bodies. */
   max_size_bytes?: number;
   overflow_policy?: Overflow;
+  /** Bytes that the queue may store with its ended jobs: near the bound the oldest of these are removed before their time. */
+  max_storage_bytes?: number;
   /**
    * Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned.
    */

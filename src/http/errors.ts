@@ -21,6 +21,7 @@ const HINTS: Record<ErrorCode, string> = {
   unsupported: 'See GET /ojs/manifest for what this server offers.',
   rate_limited: 'Wait as long as Retry-After says.',
   QUEUE_FULL: 'Wait as long as Retry-After says, or raise the bound of the queue.',
+  storage_full: 'Wait as long as Retry-After says; keep ended jobs for a shorter time, or use several queues.',
   backend_error: 'Try again; if it persists, look for the request id in the logs.',
   invalid_configuration: 'Correct the variables named in details and deploy again.',
   unavailable: 'Wait as long as Retry-After says, then send the same request again.',

@@ -22,6 +22,7 @@ export type ErrorCode =
   | 'unsupported'
   | 'rate_limited'
   | 'QUEUE_FULL'
+  | 'storage_full'
   | 'backend_error'
   | 'invalid_configuration'
   | 'unavailable'

@@ -25,6 +25,8 @@ export interface QueueConfig {
   max_depth?: number;
   /** Bytes of their bodies, at most. */
   max_bytes?: number;
+  /** Bytes of the queue's object, with its ended jobs: beyond most of it, the oldest of these go, and newcomers are refused. */
+  max_storage_bytes?: number;
   /** What happens to a job for which there is no room. Default `reject`. */
   overflow?: 'reject' | 'drop_oldest';
   /** From this part of `max_depth` on producers are warned, 0 … 1. Default 0.8. */
@@ -42,7 +44,12 @@ export const DEFAULTS = {
   timeoutMs: 30 * 60_000,
   retention: { completed: 7 * DAY_MS, discarded: 30 * DAY_MS, cancelled: 7 * DAY_MS },
   deadLetter: { maxAge: 180 * DAY_MS, maxCount: 10_000 },
+  /** An object holds 10 GB. */
+  maxStorageBytes: 9_500_000_000,
 } as const;
+
+/** What `max_storage_bytes` may be: a queue without jobs has some 200 kB, and an object holds 10 GB. */
+export const STORAGE_BOUNDS = { min: 1_000_000, max: 9_500_000_000 } as const;
 
 /** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
 export type QueueMode = 'active' | 'paused' | 'draining';

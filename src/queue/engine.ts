@@ -9,14 +9,14 @@ import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
 import { Courier } from '../durable/courier';
 import { Committer } from '../durable/group-commit';
-import { ApiError, type Outcome } from '../job/errors';
-import type { Feature, Host, Others } from './feature';
+import { ApiError, type Outcome, unavailable } from '../job/errors';
+import type { About, Feature, Host, Others } from './feature';
 import { BulkOperations } from './features/bulk/feature';
 import { CronFeature } from './features/cron/feature';
-import { Expiry } from './features/lifecycle/expiry';
+import { Overdue } from './features/lifecycle/overdue';
 import { Pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/removal';
-import { LeaseRescue } from './features/lifecycle/rescue';
+import { StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
@@ -28,6 +28,9 @@ import { QueueState } from './store/state';
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
 
+/** A reader of the whole queue waits so long until what is overdue is ended, ms. */
+const CATCH_UP_MS = 5_000;
+
 /** Pause before the alarm is tried again when its work failed, ms. */
 const RETRY_ALARM_MS = 1_000;
 
@@ -35,7 +38,11 @@ const RETRY_ALARM_MS = 1_000;
 export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
   readonly storage: DurableObjectStorage;
   readonly clock: AlarmClock;
-  readonly config: { retryVariables: Record<string, string | undefined>; targets: readonly TargetConfig[] };
+  readonly config: {
+    retryVariables: Record<string, string | undefined>;
+    targets: readonly TargetConfig[];
+    maxStorageBytes?: number;
+  };
   readonly others: Others;
 }
 
@@ -43,6 +50,9 @@ export class QueueEngine {
   readonly q: QueueState;
   private readonly committer: Committer;
   private readonly features: readonly Feature[];
+  /** What follows from a commit is being done. */
+  private following = false;
+  private readonly overdue: Overdue;
   private readonly push: Pump;
   readonly pull: Pulling;
   readonly bulk: BulkOperations;
@@ -68,9 +78,12 @@ export class QueueEngine {
       request: (operation) => this.write(operation),
       wakeAt: (at) => clock.arm(at, host.now()),
       overdueAt: () => this.overdueAt(),
+      following: () => this.following,
+      about: (jobs) => this.overdue.about(jobs),
       others: host.others,
       courier: () => this.courier,
     };
+    this.overdue = new Overdue(around);
     this.push = new Pump(around);
     this.pull = new Pulling(around);
     this.bulk = new BulkOperations(around);
@@ -78,10 +91,10 @@ export class QueueEngine {
     this.batches = new Batches(around);
     this.removal = new QueueRemoval(around);
     const features: Feature[] = [
-      new LeaseRescue(around),
-      new Expiry(around),
+      this.overdue,
       new LimitsFeature(around),
       new CronFeature(around),
+      new StorageWatch(around),
       new Pruning(around),
       this.push,
       this.pull,
@@ -101,9 +114,10 @@ export class QueueEngine {
   private openState(
     storage: DurableObjectStorage,
     clock: AlarmClock,
-    { retryVariables, targets }: EngineHost['config'],
+    { retryVariables, targets, maxStorageBytes }: EngineHost['config'],
   ): { q: QueueState; committer: Committer } {
     const q = QueueState.open(storage.sql, retryVariables);
+    q.storage.ofDeployment = maxStorageBytes;
     q.isPushed = (type) => targetFor(targets, q.name, type) !== undefined || ownsQueue(targets, q.name);
     q.pushesAny = targets.some((target) => takesFrom(target, q.name));
     const committer = new Committer(storage, clock, q, {
@@ -116,16 +130,22 @@ export class QueueEngine {
         for (const feature of this.features) feature.follow?.(now);
       },
       committed: () => {
-        if (q.takeArrivals()) for (const feature of this.features) feature.workArrived?.();
-        for (const feature of this.features) feature.start?.('commit');
+        this.goOn(() => {
+          if (q.takeArrivals()) for (const feature of this.features) feature.workArrived?.();
+          for (const feature of this.features) feature.start?.('commit');
+        });
       },
     });
     return { q, committer };
   }
 
-  /** Runs a writing operation in the next shared transaction. A refusal comes back as data, a defect rejects. */
-  async write<T>(operation: (now: number) => T): Promise<Outcome<T>> {
+  /**
+   * Runs a writing operation in the next shared transaction. A refusal comes back as data, a defect rejects.
+   * @param about the jobs that it names, if it names any
+   */
+  async write<T>(operation: (now: number) => T, about?: About): Promise<Outcome<T>> {
     this.watch();
+    if (about) this.overdue.about(about);
     this.push.beginEvent();
     try {
       const value = await this.committer.run(operation);
@@ -142,11 +162,34 @@ export class QueueEngine {
     return this.committer.runNow(operation);
   }
 
-  /** The state to read from, with everything due treated as due. */
-  tidied(): QueueState {
-    if (this.committer.isStale || this.host.now() >= this.overdueAt()) this.committer.runNow(() => undefined);
+  /**
+   * The state to read from. What is due is treated as due, in a bounded number of steps.
+   * @param about the jobs that are to be read: whatever else is left to do, these are as they should be
+   */
+  tidied(about?: About): QueueState {
+    if (this.committer.isStale || this.host.now() >= this.overdueAt()) {
+      if (about) this.overdue.about(about);
+      this.committer.runNow(() => undefined);
+    }
     this.watch();
     return this.q;
+  }
+
+  /**
+   * For whoever looks at the whole queue: when so much is overdue that one transaction could not end it, waits until all
+   * of it is ended. Others have their turn in between.
+   * @returns why it took too long
+   */
+  async caughtUp(): Promise<ApiError | undefined> {
+    const deadline = this.host.now() + CATCH_UP_MS;
+    this.tidied();
+    while (this.overdue.isBehind(this.host.now())) {
+      await scheduler.wait(0);
+      if (this.host.now() >= deadline)
+        return unavailable('Very many jobs are being ended whose time is over; try again.');
+      this.tidied();
+    }
+    return undefined;
   }
 
   private overdueAt(): number {
@@ -174,8 +217,21 @@ export class QueueEngine {
         for (const feature of this.features) feature.tidy?.(now);
       }),
     );
-    for (const feature of this.features) this.attempt(() => feature.start?.('alarm'));
+    this.goOn(() => {
+      for (const feature of this.features) this.attempt(() => feature.start?.('alarm'));
+    });
     this.armNext();
+  }
+
+  /** Does what follows from a commit. */
+  private goOn(run: () => void): void {
+    const { following } = this;
+    this.following = true;
+    try {
+      run();
+    } finally {
+      this.following = following;
+    }
   }
 
   /** One piece of the alarm's work. One that fails keeps none of the others from being done, and is tried again soon. */

@@ -13,6 +13,9 @@ import type { EnqueuedJob } from '../rpc/receipts';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { QueueState } from './store/state';
 
+/** Says which jobs an operation is about, by their keys. Asked only when the time of some may be over. */
+export type About = (q: QueueState) => Iterable<number | undefined>;
+
 export interface Feature {
   /** When it has something to do by itself, epoch ms: the alarm is set for the earliest of all features. */
   due?(now: number): number | undefined;
@@ -54,6 +57,10 @@ export interface Host {
   wakeAt(at: number): void;
   /** When the first feature is overdue for whoever reads, epoch ms. */
   overdueAt(): number;
+  /** Does the running transaction only go on with what follows from a commit of the same event? */
+  following(): boolean;
+  /** The next operation is about these jobs: however many are overdue, these are seen to before it. */
+  about(jobs: About): void;
   readonly others: Others;
   /** Delivers what features post, or have to say. */
   courier(): Courier;

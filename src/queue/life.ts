@@ -19,6 +19,7 @@ import { directoryObject, queueObject, workflowObject } from '../rpc/stubs';
 import type { ClaimRequest } from '../rpc/workers';
 import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
 import { QueueEngine } from './engine';
+import type { About } from './feature';
 import { SilencedWorkers } from './features/pull/silenced';
 import type { QueueState } from './store/state';
 
@@ -82,24 +83,35 @@ export class QueueLife {
 
   // ---- footings ----------------------------------------------------------------------------------------------------
 
-  /** The state to read from; undefined when the queue does not exist. */
-  present(): QueueState | undefined {
-    return this.engine?.tidied();
+  /** The state to read from; undefined when the queue does not exist. @param about the jobs that are to be read */
+  present(about?: About): QueueState | undefined {
+    return this.engine?.tidied(about);
   }
 
-  /** Reads what may be refused; undefined when the queue does not exist. */
-  read<T>(operation: Operation<T>): Outcome<T> | undefined {
-    const q = this.present();
+  /** Reads what may be refused; undefined when the queue does not exist. @param about the jobs that are to be read */
+  read<T>(operation: Operation<T>, about?: About): Outcome<T> | undefined {
+    const q = this.present(about);
     return q && outcomeOf(() => operation(q, Date.now()));
+  }
+
+  /** As {@link read}, of the whole queue: waits a while when much is overdue. */
+  async readAll<T>(operation: Operation<T>): Promise<Outcome<T> | undefined> {
+    const late = await this.engine?.caughtUp();
+    return late ? { ok: false, error: late.data } : this.read(operation);
   }
 
   /**
    * Runs a writing operation, in the transaction that brings the queue into being if need be. A refused one leaves nothing.
    * @param creates is this result worth a queue that does not exist yet?
+   * @param about the jobs that it names, if it names any
    */
-  async write<T>(operation: Operation<T>, creates: (value: T) => boolean = () => true): Promise<Outcome<T>> {
+  async write<T>(
+    operation: Operation<T>,
+    creates: (value: T) => boolean = () => true,
+    about?: About,
+  ): Promise<Outcome<T>> {
     while (!this.engine && this.birth) await this.birth;
-    const written = this.writeIfExists(operation);
+    const written = this.writeIfExists(operation, about);
     if (written) return written;
     const born = giveBirth(this.birthPlace(), operation, creates);
     this.birth = born
@@ -110,10 +122,10 @@ export class QueueLife {
     return born;
   }
 
-  /** Runs a writing operation; undefined when the queue does not exist. */
-  writeIfExists<T>(operation: Operation<T>): Promise<Outcome<T>> | undefined {
+  /** Runs a writing operation; undefined when the queue does not exist. @param about the jobs that it names */
+  writeIfExists<T>(operation: Operation<T>, about?: About): Promise<Outcome<T>> | undefined {
     const { engine } = this;
-    return engine?.write((now) => operation(engine.q, now));
+    return engine?.write((now) => operation(engine.q, now), about);
   }
 
   /** What would the queue say to this, whether it exists or not? Nothing stays written. */

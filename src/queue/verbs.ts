@@ -3,9 +3,12 @@
  * `jobs/`, `read/` or a feature on one of these footings; the engine does the rest.
  *
  *  - `look` and `read` read; `read` may refuse. A queue that does not exist answers what stands beside.
+ *  - `readAll` reads the whole queue: it waits a while when so much is overdue that one transaction cannot end it.
  *  - `change` is about a job that must exist here; a locked one is refused.
  *  - `write` may bring the queue into being; `writeIfExists` does not.
  *  - `consider` says what `write` would come to, and leaves nothing behind.
+ *
+ * Verbs about jobs that the caller names say which (`About`), so that these are seen to first whatever else is overdue.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { withBody } from '../across/bodies';
@@ -14,11 +17,12 @@ import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
-import { unpack } from '../job/message';
-import type { BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
+import { type SentJobs, unpack } from '../job/message';
+import type { BulkAnswer, BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueueReceipt } from '../rpc/receipts';
 import type { Operation } from './birth';
+import type { About } from './feature';
 import { bulkMatching, checkMatching } from './features/bulk/matching';
 import { createTask, viewTask } from './features/bulk/tasks';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from './features/cron/fire';
@@ -50,38 +54,64 @@ import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from './read/dead-letters';
-import { ENDED_JOBS_HINT, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
+import { ENDED_JOBS_HINT, keyOf, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
 import { getMany } from './read/get-many';
 import { chosenIds, knownIds } from './read/ids';
 import { count, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
-import { knownFingerprints } from './store/unique-keys';
+import { storageUse } from './store/storage';
+import { knownFingerprints, rivalKeys } from './store/unique-keys';
 
 type On<A extends unknown[], T> = (q: QueueState, now: number, ...args: A) => T;
 
-function look<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+/** Says which jobs a verb is about, by its arguments. */
+type Naming<A extends unknown[]> = (...args: A) => About;
+
+function look<A extends unknown[], T>(
+  operation: On<A, T>,
+  absent: (...args: NoInfer<A>) => NoInfer<T>,
+  about?: NoInfer<Naming<A>>,
+) {
   return async (life: QueueLife, ...args: A): Promise<T> => {
-    const q = life.present();
+    const q = life.present(about?.(...args));
     return q ? operation(q, Date.now(), ...args) : absent(...args);
   };
 }
 
-function read<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+function read<A extends unknown[], T>(
+  operation: On<A, T>,
+  absent: (...args: NoInfer<A>) => NoInfer<T>,
+  about?: NoInfer<Naming<A>>,
+) {
   return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    life.read((q, now) => operation(q, now, ...args)) ?? { ok: true, value: absent(...args) };
+    life.read((q, now) => operation(q, now, ...args), about?.(...args)) ?? { ok: true, value: absent(...args) };
 }
 
-function write<A extends unknown[], T>(operation: On<A, T>, creates?: (value: T) => boolean) {
+function readAll<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    (await life.readAll((q, now) => operation(q, now, ...args))) ?? { ok: true, value: absent(...args) };
+}
+
+function write<A extends unknown[], T>(
+  operation: On<A, T>,
+  creates?: (value: T) => boolean,
+  about?: NoInfer<Naming<A>>,
+) {
   return (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    life.write((q, now) => operation(q, now, ...args), creates);
+    life.write((q, now) => operation(q, now, ...args), creates, about?.(...args));
 }
 
-function writeIfExists<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+function writeIfExists<A extends unknown[], T>(
+  operation: On<A, T>,
+  absent: (...args: NoInfer<A>) => NoInfer<T>,
+  about?: NoInfer<Naming<A>>,
+) {
   return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
     await life.born();
-    return life.writeIfExists((q, now) => operation(q, now, ...args)) ?? { ok: true, value: absent(...args) };
+    const written = life.writeIfExists((q, now) => operation(q, now, ...args), about?.(...args));
+    return written ?? { ok: true, value: absent(...args) };
   };
 }
 
@@ -94,12 +124,32 @@ type Named = string | { job_id: string } | { id: string };
 const idOf = (named: Named): string =>
   typeof named === 'string' ? named : 'job_id' in named ? named.job_id : named.id;
 
+/** The jobs with these ids. */
+const jobs =
+  (ids: readonly string[]): About =>
+  (q) =>
+    ids.map((id) => (isUuidV7(id) ? keyOf(q, id) : undefined));
+
+/** The jobs that may stand in the way of these. */
+const rivals =
+  (newcomers: SentJobs): About =>
+  (q) =>
+    ('jobs' in newcomers ? newcomers.jobs : newcomers).flatMap(({ unique }) =>
+      unique ? rivalKeys(q.sql, unique.fingerprint) : [],
+    );
+
+/** The jobs that a worker holds. */
+const held =
+  (workerId: string): About =>
+  ({ leases }) =>
+    [...leases.active.values()].flatMap((active) => (active.workerId === workerId ? [active.key] : []));
+
 const noJob = (id: string): Outcome<never> => ({ ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data });
 
 /** Reads a job that must exist here. */
 function readJob<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
   return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    life.read((q, now) => operation(q, now, ...args)) ?? noJob(idOf(args[0]));
+    life.read((q, now) => operation(q, now, ...args), jobs([idOf(args[0])])) ?? noJob(idOf(args[0]));
 }
 
 function change<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
@@ -107,10 +157,13 @@ function change<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
     const id = idOf(args[0]);
     const changed =
       isUuidV7(id) &&
-      life.writeIfExists((q, now) => {
-        refuseLocked(q, id);
-        return operation(q, now, ...args);
-      });
+      life.writeIfExists(
+        (q, now) => {
+          refuseLocked(q, id);
+          return operation(q, now, ...args);
+        },
+        jobs([id]),
+      );
     return changed || noJob(id);
   };
 }
@@ -140,13 +193,18 @@ function nothingToDo({ id, action }: OperationRequest): OperationView {
 export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- producers ---------------------------------------------------------------------------------------------------
 
-  enqueue: write((q, now, jobs, ticket, idempotency) => {
-    if (ticket !== undefined) refuseGivenUp(q, ticket, now);
-    return answerOnce(q, idempotency, now, () => enqueue(q, unpack(jobs), now));
-  }),
+  enqueue: write(
+    (q, now, jobs, ticket, idempotency) => {
+      if (ticket !== undefined) refuseGivenUp(q, ticket, now);
+      return answerOnce(q, idempotency, now, () => enqueue(q, unpack(jobs), now));
+    },
+    undefined,
+    (newcomers) => rivals(newcomers),
+  ),
   enqueueEach: write(
     (q, now, jobs, idempotency) => enqueueEach(q, unpack(jobs), idempotency, now),
     ({ outcomes }: EachReceipt) => outcomes.some(({ ok }) => ok),
+    (newcomers) => rivals(newcomers),
   ),
   checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
   recall: read(
@@ -161,32 +219,33 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- reading -----------------------------------------------------------------------------------------------------
 
   async awaitEnd(life, id, waitMs) {
-    const view = () => life.read((q, now) => viewJob(q, now, id)) ?? noJob(id);
+    const view = () => life.read((q, now) => viewJob(q, now, id), jobs([id])) ?? noJob(id);
     const { engine } = life;
     return engine ? awaitEnd(engine.q.events, id, Date.now() + waitMs, () => Date.now(), view) : view();
   },
   getMany: look(
     (q, now, ids) => getMany(q, ids, now),
     () => ({ jobs: [], omitted: [] }),
+    jobs,
   ),
-  runningOf: look((q, _, ids) => runningOf(q, ids), none),
-  list: read(
+  runningOf: look((q, _, ids) => runningOf(q, ids), none, jobs),
+  list: readAll(
     (q, now, request) => list(q, request, now),
     () => ({ jobs: [], total: 0, has_more: false }),
   ),
-  listPlaces: read(
+  listPlaces: readAll(
     (q, now, request) => listPlaces(q, request, now),
     () => ({ places: [] }),
   ),
-  sorted: read(
+  sorted: readAll(
     (q, now, request) => sorted(q, request, now),
     () => ({ entries: [], matched: 0, looked: 0 }),
   ),
-  count: read(
+  count: readAll(
     (q, now, request) => count(q, request, now),
     () => ({ count: 0 }),
   ),
-  deadLetterPlaces: read(
+  deadLetterPlaces: readAll(
     (q, now, request) => deadLetterPlaces(q, request, now),
     () => ({ places: [], total: 0 }),
   ),
@@ -194,22 +253,31 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     (q, now, keys) => deadLettersAt(q, keys, now),
     () => ({ jobs: [], rest: [] }),
   ),
-  deadLetterKinds: read(
+  deadLetterKinds: readAll(
     (q) => deadLetterKinds(q),
     () => ({ total: 0, types: [], errors: [], complete: true }),
   ),
   deadLetter: readJob((q, now, id) => viewOfRow(q, deadLetterRow(q, id), now)),
   async stats(life) {
-    return life.read((q, now) => stats(q, now)) ?? { ok: true, value: emptyStats(life.name, Date.now()) };
+    return (
+      (await life.readAll((q, now) => ({ ...stats(q, now), storage: storageUse(q) }))) ?? {
+        ok: true,
+        value: emptyStats(life.name, Date.now()),
+      }
+    );
   },
-  priorities: look((q, now) => priorities(q, now), none),
-  activity: look(
-    (q, now) => ({
+  async priorities(life) {
+    await life.engine?.caughtUp();
+    return look((q, now) => priorities(q, now), none)(life);
+  },
+  async activity(life) {
+    await life.engine?.caughtUp();
+    const activity = (q: QueueState, now: number) => ({
       oldest_available_at: oldestAvailable(q, now) ?? null,
       completed_per_minute: q.events.completions.perMinute(now),
-    }),
-    () => ({ oldest_available_at: null, completed_per_minute: 0 }),
-  ),
+    });
+    return look(activity, () => ({ oldest_available_at: null, completed_per_minute: 0 }))(life);
+  },
   events: look((q, _, request) => q.events.read(request), none),
 
   // ---- workers that pull -------------------------------------------------------------------------------------------
@@ -222,14 +290,15 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   heartbeat: writeIfExists(
     (q, now, request) => heartbeat(q, request, now),
     () => ({ extended: [], cancelled: [], lost: [] }),
+    ({ job_ids, worker_id }) => (job_ids ? jobs(job_ids) : held(worker_id)),
   ),
   reportProgress: change((q, now, request) => reportProgress(q, request, now)),
   progress: readJob((q, now, id) => progressOf(q, id, now)),
   saveCheckpoint: change((q, now, request) => saveCheckpoint(q, request, now)),
   checkpoint: readJob((q, _, id) => checkpointOf(q, id)),
   deleteCheckpoint: change((q, now, request) => deleteCheckpoint(q, request, now)),
-  leasedBy: look((q, _, workerId) => leasedBy(q, workerId), none),
-  releaseLeased: writeIfExists((q, now, workerId) => releaseLeased(q, workerId, now, Math.random), none),
+  leasedBy: look((q, _, workerId) => leasedBy(q, workerId), none, held),
+  releaseLeased: writeIfExists((q, now, workerId) => releaseLeased(q, workerId, now, Math.random), none, held),
   silence: async (life, workerIds, silenced) => life.silence(workerIds, silenced),
 
   // ---- operators: jobs ---------------------------------------------------------------------------------------------
@@ -239,20 +308,29 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   bulk: writeIfExists(
     (q, now, request) => bulk(q, request, now),
     ({ ids, atomic }) => ({ items: noneOf(ids), applied: !atomic }),
+    ({ ids }) => jobs(ids),
   ),
   checkBulk: read(
     (q, now, { action, ids }) => ids.map((id) => checkItem(q, action, id, now)),
     ({ ids }) => noneOf(ids),
+    ({ ids }) => jobs(ids),
   ),
-  checkMatching: read((q, now, request) => checkMatching(q, request, now), none),
-  bulkMatching: writeIfExists(
-    (q, now, request) => bulkMatching(q, request, now),
-    () => ({ items: [], applied: true }),
-  ),
+  checkMatching: readAll((q, now, request) => checkMatching(q, request, now), none),
+  async bulkMatching(life, request) {
+    const late = await life.engine?.caughtUp();
+    if (late) return { ok: false, error: late.data };
+    const act = writeIfExists(
+      (q, now) => bulkMatching(q, request, now),
+      (): BulkAnswer => ({ items: [], applied: true }),
+    );
+    return act(life);
+  },
   async operate(life, request, waitMs) {
     const { engine } = life;
     const known = engine && viewTask(engine.q, request.id);
     if (known?.done) return { ok: true, value: known };
+    const late = await engine?.caughtUp();
+    if (late) return { ok: false, error: late.data };
     const begun = await life.writeIfExists((q, now) => createTask(q, request, now));
     if (!engine || !begun) return { ok: true, value: nothingToDo(request) };
     if (!begun.ok) return begun;
@@ -274,6 +352,8 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   configure: write((q, _, settings, mayPurge) => configure(q, settings, mayPurge)),
   takeDefaults: writeIfExists((q, _, defaults) => takeDefaults(q, defaults), nothing),
   async remove(life, request, waitMs) {
+    const late = await life.engine?.caughtUp();
+    if (late) return { ok: false, error: late.data };
     const begun = await life.writeIfExists((q, now) => beginRemoval(q, request, now));
     if (!begun) return { ok: false, error: notFound('queue', life.name).data };
     if (!begun.ok) return begun;
@@ -286,11 +366,15 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
 
   // ---- several queues: all or nothing ------------------------------------------------------------------------------
 
-  prepareBatch: write((q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, unpack(jobs), now)),
+  prepareBatch: write(
+    (q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, unpack(jobs), now),
+    undefined,
+    (_batch, _coordinator, jobs) => rivals(jobs),
+  ),
   async prepareBatchIfExists(life, batch, coordinator, jobs) {
     await life.born();
     const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, unpack(jobs), now);
-    const prepared = await life.writeIfExists(prepare);
+    const prepared = await life.writeIfExists(prepare, rivals(jobs));
     if (prepared) return prepared;
     const tried = await life.consider(prepare);
     return tried.ok ? { ok: true, value: null } : tried;
@@ -310,6 +394,7 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   prepareBulk: writeIfExists(
     (q, now, batch, coordinator, request) => prepareBulk(q, batch, coordinator, request, now),
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
+    (_batch, _coordinator, { ids }) => jobs(ids),
   ),
   uniqueConflicts: look(
     (q, now, questions) => {
@@ -317,6 +402,7 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
       return questions.map((question) => conflictsHere(q, question, now, room));
     },
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
+    (questions) => (q) => questions.flatMap(({ fingerprint }) => rivalKeys(q.sql, fingerprint)),
   ),
   knownIds: look((q, _, ids) => knownIds(q.sql, ids), none),
   chosenIds: look((q, _, after) => chosenIds(q.sql, after), none),
@@ -342,7 +428,7 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- workflows ---------------------------------------------------------------------------------------------------
 
   startSteps: write((q, now, start) => startSteps(q, start, now)),
-  cancelSteps: writeIfExists((q, now, ids) => cancelSteps(q, ids, now), nothing),
+  cancelSteps: writeIfExists((q, now, ids) => cancelSteps(q, ids, now), nothing, jobs),
 
   // ---- cron entries ------------------------------------------------------------------------------------------------
 

@@ -138,6 +138,13 @@ export interface RedriveOptions {
 
 export type StateCounts = Record<JobState, number>;
 
+/** How full the object of a queue is, in bytes. `full`: it takes no jobs. `pruning`: ended jobs go before their time. */
+export interface StorageUse {
+  bytes: number;
+  max_bytes: number;
+  state: 'ok' | 'pruning' | 'full';
+}
+
 export interface QueueStats {
   queue: string;
   exists: boolean;
@@ -148,6 +155,8 @@ export interface QueueStats {
   /** Dead letters, part of `discarded`. */
   dead: number;
   created_at?: number;
+  /** Absent: the queue does not exist. */
+  storage?: StorageUse;
   computed_at: number;
 }
 

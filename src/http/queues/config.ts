@@ -16,7 +16,7 @@ import { isJobType } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { readQueueLimits } from '../../job/limits/policy';
 import { checkRetryLayer } from '../../job/retry/validate';
-import type { QueueConfig, SettingsChange } from '../../job/settings';
+import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../job/settings';
 import { BOUND_SETTINGS, readBackpressure, renderBounds, type Setting } from './bounds';
 
 const positive: Reader<number> = (value, field) => {
@@ -68,6 +68,7 @@ const SETTINGS: Record<string, Setting> = {
   visibility_timeout: { key: 'visibility_timeout_ms', read: seconds },
   default_timeout: { key: 'default_timeout_ms', read: seconds },
   ...BOUND_SETTINGS,
+  max_storage_bytes: { key: 'max_storage_bytes', read: readInteger(STORAGE_BOUNDS.min, STORAGE_BOUNDS.max) },
   rate_limit: { key: 'rate_limit', read: readQueueLimits },
   default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
   retention: { key: 'retention', read: readRetention },
@@ -93,12 +94,14 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
 
 /** The wire form of a configuration; what is not set is left out. */
 export function renderQueueConfig(config: QueueConfig): Record<string, unknown> {
-  const { concurrency, allowed_job_types, default_retry, retention, dead_letter, rate_limit } = config;
+  const { concurrency, allowed_job_types, default_retry, retention, dead_letter, rate_limit, max_storage_bytes } =
+    config;
   return defined({
     concurrency,
     visibility_timeout: given(config.visibility_timeout_ms, (ms) => ms / 1000),
     default_timeout: given(config.default_timeout_ms, (ms) => ms / 1000),
     ...renderBounds(config),
+    max_storage_bytes,
     rate_limit: given(rate_limit, renderQueueLimits),
     allowed_job_types,
     default_retry,

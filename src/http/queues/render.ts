@@ -16,10 +16,10 @@ export function createdAt({ created_at }: { created_at?: number }): { created_at
 }
 
 /** The counts as the statistics tool wants them; `depth` is what has not ended. */
-export function renderCounts({ queue, counts, dead }: QueueStats) {
+export function renderCounts({ queue, counts, dead, storage }: QueueStats) {
   const { completed, cancelled, discarded, ...open } = counts;
   const depth = Object.values(open).reduce((sum, count) => sum + count, 0);
-  return { queue, depth, dead, ...open, completed, cancelled, discarded };
+  return { queue, depth, dead, ...open, completed, cancelled, discarded, ...(storage && { storage }) };
 }
 
 /** A queue as operators see it in a list. */

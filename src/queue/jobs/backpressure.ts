@@ -9,6 +9,7 @@ import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
 import { bytesOf } from '../store/depth';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
+import { expire, expiredRows } from './expire';
 
 /** From this part of the bound on producers are warned, unless the queue says otherwise. */
 const DEFAULT_WARNING = 0.8;
@@ -38,29 +39,36 @@ export function isBounded({ settings }: Pick<Room, 'settings'>): boolean {
  */
 export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
   const surplus = surplusOf(q, arrival);
-  if (surplus.jobs <= 0 && surplus.bytes <= 0) return;
-  if (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival)) throw queueFull(q, surplus);
-  const victims = oldest(q, surplus);
+  if (fits(surplus)) return;
+  const expired = takeWhileNeeded(surplus, expiredRows(q, now));
+  const drops = q.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival);
+  const victims = fits(expired.left) ? [] : drops ? oldest(q, expired.left, keysOf(expired.rows)) : undefined;
   if (!victims) throw queueFull(q, surplus);
+  for (const row of expired.rows) expire(q, row, now);
   for (const row of victims) discard(q, row, now);
 }
 
 /**
  * The same for a share of a batch over several queues: checked when it is prepared, while nothing is discarded for a batch
- * that may come to nothing. @throws {ApiError} 429 `QUEUE_FULL`
+ * that may come to nothing.
+ * @param expired waiting jobs whose time has passed: they will be gone at once
+ * @throws {ApiError} 429 `QUEUE_FULL`
  */
-export function checkRoom(q: Room, arrival: Arrival): void {
+export function checkRoom(q: Room, arrival: Arrival, expired: Iterable<JobRow> = []): void {
   const surplus = surplusOf(q, arrival);
-  const fits = surplus.jobs <= 0 && surplus.bytes <= 0;
-  if (!fits && (q.settings.overflow !== 'drop_oldest' || exceedsAlone(q, arrival))) throw queueFull(q, surplus);
+  if (fits(surplus) || (q.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival))) return;
+  if (!fits(takeWhileNeeded(surplus, expired).left)) throw queueFull(q, surplus);
 }
 
 /** A prepared batch became real: what is too much now goes, as far as that is possible. */
 export function shedSurplus(q: QueueState, now: number): void {
   if (q.settings.overflow !== 'drop_oldest') return;
   const surplus = surplusOf(q, { jobs: 0, bytes: 0 });
-  if (surplus.jobs <= 0 && surplus.bytes <= 0) return;
-  for (const row of oldest(q, surplus) ?? []) discard(q, row, now);
+  if (fits(surplus)) return;
+  const expired = takeWhileNeeded(surplus, expiredRows(q, now));
+  for (const row of expired.rows) expire(q, row, now);
+  if (fits(expired.left)) return;
+  for (const row of oldest(q, expired.left) ?? []) discard(q, row, now);
 }
 
 /** How full the queue is, when that is worth a warning. */
@@ -118,19 +126,41 @@ function queueFull(q: Room, surplus: Arrival): ApiError {
 
 type Candidate = { key: number; at: number };
 
-/** The jobs that have waited longest, as many as the surplus needs; undefined when there are not enough that do not run. */
-function oldest(q: QueueState, surplus: Arrival): JobRow[] | undefined {
-  const chosen: JobRow[] = [];
-  let { jobs, bytes } = surplus;
-  for (const { key } of waitingLongest(q, Math.max(jobs, bytes > 0 ? 1_000 : 0))) {
-    if (jobs <= 0 && bytes <= 0) break;
-    const row = rowByKey(q.sql, key);
-    if (!row) continue;
-    chosen.push(row);
-    jobs--;
-    bytes -= bytesOf(row);
+function fits({ jobs, bytes }: Arrival): boolean {
+  return jobs <= 0 && bytes <= 0;
+}
+
+/** The first of these rows, until their going makes up for the surplus. @returns what is left of it */
+function takeWhileNeeded(surplus: Arrival, rows: Iterable<JobRow>): { rows: JobRow[]; left: Arrival } {
+  const taken: JobRow[] = [];
+  const left = { ...surplus };
+  if (fits(left)) return { rows: taken, left };
+  for (const row of rows) {
+    taken.push(row);
+    left.jobs--;
+    left.bytes -= bytesOf(row);
+    if (fits(left)) break;
   }
-  return jobs <= 0 && bytes <= 0 ? chosen : undefined;
+  return { rows: taken, left };
+}
+
+const keysOf = (rows: readonly JobRow[]): ReadonlySet<number> => new Set(rows.map(({ key }) => key));
+
+/**
+ * The jobs that have waited longest, as many as the surplus needs; undefined when there are not enough that do not run.
+ * @param except keys of jobs that go anyway
+ */
+function oldest(q: QueueState, surplus: Arrival, except: ReadonlySet<number> = new Set()): JobRow[] | undefined {
+  const limit = Math.max(surplus.jobs, surplus.bytes > 0 ? 1_000 : 0) + except.size;
+  const { rows, left } = takeWhileNeeded(surplus, waitingRows(q, limit, except));
+  return fits(left) ? rows : undefined;
+}
+
+function* waitingRows(q: QueueState, limit: number, except: ReadonlySet<number>): Generator<JobRow> {
+  for (const { key } of waitingLongest(q, limit)) {
+    const row = except.has(key) ? undefined : rowByKey(q.sql, key);
+    if (row) yield row;
+  }
 }
 
 /**

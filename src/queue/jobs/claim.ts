@@ -15,7 +15,7 @@ import { startsLeft } from '../store/limits/queue-limit';
 import { typesKey } from '../store/pull-scans';
 import { readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { expire } from './expire';
+import { ENDED_PER_TURN, expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
 import { quarantine } from './settle';
 
@@ -71,11 +71,14 @@ export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number):
   return readable.map(({ row, body }, index) => ({ row, body, active: leased[index] as Active }));
 }
 
-/** Judges a row for any consumer: already running or expired rows are passed over, the latter discarded later. */
+/**
+ * Judges a row for any consumer: already running or expired rows are passed over. The first of the latter are discarded
+ * later, the others when their turn comes.
+ */
 export function passOver(q: QueueState, row: JobRow, now: number, expired: JobRow[]): boolean {
   if (q.leases.active.has(row.key)) return true;
   if (row.expires_at === null || row.expires_at > now) return false;
-  expired.push(row);
+  if (expired.length < ENDED_PER_TURN) expired.push(row);
   return true;
 }
 

@@ -2,7 +2,6 @@
  * Unique jobs inside one queue: gives the planner (`job/unique/conflicts`) the stored jobs with a fingerprint, and carries
  * out what it says about them. Check and insert belong to one transaction.
  */
-import { sequenceOf } from '../../job/ids';
 import { charsToTell, MAX_EXISTING_CHARS } from '../../job/message';
 import type { JobBody, JobView, NewJob } from '../../job/record';
 import { type JobState, TERMINAL_STATES } from '../../job/states';
@@ -20,11 +19,8 @@ import { findArchived } from '../store/archive';
 import { type JobRow, rowByKey, STATE } from '../store/columns';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { forgetKey } from '../store/unique-keys';
+import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
 import { cancel } from './cancel';
-
-/** Rows looked at for one fingerprint; many collect only where a policy lets many jobs with the same one wait. */
-const MAX_CANDIDATES = 100;
 
 /** A stored job with the fingerprint in question. A completed one has no row, and is read from the archive when needed. */
 export class StoredJob implements Candidate {
@@ -103,11 +99,7 @@ export function conflictsHere(q: QueueState, question: UniqueQuestion, now: numb
 
 /** The stored jobs with this fingerprint, newest first. */
 function storedJobs(q: QueueState, fingerprint: string, now: number): StoredJob[] {
-  return q.sql
-    .exec<{ key: number }>('SELECT key FROM unique_keys WHERE fingerprint = ?', fingerprint)
-    .toArray()
-    .sort((a, b) => sequenceOf(b.key) - sequenceOf(a.key))
-    .map(({ key }) => new StoredJob(q, key, now));
+  return rivalKeys(q.sql, fingerprint).map((key) => new StoredJob(q, key, now));
 }
 
 /** Plans the jobs of one enqueue, in their order. Reads only. */
@@ -140,7 +132,7 @@ export class QueueConflicts {
     const ended = new Set<string>();
     const candidates = storedJobs(this.q, fingerprint, this.now).filter(({ key, state }, place) => {
       // Of those that ended the same way, the newest stays in the way the longest.
-      const counts = place < MAX_CANDIDATES && !(isTerminal(state) && ended.has(state));
+      const counts = place < MAX_RIVALS && !(isTerminal(state) && ended.has(state));
       ended.add(state);
       if (!counts) this.outdated.push({ fingerprint, key });
       return counts;

@@ -1,12 +1,77 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
 
-import { type JobRow, STATE } from '../store/columns';
+import { type JobRow, rowByKey, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+
+/** Jobs whose time is over that are ended in one transaction, of each kind, beside those that an operation names. */
+export const ENDED_PER_TURN = 200;
+
+/** Has the job's time passed before it ran? One that runs is left alone: expiry forbids a start, not an end. */
+export function hasExpired(q: QueueState, row: JobRow, now: number): boolean {
+  if (row.expires_at === null || row.expires_at > now || row.ended_at !== null) return false;
+  return row.state !== STATE.held && !q.leases.active.has(row.key);
+}
 
 /** Discards one waiting row that has expired. */
 export function expire(q: QueueState, row: JobRow, now: number): void {
   const history = { ...historyOf(row), discarded_at: now, reason: 'expired' };
   move(q, row, 'expire', { state: STATE.discarded, history }, now);
+}
+
+/** Discards the job with this key if it has expired. */
+export function expireIfDue(q: QueueState, key: number, now: number): void {
+  const row = rowByKey(q.sql, key);
+  if (row && hasExpired(q, row, now)) expire(q, row, now);
+}
+
+/**
+ * Discards the waiting jobs that have expired, looking at a bounded number; `q.nextExpiry` says where the next turn goes on.
+ * Costs nothing while no job can have expired.
+ */
+export function expireDue(q: QueueState, now: number): void {
+  if (now < q.nextExpiry) return;
+  const { nextExpiry: at, expiredUntilKey } = q;
+  const rows = q.sql
+    .exec<{ key: number; at: number }>(
+      `SELECT key, expires_at AS at FROM jobs WHERE expires_at <= ? AND (expires_at, key) > (?, ?) AND ended_at IS NULL
+       ORDER BY expires_at, key LIMIT ?`,
+      now,
+      at,
+      expiredUntilKey,
+      ENDED_PER_TURN,
+    )
+    .toArray();
+  for (const { key } of rows) expireIfDue(q, key, now);
+  const last = rows.at(-1);
+  if (last && rows.length === ENDED_PER_TURN) {
+    q.nextExpiry = last.at;
+    q.expiredUntilKey = last.key;
+    return;
+  }
+  const next = q.sql
+    .exec<{ at: number | null }>(
+      'SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL',
+      now,
+    )
+    .one().at;
+  q.nextExpiry = next ?? Number.POSITIVE_INFINITY;
+  q.expiredUntilKey = 0;
+}
+
+/**
+ * Waiting jobs that have expired and were not seen to yet, the first to expire first. Reads nothing while no job can have
+ * expired.
+ */
+export function* expiredRows(q: QueueState, now: number): Generator<JobRow> {
+  if (now < q.nextExpiry) return;
+  const due = q.sql.exec<{ key: number }>(
+    'SELECT key FROM jobs WHERE expires_at <= ? AND ended_at IS NULL ORDER BY expires_at, key',
+    now,
+  );
+  for (const { key } of due) {
+    const row = rowByKey(q.sql, key);
+    if (row && hasExpired(q, row, now)) yield row;
+  }
 }

@@ -1,10 +1,14 @@
-/** Which jobs a queue takes: none while it drains or is being deleted, and only those of the types it is meant for. */
+/** Which jobs a queue takes: none while it drains, is being deleted or has no room for them, and only those of the types it is meant for. */
 import { ApiError, conflict, invalidRequest } from '../../job/errors';
 import type { QueueState } from '../store/state';
+import { refuseWhenFull } from '../store/storage';
 
-/** A queue that drains, or is being deleted, takes no jobs. @throws {ApiError} 409 */
+/** A queue that drains, is being deleted, or whose storage is full takes no jobs. @throws {ApiError} 409; 503 full */
 export function refuseNewcomers(q: QueueState): void {
-  if (!q.draining && !q.removal) return;
+  if (!q.draining && !q.removal) {
+    refuseWhenFull(q);
+    return;
+  }
   const state = q.removal ? 'deleting' : 'draining';
   const { data } = conflict(`Queue ${q.name} is ${state} and takes no jobs.`, {
     queue: q.name,

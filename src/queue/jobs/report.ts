@@ -12,7 +12,7 @@ import type { JobView } from '../../job/record';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
 import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
 import { complete, type EndedAttempt, runningAttempt } from '../store/attempts';
-import { type JobRow, rowByKey, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/columns';
 import type { Active } from '../store/leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
@@ -113,14 +113,14 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
     throw notActive(request.job_id, stateOf(row, false, now));
   }
   fence(q, row, active, request);
-  if (request.requeue && request.attempt_used === false) {
-    giveBackUnused(q, row, active, now);
-  } else if (request.requeue && active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
-    requeue(q, row, active, now);
-  } else {
-    fail(q, row, active, request.error, now, random);
-  }
-  return viewOfRow(q, rowByKey(q.sql, row.key) as JobRow, now);
+  const after = ended(q, row, active, request, now, random);
+  return viewOfRow(q, after, now);
+}
+
+function ended(q: QueueState, row: JobRow, active: Active, request: NackRequest, now: number, random: Random): JobRow {
+  if (request.requeue && request.attempt_used === false) return giveBackUnused(q, row, active, now);
+  const again = request.requeue && active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts);
+  return again ? requeue(q, row, active, now) : fail(q, row, active, request.error, now, random);
 }
 
 /** Pauses after a job was given back unused for the second time and more, ms: no two workers may hand it to and fro. */
@@ -131,7 +131,7 @@ const LONGEST_PAUSE_MS = 60_000;
  * No handler was called: the attempt does not count, and the job goes back to where it stood. Each further time in a row it
  * pauses, twice as long as the time before, because the worker that cannot run it may be the only one there is.
  */
-function giveBackUnused(q: QueueState, row: JobRow, active: Active, now: number): void {
+function giveBackUnused(q: QueueState, row: JobRow, active: Active, now: number): JobRow {
   const history = historyOf(row);
   const before = history.unused?.attempt === row.attempt ? history.unused.count : 0;
   history.unused = {
@@ -142,7 +142,7 @@ function giveBackUnused(q: QueueState, row: JobRow, active: Active, now: number)
     ...(active.workerId !== undefined && { worker_id: active.workerId }),
   };
   const pause = before === 0 ? undefined : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(before - 1, 10), LONGEST_PAUSE_MS);
-  undoClaim(q, row, now, { history, ...(pause !== undefined && { availableAt: now + pause }) });
+  return undoClaim(q, row, now, { history, ...(pause !== undefined && { availableAt: now + pause }) });
 }
 
 /** Is this the repeated report of a worker that has given the job back unused? */

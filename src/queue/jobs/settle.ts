@@ -44,7 +44,7 @@ export function lateAttempt(q: QueueState, row: JobRow, delivery: string, now: n
   return { startedAt: started_at ?? now, number: row.attempt, claim: row.claims };
 }
 
-/** The attempt failed: decides what follows and writes it. */
+/** The attempt failed: decides what follows and writes it. @returns the job as it is now; it may not be kept */
 export function fail(
   q: QueueState,
   row: JobRow,
@@ -52,7 +52,7 @@ export function fail(
   reported: FailureReport,
   now: number,
   random: Random,
-): void {
+): JobRow {
   const report = boundedError(reported);
   const history = historyOf(row);
   const body = bodyOf(row);
@@ -81,8 +81,7 @@ export function fail(
   if (retry) {
     if (report.visibility_expired) delete history.retry_delay_ms;
     else history.retry_delay_ms = decision.delay_ms;
-    backInLine(q, row, 'retry', history, decision.run_at, now);
-    return;
+    return backInLine(q, row, 'retry', history, decision.run_at, now);
   }
   const dead = decision.outcome === 'dead_letter';
   Object.assign(history, {
@@ -92,7 +91,7 @@ export function fail(
     ...(dead && { dead_letter: true }),
   });
   delete history.retry_delay_ms;
-  move(q, row, 'discard', { state: dead ? STATE.dead : STATE.discarded, history }, now);
+  return move(q, row, 'discard', { state: dead ? STATE.dead : STATE.discarded, history }, now);
 }
 
 /** The attempt is over and the job waits for the next one, from `availableAt` (epoch ms) on. */
@@ -103,17 +102,17 @@ function backInLine(
   history: JobHistory,
   availableAt: number,
   now: number,
-): void {
+): JobRow {
   const enqueued_at = availableAt <= now ? now : row.enqueued_at;
-  move(q, row, kind, { enqueued_at, history, availableAt }, now);
+  return move(q, row, kind, { enqueued_at, history, availableAt }, now);
 }
 
 /** Gives the job back without an error (`requeue: true`): available at once, the attempt stays counted. */
-export function requeue(q: QueueState, row: JobRow, active: Active, now: number): void {
+export function requeue(q: QueueState, row: JobRow, active: Active, now: number): JobRow {
   const history = historyOf(row);
   history.started_at = active.startedAt;
   delete history.retry_delay_ms;
-  backInLine(q, row, 'giveBack', history, now, now);
+  return backInLine(q, row, 'giveBack', history, now, now);
 }
 
 /**
@@ -126,10 +125,10 @@ export function undoClaim(
   row: JobRow,
   now: number,
   change: { history?: JobHistory; availableAt?: number } = {},
-): void {
+): JobRow {
   // A job that was in the due index keeps its place there; one from the line goes to where it would have stood.
   const place = change.availableAt === undefined ? { due_at: row.due_at ?? row.enqueued_at } : {};
-  move(q, row, 'undoClaim', { ...place, ...change }, now);
+  return move(q, row, 'undoClaim', { ...place, ...change }, now);
 }
 
 /** A row that cannot be read becomes a dead letter, so that it stops nobody and a human can look at it. */

@@ -23,6 +23,27 @@ export const SPAN = 1024;
 /** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */
 const MAX_CHUNK = 256 * 1024;
 
+/** Characters of chunks that are read, to be deleted, in one transaction. */
+const MAX_PRUNED_CHARS = 8 * 1024 * 1024;
+
+/** What one turn of pruning has removed. */
+export interface Pruned {
+  chunks: number;
+  jobs: number;
+  /** The turn came to its bound: there may be more. */
+  more: boolean;
+  /** When the newest of the chunks ended, epoch ms. */
+  until: number;
+}
+
+/** What whoever prunes wants to know and to say. */
+export interface Pruning {
+  /** Is told of each job that can be read. */
+  visit?(job: ArchivedJob): void;
+  /** Asked before each chunk: has enough gone? */
+  isEnough?(): boolean;
+}
+
 /** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
 const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
 
@@ -232,15 +253,8 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
 /**
  * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
  * themselves how long they are kept are in none of these.
- * @param visit is told of each job that can be read
- * @returns how many rows went, and how many jobs with them
  */
-export function pruneArchive(
-  sql: SqlStorage,
-  cutoff: number,
-  limit: number,
-  visit?: (job: ArchivedJob) => void,
-): { chunks: number; jobs: number } {
+export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number, pruning?: Pruning): Pruned {
   const due: number[] = [];
   const chunks = sql.exec<{ chunk: number; ended_at: number }>(
     'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
@@ -249,33 +263,47 @@ export function pruneArchive(
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }
-  return { chunks: due.length, jobs: deleteChunks(sql, due, visit) };
+  return deleteChunks(sql, due, limit, pruning);
 }
 
 /** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
-export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number): void {
+export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number, pruning?: Pruning): Pruned {
   const due = sql
     .exec<{ chunk: number }>('SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk LIMIT ?', lastDue(now), limit)
     .toArray();
-  deleteChunks(
+  return deleteChunks(
     sql,
     due.map(({ chunk }) => chunk),
+    limit,
+    pruning,
   );
 }
 
-/** @returns how many jobs went */
-function deleteChunks(sql: SqlStorage, chunks: readonly number[], visit?: (job: ArchivedJob) => void): number {
-  let gone = 0;
+function deleteChunks(
+  sql: SqlStorage,
+  chunks: readonly number[],
+  limit: number,
+  { visit, isEnough }: Pruning = {},
+): Pruned {
+  const gone: Pruned = { chunks: 0, jobs: 0, more: chunks.length === limit, until: 0 };
+  let chars = 0;
   for (const chunk of chunks) {
-    const { data, jobs } = sql
-      .exec<{ data: string; jobs: number }>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk)
+    if (chars > MAX_PRUNED_CHARS || isEnough?.()) return { ...gone, more: true };
+    const { data, jobs, ended_at } = sql
+      .exec<{ data: string; jobs: number; ended_at: number }>(
+        'SELECT data, jobs, ended_at FROM archive WHERE chunk = ?',
+        chunk,
+      )
       .one();
     const readable = jobsIn(data);
     if (visit) readable.forEach(visit);
     forgetBeside(sql, readable);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
     adjustCount(sql, -jobs);
-    gone += jobs;
+    gone.chunks++;
+    gone.jobs += jobs;
+    gone.until = Math.max(gone.until, ended_at);
+    chars += data.length;
   }
   return gone;
 }

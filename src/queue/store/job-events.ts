@@ -58,7 +58,7 @@ function eventsOf(told: Told): Event[] {
     case 'cancel':
       return [['job.cancelled', { attempt }]];
     case 'expire':
-      return [['job.expired', { attempt, reason: 'expired' }]];
+      return [['job.expired', { ...withoutRun(attempt, 'expired'), reason: 'expired' }]];
     case 'retry': {
       const error = history().error as JobErrorEntry;
       const run_at = after.due_at ?? after.waits_since;
@@ -67,20 +67,36 @@ function eventsOf(told: Told): Event[] {
         ['job.retrying', { attempt, backoff_ms: error.backoff_ms, run_at }],
       ];
     }
+    case 'quarantine':
     case 'discard': {
       const { error, reason: why, dead_letter = false } = history();
       return [['job.discarded', { ...failureData(error as JobErrorEntry), reason: why, dead_letter }]];
     }
-    case 'drop':
-    case 'quarantine': {
-      const { reason: why, dead_letter = false } = history();
-      return [['job.discarded', { attempt, reason: why, dead_letter }]];
+    case 'drop': {
+      const { reason: why } = history();
+      return [['job.discarded', { ...withoutRun(attempt, why), reason: why, dead_letter: false }]];
     }
-    case 'purge':
-      return [['job.discarded', { attempt: active?.attempt ?? attempt, reason, dead_letter: false }]];
+    case 'purge': {
+      const cutOff = active && { attempt: active.attempt, duration_ms: now - active.startedAt };
+      return [['job.discarded', { ...withoutRun(attempt, reason), ...cutOff, reason, dead_letter: false }]];
+    }
     default:
       return [];
   }
+}
+
+const WHY: Record<string, string> = {
+  expired: 'The job expired before it ran.',
+  queue_full: 'The queue had no room for the job.',
+  rate_limited: 'The limits of the job left no room for it.',
+  purged: 'The job was purged.',
+  queue_deleted: 'The queue of the job was deleted.',
+};
+
+/** Of a job that was discarded though no attempt failed: nothing ran, and the reason is the error. */
+function withoutRun(attempt: number, reason = 'discarded'): Record<string, unknown> {
+  const message = WHY[reason] ?? 'The job was discarded.';
+  return { attempt, duration_ms: null, error: { code: reason, type: `tocsin.${reason}`, message } };
 }
 
 function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntry): Record<string, unknown> {

@@ -5,6 +5,7 @@
  * Everything that follows from the difference is derived here, once: lane and index, length of the line, depth, limits
  * entered and left, unique keys, the wake, the event, what a workflow must hear.
  */
+import { writeMeta } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
 import type { LimitPolicy } from '../../job/limits/policy';
 import type { JobHistory } from '../../job/record';
@@ -16,7 +17,7 @@ import { type Note, tell } from './job-events';
 import { endOf, keptUntil } from './keep';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
-import { moveOf } from './moves';
+import { MOVE, moveOf } from './moves';
 import { historyOf, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
@@ -237,7 +238,7 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   if (end) {
     q.wake(keepUntil ?? now + q.retentionMs(end));
     noteFailure(q, after, end === 'cancelled', history ?? historyOf(after), now);
-    if (end === 'dead_letter') capDeadLetters(q, now);
+    if (end === 'dead_letter' && evictDeadLetters(q, EVICTED_FOR_ONE, now)) setEvicting(q, true);
   }
   if (kind === 'redrive') rememberFingerprint(q, after);
   tell(q, { move: kind, before: row, after, history, active, now, ...note });
@@ -267,14 +268,36 @@ function rememberFingerprint(q: QueueState, row: Pick<JobRow, 'key' | 'body'>): 
   if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
 }
 
-/** Keeps the dead letters within their bound: the oldest go first. */
-function capDeadLetters(q: QueueState, now: number): void {
+/** Dead letters that go when a new one comes, at most: one as a rule; the others are for the duty. */
+const EVICTED_FOR_ONE = 2;
+
+/**
+ * Removes dead letters beyond the bound, the oldest first, at most `limit`. One that is on its way to another queue stays
+ * until it has arrived.
+ * @returns whether there are more to remove
+ */
+export function evictDeadLetters(q: QueueState, limit: number, now: number): boolean {
   const surplus = countDead(q) - q.maxDeadLetters;
-  if (surplus <= 0) return;
-  for (const key of oldestEnded(q.sql, STATE.dead, surplus)) {
-    const row = rowByKey(q.sql, key);
-    if (row) remove(q, row, 'remove', now);
+  if (surplus <= 0) return false;
+  const moving = q.outbox.has(MOVE) ? q.outbox.count(MOVE) : 0;
+  const wanted = Math.min(surplus, limit);
+  let evicted = 0;
+  for (const key of oldestEnded(q.sql, STATE.dead, wanted + moving)) {
+    const row = moveOf(q.outbox, key) ? undefined : rowByKey(q.sql, key);
+    if (!row) continue;
+    remove(q, row, 'remove', now);
+    if (++evicted === wanted) break;
   }
+  if (evicted > 0) q.events.add('queue.dead_letters_evicted', q.name, now, { evicted, max_count: q.maxDeadLetters });
+  return evicted === wanted && surplus > evicted;
+}
+
+/** Notes whether dead letters are left to be removed in turns. One row written when that changes. */
+export function setEvicting(q: QueueState, evicting: boolean): void {
+  if (evicting === q.evicting) return;
+  q.evicting = evicting;
+  writeMeta(q.sql, 'evicting', evicting || undefined);
+  if (evicting) q.wake(0);
 }
 
 /** How many dead letters there are. Counted once, then kept in memory. */

@@ -29,6 +29,8 @@ export interface Active {
   visibilityMs: number;
   /** Execution limit; no heartbeat moves it. */
   timeoutAt: number;
+  /** It is over and could not be ended: to be looked at again at this time. */
+  putOff?: number;
   /** Name of the target, when pushed. */
   target?: string;
   /**
@@ -135,6 +137,11 @@ const LOAD_PAGE = 1_000;
 const KEEP_FREE = 64;
 /** So many are deleted in one turn at most. */
 const TRIM_AT_ONCE = 500;
+
+/** When an attempt is over if nobody reports before, epoch ms. */
+function endOf({ expiresAt, timeoutAt, putOff = 0 }: Active): number {
+  return Math.max(Math.min(expiresAt, timeoutAt), putOff);
+}
 
 export class LeaseTable {
   /** Running attempts by job key. */
@@ -317,21 +324,32 @@ export class LeaseTable {
     for (const id of touched) this.write(id);
   }
 
-  /** Running attempts whose lease or execution limit has ended, earliest first. Makes `earliest` exact again. */
-  overdue(now: number): Active[] {
+  /**
+   * Running attempts whose lease or execution limit has ended, at most `limit`, earliest first. Makes `earliest` exact again
+   * when these are all.
+   */
+  overdue(now: number, limit: number): Active[] {
     if (now < this.earliest) return [];
     const due: Active[] = [];
-    this.earliest = Number.POSITIVE_INFINITY;
+    let earliest = Number.POSITIVE_INFINITY;
     for (const entry of this.active.values()) {
-      const end = Math.min(entry.expiresAt, entry.timeoutAt);
-      if (end <= now) due.push(entry);
-      else this.earliest = Math.min(this.earliest, end);
+      const end = endOf(entry);
+      if (end > now) earliest = Math.min(earliest, end);
+      else if (due.push(entry) === limit) break;
     }
-    return due.sort((a, b) => Math.min(a.expiresAt, a.timeoutAt) - Math.min(b.expiresAt, b.timeoutAt));
+    if (due.length < limit) this.earliest = earliest;
+    return due.sort((a, b) => endOf(a) - endOf(b));
   }
 
-  /** Leases that are over could not be ended: they are looked at again at `at` (epoch ms). */
-  lookAgain(at: number): void {
+  /** Is the attempt over, though nobody has ended it yet? */
+  isOverdue(key: number, now: number): boolean {
+    const entry = this.active.get(key);
+    return entry !== undefined && endOf(entry) <= now;
+  }
+
+  /** An attempt that is over could not be ended: it is looked at again at `at` (epoch ms). */
+  putOff(entry: Active, at: number): void {
+    entry.putOff = at;
     this.earliest = Math.min(this.earliest, at);
   }
 

@@ -33,7 +33,10 @@ export function enters(q: QueueState, row: JobRow, now: number, staysPut = false
     }
   }
   if (row.expires_at !== null && (row.state === STATE.waiting || row.state === STATE.pending)) {
-    q.nextExpiry = Math.min(q.nextExpiry, row.expires_at);
+    if (row.expires_at <= q.nextExpiry) {
+      q.nextExpiry = row.expires_at;
+      q.expiredUntilKey = 0;
+    }
     q.wake(row.expires_at);
   }
 }

@@ -27,6 +27,7 @@ import { LockTable } from './locks';
 import { ProgressTable } from './progress';
 import { PullScans } from './pull-scans';
 import type { Removal } from './removal';
+import { StorageGauge } from './storage';
 import { Tally } from './tally';
 
 /** In {@link QueueState.arrivedTypes}: jobs of any type may be available. */
@@ -46,6 +47,8 @@ export class QueueState implements Memory {
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
+  /** How full the object is. */
+  readonly storage: StorageGauge;
   /** How far workers that pull have read. */
   readonly pullScans = new PullScans();
   /** The same for each target that jobs are pushed to, so that a stopped target holds nobody up. */
@@ -66,6 +69,8 @@ export class QueueState implements Memory {
   settings: QueueConfig = {};
   /** No waiting job expires before this: a lower bound. */
   nextExpiry = Number.POSITIVE_INFINITY;
+  /** Of the jobs that expire at that very moment, those up to this key have been seen to. */
+  expiredUntilKey = 0;
   /** Waiting jobs in the line; null when it has to be counted. */
   lineLength: number | null = null;
   /** Up to this key the line was discarded to make room. */
@@ -74,6 +79,8 @@ export class QueueState implements Memory {
   deadCount: number | null = null;
   /** What kinds of dead letters there are; null since one came or went. */
   deadKinds: DeadLetterKinds | null = null;
+  /** There are more dead letters than are to be kept; they are removed in turns. */
+  evicting = false;
   /** Job types announced by handler Workers for this queue. */
   announced = new Map<string, AnnouncedType>();
 
@@ -108,6 +115,7 @@ export class QueueState implements Memory {
     this.progress = new ProgressTable(sql);
     this.checkpoints = new CheckpointTable(sql);
     this.crons = new CronTable(sql);
+    this.storage = new StorageGauge(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -132,6 +140,7 @@ export class QueueState implements Memory {
     else delete this.removal;
     this.paused = (pause?.paused ?? false) || removal !== undefined;
     this.draining = pause?.draining ?? false;
+    this.evicting = meta.get('evicting') === true;
     this.pausedChangedAt = pause?.at ?? this.createdAt;
     this.setSettings(
       (meta.get('config') as QueueConfig | undefined) ?? {},
@@ -159,6 +168,7 @@ export class QueueState implements Memory {
     this.deadCount = null;
     this.deadKinds = null;
     this.nextExpiry = this.firstExpiry();
+    this.expiredUntilKey = 0;
     this.wanted = Number.POSITIVE_INFINITY;
     this.workArrived = false;
   }

@@ -2,6 +2,7 @@
  * The table of unique jobs: a row says that a job with this fingerprint exists. It is written with the job and deleted
  * with the job: two rows over the life of a unique job, none for any other.
  */
+import { MAX_SEQUENCE } from '../../job/ids';
 import type { JobBody } from '../../job/record';
 import { scopeOf } from '../../job/unique/policy';
 import type { JobRow } from './columns';
@@ -16,6 +17,18 @@ export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string
     )
     .toArray()
     .map(({ fingerprint }) => fingerprint);
+}
+
+/** Jobs with one fingerprint that are looked at; where a policy lets more of them wait, the newest decide. */
+export const MAX_RIVALS = 100;
+
+/**
+ * Keys of the jobs with this fingerprint, the newest first; of very many the first ones, and some more so that whoever tidies
+ * up comes to an end.
+ */
+export function rivalKeys(sql: SqlStorage, fingerprint: string): number[] {
+  const newest = `SELECT key FROM unique_keys WHERE fingerprint = ? ORDER BY (key & ${MAX_SEQUENCE - 1}) DESC LIMIT ?`;
+  return Array.from(sql.exec<{ key: number }>(newest, fingerprint, 2 * MAX_RIVALS), ({ key }) => key);
 }
 
 /** A unique job was written: it may stand in the way from now on. One row written. */

@@ -29,6 +29,9 @@ const CHUNK_STEP = 50;
 /** An operation that is done is remembered so long, ms. */
 const REMEMBER_MS = 24 * 3_600_000;
 
+/** Operations forgotten in one go. */
+const FORGET_STEP = 100;
+
 /** An operation that fails so often in the same step is given up. */
 const MAX_FAILURES = 5;
 
@@ -118,10 +121,10 @@ export function stepTask(q: QueueState, id: string, now: number): boolean {
 function deleteChunks(q: QueueState, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
-  const { chunks, jobs } = pruneArchive(q.sql, until, CHUNK_STEP, (job) => list(task, doneTo(q, job)));
+  const { jobs, more } = pruneArchive(q.sql, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
   task.matched += jobs;
   task.succeeded += jobs;
-  if (chunks < CHUNK_STEP) delete task.chunks;
+  if (!more) delete task.chunks;
   return false;
 }
 
@@ -193,10 +196,11 @@ export function noteFailure(q: QueueState, id: string, now: number): boolean {
   return givenUp;
 }
 
-/** Forgets operations that were done long ago. */
+/** Forgets operations that were done long ago, some at a time. */
 export function forgetTasks(q: QueueState, now: number): void {
   if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
-  q.sql.exec('DELETE FROM tasks WHERE done_at <= ?', now - REMEMBER_MS).toArray();
+  const due = 'SELECT id FROM tasks WHERE done_at <= ? LIMIT ?';
+  q.sql.exec(`DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP).toArray();
 }
 
 /** When operations that were done must be forgotten next, epoch ms. */

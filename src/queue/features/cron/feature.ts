@@ -10,6 +10,9 @@ import type { Feature, Host } from '../../feature';
 import { acrossJobs, dueCrons, fireCron, fireWaiting, noteAnswer } from './fire';
 import { CRON } from './manage';
 
+/** After so many fires in one transaction, those of further entries wait for the next one; an entry may catch up on many. */
+const FIRES_PER_TURN = 200;
+
 /** An entry that could not be fired is left alone for so long: when it was a matter of the moment, and when it was a defect; ms. */
 const TRY_AGAIN_MS = 1_000;
 const DEFECT_PAUSE_MS = 60_000;
@@ -28,9 +31,16 @@ export class CronFeature implements Feature {
   /** The entries to fire in the running transaction. */
   steps(now: number, when: 'before' | 'after'): Step[] {
     const { q } = this.host;
-    const [names, fire] = when === 'before' ? [dueCrons(q, now), fireCron] : [q.crons.waiting(now), fireWaiting];
+    let left = FIRES_PER_TURN;
+    const fireDue = (name: string, at: number) => {
+      // An entry that is left out stays due.
+      if (left > 0) left -= fireCron(q, name, at);
+      else q.wake(at);
+    };
+    const waiting = (name: string, at: number) => fireWaiting(q, name, at);
+    const [names, fire] = when === 'before' ? [dueCrons(q, now), fireDue] : [q.crons.waiting(now), waiting];
     return names.map((name) => ({
-      run: (at) => fire(q, name, at),
+      run: (at) => fire(name, at),
       failed: (error) => {
         const passing = error instanceof ApiError;
         if (!passing) console.error(`tocsin: cron ${name} of queue ${q.name} could not be fired`, error);

@@ -19,6 +19,7 @@ import type { CronAcross, CronRun, CronView } from '../../../rpc/cron';
 import type { EnqueuedJob } from '../../../rpc/receipts';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
+import { hasExpired } from '../../jobs/expire';
 import { find } from '../../read/find';
 import { stateOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
@@ -35,11 +36,15 @@ export function dueCrons(q: QueueState, now: number): string[] {
   return q.crons.due(now, ENTRIES_PER_TURN);
 }
 
-/** Fires an entry whose time has come. One row written, besides the job's. @throws {ApiError} 503: try again later */
-export function fireCron(q: QueueState, name: string, now: number): void {
+/**
+ * Fires an entry whose time has come. One row written, besides the job's.
+ * @returns how often
+ * @throws {ApiError} 503: try again later
+ */
+export function fireCron(q: QueueState, name: string, now: number): number {
   const entry = q.crons.read(name);
   const due = entry?.run.next_at;
-  if (!entry || due === undefined || due > now) return;
+  if (!entry || due === undefined || due > now) return 0;
   const { definition, run } = entry;
   const plan = dueFires(scheduleOf(definition, run.anchor), due, now, definition.missed_policy, definition.max_catchup);
   if (plan.dropped) {
@@ -49,6 +54,7 @@ export function fireCron(q: QueueState, name: string, now: number): void {
   for (const tick of plan.fires) if (!isUsedUp(entry)) applyOverlap(q, entry, tick, now);
   setNext(q, entry, plan.next);
   q.crons.writeRun(name, run);
+  return plan.fires.length;
 }
 
 /** Fires what waited for the entry's last job, if that has ended. One row written when it has. */
@@ -121,7 +127,8 @@ function runningJob(q: QueueState, run: CronRun, now: number): string | undefine
 /** Is there such a job, and has it not ended? */
 function isRunning(q: QueueState, id: string, now: number): boolean {
   const row = find(q, id)?.row;
-  return row !== undefined && !TERMINAL_STATES.includes(stateOf(row, q.leases.active.has(row.key), now));
+  if (!row || hasExpired(q, row, now)) return false;
+  return !TERMINAL_STATES.includes(stateOf(row, q.leases.active.has(row.key), now));
 }
 
 function cancelIfRunning(q: QueueState, id: string, now: number): void {

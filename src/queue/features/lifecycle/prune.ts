@@ -6,13 +6,16 @@ import type { Feature, Host } from '../../feature';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { rowByKey, STATE } from '../../store/columns';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
-import { remove } from '../../store/jobs';
+import { evictDeadLetters, remove, setEvicting } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
 import type { QueueState } from '../../store/state';
 
-/** Rows removed in one go; what is left waits for the next wake, a moment later. */
+/** Rows removed in one go, chunks and jobs each; what is left waits for the next wake, a moment later. */
 const STEP = 500;
+
+/** Remembered answers, which may be large, that are forgotten in one go. */
+const ANSWERS_STEP = 100;
 
 const ENDED = [
   { state: STATE.cancelled, kind: 'cancelled' },
@@ -28,6 +31,7 @@ export class Pruning implements Feature {
 
   due(now: number): number | undefined {
     const { q } = this.host;
+    if (q.evicting) return now;
     const next = nextPrune(q);
     // Dead letters that are on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
     return next === undefined || !q.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
@@ -38,21 +42,26 @@ export class Pruning implements Feature {
   }
 }
 
-/** Removes ended jobs whose retention has passed: their own, or that of the queue. */
+/** Removes ended jobs whose retention has passed, their own or that of the queue, and dead letters beyond their bound. */
 function prune(q: QueueState, now: number): void {
-  pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
-  pruneKeptChunks(q.sql, now, STEP);
-  forgetAnswers(q, now, STEP);
-  for (const { state, kind } of ENDED) removeAll(q, endedBefore(q.sql, state, now - q.retentionMs(kind), STEP), now);
-  removeAll(q, keptBefore(q.sql, now, STEP), now);
+  const pruned = pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
+  if (!pruned.more) pruneKeptChunks(q.sql, now, STEP);
+  forgetAnswers(q, now, ANSWERS_STEP);
+  let left = STEP - removeAll(q, keptBefore(q.sql, now, STEP), now);
+  for (const { state, kind } of ENDED) {
+    if (left > 0) left -= removeAll(q, endedBefore(q.sql, state, now - q.retentionMs(kind), left), now);
+  }
+  if (q.evicting && left > 0) setEvicting(q, evictDeadLetters(q, left, now));
 }
 
-function removeAll(q: QueueState, keys: readonly number[], now: number): void {
+/** @returns how many there were */
+function removeAll(q: QueueState, keys: readonly number[], now: number): number {
   // One at a time: with their bodies they could be more than this object has memory for.
   for (const key of keys) {
     const row = rowByKey(q.sql, key);
     if (row) remove(q, row, 'remove', now);
   }
+  return keys.length;
 }
 
 /**

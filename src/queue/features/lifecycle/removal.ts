@@ -42,7 +42,11 @@ export class QueueRemoval implements Feature {
       const moving = await write((now) => setAside(q, now));
       if (moving) return this.move(moving, target);
     }
-    while (strategy === 'discard' && !(await write((now) => discardNext(q, now)))) await scheduler.wait(0);
+    if (strategy === 'discard' && !(await write((now) => discardNext(q, now)))) {
+      // Whoever came meanwhile goes first.
+      await scheduler.wait(0);
+      return;
+    }
     if (!q.removal || !readyToEmpty(q)) return;
     await others.destroy(q.removal.at);
     delete q.removal;

@@ -69,7 +69,9 @@ function openJobs(q: QueueState, now: number): number {
 
 /** Is there a step to be made now? What a deletion waits for ends with a commit of this queue. */
 export function canGoOn(q: QueueState): boolean {
-  return readyToEmpty(q) || (q.removal?.strategy === 'move' && (q.removal.moving !== undefined || canSetAside(q)));
+  const { strategy, moving } = q.removal ?? {};
+  if (strategy === 'discard' && nextToDiscard(q, 1).length > 0) return true;
+  return readyToEmpty(q) || (strategy === 'move' && (moving !== undefined || canSetAside(q)));
 }
 
 // A batch that is being decided may have promised to replace a job that waits.
@@ -87,16 +89,17 @@ export function readyToEmpty(q: QueueState): boolean {
 
 /** Discards the next jobs that have not ended. @returns whether there are none left */
 export function discardNext(q: QueueState, now: number): boolean {
-  const keys = q.sql
-    .exec<{ key: number }>(
-      `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ${DISCARD_STEP}`,
-    )
-    .toArray();
+  const keys = nextToDiscard(q, DISCARD_STEP);
   for (const { key } of keys) {
     const row = rowByKey(q.sql, key);
     if (row) remove(q, row, 'purge', now, { reason: 'queue_deleted' });
   }
   return keys.length < DISCARD_STEP;
+}
+
+function nextToDiscard(q: QueueState, limit: number): { key: number }[] {
+  const open = `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ?`;
+  return q.sql.exec<{ key: number }>(open, limit).toArray();
 }
 
 /** The next jobs to move: any that waits and does not run. */

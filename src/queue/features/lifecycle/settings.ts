@@ -14,6 +14,7 @@ import {
   type SettingsChange,
 } from '../../../job/settings';
 import type { QueueStatus } from '../../../rpc/receipts';
+import { countDead, setEvicting } from '../../store/jobs';
 import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
 import type { QueueState } from '../../store/state';
@@ -65,8 +66,9 @@ export function takeDefaults(q: QueueState, defaults: QueueDefaults): void {
 }
 
 function apply(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefined): void {
-  const before = q.settings;
+  const { settings: before, maxDeadLetters } = q;
   q.setSettings(own, defaults);
+  if (q.maxDeadLetters < maxDeadLetters && countDead(q) > q.maxDeadLetters) setEvicting(q, true);
   if (before.rate_limit && !q.settings.rate_limit) forgetQueueStarts(q);
   // The size is counted only while a bound asks for it.
   q.depth.forget();

@@ -102,6 +102,7 @@ export class CallRunner {
     const note = (now: number): void => {
       if (result) this.watcher.noteCall(target, result.deliveryError, now);
     };
+    this.host.about(() => delivered.map(({ claimed }) => claimed.row.key));
     const together = await this.isWritten((now) => {
       settleDeliveries(q, delivered, now, random);
       note(now);

@@ -8,6 +8,7 @@ import type { EnqueuedJob, EnqueueReceipt } from '../../../rpc/receipts';
 import { checkRoom, isBounded } from '../../jobs/backpressure';
 import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
+import { expiredRows } from '../../jobs/expire';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
@@ -28,7 +29,7 @@ export function prepareBatch(
   refuseGivenUp(q, batch, now);
   const plan = planJobs(q, jobs, now);
   refuseTooMuchToTell(plan.placements, now);
-  if (isBounded(q)) checkRoom(q, arrivalOf(plan));
+  if (isBounded(q)) checkRoom(q, arrivalOf(plan), expiredRows(q, now));
   const share: Share = { coordinator, jobs: [] };
   const receipt: EnqueuedJob[] = [];
   const keys: number[] = [];

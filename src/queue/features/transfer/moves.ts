@@ -8,8 +8,7 @@
  * decision, a refusal too: what it refused it will not take from a message that comes late, so a refused decision can be
  * forgotten.
  */
-
-import { conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
+import { ApiError, conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
@@ -25,6 +24,7 @@ import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import { bodyOf, idOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
+import { STORAGE_FULL } from '../../store/storage';
 import { adoptJob, onceForMove } from './adopt';
 
 /**
@@ -116,7 +116,7 @@ export function considerMove(q: QueueState, job: MovedJob): void {
 /**
  * Takes the job, once for each decision, or refuses it for good.
  * @param ticket as in {@link onceForMove}
- * @throws {ApiError} 503 when the ticket was given up: nothing was answered to the decision
+ * @throws {ApiError} 503 when the ticket was given up, or the storage is full: nothing was answered to the decision
  */
 export function adoptMoved(
   q: QueueState,
@@ -130,6 +130,8 @@ export function adoptMoved(
       considerMove(q, job);
       if (isBounded(q)) makeRoom(q, arrivalOf(job), now);
     });
+    // There will be room: the decision stands, and the job is sent again.
+    if (!outcome.ok && outcome.error.code === STORAGE_FULL) throw new ApiError(outcome.error);
     if (!outcome.ok) return { refused: outcome.error };
     adoptJob(q, job, now, { redriven: true });
     return {};

@@ -1,0 +1,68 @@
+/**
+ * Watches the size of the object. From a mark on, jobs that ended are removed though their retention is not over, the oldest
+ * first, in turns, until there is room again: completed ones, then those that say themselves how long they are kept, then
+ * cancelled and discarded ones. Dead letters stay: they wait for a human.
+ */
+import type { Feature, Host } from '../../feature';
+import { pruneArchive, pruneKeptChunks } from '../../store/archive';
+import { rowByKey, STATE } from '../../store/columns';
+import { oldestEnded } from '../../store/ended-rows';
+import { remove } from '../../store/jobs';
+import type { QueueState } from '../../store/state';
+import { isPruned, needsPruning } from '../../store/storage';
+
+/** Chunks, or jobs, removed in one go. */
+const STEP = 200;
+
+export class StorageWatch implements Feature {
+  private pruning = false;
+
+  constructor(private readonly host: Host) {}
+
+  due(now: number): number | undefined {
+    return this.pruning ? now : undefined;
+  }
+
+  before(now: number): void {
+    const { q } = this.host;
+    q.storage.measure();
+    if (this.pruning || !needsPruning(q) || !hasEnded(q)) return;
+    this.pruning = true;
+    q.wake(now);
+  }
+
+  tidy(now: number): void {
+    if (!this.pruning) return;
+    const { q } = this.host;
+    const { jobs, until } = isPruned(q) ? { jobs: 0, until: 0 } : removeOldest(q, now);
+    if (jobs > 0) q.events.add('queue.storage_pruned', q.name, now, { jobs, until });
+    this.pruning = jobs > 0 && !isPruned(q) && hasEnded(q);
+  }
+}
+
+/** Is there anything that may be removed before its time? */
+function hasEnded({ sql }: QueueState): boolean {
+  const ended = `SELECT 1 FROM jobs WHERE state IN (${STATE.cancelled}, ${STATE.discarded}) AND ended_at IS NOT NULL`;
+  const query = `SELECT EXISTS (SELECT 1 FROM archive) OR EXISTS (${ended}) AS found`;
+  return sql.exec<{ found: number }>(query).one().found === 1;
+}
+
+/** Removes the oldest jobs of the first kind of which there are any. @returns how many, and when the newest of them ended */
+function removeOldest(q: QueueState, now: number): { jobs: number; until: number } {
+  const isEnough = () => isPruned(q);
+  const completed = pruneArchive(q.sql, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  if (completed.jobs > 0) return completed;
+  const kept = pruneKeptChunks(q.sql, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  if (kept.jobs > 0) return kept;
+  const removed = { jobs: 0, until: 0 };
+  for (const state of [STATE.cancelled, STATE.discarded]) {
+    for (const key of oldestEnded(q.sql, state, STEP - removed.jobs)) {
+      const row = isEnough() ? undefined : rowByKey(q.sql, key);
+      if (!row) return removed;
+      remove(q, row, 'remove', now);
+      removed.jobs++;
+      removed.until = Math.max(removed.until, row.ended_at ?? 0);
+    }
+  }
+  return removed;
+}

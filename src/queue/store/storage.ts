@@ -1,0 +1,84 @@
+/**
+ * How full the object is. A platform's object holds 10 GB, and what does not fit any more cannot even be settled; so the
+ * archive is pruned and newcomers are refused while there is room for everything that is under way.
+ *
+ *     0 ───────────── prune down to here ── prune from here ───────── refuse newcomers ── bound
+ *                            75 %                80 %                       95 %
+ *
+ * What counts is what the runtime counts: pages in use, without those that became free by deletes.
+ */
+import { ApiError } from '../../job/errors';
+import { DEFAULTS, type QueueConfig } from '../../job/settings';
+import type { StorageUse } from '../../rpc/queue';
+
+const PRUNE_TO = 0.75;
+const PRUNE_FROM = 0.8;
+const REFUSE_FROM = 0.95;
+
+/** Seconds after which a refused producer may try again. */
+const RETRY_AFTER_S = 5;
+
+/** The size of the object, looked at once in a transaction. */
+export class StorageGauge {
+  bytes = 0;
+  /** What the deployment says the bound is. */
+  ofDeployment: number | undefined;
+
+  constructor(private readonly sql: Pick<SqlStorage, 'databaseSize'>) {}
+
+  /** Looks again. */
+  measure(): number {
+    this.bytes = this.sql.databaseSize;
+    return this.bytes;
+  }
+}
+
+/** What is known of a queue here. */
+interface Stored {
+  readonly name: string;
+  readonly settings: QueueConfig;
+  readonly storage: StorageGauge;
+}
+
+/** The bound in force, in bytes. */
+function boundOf({ settings, storage }: Stored): number {
+  return settings.max_storage_bytes ?? storage.ofDeployment ?? DEFAULTS.maxStorageBytes;
+}
+
+/** Must the archive be pruned though its retention is not over? */
+export function needsPruning(q: Stored): boolean {
+  return q.storage.bytes > PRUNE_FROM * boundOf(q);
+}
+
+/** Is there enough room again? */
+export function isPruned(q: Stored): boolean {
+  return q.storage.measure() <= PRUNE_TO * boundOf(q);
+}
+
+/** What operators are told. */
+export function storageUse(q: Stored): StorageUse {
+  const bytes = q.storage.measure();
+  const max_bytes = boundOf(q);
+  const state = isFull(q) ? 'full' : needsPruning(q) ? 'pruning' : 'ok';
+  return { bytes, max_bytes, state };
+}
+
+function isFull(q: Stored): boolean {
+  return q.storage.bytes > REFUSE_FROM * boundOf(q);
+}
+
+/** The code of the refusal: whoever must not lose what is refused sends it again. */
+export const STORAGE_FULL = 'storage_full';
+
+/** @throws {ApiError} 503 `storage_full` while there is room only for what is under way */
+export function refuseWhenFull(q: Stored): void {
+  if (!isFull(q)) return;
+  throw new ApiError({
+    status: 503,
+    code: STORAGE_FULL,
+    message: `The storage of queue ${q.name} is full; nothing was enqueued.`,
+    retryable: true,
+    details: { queue: q.name, bytes: q.storage.bytes, max_bytes: boundOf(q) },
+    headers: { 'Retry-After': String(RETRY_AFTER_S) },
+  });
+}
