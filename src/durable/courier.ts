@@ -12,7 +12,6 @@
  */
 import { apiErrorData, unavailable } from '../job/errors';
 import { type Letter, type Outbox, STANDBY_MS } from './outbox';
-import { within } from './wait';
 
 /** Pauses after a letter did not arrive, ms: doubled each time. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };
@@ -65,8 +64,6 @@ export interface CourierBounds {
   sends?: number;
   /** Addresses of one kind that are left alone at once. */
   resting?: number;
-  /** How long an answer is waited for, ms. */
-  patienceMs?: number;
 }
 
 /** An address to be served. */
@@ -75,10 +72,19 @@ interface Stop {
   address: string;
 }
 
+/** An address that is being served. */
+interface Serving extends Stop {
+  /** Since then, epoch ms. */
+  since: number;
+  done: Promise<unknown>;
+  /** The answer is waited for no longer. */
+  giveUp(): void;
+}
+
 export class Courier {
   /** Addresses to be served next. */
   private line: Stop[] = [];
-  private readonly busy = new Map<string, Stop & { done: Promise<unknown> }>();
+  private readonly busy = new Map<string, Serving>();
   /** Addresses that are left alone until `at`, epoch ms. */
   private readonly failing = new Map<string, Stop & { at: number; tries: number }>();
   private left = 0;
@@ -93,6 +99,8 @@ export class Courier {
   /** Sends what there is to send: after every commit and at every alarm. Neither waits nor throws. */
   start(why: 'commit' | 'alarm' = 'commit'): void {
     if (why === 'alarm' || this.busy.size === 0) this.left = this.bounds.sends ?? SENDS_PER_EVENT;
+    const now = this.host.now();
+    for (const { since, giveUp } of this.busy.values()) if (now - since >= PATIENCE_MS) giveUp();
     this.next();
   }
 
@@ -200,8 +208,12 @@ export class Courier {
   private serve<A>(kind: Kind<A>, address: string): Promise<A> {
     const id = idOf(kind, address);
     this.left--;
-    const done = Promise.resolve()
-      .then(() => within(this.bounds.patienceMs ?? PATIENCE_MS, kind.deliver(address), noAnswer))
+    let giveUp: () => void = () => undefined;
+    const noAnswer = new Promise<never>((_, reject) => {
+      giveUp = () => reject(unavailable('The other object has not answered yet.'));
+    });
+    const delivery = Promise.resolve().then(() => kind.deliver(address));
+    const done = Promise.race([delivery, noAnswer])
       .then(
         (answer) => {
           this.failing.delete(id);
@@ -216,7 +228,7 @@ export class Courier {
         this.busy.delete(id);
         this.next();
       });
-    this.busy.set(id, { kind, address, done });
+    this.busy.set(id, { kind, address, since: this.host.now(), done, giveUp });
     this.host.keepAlive(done.catch(() => undefined));
     return done;
   }
@@ -233,8 +245,6 @@ export class Courier {
     this.host.wakeAt(at);
   }
 }
-
-const noAnswer = () => unavailable('The other object has not answered yet.');
 
 function idOf({ kind }: Kind, address: string): string {
   return `${kind} ${address}`;

@@ -25,3 +25,22 @@ export function writeMeta(sql: SqlStorage, key: string, value: unknown): void {
   if (value === undefined) rows(sql, 'DELETE FROM meta WHERE key = ?', key);
   else put(sql, 'meta', { key, value: JSON.stringify(value) });
 }
+
+/** A piece of SQL and what is bound to its question marks. */
+export interface Listed {
+  sql: string;
+  bindings: string[];
+}
+
+/** Values in one binding: numbers of 13 digits then take 1.4 MB, and a value holds 2 MB. */
+const LISTED = 100_000;
+
+/** A list for `IN`, however long. Short ones all have the same text, so their statements are prepared once. */
+export function listed(values: Iterable<number>): Listed {
+  const all = [...values];
+  const bindings: string[] = [];
+  for (let from = 0; from === 0 || from < all.length; from += LISTED) {
+    bindings.push(JSON.stringify(all.slice(from, from + LISTED)));
+  }
+  return { sql: `(${bindings.map(() => 'SELECT value FROM json_each(?)').join(' UNION ALL ')})`, bindings };
+}

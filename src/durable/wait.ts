@@ -7,20 +7,3 @@ export async function waitAtMost(ms: number, promise: Promise<unknown>): Promise
   await Promise.race([promise, late]);
   over.abort();
 }
-
-/** As {@link waitAtMost}, for the value. @throws what `late` makes when it takes longer */
-export async function within<T>(ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
-  let isOver = false;
-  const over = promise.then(
-    () => undefined,
-    () => undefined,
-  );
-  await waitAtMost(
-    ms,
-    over.then(() => {
-      isOver = true;
-    }),
-  );
-  if (!isOver) throw late();
-  return promise;
-}

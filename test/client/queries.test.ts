@@ -129,7 +129,7 @@ describe('against the queue', () => {
     });
     await client.cancel(id);
     await expect(client.patch(id, { priority: 1 })).rejects.toThrow(ConflictError);
-    await expect(client.patch('01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee', {})).rejects.toThrow(NotFoundError);
+    await expect(client.patch('01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee', { priority: 1 })).rejects.toThrow(NotFoundError);
   });
 
   it('pauses, resumes and counts', async () => {

@@ -40,7 +40,7 @@ describe('the example handler Worker', () => {
 
   it('announces its job types, with the policy of the one that has one', async () => {
     const response = await worker.fetch(new Request('http://handler/.well-known/tocsin'), {});
-    expect(await response.json()).toEqual({
+    expect(await response.json()).toMatchObject({
       payload: 'batch',
       types: [
         { type: 'document.render' },

@@ -2,6 +2,7 @@
  * Backpressure: a queue with a bound refuses what would go beyond it, or makes room by discarding the jobs that have
  * waited longest. Producers are told before that happens.
  */
+import { listed } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
 import type { QueuePressure } from '../../rpc/receipts';
@@ -169,23 +170,23 @@ function* waitingRows(q: QueueState, limit: number, except: ReadonlySet<number>)
  * bound allows, and in the line only what is new since the last time.
  */
 function waitingLongest(q: QueueState, limit: number): Candidate[] {
-  const running = JSON.stringify([...q.leases.active.keys()]);
+  const running = listed(q.leases.active.keys());
   const read = (where: string, at: string, ...bindings: (string | number)[]) =>
     q.sql.exec<Candidate>(`SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit).toArray();
-  const idle = 'key NOT IN (SELECT value FROM json_each(?))';
+  const idle = `key NOT IN ${running.sql}`;
   const found = [
     ...read(
       `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL AND ${idle} ORDER BY key`,
       'enqueued_at',
       Math.max(q.leases.head, q.shedUntil),
-      running,
+      ...running.bindings,
     ),
     ...[...q.priorities].flatMap((priority) =>
       read(
         `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`,
         'due_at',
         priority,
-        running,
+        ...running.bindings,
       ),
     ),
     ...read(`waits_since IS NOT NULL AND state = ${STATE.waiting} ORDER BY waits_since, key`, 'waits_since'),

@@ -1,5 +1,6 @@
 /** What one worker holds in this queue, and taking it away when the worker is gone. */
 
+import { listed } from '../../durable/sql';
 import type { LeasedJob } from '../../rpc/workers';
 import { rowByKey } from '../store/columns';
 import type { Active } from '../store/leases';
@@ -11,10 +12,11 @@ import { fail, type Random, requeue } from './settle';
 export function leasesOf(q: QueueState, workerId: string): { id: string; active: Active }[] {
   const leased = [...q.leases.active.values()].filter((active) => active.workerId === workerId);
   if (leased.length === 0) return [];
+  const keys = listed(leased.map(({ key }) => key));
   const rows = q.sql
     .exec<{ key: number; alias: string | null; created_at: number }>(
-      'SELECT key, alias, created_at FROM jobs WHERE key IN (SELECT value FROM json_each(?))',
-      JSON.stringify(leased.map(({ key }) => key)),
+      `SELECT key, alias, created_at FROM jobs WHERE key IN ${keys.sql}`,
+      ...keys.bindings,
     )
     .toArray();
   const ids = new Map(rows.map((row) => [row.key, idOf(q.route, row)]));

@@ -5,6 +5,7 @@
  * Whether a job is in one of the states asked for is not part of the SQL: that depends on leases in memory.
  */
 
+import { listed } from '../../durable/sql';
 import { type JobFilter, type PatternParts, partsOf, type Range } from '../../job/filter';
 import type { Condition } from '../store/archive';
 import { STATE } from '../store/columns';
@@ -15,7 +16,7 @@ interface Columns {
   priority: string;
   attempt: string;
   /** JSON list of keys, if `attempt` has a question mark for it. */
-  running?: string;
+  running?: string[];
   created: string;
   enqueued: string;
   scheduled: string;
@@ -67,8 +68,8 @@ const ARCHIVED: Columns = {
 export function conditionOnRow(filter: JobFilter, now: number, running: Iterable<number>): Condition {
   const columns = rowColumns(now);
   if (filter.attempt === undefined) return conditionOn(filter, columns);
-  const attempt = 'attempt + (key IN (SELECT value FROM json_each(?)))';
-  return conditionOn(filter, { ...columns, attempt, running: JSON.stringify([...running]) });
+  const keys = listed(running);
+  return conditionOn(filter, { ...columns, attempt: `attempt + (key IN ${keys.sql})`, running: keys.bindings });
 }
 
 /** The condition on an entry of an archive chunk. */
@@ -92,7 +93,7 @@ function conditionOn(filter: JobFilter, columns: Columns): Condition {
     add(patterns.map(({ sql }) => sql).join(' OR ') || '0', ...patterns.flatMap(({ bindings }) => bindings));
   }
   addRange(columns.priority, filter.priority);
-  addRange(columns.attempt, filter.attempt, ...(columns.running === undefined ? [] : [columns.running]));
+  addRange(columns.attempt, filter.attempt, ...(columns.running ?? []));
   addRange(columns.created, filter.created);
   addRange(columns.enqueued, filter.enqueued);
   addRange(columns.scheduled, filter.scheduled);

@@ -7,6 +7,7 @@
  * for, the index takes over, so that three failures among a million waiting jobs cost a few reads.
  */
 
+import { listed } from '../../durable/sql';
 import type { JobFilter } from '../../job/filter';
 import { LANE_BIT, MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { JOB_STATES, type JobState } from '../../job/states';
@@ -191,14 +192,14 @@ class Reader {
       parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL${when}`);
       if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
     }
-    parts.push('SELECT value AS key FROM json_each(?)');
-    const running = JSON.stringify([...(states.has('active') ? q.leases.active.keys() : []), ...q.locks.keys()]);
+    const running = listed([...(states.has('active') ? q.leases.active.keys() : []), ...q.locks.keys()]);
+    parts.push(`SELECT value AS key FROM ${running.sql}`);
     for (;;) {
       const keys = q.sql
         .exec<{ key: number }>(
           `SELECT DISTINCT key FROM (${parts.join(' UNION ALL ')}) WHERE ${SEQUENCE} ${ascending ? '>' : '<'} ?
            ORDER BY ${SEQUENCE} ${ascending ? 'ASC' : 'DESC'} LIMIT ${INDEX_PAGE}`,
-          running,
+          ...running.bindings,
           from,
         )
         .toArray()

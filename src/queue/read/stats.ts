@@ -1,4 +1,5 @@
 /** How many jobs are in each state. Exact; what needs a scan is counted once and then kept in memory. */
+import { listed } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
 import type { QueueStats, StateCounts } from '../../rpc/queue';
 import { countArchived } from '../store/archive';
@@ -78,16 +79,16 @@ export function priorities(q: QueueState, now: number): { priority: number; coun
 
 /** When the job that waits longest became available, epoch ms; undefined when none waits. */
 export function oldestAvailable(q: QueueState, now: number): number | undefined {
-  const running = JSON.stringify([...q.leases.active.keys()]);
+  const running = listed(q.leases.active.keys());
   const waiting = [...q.priorities].map(
     (priority) =>
       q.sql
         .exec<{ at: number }>(
           `SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
-         AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1`,
+         AND key NOT IN ${running.sql} ORDER BY due_at LIMIT 1`,
           priority,
           now,
-          running,
+          ...running.bindings,
         )
         .toArray()[0]?.at,
   );
@@ -97,9 +98,9 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
       q.sql
         .exec<{ at: number }>(
           `SELECT enqueued_at AS at FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting}
-           AND due_at IS NULL AND key > ? AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key LIMIT 1`,
+           AND due_at IS NULL AND key > ? AND key NOT IN ${running.sql} ORDER BY key LIMIT 1`,
           q.leases.head,
-          running,
+          ...running.bindings,
         )
         .toArray()[0]?.at,
     );

@@ -1,6 +1,7 @@
 /** Leases when memory is rebuilt: as many as there are, and as they were. */
 
 import { describe, expect, it } from 'vitest';
+import { unwrap } from '../../../src/job/errors';
 import { LANE_BIT } from '../../../src/job/ids';
 import { clock, T0 } from '../../support/clock';
 import { refuseLargeValues } from '../../support/faults';
@@ -45,6 +46,11 @@ describe('a queue with very many leases', () => {
       expect(q.leases.active.size).toBe(MANY + 1);
       expect(q.leases.active.get(LANE_BIT + 7)).toMatchObject({ workerId: 'w1', expiresAt: T0 + 90_000 });
     });
+    expect(await queue.counts()).toEqual({ active: MANY + 1 });
+    expect(await queue.api.activity()).toMatchObject({ oldest_available_at: null });
+    for (const filter of [{ states: ['active' as const] }, { attempt: { min: 1 } }]) {
+      expect(unwrap(await queue.api.list({ limit: 2, filter })).jobs).toHaveLength(2);
+    }
   });
 
   it('hands out no more than memory holds, and goes on as soon as some have ended', async () => {

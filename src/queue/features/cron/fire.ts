@@ -13,6 +13,7 @@ import { jobOf, scheduleOf } from '../../../job/cron/definition';
 import { dueFires } from '../../../job/cron/missed';
 import { nextFire } from '../../../job/cron/schedule';
 import { ApiError, notFound, type Outcome } from '../../../job/errors';
+import { decodeId, FIRST_CHOSEN, mintId } from '../../../job/ids';
 import type { NewJob } from '../../../job/record';
 import { TERMINAL_STATES } from '../../../job/states';
 import type { CronAcross, CronRun, CronView } from '../../../rpc/cron';
@@ -135,11 +136,16 @@ function cancelIfRunning(q: QueueState, id: string, now: number): void {
   if (isRunning(q, id, now)) cancel(q, id, now);
 }
 
+/** An id that names this queue, so that its job is found by it, and that the queue never gives out itself. */
+function freshId(q: QueueState, now: number): string {
+  return mintId(now, q.route, FIRST_CHOSEN + (decodeId(uuidv7()).key % FIRST_CHOSEN));
+}
+
 function fire(q: QueueState, entry: CronView, tick: number, now: number): void {
   const { definition, run } = entry;
   const job = jobOf(definition, { now, tick });
   if (job.unique?.scope === 'global') {
-    run.across.push({ id: uuidv7({ msecs: now }), tick, at: now });
+    run.across.push({ id: freshId(q, now), tick, at: now });
     q.wake(now + STANDBY_MS);
     return;
   }

@@ -9,7 +9,7 @@
  */
 
 import { STANDBY_MS } from '../../../durable/outbox';
-import { writeMeta } from '../../../durable/sql';
+import { listed, writeMeta } from '../../../durable/sql';
 import { conflict, invalidRequest } from '../../../job/errors';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
@@ -104,10 +104,11 @@ function nextToDiscard(q: QueueState, limit: number): { key: number }[] {
 
 /** The next jobs to move: any that waits and does not run. */
 function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
+  const running = listed(q.leases.active.keys());
   const rows = q.sql.exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
     `SELECT key, state, length(body) AS size FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending})
-     AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key LIMIT ${STEP}`,
-    JSON.stringify([...q.leases.active.keys()]),
+     AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
+    ...running.bindings,
   );
   const chosen: Pick<JobRow, 'key' | 'state'>[] = [];
   let chars = 0;
