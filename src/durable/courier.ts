@@ -10,7 +10,7 @@
  *
  * While it sends, the alarm stands by. One event sends a bounded number of letters; the next event goes on.
  */
-import { apiErrorData, unavailable } from '../job/errors';
+import { apiErrorData } from '../job/errors';
 import { type Letter, type Outbox, STANDBY_MS } from './outbox';
 
 /** Pauses after a letter did not arrive, ms: doubled each time. */
@@ -24,9 +24,6 @@ const SENDS_PER_EVENT = 200;
 
 /** Addresses of one kind that are left alone at once. While there are more, others of the kind wait for them. */
 const MAX_RESTING = 5_000;
-
-/** Whoever has not answered by then may have got the letter or not, ms. */
-const PATIENCE_MS = 60_000;
 
 /** Characters of letters that go together. A message holds 32 MiB. */
 const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
@@ -74,11 +71,7 @@ interface Stop {
 
 /** An address that is being served. */
 interface Serving extends Stop {
-  /** Since then, epoch ms. */
-  since: number;
   done: Promise<unknown>;
-  /** The answer is waited for no longer. */
-  giveUp(): void;
 }
 
 export class Courier {
@@ -99,8 +92,6 @@ export class Courier {
   /** Sends what there is to send: after every commit and at every alarm. Neither waits nor throws. */
   start(why: 'commit' | 'alarm' = 'commit'): void {
     if (why === 'alarm' || this.busy.size === 0) this.left = this.bounds.sends ?? SENDS_PER_EVENT;
-    const now = this.host.now();
-    for (const { since, giveUp } of this.busy.values()) if (now - since >= PATIENCE_MS) giveUp();
     this.next();
   }
 
@@ -208,12 +199,8 @@ export class Courier {
   private serve<A>(kind: Kind<A>, address: string): Promise<A> {
     const id = idOf(kind, address);
     this.left--;
-    let giveUp: () => void = () => undefined;
-    const noAnswer = new Promise<never>((_, reject) => {
-      giveUp = () => reject(unavailable('The other object has not answered yet.'));
-    });
-    const delivery = Promise.resolve().then(() => kind.deliver(address));
-    const done = Promise.race([delivery, noAnswer])
+    const done = Promise.resolve()
+      .then(() => kind.deliver(address))
       .then(
         (answer) => {
           this.failing.delete(id);
@@ -228,7 +215,7 @@ export class Courier {
         this.busy.delete(id);
         this.next();
       });
-    this.busy.set(id, { kind, address, since: this.host.now(), done, giveUp });
+    this.busy.set(id, { kind, address, done });
     this.host.keepAlive(done.catch(() => undefined));
     return done;
   }

@@ -272,24 +272,6 @@ describe('an address that fails', () => {
       { resting: 3, width: 1 },
     ));
 
-  it('by never answering frees its place, and is tried again', () =>
-    inOffice(
-      async (office) => {
-        office.post('a');
-        office.post('b');
-        office.meets.set('a', () => new Promise(() => undefined));
-        office.courier.start();
-        expect(office.courier.due(0)).toBe(SECOND);
-        office.now = 60 * SECOND;
-        expect(await office.sendAll('alarm')).toEqual(['b:x']);
-        office.meets.clear();
-        office.now += SECOND;
-        expect(await office.sendAll('alarm')).toEqual(['a:x']);
-        expect(office.left).toBe(0);
-      },
-      { width: 1 },
-    ));
-
   it('is tried at once by an object that was constructed anew, and by somebody who asks', () =>
     inOffice(async (office) => {
       office.post('a');
