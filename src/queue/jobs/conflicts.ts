@@ -21,6 +21,7 @@ import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
 import { cancel } from './cancel';
+import { hasExpired } from './expire';
 
 /** A stored job with the fingerprint in question. A completed one has no row, and is read from the archive when needed. */
 export class StoredJob implements Candidate {
@@ -36,6 +37,8 @@ export class StoredJob implements Candidate {
     this.row = rowByKey(q.sql, key);
     if (!this.row) this.state = 'completed';
     else if (this.row.state === STATE.held) this.state = 'undecided';
+    // Its time is over, though its turn to be discarded has not come.
+    else if (hasExpired(q, this.row, now)) this.state = 'discarded';
     else this.state = stateOf(this.row, q.leases.active.has(key), now);
   }
 
