@@ -47,7 +47,7 @@ export interface Pruning {
 /** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
 const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
 
-/** Results beyond this many characters go to a row of their own. */
+/** Results beyond this many characters go to a row of their own, and so do those of a job that fills a chunk alone. */
 const FAR_RESULT = 64 * 1024;
 
 interface Waiting {
@@ -82,7 +82,7 @@ export class ArchiveBuffer {
   add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined, keptUntil = 0): void {
     let members = `"b":${body}`;
     if (result !== undefined) {
-      if (result.length > FAR_RESULT) {
+      if (result.length > FAR_RESULT || body.length + result.length > MAX_CHUNK) {
         this.sql.exec('INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)', job.k, result).toArray();
         members += ',"far":1';
       } else {

@@ -19,6 +19,7 @@ import {
 } from '../../../src/queue/store/archive';
 import type { ArchivedJob } from '../../../src/queue/store/rows';
 import { clock, DAY, T0 } from '../../support/clock';
+import { refuseLargeValues } from '../../support/faults';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
@@ -349,5 +350,28 @@ describe('pages of a list', () => {
         expect(page.has_more).toBe(false);
       }
     }
+  });
+});
+
+describe('a job as large as its parts may be', () => {
+  it('completes within what a row of the platform holds, and hurts nobody in the same commit', async () => {
+    const queue = new TestQueue();
+    // What a workflow gives a job: its arguments and the results of those before it.
+    const args = ['語'.repeat(524_000)];
+    const large = await queue.add({ body: { args, retry: steady(100, 0) }, retry: steady(100, 0) });
+    const small = await queue.add();
+    for (let attempt = 0; attempt < 12; attempt++) {
+      await queue.claim({ count: 2 });
+      await queue.nack(large, { message: '語'.repeat(8_000) });
+    }
+    await queue.claim({ count: 2 });
+    const result = JSON.stringify('語'.repeat(65_500));
+    await queue.inside(async ({ instance, sql }) => {
+      refuseLargeValues(sql);
+      const acks = [instance.ack({ job_id: large, result }), instance.ack({ job_id: small })];
+      for (const { ok } of await Promise.all(acks)) expect(ok).toBe(true);
+    });
+    expect(await queue.get(large)).toMatchObject({ state: 'completed', result });
+    expect(await queue.state(small)).toBe('completed');
   });
 });
