@@ -10,13 +10,21 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
-import { type ApiError, unsupported, unwrap } from '../job/errors';
+import { unwrap } from '../job/errors';
 import type { Selection } from '../job/filter';
 import { routeCandidate } from '../job/ids';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import { queueObject } from '../rpc/stubs';
-import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
+import {
+  badCursor,
+  decodeCursor,
+  encodeCursor,
+  MAX_WHOLE_PAGE,
+  type PagePlace,
+  type Paging,
+  pageTooLarge,
+} from './paging';
 import { nextQueues, queuesOf } from './queues';
 
 /** Most jobs asked from a queue at once, and most places where the reader passes over the jobs. */
@@ -24,8 +32,6 @@ const CHUNK = 50;
 const PLACES = 2_000;
 /** Bytes that all queues give at once: they are in memory together. Each gives one job at least. */
 const GIVEN_AT_ONCE = 4 * MAX_ANSWER_BYTES;
-/** Bytes of a page that its number leads to: it cannot end early, or the next number would lead past jobs. */
-const MAX_WHOLE_BYTES = 4 * MAX_ANSWER_BYTES;
 /** Calls to queues for one page; a filter that fits hardly any job then gives a short page that says there is more. */
 const MAX_CALLS = 100;
 /** Queues asked by one page, before it goes on to another group because it found no job. */
@@ -158,7 +164,7 @@ class Reader {
       if (source === undefined || head === undefined) break;
       if (head.view) {
         bytes += bytesOfView(head.view);
-        if (isNumbered && bytes > MAX_WHOLE_BYTES) throw tooLarge(paging);
+        if (isNumbered && bytes > MAX_WHOLE_PAGE) throw pageTooLarge(paging.limit, ', or go on by cursor');
         if (!isNumbered && jobs.length > 0 && bytes > MAX_ANSWER_BYTES) break;
         jobs.push(head.view);
       }
@@ -227,15 +233,6 @@ function forget(source: Source, taken: number | undefined): void {
   source.hasMore = true;
   if (taken === undefined) delete source.read;
   else source.read = taken;
-}
-
-function tooLarge({ limit }: Paging): ApiError {
-  const message = `A page of these ${limit} jobs would have more than ${MAX_WHOLE_BYTES} bytes.`;
-  return unsupported(
-    message,
-    { limit, max_bytes: MAX_WHOLE_BYTES },
-    'Ask for fewer jobs per page, or go on by cursor.',
-  );
 }
 
 /** How many jobs match. Reads every job where the filter looks inside. */

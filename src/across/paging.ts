@@ -1,6 +1,10 @@
 /** Pages of lists, and the cursors that lead from one page to the next. */
 import { isObject } from '../job/envelope/fields';
-import { invalidRequest } from '../job/errors';
+import { type ApiError, invalidRequest, unsupported } from '../job/errors';
+import { MAX_ANSWER_BYTES } from '../job/size';
+
+/** Bytes of a page that its number leads to: it cannot end early, or the next number would lead past jobs. */
+export const MAX_WHOLE_PAGE = 4 * MAX_ANSWER_BYTES;
 
 /** Which part of a list was asked for. */
 export interface Paging {
@@ -46,6 +50,12 @@ export function decodeCursor(cursor: string): Record<string, unknown> {
     // Falls through: whatever is wrong with it, it is not one of ours.
   }
   throw badCursor();
+}
+
+/** 422 for a page of so many jobs that is larger than {@link MAX_WHOLE_PAGE}. @param orElse what else the client may do */
+export function pageTooLarge(limit: number, orElse = ''): ApiError {
+  const message = `A page of these ${limit} jobs would have more than ${MAX_WHOLE_PAGE} bytes.`;
+  return unsupported(message, { limit, max_bytes: MAX_WHOLE_PAGE }, `Ask for fewer jobs per page${orElse}.`);
 }
 
 /** 400 for a cursor that does not belong to this list. */

@@ -10,10 +10,10 @@ import { type ApiError, invalidRequest, unsupported, unwrap } from '../job/error
 import type { Selection } from '../job/filter';
 import { inOrder } from '../job/order';
 import type { JobView } from '../job/record';
-import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import { bytesOfView } from '../job/size';
 import type { SortedEntry, SortKey } from '../rpc/operations';
 import { queueObject } from '../rpc/stubs';
-import { badCursor, type Paging } from './paging';
+import { badCursor, MAX_WHOLE_PAGE, type Paging, pageTooLarge } from './paging';
 import { queuesOf } from './queues';
 
 /** Jobs looked at for one page, in all queues. */
@@ -21,9 +21,6 @@ const MAX_LOOKED = 100_000;
 
 /** How far into the order a page may lie. */
 const MAX_DEPTH = 10_000;
-
-/** Bytes of a page at most: it cannot end early, because its number leads to it. */
-const MAX_PAGE_BYTES = 4 * MAX_ANSWER_BYTES;
 
 /** Queues read at a time: each may give as many entries as the page lies deep. */
 const WIDTH = 5;
@@ -87,18 +84,13 @@ async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: J
       const { jobs, omitted } = await queueObject(env, queue).getMany(left);
       for (const view of jobs) {
         bytes += bytesOfView(view);
-        if (bytes > MAX_PAGE_BYTES) throw tooLarge(entries.length);
+        if (bytes > MAX_WHOLE_PAGE) throw pageTooLarge(entries.length);
         found.set(view.record.id, render(view));
       }
       left = omitted;
     }
   }
   return entries.flatMap(({ id }) => found.get(id) ?? []);
-}
-
-function tooLarge(jobs: number): ApiError {
-  const message = `A page of these ${jobs} jobs would have more than ${MAX_PAGE_BYTES} bytes.`;
-  return unsupported(message, { limit: jobs, max_bytes: MAX_PAGE_BYTES }, 'Ask for fewer jobs per page.');
 }
 
 const NARROWER = 'Narrow the list by queue and state, or leave out sort and order: newest first has no such bound.';

@@ -69,15 +69,10 @@ interface Stop {
   address: string;
 }
 
-/** An address that is being served. */
-interface Serving extends Stop {
-  done: Promise<unknown>;
-}
-
 export class Courier {
   /** Addresses to be served next. */
   private line: Stop[] = [];
-  private readonly busy = new Map<string, Serving>();
+  private readonly busy = new Map<string, Stop & { done: Promise<unknown> }>();
   /** Addresses that are left alone until `at`, epoch ms. */
   private readonly failing = new Map<string, Stop & { at: number; tries: number }>();
   private left = 0;

@@ -3,6 +3,7 @@
  * number and in bytes: what clients and handlers wrote into an event is cut, and the oldest events go.
  */
 import { mintId } from '../job/ids';
+import { cut } from '../job/text';
 import { Pace } from './pace';
 
 /** An event of the live feed. Kept in memory only. */
@@ -129,7 +130,7 @@ function bounded(data: Members): { members: Members; bytes: number } {
 
 /** The value itself when it is short enough; undefined for one that cannot be cut. */
 function shortened(value: unknown): unknown {
-  if (typeof value === 'string') return value.length > MAX_TEXT ? cut(value) : value;
+  if (typeof value === 'string') return value.length > MAX_TEXT ? `${cut(value, MAX_TEXT - 1)}…` : value;
   if (typeof value !== 'object' || value === null || jsonLength(value) <= MAX_OBJECT) return value;
   if (Array.isArray(value)) return undefined;
   // The error of an attempt: its texts may be long, and it is worth more than nothing.
@@ -139,9 +140,6 @@ function shortened(value: unknown): unknown {
   const rest = Object.fromEntries(texts);
   return texts.length > 0 && jsonLength(rest) <= 2 * MAX_OBJECT ? rest : undefined;
 }
-
-/** The beginning of a text; no character is cut in two. */
-const cut = (text: string): string => `${text.slice(0, MAX_TEXT - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 
 /** Bytes of memory: texts take up to two for each character. */
 function sizeOf(value: unknown): number {

@@ -27,16 +27,16 @@ export function writeMeta(sql: SqlStorage, key: string, value: unknown): void {
 }
 
 /** A piece of SQL and what is bound to its question marks. */
-export interface Listed {
+export interface Fragment {
   sql: string;
-  bindings: string[];
+  bindings: (string | number)[];
 }
 
 /** Values in one binding: numbers of 13 digits then take 1.4 MB, and a value holds 2 MB. */
 const LISTED = 100_000;
 
 /** A list for `IN`, however long. Short ones all have the same text, so their statements are prepared once. */
-export function listed(values: Iterable<number>): Listed {
+export function listed(values: Iterable<number>): Fragment {
   const all = [...values];
   const bindings: string[] = [];
   for (let from = 0; from === 0 || from < all.length; from += LISTED) {

@@ -3,6 +3,7 @@
  * is cut, never refused: the report says how an attempt ended, and refusing it would run the job again.
  */
 import type { ReportedError } from './record';
+import { cut } from './text';
 
 /** Longest `code`, `type` and class name, in characters. */
 export const MAX_ERROR_NAME = 255;
@@ -12,13 +13,6 @@ export const MAX_ERROR_MESSAGE = 8 * 1024;
 const MAX_CLASSES = 32;
 /** Largest `details`, in characters of JSON. */
 const MAX_DETAILS = 16 * 1024;
-
-/** The first `max` characters of a text; one fewer where that would leave half a surrogate pair. */
-export function cut(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const last = text.charCodeAt(max - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
-}
 
 /** The report with every text within its bound. */
 export function boundedError<Report extends ReportedError>(report: Report): Report {

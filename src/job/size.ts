@@ -17,6 +17,24 @@ export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : encoder.encode(text).byteLength;
 }
 
+/** Items in their order, in groups of at most `max` together; one that is larger by itself is a group of its own. */
+export function* grouped<T>(items: Iterable<T>, sizeOf: (item: T) => number, max: number): Generator<[T, ...T[]]> {
+  let group: [T, ...T[]] | undefined;
+  let total = 0;
+  for (const item of items) {
+    const size = sizeOf(item);
+    if (group && total + size > max) {
+      yield group;
+      group = undefined;
+      total = 0;
+    }
+    if (group) group.push(item);
+    else group = [item];
+    total += size;
+  }
+  if (group) yield group;
+}
+
 /** Bytes of all that travels with a job: its body, result, error history, progress and checkpoint. */
 export function bytesOfView({ record }: JobView): number {
   const { body, result, history, progress_data, checkpoint } = record;

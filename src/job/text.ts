@@ -5,8 +5,9 @@ const MAX_QUOTE = 200;
 
 /** The last place at or before `at` that is between two characters of `text`. */
 export function boundary(text: string, at: number): number {
-  const isTorn = at > 0 && at < text.length && (text.codePointAt(at - 1) as number) > 0xffff;
-  return isTorn ? at - 1 : at;
+  if (at <= 0 || at >= text.length) return at;
+  const last = text.charCodeAt(at - 1);
+  return last >= 0xd800 && last <= 0xdbff ? at - 1 : at;
 }
 
 /** The beginning of `text`, at most `max` UTF-16 units of it. */

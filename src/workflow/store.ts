@@ -1,5 +1,6 @@
 /** The tables of a workflow object: what was asked for, the bodies of its jobs, what happened, large results. */
 
+import { grouped } from '../job/size';
 import type { NewStep } from '../job/workflow/plan';
 import type { JobEnd } from '../job/workflow/run';
 import type { NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
@@ -49,18 +50,7 @@ export class WorkflowStore {
   /** Writes a new workflow, once there are tables. Call inside a transaction. */
   create(meta: Meta, steps: readonly NewStep[]): void {
     this.write('meta', 1, meta);
-    let chunk: NewStep[] = [];
-    let size = 0;
-    for (const step of steps) {
-      if (chunk[0] && size + step.job.length > MAX_CHUNK) {
-        this.write('jobs', chunk[0].step, chunk);
-        chunk = [];
-        size = 0;
-      }
-      chunk.push(step);
-      size += step.job.length;
-    }
-    if (chunk[0]) this.write('jobs', chunk[0].step, chunk);
+    for (const chunk of grouped(steps, ({ job }) => job.length, MAX_CHUNK)) this.write('jobs', chunk[0].step, chunk);
   }
 
   meta(): Meta {
@@ -83,25 +73,12 @@ export class WorkflowStore {
       this.write('log', ++this.entries, entry);
       return [entry];
     }
-    const kept: LogEntry[] = [];
-    let endings: LoggedEnding[] = [];
-    let size = 0;
-    const close = () => {
-      if (endings.length === 0) return;
-      const part: LogEntry = { kind: 'ended', endings };
-      this.write('log', ++this.entries, part);
-      kept.push(part);
-      endings = [];
-      size = 0;
-    };
-    for (const ending of entry.endings.map((one) => this.keepResult(one))) {
-      const chars = JSON.stringify(ending).length;
-      if (size + chars > MAX_CHUNK) close();
-      endings.push(ending);
-      size += chars;
-    }
-    close();
-    return kept;
+    const endings = entry.endings.map((ending) => this.keepResult(ending));
+    return [...grouped(endings, (ending) => JSON.stringify(ending).length, MAX_CHUNK)].map((part) => {
+      const kept: LogEntry = { kind: 'ended', endings: part };
+      this.write('log', ++this.entries, kept);
+      return kept;
+    });
   }
 
   /** Puts a large result aside. @returns the ending as the log is to keep it */

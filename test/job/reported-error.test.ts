@@ -1,21 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boundedError, cut } from '../../src/job/reported-error';
-
-describe('a text that is cut', () => {
-  it('keeps its beginning, within the bound, and never half a surrogate pair', () => {
-    const text = fc.string({ unit: 'grapheme-composite', maxLength: 40 });
-    fc.assert(
-      fc.property(text, fc.integer({ min: 1, max: 20 }), (whole, max) => {
-        const short = cut(whole, max);
-        expect(whole.startsWith(short)).toBe(true);
-        expect(short.length).toBeLessThanOrEqual(max);
-        expect(short.length).toBeGreaterThanOrEqual(Math.min(max - 1, whole.length));
-        expect(short.isWellFormed()).toBe(true);
-      }),
-    );
-  });
-});
+import { boundedError } from '../../src/job/reported-error';
 
 describe('a reported error', () => {
   it('is kept within bounds: code, type and classes 255 characters, the message 8 KiB', () => {

@@ -33,3 +33,18 @@ describe('a text', () => {
     expect(quote('x'.repeat(100_000))).toBe(`${'x'.repeat(200)}…`);
   });
 });
+
+describe('a text that is cut', () => {
+  it('keeps its beginning, within the bound, and never half a surrogate pair', () => {
+    const text = fc.string({ unit: 'grapheme-composite', maxLength: 40 });
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 20 }), (whole, max) => {
+        const short = cut(whole, max);
+        expect(whole.startsWith(short)).toBe(true);
+        expect(short.length).toBeLessThanOrEqual(max);
+        expect(short.length).toBeGreaterThanOrEqual(Math.min(max - 1, whole.length));
+        expect(short.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+});

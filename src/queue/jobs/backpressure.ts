@@ -7,7 +7,7 @@ import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
 import type { QueuePressure } from '../../rpc/receipts';
 import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
-import { bytesOf } from '../store/depth';
+import { bodyBytes } from '../store/depth';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
@@ -139,7 +139,7 @@ function takeWhileNeeded(surplus: Arrival, rows: Iterable<JobRow>): { rows: JobR
   for (const row of rows) {
     taken.push(row);
     left.jobs--;
-    left.bytes -= bytesOf(row);
+    left.bytes -= bodyBytes(row);
     if (fits(left)) break;
   }
   return { rows: taken, left };

@@ -8,7 +8,7 @@ import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/receipts';
 import { find, viewOf } from '../read/find';
 import type { JobRow } from '../store/columns';
-import { bytesOf } from '../store/depth';
+import { bodyBytes } from '../store/depth';
 import { insert, insertRun, type NewRow } from '../store/jobs';
 import { recordOf } from '../store/rows';
 import type { QueueState } from '../store/state';
@@ -146,7 +146,7 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
   for (const placement of plan.placements) {
     if ('existing' in placement || placement.job.superseded) continue;
     arrival.jobs += 1 - placement.replaces.length;
-    arrival.bytes += bytesOf(placement.job);
+    arrival.bytes += bodyBytes(placement.job);
   }
   return arrival;
 }

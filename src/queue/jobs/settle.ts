@@ -4,8 +4,9 @@
  */
 import { claimOfDelivery, deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
-import { boundedError, cut, MAX_ERROR_NAME } from '../../job/reported-error';
+import { boundedError, MAX_ERROR_NAME } from '../../job/reported-error';
 import { decideFailure, type Failure } from '../../job/retry/decide';
+import { cut } from '../../job/text';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';

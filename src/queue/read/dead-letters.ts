@@ -2,12 +2,13 @@
  * The dead letters of a queue: where the newest ones lie, the jobs there, and what kinds there are. A page reads as many
  * index entries as it shows. What has to look inside the jobs looks at so many rows and says where to go on.
  */
+
+import type { Fragment } from '../../durable/sql';
 import { defined } from '../../job/envelope/fields';
 import type { JobFilter } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt, Place } from '../../rpc/queue';
-import type { Condition } from '../store/archive';
 import { rowByKey, STATE } from '../store/columns';
 import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
 import { countDead } from '../store/jobs';
@@ -50,7 +51,7 @@ export function deadLetterPlaces(q: QueueState, request: DeadLetterRequest, now:
 }
 
 /** What looks inside the jobs; undefined when nothing does. */
-function conditionOf({ type, error_type }: DeadLetterRequest, now: number): Condition | undefined {
+function conditionOf({ type, error_type }: DeadLetterRequest, now: number): Fragment | undefined {
   if (type === undefined && error_type === undefined) return undefined;
   const filter: JobFilter = { ...(type !== undefined && { types: [type] }), ...defined({ error_type }) };
   return conditionOnRow(filter, now, []);
@@ -60,7 +61,7 @@ function totalOf(
   q: QueueState,
   request: DeadLetterRequest,
   range: EndedRange,
-  condition: Condition | undefined,
+  condition: Fragment | undefined,
 ): Pick<DeadLetterPlaces, 'total' | 'total_is_exact'> {
   if (!condition && request.since === undefined && request.until === undefined) return { total: countDead(q) };
   const { looked, matched } = countEnded(q.sql, STATE.dead, range, TOTAL_BUDGET, condition);

@@ -5,9 +5,9 @@
  * Whether a job is in one of the states asked for is not part of the SQL: that depends on leases in memory.
  */
 
+import type { Fragment } from '../../durable/sql';
 import { listed } from '../../durable/sql';
 import { type JobFilter, type PatternParts, partsOf, type Range } from '../../job/filter';
-import type { Condition } from '../store/archive';
 import { STATE } from '../store/columns';
 
 /** Where the members of a job stand. */
@@ -16,7 +16,7 @@ interface Columns {
   priority: string;
   attempt: string;
   /** JSON list of keys, if `attempt` has a question mark for it. */
-  running?: string[];
+  running?: Fragment['bindings'];
   created: string;
   enqueued: string;
   scheduled: string;
@@ -65,7 +65,7 @@ const ARCHIVED: Columns = {
  * The condition on a row of `jobs`.
  * @param running keys of jobs that run: their attempt is not on their row yet
  */
-export function conditionOnRow(filter: JobFilter, now: number, running: Iterable<number>): Condition {
+export function conditionOnRow(filter: JobFilter, now: number, running: Iterable<number>): Fragment {
   const columns = rowColumns(now);
   if (filter.attempt === undefined) return conditionOn(filter, columns);
   const keys = listed(running);
@@ -73,18 +73,18 @@ export function conditionOnRow(filter: JobFilter, now: number, running: Iterable
 }
 
 /** The condition on an entry of an archive chunk. */
-export function conditionOnArchived(filter: JobFilter): Condition {
+export function conditionOnArchived(filter: JobFilter): Fragment {
   return conditionOn(filter, ARCHIVED);
 }
 
-function conditionOn(filter: JobFilter, columns: Columns): Condition {
+function conditionOn(filter: JobFilter, columns: Columns): Fragment {
   const parts: string[] = [];
   const bindings: (string | number)[] = [];
   const add = (sql: string, ...values: (string | number)[]) => {
     parts.push(`(${sql})`);
     bindings.push(...values);
   };
-  const addRange = (column: string, range: Range | undefined, ...inside: string[]) => {
+  const addRange = (column: string, range: Range | undefined, ...inside: Fragment['bindings']) => {
     if (range?.min !== undefined) add(`(${column}) >= ?`, ...inside, range.min);
     if (range?.max !== undefined) add(`(${column}) <= ?`, ...inside, range.max);
   };
@@ -116,7 +116,7 @@ function conditionOn(filter: JobFilter, columns: Columns): Condition {
  * Does the text fit the pattern? LIKE and GLOB are not for what clients send: a pattern of theirs may have 50 characters.
  * The parts in the middle are looked for one after the other, each in what the one before has left.
  */
-function conditionOnText(text: string, { first, rest }: PatternParts): Condition {
+function conditionOnText(text: string, { first, rest }: PatternParts): Fragment {
   if (!rest) return { sql: `${text} = ?`, bindings: [first] };
   const { last, middle } = rest;
   const parts = [`length(${text}) >= ${first.length + last.length}`];

@@ -7,11 +7,12 @@
  * for, the index takes over, so that three failures among a million waiting jobs cost a few reads.
  */
 
+import type { Fragment } from '../../durable/sql';
 import { listed } from '../../durable/sql';
 import type { JobFilter } from '../../job/filter';
 import { LANE_BIT, MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { JOB_STATES, type JobState } from '../../job/states';
-import { archivedBackwards, type Condition } from '../store/archive';
+import { archivedBackwards } from '../store/archive';
 import { type JobRow, STATE } from '../store/columns';
 import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
@@ -110,7 +111,7 @@ export function scan(q: QueueState, request: ScanRequest, now: number, visit: (h
 }
 
 class Reader {
-  private readonly condition: Condition;
+  private readonly condition: Fragment;
 
   constructor(
     private readonly q: QueueState,

@@ -6,16 +6,11 @@
  * the front. Jobs that say themselves how long they are kept share chunks only with those that go at the same moment; such
  * chunks stand apart ({@link freeNumber}) and cost the same.
  */
+import type { Fragment } from '../../durable/sql';
 import { sequenceOf } from '../../job/ids';
 import { freeNumber, lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 import { forgetCompleted } from './unique-keys';
-
-/** A piece of SQL and what is bound to its question marks. */
-export interface Condition {
-  sql: string;
-  bindings: (string | number)[];
-}
 
 /** Sequence numbers inside a chunk lie less than this apart. */
 export const SPAN = 1024;
@@ -209,7 +204,7 @@ const WINDOW_JOBS = 200;
 export function* archivedBackwards(
   sql: SqlStorage,
   before: number,
-  condition: Condition = { sql: '1', bindings: [] },
+  condition: Fragment = { sql: '1', bindings: [] },
 ): Generator<{ key: number; json: string | null }> {
   let top = before - 1;
   while (top >= 0) {

@@ -48,17 +48,17 @@ export class Depth {
   /** A job was written that has not ended. */
   added(job: Pick<JobRow, 'body'>): void {
     if (this.counted !== null) this.counted++;
-    if (this.size !== null) this.size += bytesOf(job);
+    if (this.size !== null) this.size += bodyBytes(job);
   }
 
   /** A job that had not ended did so, or was removed. */
   gone(job: Pick<JobRow, 'body'>): void {
     if (this.counted !== null) this.counted--;
-    if (this.size !== null) this.size -= bytesOf(job);
+    if (this.size !== null) this.size -= bodyBytes(job);
   }
 }
 
 /** Size of a job's body. */
-export function bytesOf({ body }: Pick<JobRow, 'body'>): number {
+export function bodyBytes({ body }: Pick<JobRow, 'body'>): number {
   return encoder.encode(body).byteLength;
 }

@@ -2,8 +2,9 @@
  * Rows of jobs that ended otherwise than by success, in the order in which they go. The index keeps those apart that say
  * themselves how long they are kept, so each kind is read from its own front.
  */
+
+import type { Fragment } from '../../durable/sql';
 import type { Place } from '../../rpc/queue';
-import type { Condition } from './archive';
 
 /** The index finds this expression only as it stands in the schema. */
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';
@@ -97,7 +98,7 @@ function endedWhere(state: number, bounds: string): string {
 }
 
 /** Keys of the rows at these places that the condition fits. */
-export function whichMatch(sql: SqlStorage, places: readonly Place[], condition: Condition): ReadonlySet<number> {
+export function whichMatch(sql: SqlStorage, places: readonly Place[], condition: Fragment): ReadonlySet<number> {
   const keys = JSON.stringify(places.map(({ key }) => key));
   const query = `SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND ${condition.sql}`;
   return new Set(keysOf(sql.exec<{ key: number }>(query, keys, ...condition.bindings)));
@@ -109,7 +110,7 @@ export function countEnded(
   state: number,
   { since, until }: EndedRange,
   limit: number,
-  condition?: Condition,
+  condition?: Fragment,
 ): { looked: number; matched: number } {
   const ended = `${endedWhere(state, IN_RANGE)} LIMIT ?3`;
   if (!condition) {

@@ -10,6 +10,7 @@
  *
  * In memory stays only what runs right now, never the backlog.
  */
+import { grouped } from '../../job/size';
 import { STATE } from './columns';
 
 /** One running attempt. Times in epoch ms. */
@@ -113,22 +114,8 @@ function restored(
 /** Bytes of an entry in a lease row at most, beside its type: seven numbers and what separates them. */
 const ENTRY_BYTES = 150;
 
-/** The entries as rows hold them: so many in each that their types, which are ASCII, do not make it too large. */
-function* inRows<Entry extends { type: string }>(batch: readonly Entry[], maxBytes: number): Generator<Entry[]> {
-  let row: Entry[] = [];
-  let bytes = 0;
-  for (const entry of batch) {
-    const size = ENTRY_BYTES + entry.type.length;
-    if (row.length > 0 && bytes + size > maxBytes) {
-      yield row;
-      row = [];
-      bytes = 0;
-    }
-    row.push(entry);
-    bytes += size;
-  }
-  if (row.length > 0) yield row;
-}
+/** Bytes of an entry in a lease row. Types are ASCII. */
+const entryBytes = ({ type }: Pick<Active, 'type'>): number => ENTRY_BYTES + type.length;
 
 /** Entries that are read together. */
 const LOAD_PAGE = 1_000;
@@ -251,7 +238,7 @@ export class LeaseTable {
 
   /** Writes the lease of a batch of claims. One row written, unless one cannot hold them all. */
   grant(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {
-    for (const part of inRows(batch, this.maxRowBytes)) this.grantRow(part, position);
+    for (const part of grouped(batch, entryBytes, this.maxRowBytes)) this.grantRow(part, position);
   }
 
   private grantRow(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {

@@ -19,7 +19,7 @@ import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
 import { find, viewOf } from '../../read/find';
 import { type JobRow, rowByKey } from '../../store/columns';
-import { bytesOf } from '../../store/depth';
+import { bodyBytes } from '../../store/depth';
 import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import { bodyOf, idOf } from '../../store/rows';
@@ -142,5 +142,5 @@ export function adoptMoved(
 }
 
 function arrivalOf(job: MovedJob) {
-  return { jobs: 1, bytes: bytesOf(job) };
+  return { jobs: 1, bytes: bodyBytes(job) };
 }
