@@ -29,6 +29,13 @@ export default defineConfig({
     cloudflareTest({
       wrangler: { configPath: './wrangler.toml' },
       miniflare: {
+        // The queue needs no bindings for its objects; the tests look into them.
+        durableObjects: {
+          QUEUES: { className: 'QueueObject', useSQLite: true },
+          DIRECTORY: { className: 'DirectoryObject', useSQLite: true },
+          UNIQUE_LOCKS: { className: 'UniqueLockObject', useSQLite: true },
+          WORKFLOWS: { className: 'WorkflowObject', useSQLite: true },
+        },
         bindings: {
           TEST_HOOKS: 'true',
           ALLOW_LOCALHOST: 'true',

@@ -1,6 +1,6 @@
 /**
- * Builds what the package exports into dist/: one self-contained module for each library, and its declarations.
- * The declarations are made against the DOM's types only, so that they hold in a project without the Workers' types.
+ * Builds what the package exports into dist/: one module for each library, and its declarations. Those of the libraries for
+ * handlers and producers are made against the DOM's types only, so that they hold in a project without the Workers' types.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,20 +10,30 @@ import { build } from 'esbuild';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
+const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 rmSync(dist, { recursive: true, force: true });
-await build({
-  absWorkingDir: root,
-  entryPoints: { 'handler/index': 'src/handler/index.ts', 'client/index': 'src/client/index.ts' },
-  outdir: 'dist',
-  bundle: true,
-  format: 'esm',
-  platform: 'neutral',
-  target: 'es2022',
-  logLevel: 'warning',
-});
+const bundle = (entryPoints, options = {}) =>
+  build({
+    absWorkingDir: root,
+    entryPoints,
+    outdir: 'dist',
+    bundle: true,
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2022',
+    logLevel: 'warning',
+    ...options,
+  });
+await bundle({ 'handler/index': 'src/handler/index.ts', 'client/index': 'src/client/index.ts' });
+await bundle(
+  { 'queue/index': 'src/library/index.ts' },
+  { external: ['cloudflare:*', ...Object.keys(dependencies)], loader: { '.sql': 'text' } },
+);
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
-execFileSync(process.execPath, [tsc, '-p', join(root, '.ci/tsconfig.package.json')], { cwd: root, stdio: 'inherit' });
+for (const config of ['tsconfig.queue.json', 'tsconfig.package.json']) {
+  execFileSync(process.execPath, [tsc, '-p', join(root, '.ci', config)], { cwd: root, stdio: 'inherit' });
+}
 
 // Node's own resolution wants file names in relative imports; the sources leave them to the bundler.
 for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
@@ -38,4 +48,18 @@ for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
     },
   );
   writeFileSync(file, text);
+}
+
+// The queue's declarations were made with those of everything inside it. What no library shows goes.
+const shown = new Set();
+const follow = (file) => {
+  if (shown.has(file)) return;
+  shown.add(file);
+  for (const [, path] of readFileSync(file, 'utf8').matchAll(/(?:from '|import\(['"])(\.{1,2}\/[^'"]+)\.js(?=['"])/g)) {
+    follow(`${resolve(dirname(file), path)}.d.ts`);
+  }
+};
+for (const library of ['handler', 'client', 'library']) follow(join(dist, library, 'index.d.ts'));
+for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
+  if (name.endsWith('.d.ts') && !shown.has(join(dist, name))) rmSync(join(dist, name));
 }

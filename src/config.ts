@@ -12,7 +12,9 @@
  * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  */
+import { declaration } from './declaration';
 import { readTargets, type TargetConfig } from './dispatch/config';
+import { ownTarget } from './dispatch/own';
 import { invalidConfiguration } from './job/errors';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
@@ -20,12 +22,15 @@ import { STORAGE_BOUNDS } from './job/settings';
 /** Version announced in the manifest and by `/health`. */
 export const VERSION = '0.1.0';
 
-/** What the Worker is bound to. The objects are reached through `rpc/stubs`, which knows what each answers. */
+/**
+ * What the Worker is bound to, as far as the queue reads it. The objects are reached through `rpc/stubs`, which needs no
+ * bindings for them.
+ */
 export interface Env {
-  QUEUES: DurableObjectNamespace;
-  DIRECTORY: DurableObjectNamespace;
-  UNIQUE_LOCKS: DurableObjectNamespace;
-  WORKFLOWS: DurableObjectNamespace;
+  QUEUES?: DurableObjectNamespace;
+  DIRECTORY?: DurableObjectNamespace;
+  UNIQUE_LOCKS?: DurableObjectNamespace;
+  WORKFLOWS?: DurableObjectNamespace;
   API_KEYS?: string;
   ALLOW_LOCALHOST?: unknown;
   ALLOWED_ORIGINS?: unknown;
@@ -97,7 +102,8 @@ export const readConfig = once(
   (env): Config => ({
     testHooks: hasTestHooks(env),
     retryVariables: readRetryVariables(env),
-    targets: readTargets(env.HANDLERS, env as unknown as Record<string, unknown>),
+    // Of two patterns that fit a job alike, that of the variable counts: it can be changed without a change of code.
+    targets: [...readTargets(env.HANDLERS, env as unknown as Record<string, unknown>), ...ownTargets()],
     ...readStorageBound(env.MAX_STORAGE_BYTES),
     version: VERSION,
   }),
@@ -124,6 +130,12 @@ export const usableConfig = once((env): Pick<Config, 'retryVariables' | 'targets
     return { retryVariables: {}, targets: [] };
   }
 });
+
+/** The handlers that the code of this deployment brings along. */
+function ownTargets(): TargetConfig[] {
+  const { handlers } = declaration();
+  return handlers ? [ownTarget(handlers)] : [];
+}
 
 function isOn(value: unknown): boolean {
   return value === true || value === 'true';

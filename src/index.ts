@@ -1,14 +1,7 @@
-/** The Worker's entry: the HTTP app and the object classes, nothing else. */
-import type { Env } from './config';
-import { createApp } from './http/app';
+/** The Worker's entry: the queue on its own, with no handlers of its own. */
+import { createTocsin } from './library/create';
 
-export { DirectoryObject } from './directory/object';
-export { UniqueLockObject } from './locks/object';
-export { QueueObject } from './queue/object';
-export { WorkflowObject } from './workflow/object';
+export { Tocsin, TocsinHandlers } from './library/entrypoints';
+export { DirectoryObject, QueueObject, UniqueLockObject, WorkflowObject } from './library/objects';
 
-const app = createApp();
-
-export default {
-  fetch: (request, env, ctx) => app.fetch(request, env, ctx),
-} satisfies ExportedHandler<Env>;
+export default createTocsin().worker();

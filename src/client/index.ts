@@ -77,6 +77,7 @@ export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
+export type { TocsinService } from './service';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';
 export type { Directive, LeasedJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';

@@ -51,6 +51,9 @@ export interface TargetConfig {
 const PATTERN =
   /^(?:(?<queue>[a-z0-9][a-z0-9.-]{0,127})\/)?(?<type>\*|[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*(?:\.\*)?)$/;
 
+/** What holds where a target's options do not say. */
+export const TARGET_DEFAULTS = { batchSize: 10, timeoutMs: 30_000 } as const;
+
 const OPTIONS = ['binding', 'batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
 
 const wrong = (message: string, details: Record<string, unknown> = {}) =>
@@ -125,8 +128,8 @@ function readTarget(key: string, options: Record<string, unknown>, env: Record<s
     binding: binding as Binding,
     patterns: [],
     ...(payload !== undefined && { payload }),
-    batchSize: integer('batch_size', 10, 100),
-    timeoutMs: integer('timeout_ms', 30_000, 900_000),
+    batchSize: integer('batch_size', TARGET_DEFAULTS.batchSize, 100),
+    timeoutMs: integer('timeout_ms', TARGET_DEFAULTS.timeoutMs, 900_000),
     ...(options.max_concurrency !== undefined && { maxConcurrency: integer('max_concurrency', 10, 10_000) }),
   };
 }

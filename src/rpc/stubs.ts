@@ -1,32 +1,58 @@
-/** Typed stubs of the Durable Objects. Getting one creates nothing. */
+/**
+ * Typed stubs of the Durable Objects. Getting one creates nothing. A Worker that holds the queue needs no bindings for them:
+ * the runtime offers the classes that it exports. A binding, where there is one, leads to the same objects.
+ */
+import { exports } from 'cloudflare:workers';
 import type { Env } from '../config';
+import { invalidConfiguration } from '../job/errors';
 import type { DirectoryApi } from './directory';
 import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
 import type { QueueApi } from './queue';
 import type { WorkflowApi } from './workflow';
 
+/** The classes of objects, by the binding that may lead to them. */
+const CLASSES = {
+  QUEUES: 'QueueObject',
+  DIRECTORY: 'DirectoryObject',
+  UNIQUE_LOCKS: 'UniqueLockObject',
+  WORKFLOWS: 'WorkflowObject',
+} as const;
+
+/** @throws {ApiError} 500 `invalid_configuration` when the Worker does not export the class */
+function named(env: Env, binding: keyof typeof CLASSES, name: string): DurableObjectStub {
+  const bound = env[binding];
+  if (bound) return bound.getByName(name);
+  const exported = (exports as unknown as Record<string, DurableObjectNamespace | undefined>)[CLASSES[binding]];
+  if (typeof exported?.getByName === 'function') return exported.getByName(name);
+  const missing = CLASSES[binding];
+  throw invalidConfiguration(
+    `The Worker must export ${missing}, and name it in new_sqlite_classes of its migrations.`,
+    { missing: [missing] },
+  );
+}
+
 /** The object of one queue. */
 export function queueObject(env: Env, name: string): QueueApi {
-  return env.QUEUES.getByName(name) as unknown as QueueApi;
+  return named(env, 'QUEUES', name) as unknown as QueueApi;
 }
 
 /** The object that knows which queues exist. */
 export function directoryObject(env: Env): DirectoryApi {
-  return env.DIRECTORY.getByName('directory') as unknown as DirectoryApi;
+  return named(env, 'DIRECTORY', 'directory') as unknown as DirectoryApi;
 }
 
 /** The shard of the directory with this name. */
 export function idShard(env: Env, name: string): IdsApi {
-  return env.DIRECTORY.getByName(name) as unknown as IdsApi;
+  return named(env, 'DIRECTORY', name) as unknown as IdsApi;
 }
 
 /** The object of one workflow. */
 export function workflowObject(env: Env, id: string): WorkflowApi {
-  return env.WORKFLOWS.getByName(id) as unknown as WorkflowApi;
+  return named(env, 'WORKFLOWS', id) as unknown as WorkflowApi;
 }
 
 /** The lock object with this name. */
 export function lockObject(env: Env, name: string): UniqueLockApi {
-  return env.UNIQUE_LOCKS.getByName(name) as unknown as UniqueLockApi;
+  return named(env, 'UNIQUE_LOCKS', name) as unknown as UniqueLockApi;
 }

@@ -13,7 +13,8 @@ const ROOMS = {
   durable: ['job'],
   handler: ['job'],
   dispatch: ['job', 'durable', 'handler'],
-  config: ['job', 'dispatch'],
+  declaration: ['job'],
+  config: ['job', 'declaration', 'dispatch'],
   rpc: ['job', 'durable', 'config'],
   across: ['job', 'durable', 'config', 'rpc'],
   directory: ['job', 'durable', 'config', 'rpc', 'across'],
@@ -22,7 +23,8 @@ const ROOMS = {
   queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   http: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   client: ['job', 'handler'],
-  index: ['config', 'directory', 'locks', 'workflow', 'queue', 'http'],
+  library: ['declaration', 'config', 'across', 'directory', 'locks', 'workflow', 'queue', 'http', 'handler', 'client'],
+  index: ['library'],
 };
 
 /** From these rooms the libraries take types only, so that nothing of the engine is in them. */

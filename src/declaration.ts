@@ -1,0 +1,53 @@
+/**
+ * What the code of a deployment says of itself: its own handlers, and settings that hold from the deploy on. Told once, while
+ * the modules load, so that requests and objects of an isolate see the same.
+ */
+import type { LimitOverrides } from './job/limits/overrides';
+import type { QueueConfig } from './job/settings';
+
+/** How pushed jobs travel to the deployment's own handlers. Absent: as to any handler Worker. */
+export interface OwnDelivery {
+  /** Jobs in a call, 1 … 100. */
+  batchSize?: number;
+  /** Limit of a run where nothing else says one, ms. */
+  timeoutMs?: number;
+  /** Jobs that run at once, for each queue. */
+  maxConcurrency?: number;
+}
+
+/** The handlers that run in the Worker of the queue. */
+export interface OwnHandlers extends OwnDelivery {
+  /** Serves a call with jobs, as the `fetch` of a handler Worker does. */
+  fetch(request: Request, env: unknown, ctx: Pick<ExecutionContext, 'waitUntil'>): Promise<Response>;
+  /** The job types that they take; `*` takes all. */
+  types: readonly string[];
+}
+
+/** Settings that the code declares. */
+export interface Declared {
+  /** By queue. */
+  queues: Readonly<Record<string, QueueConfig>>;
+  /** By key: they stand in the place of a key's own limits, in every queue. */
+  limits: LimitOverrides;
+  /** By name, as the server reads them. */
+  crons: Readonly<Record<string, Record<string, unknown>>>;
+}
+
+export interface Declaration extends Declared {
+  handlers?: OwnHandlers;
+}
+
+const NOTHING: Declaration = { queues: {}, limits: {}, crons: {} };
+
+let told: Declaration | undefined;
+
+/** Tells what this deployment is. @throws {Error} when it was told before: a Worker holds one deployment */
+export function declare(declaration: Declaration): void {
+  if (told) throw new Error('createTocsin was called twice: one Worker holds one deployment of the queue.');
+  told = declaration;
+}
+
+/** What this deployment is. */
+export function declaration(): Declaration {
+  return told ?? NOTHING;
+}

@@ -1,0 +1,42 @@
+/**
+ * Handlers that run in the Worker of the queue. They are called through an entrypoint of that Worker, so a call to them is
+ * what a call to any handler Worker is: an invocation of its own, which can die without taking the queue with it.
+ */
+import { exports } from 'cloudflare:workers';
+import { invalidConfiguration } from '../job/errors';
+import type { Binding, TargetConfig } from './config';
+import { TARGET_DEFAULTS } from './config';
+
+/** The entrypoint that the Worker exports. */
+const ENTRYPOINT = 'TocsinHandlers';
+
+/** Names the target in errors, events and worker ids. */
+const NAME = 'handlers';
+
+/** What the deployment says of its own handlers. */
+export interface OwnTarget {
+  types: readonly string[];
+  batchSize?: number;
+  timeoutMs?: number;
+  maxConcurrency?: number;
+}
+
+/** The target of the deployment's own handlers. @throws {ApiError} 500 when the entrypoint is not exported */
+export function ownTarget({ types, ...options }: OwnTarget): TargetConfig {
+  return {
+    id: NAME,
+    name: NAME,
+    binding: entrypoint(),
+    patterns: types.map((type) => ({ type })),
+    ...TARGET_DEFAULTS,
+    ...options,
+  };
+}
+
+function entrypoint(): Binding {
+  const exported = (exports as unknown as Record<string, Binding | undefined>)[ENTRYPOINT];
+  if (exported !== undefined) return exported;
+  throw invalidConfiguration(`The Worker has handlers of its own, so it must export ${ENTRYPOINT} of tocsin/queue.`, {
+    missing: [ENTRYPOINT],
+  });
+}

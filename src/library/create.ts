@@ -1,0 +1,107 @@
+/** The queue as a part of somebody's Worker. */
+import { Hono } from 'hono';
+import { routePath } from 'hono/route';
+import type { TocsinClient } from '../client/client';
+import type { EnqueueOptions } from '../client/job';
+import type { Env } from '../config';
+import { declare } from '../declaration';
+import { RUNNABLE, type Runnable } from '../handler/runnable';
+import type { HandlerWorker } from '../handler/types';
+import { createApp } from '../http/app';
+import { applied } from './applied';
+import { insideClient } from './inside';
+import { readOptions, type TocsinOptions } from './options';
+
+/** Arguments of jobs by type. */
+type AnyJobs = Record<string, readonly unknown[]>;
+
+/** The deployment, as its own code uses it. */
+export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
+  /**
+   * The queue's HTTP interface as a Hono app: `app.route('/tocsin', tocsin.app)`. Requests for other paths go on to the routes
+   * that follow.
+   */
+  readonly app: Hono;
+  /**
+   * The default export of a Worker: requests below `/ojs/` go to the queue, all others to `own.fetch`. Without one of its own
+   * the queue serves every path.
+   */
+  worker<E = unknown>(own?: ExportedHandler<E>): ExportedHandler<E>;
+  /** Everything that a client can do, without network and key. To be used while a request or an event is served. */
+  readonly client: TocsinClient<Jobs>;
+  /** As `client.enqueue`. */
+  enqueue<Type extends keyof Jobs & string>(
+    type: Type,
+    args: Jobs[Type],
+    options?: EnqueueOptions,
+  ): ReturnType<TocsinClient<Jobs>['enqueue']>;
+}
+
+/**
+ * Makes this Worker hold the queue. Called once, while the module loads; the Worker also exports the classes of objects and,
+ * with handlers of its own, the entrypoint `TocsinHandlers`.
+ *
+ * @throws {TypeError} naming the option that is wrong, so that a mistake stops the deploy
+ * @example
+ * const tocsin = createTocsin({ handlers, queues: { mail: { concurrency: 20 } } });
+ * export { DirectoryObject, QueueObject, TocsinHandlers, UniqueLockObject, WorkflowObject } from 'tocsin/queue';
+ * export default tocsin.worker({ fetch: app.fetch });
+ */
+export function createTocsin<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs>(
+  options: TocsinOptions = {},
+): TocsinDeployment<Jobs> {
+  const { handlers, delivery, ...declared } = readOptions(options);
+  declare({ ...declared, ...(handlers && { handlers: { ...delivery, ...ownHandlers(handlers) } }) });
+  const served = createApp();
+  const serve = async (request: Request, env: Env): Promise<Response> => {
+    await applied(env);
+    return await served.fetch(request, env);
+  };
+  return {
+    app: mountable(serve),
+    worker: (own = {}) => ({
+      ...own,
+      fetch: (request, env, ctx) =>
+        own.fetch && !isOurs(new URL(request.url).pathname) ? own.fetch(request, env, ctx) : serve(request, env as Env),
+    }),
+    get client() {
+      return insideClient() as unknown as TocsinClient<Jobs>;
+    },
+    enqueue: (type, args, how) => (insideClient() as unknown as TocsinClient<Jobs>).enqueue(type, args, how),
+  };
+}
+
+/** What the queue needs of handlers made by `defineHandlers`. */
+function ownHandlers(worker: HandlerWorker & { [RUNNABLE]?: Runnable }) {
+  const types = worker[RUNNABLE]?.registry.typeNames() ?? ['*'];
+  return { types, fetch: worker.fetch.bind(worker) };
+}
+
+/** Paths of a Worker that has others as well. */
+function isOurs(path: string): boolean {
+  return path === '/ojs' || path.startsWith('/ojs/');
+}
+
+/** The queue below any path of another app, whatever copy of Hono that is. */
+function mountable(serve: (request: Request, env: Env) => Promise<Response>): Hono {
+  return new Hono().all('*', async (c, next) => {
+    const base = baseOf(routePath(c), c.req.path);
+    const path = c.req.path.slice(base.length);
+    if (!isOurs(path)) return await next();
+    if (base === '') return await serve(c.req.raw, c.env as Env);
+    const url = new URL(c.req.url);
+    url.pathname = url.pathname.slice(base.length);
+    const response = await serve(new Request(url, c.req.raw), c.env as Env);
+    const location = response.headers.get('Location');
+    if (!location?.startsWith('/')) return response;
+    const moved = new Response(response.body, response);
+    moved.headers.set('Location', base + location);
+    return moved;
+  });
+}
+
+/** The part of a path that stands before what the mounted app serves. @param route such as `/tocsin/*` */
+function baseOf(route: string, path: string): string {
+  const segments = route.replace(/\/?\*$/, '').split('/').length;
+  return path.split('/').slice(0, segments).join('/');
+}

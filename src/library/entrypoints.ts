@@ -1,0 +1,54 @@
+/** The entrypoints of a Worker that holds the queue: for its own handlers, and for other Workers that enqueue. */
+import { WorkerEntrypoint } from 'cloudflare:workers';
+import type { EnqueueOptions } from '../client/job';
+import type { JobPatch } from '../client/patch';
+import type { TocsinService } from '../client/service';
+import { declaration } from '../declaration';
+import { insideClient, insideFetch } from './inside';
+
+/**
+ * Runs the deployment's own handlers. The queue calls it as it calls any handler Worker; nobody else can, unless a service
+ * binding names it.
+ */
+export class TocsinHandlers extends WorkerEntrypoint {
+  override async fetch(request: Request): Promise<Response> {
+    const { handlers } = declaration();
+    if (handlers) return await handlers.fetch(request, this.env, this.ctx);
+    return Response.json({ error: { code: 'not_found', message: 'This Worker has no handlers.' } }, { status: 404 });
+  }
+}
+
+/**
+ * For other Workers of the same account, bound with `entrypoint = "Tocsin"`: enqueue and look at jobs by RPC, or hand the
+ * binding to a client for everything else. Who may bind the Worker may do all of this, so no key is asked for.
+ */
+export class Tocsin extends WorkerEntrypoint implements TocsinService {
+  /** The whole HTTP interface, without a key: `new TocsinClient({ service: env.TOCSIN })`. */
+  override async fetch(request: Request): Promise<Response> {
+    return await insideFetch(request);
+  }
+
+  async enqueue(type: string, args: readonly unknown[], options?: EnqueueOptions) {
+    return await insideClient().enqueue(type, args, options);
+  }
+
+  async enqueueMany(...given: Parameters<TocsinService['enqueueMany']>) {
+    return await insideClient().enqueueMany(...given);
+  }
+
+  async get(id: string) {
+    return await insideClient().get(id);
+  }
+
+  async cancel(id: string) {
+    return await insideClient().cancel(id);
+  }
+
+  async patch(id: string, change: JobPatch) {
+    return await insideClient().patch(id, change);
+  }
+
+  async count(...given: Parameters<TocsinService['count']>) {
+    return await insideClient().count(...given);
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * The queue as the code of its own Worker reaches it: through the application itself, without a network and without a key.
+ */
+import { env } from 'cloudflare:workers';
+import { TocsinClient } from '../client/client';
+import type { Env } from '../config';
+import { createApp } from '../http/app';
+import { applied } from './applied';
+
+const ORIGIN = 'https://tocsin.inside';
+
+const app = createApp({ trusted: true });
+
+/** Serves a request of trusted code. */
+export async function insideFetch(request: Request): Promise<Response> {
+  const here = env as unknown as Env;
+  await applied(here);
+  return await app.fetch(request, here);
+}
+
+let client: TocsinClient | undefined;
+
+/** The client of trusted code. */
+export function insideClient(): TocsinClient {
+  client ??= new TocsinClient({
+    url: ORIGIN,
+    fetch: (input, init) => insideFetch(new Request(input, init as RequestInit)),
+  });
+  return client;
+}

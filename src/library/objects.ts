@@ -1,0 +1,19 @@
+/** The classes of objects as a Worker exports them: what is inside is nobody's business. */
+import type { DurableObject } from 'cloudflare:workers';
+import { DirectoryObject as Directory } from '../directory/object';
+import { UniqueLockObject as UniqueLock } from '../locks/object';
+import { QueueObject as Queue } from '../queue/object';
+import { WorkflowObject as Workflow } from '../workflow/object';
+
+/** A class of Durable Objects that the runtime makes and calls. */
+// biome-ignore lint/suspicious/noExplicitAny: the environment is whatever the Worker has
+export type ObjectClass = new (ctx: DurableObjectState, env: any) => DurableObject<any>;
+
+/** One for each queue: its jobs. */
+export const QueueObject: ObjectClass = Queue;
+/** Knows which queues there are. */
+export const DirectoryObject: ObjectClass = Directory;
+/** Keeps jobs unique that are unique over several queues. */
+export const UniqueLockObject: ObjectClass = UniqueLock;
+/** One for each workflow. */
+export const WorkflowObject: ObjectClass = Workflow;
