@@ -11,6 +11,7 @@ function bundle(entry: string): string {
     format: 'esm',
     target: 'es2023',
     external: ['cloudflare:*'],
+    loader: { '.sql': 'text' },
     write: false,
   });
   return outputFiles[0]?.text ?? '';
@@ -22,6 +23,13 @@ function sharedRetryVectors(): unknown[] | null {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { vectors: unknown[] }).vectors : null;
 }
 
+const OBJECTS = {
+  QUEUES: { className: 'QueueObject', useSQLite: true },
+  DIRECTORY: { className: 'DirectoryObject', useSQLite: true },
+  UNIQUE_LOCKS: { className: 'UniqueLockObject', useSQLite: true },
+  WORKFLOWS: { className: 'WorkflowObject', useSQLite: true },
+};
+
 const compatibility = { compatibilityDate: '2026-11-01', compatibilityFlags: ['enable_request_signal'] };
 
 export default defineConfig({
@@ -30,12 +38,7 @@ export default defineConfig({
       wrangler: { configPath: './wrangler.toml' },
       miniflare: {
         // The queue needs no bindings for its objects; the tests look into them.
-        durableObjects: {
-          QUEUES: { className: 'QueueObject', useSQLite: true },
-          DIRECTORY: { className: 'DirectoryObject', useSQLite: true },
-          UNIQUE_LOCKS: { className: 'UniqueLockObject', useSQLite: true },
-          WORKFLOWS: { className: 'WorkflowObject', useSQLite: true },
-        },
+        durableObjects: OBJECTS,
         bindings: {
           TEST_HOOKS: 'true',
           ALLOW_LOCALHOST: 'true',
@@ -60,6 +63,8 @@ export default defineConfig({
           FICKLE: 'fickle',
           DEPLOYED: 'deployed',
           DOWN: 'down',
+          INSIDE: 'inside',
+          INSIDE_RPC: { name: 'inside', entrypoint: 'Tocsin' },
         },
         workers: [
           { name: 'work', modules: true, script: bundle('./test/support/workers/work.ts'), ...compatibility },
@@ -67,6 +72,14 @@ export default defineConfig({
           { name: 'raw', modules: true, script: bundle('./test/support/workers/raw.ts'), ...compatibility },
           { name: 'fickle', modules: true, script: bundle('./test/support/workers/fickle.ts'), ...compatibility },
           { name: 'deployed', modules: true, script: bundle('./test/support/workers/deployed.ts'), ...compatibility },
+          {
+            name: 'inside',
+            modules: true,
+            script: bundle('./test/support/workers/inside.ts'),
+            durableObjects: OBJECTS,
+            bindings: { API_KEYS: 'secret' },
+            ...compatibility,
+          },
           { name: 'down', modules: true, script: bundle('./test/support/workers/down.ts'), ...compatibility },
         ],
       },

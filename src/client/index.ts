@@ -76,7 +76,7 @@ export type { WaitOptions } from './requests';
 export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from './results';
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
-export type { Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
+export type { Deployment, Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { TocsinService } from './service';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';

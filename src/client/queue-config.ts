@@ -52,6 +52,8 @@ export type QueueConfigChange = {
 export interface QueueSettings {
   /** What it says itself. */
   config: QueueConfig;
+  /** What the deployment's code declares for the queue; its own settings go before it. */
+  declared?: QueueConfig;
   /** What holds, with the settings of all queues and the built-in values. */
   effective: QueueConfig;
 }

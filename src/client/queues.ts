@@ -183,6 +183,6 @@ function configOf(answer: unknown): QueueConfig {
 }
 
 function settingsOf(answer: unknown): QueueSettings {
-  const { config, effective } = shaped<QueueSettings>(answer, 'effective', 'the settings');
-  return { config, effective };
+  const { config, declared, effective } = shaped<QueueSettings>(answer, 'effective', 'the settings');
+  return { config, ...(declared && { declared }), effective };
 }

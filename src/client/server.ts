@@ -2,6 +2,8 @@
 import type { Duration, RetryPolicy } from '../job/wire';
 import { shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
+import type { QueueConfig } from './queue-config';
+import type { LimitsInForce } from './rate-limits';
 import type { Requests } from './requests';
 
 /** The health of the deployment. */
@@ -65,6 +67,24 @@ export interface RetryPreview {
   decision?: { outcome: 'retry'; delay_ms: number } | { outcome: 'discarded' | 'dead_letter'; reason: string };
 }
 
+/** What the code of the deployment declares, and what of it holds. */
+export interface Deployment {
+  version: string;
+  /** Is all of it in effect? */
+  in_effect: boolean;
+  applied_at: string | null;
+  /** Job types of the handlers in the Worker of the queue. */
+  handlers: string[];
+  /** `changed`: settings that an operator made; they go before those of the code. At most 200 queues. */
+  queues: { name: string; declared: QueueConfig; operator: QueueConfig; changed: string[] }[];
+  queues_total: number;
+  limits: { key: string; declared: LimitsInForce; override?: LimitsInForce & { expires_at?: string } }[];
+  /** `changed`, `deleted`: by an operator; `pending`: not in effect yet. */
+  crons: { name: string; state: 'declared' | 'changed' | 'deleted' | 'pending'; enabled?: boolean }[];
+  /** Queues that have not confirmed it yet; they are told again. */
+  pending_queues?: number;
+}
+
 /** The deployment, as `tocsin.server`. */
 export class Server {
   constructor(private readonly requests: Requests) {}
@@ -81,6 +101,21 @@ export class Server {
   /** What it offers: conformance level, extensions, limits. */
   async manifest(): Promise<Manifest> {
     return await this.requests.read<Manifest>('/ojs/manifest', 'capabilities', 'the manifest');
+  }
+
+  /** What the code declares, what of it holds, and what operators changed. */
+  async deployment(): Promise<Deployment> {
+    return await this.requests.read<Deployment>('/admin/deployment', 'in_effect', 'the deployment');
+  }
+
+  /**
+   * Puts into effect what the code declares; the first request after a deploy does so too.
+   * @param resetCrons schedules, or all, that are put back as they are declared, whatever an operator did to them
+   */
+  async applyDeployment({ resetCrons }: { resetCrons?: readonly string[] | true } = {}): Promise<Deployment> {
+    const body = jsonOf({ reset_crons: resetCrons }, 'The request');
+    const answer = await this.requests.safely('POST', '/admin/deployment/apply', body);
+    return shaped<Deployment>(answer, 'in_effect', 'the deployment');
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
- * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), and what
- * operators put in the place of the limits of keys, whether a queue has met the key or not.
+ * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), what the
+ * deployment's code declares, and what operators put in the place of the limits of keys, whether a queue has met the key or not.
  *
  * A change is one row, which also says how far it was told: the queues are told in the order of their routes, so many with a
  * letter, and those that could not be told are noted and told again until they have confirmed. So a change costs one row, and
@@ -11,11 +11,15 @@ import { derived, type Kind } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
-import { put, rows } from '../durable/sql';
+import { put, readMeta, rows, writeMeta } from '../durable/sql';
 import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
+import type { StoredDeclaration } from '../rpc/deployment';
+
+/** The fact that holds what the code declares. */
+const DECLARED = 'declared';
 
 /** Queues told with one letter. */
 const QUEUES_PER_LETTER = 100;
@@ -64,6 +68,32 @@ export class DefaultsStore {
   read(): QueueDefaults | undefined {
     const row = this.row();
     return row && { version: row.version, config: JSON.parse(row.config), overrides: JSON.parse(row.limit_overrides) };
+  }
+
+  /** What one queue is told of them, with what the code declares for it. */
+  for(queue: string): QueueDefaults | undefined {
+    const said = this.read();
+    if (!said) return undefined;
+    const { queues = {}, limits = {} } = this.declared() ?? {};
+    const declared = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
+    return { ...said, ...(declared && { declared }), ...(Object.keys(limits).length > 0 && { limits }) };
+  }
+
+  /** What the code of the deployment declares; undefined when it never declared anything. */
+  declared(): StoredDeclaration | undefined {
+    return this.tables.exist() ? (readMeta(this.host.storage.sql).get(DECLARED) as StoredDeclaration) : undefined;
+  }
+
+  /** The code declares this from now on. The queues hear of it when settings or limits are others than before. */
+  declare(declared: StoredDeclaration, now: number): void {
+    this.tables.create();
+    const { queues, limits } = this.declared() ?? { queues: {}, limits: {} };
+    const isNew =
+      JSON.stringify({ queues, limits }) !== JSON.stringify({ queues: declared.queues, limits: declared.limits });
+    this.host.storage.transactionSync(() => {
+      writeMeta(this.host.storage.sql, DECLARED, declared);
+      if (isNew) this.replace(this.read()?.config ?? {}, this.overrides(now), now);
+    });
   }
 
   /**
@@ -143,7 +173,7 @@ export class DefaultsStore {
     const round = this.nextRound(row.told_to);
     const failed = new Map<string, unknown>();
     await inParallel(round.names, (queue) =>
-      this.tell(queue, defaults).catch((error) => {
+      this.tell(queue, this.for(queue) ?? defaults).catch((error) => {
         failed.set(queue, error);
       }),
     );

@@ -10,6 +10,7 @@ import { Courier, type Kind } from '../durable/courier';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
+import { defined } from '../job/envelope/fields';
 import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import {
@@ -228,7 +229,7 @@ class DirectoryLife {
 
 const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   register: (life, name) => {
-    const defaults = life.defaults.read();
+    const defaults = life.defaults.for(name);
     return { ...life.numbered(name), ...(defaults && { defaults }) };
   },
   list: (life, request) => life.page(request),
@@ -236,9 +237,14 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   unregister: (life, name, until) => life.unregister(name, until),
   health: (life) => life.health(Date.now()),
 
-  queueDefaults: ({ defaults }) => {
-    const known = defaults.read();
-    return known ? { version: known.version, config: known.config } : null;
+  queueDefaults: ({ defaults }, queue) => {
+    const known = queue === undefined ? defaults.read() : defaults.for(queue);
+    return known ? defined({ version: known.version, config: known.config, declared: known.declared }) : null;
+  },
+  declaration: ({ defaults }) => defaults.declared() ?? null,
+  declare: async (life, declared) => {
+    life.defaults.declare(declared, Date.now());
+    return await life.spread();
   },
   changeQueueDefaults: async (life, change, mayPurge) => {
     const changed = outcomeOf(() => life.defaults.change(change, Date.now(), mayPurge));

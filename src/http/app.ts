@@ -4,7 +4,7 @@ import { METHOD_NAME_ALL } from 'hono/router';
 import type { App, AppEnv } from './context';
 import { answerError, answerNoRoute } from './errors';
 import { authentication, everything } from './middleware/auth';
-import { configuration } from './middleware/configuration';
+import { configuration, type Ready } from './middleware/configuration';
 import { cors, foreignPages, preflight } from './middleware/cors';
 import { refusedHeaders } from './middleware/refused-headers';
 import { requestId } from './middleware/request-id';
@@ -17,13 +17,15 @@ import { ROUTES } from './routes';
 export interface AppOptions {
   /** Nobody: the requests come from code of this account, over a binding that the network cannot reach. */
   trusted?: boolean;
+  /** What must have happened before a request is served. */
+  ready?: Ready;
 }
 
 /** Builds the application. Its order is a rule: an answer of any kind has an id, a version and CORS headers. */
-export function createApp({ trusted = false }: AppOptions = {}): App {
+export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const app: App = new Hono<AppEnv>();
   const access = trusted ? [everything] : [foreignPages, preflight, authentication];
-  app.use(releaseBody, requestId, cors, protocolVersion, ...access, configuration, refusedHeaders);
+  app.use(releaseBody, requestId, cors, protocolVersion, ...access, configuration(ready), refusedHeaders);
   for (const { method, path, handler } of ROUTES) app.on(method, path, handler);
   app.onError((error, c) => answerError(error, c));
   app.notFound((c) => answerNoRoute(c, allowedMethods(app, c.req.path)));

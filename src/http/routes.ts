@@ -7,6 +7,7 @@ import type { AppContext } from './context';
 import { cronRoutes } from './cron/routes';
 import { cronGroupRoutes } from './cron-groups/routes';
 import { adminDeadLetterRoutes, deadLetterRoutes } from './dead-letter/routes';
+import { adminDeploymentRoutes } from './deployment/routes';
 import { eventRoutes } from './events/routes';
 import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
@@ -38,7 +39,7 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
-  ...below(ADMIN_PREFIX, adminSystemRoutes, adminWorkerRoutes),
+  ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {

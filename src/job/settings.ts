@@ -69,6 +69,10 @@ export interface QueueDefaults {
   config: QueueConfig;
   /** Overrides of limit keys; some may have ended. */
   overrides?: LimitOverrides;
+  /** What the deployment's code declares for this queue. */
+  declared?: QueueConfig;
+  /** What it declares for limit keys. An override that holds goes before it. */
+  limits?: LimitOverrides;
 }
 
 /** One layer after a change: members that the change does not name stay. */
@@ -80,6 +84,11 @@ export function changed(config: QueueConfig, change: SettingsChange): QueueConfi
     else if (value !== undefined) merged[name] = value;
   }
   return merged as QueueConfig;
+}
+
+/** What holds in a queue that says nothing itself: what the code declares for it, over the settings of all queues. */
+export function below(defaults: QueueDefaults | undefined): QueueConfig {
+  return over(defaults?.declared ?? {}, defaults?.config);
 }
 
 /** The effective settings of `own` over `lower`. */

@@ -52,11 +52,8 @@ export function createTocsin<Jobs extends Record<keyof Jobs, readonly unknown[]>
 ): TocsinDeployment<Jobs> {
   const { handlers, delivery, ...declared } = readOptions(options);
   declare({ ...declared, ...(handlers && { handlers: { ...delivery, ...ownHandlers(handlers) } }) });
-  const served = createApp();
-  const serve = async (request: Request, env: Env): Promise<Response> => {
-    await applied(env);
-    return await served.fetch(request, env);
-  };
+  const served = createApp({ ready: applied });
+  const serve = async (request: Request, env: Env): Promise<Response> => await served.fetch(request, env);
   return {
     app: mountable(serve),
     worker: (own = {}) => ({

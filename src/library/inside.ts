@@ -9,13 +9,11 @@ import { applied } from './applied';
 
 const ORIGIN = 'https://tocsin.inside';
 
-const app = createApp({ trusted: true });
+const app = createApp({ trusted: true, ready: applied });
 
 /** Serves a request of trusted code. */
 export async function insideFetch(request: Request): Promise<Response> {
-  const here = env as unknown as Env;
-  await applied(here);
-  return await app.fetch(request, here);
+  return await app.fetch(request, env as unknown as Env);
 }
 
 let client: TocsinClient | undefined;

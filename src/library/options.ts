@@ -1,6 +1,25 @@
-/** What the code of a deployment may say of it. */
+/** What the code of a deployment may say of it, checked while its modules load: a mistake stops the deploy. */
+import { type CronEntry, wireCron } from '../client/cron-entry';
+import type { QueueConfig } from '../client/queue-config';
+import type { RateLimitOverride } from '../client/rate-limits';
 import type { Declared, OwnDelivery } from '../declaration';
 import type { HandlerWorker } from '../handler/types';
+import { parseQueueConfig } from '../http/queues/config';
+import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
+import { readQueueName } from '../job/envelope/fields';
+import { ApiError } from '../job/errors';
+import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../job/limits/policy';
+import type { QueueConfig as Settings } from '../job/settings';
+
+/** A schedule as the code declares it: its name is the key. */
+export type DeclaredCron = CronEntry extends infer Entry
+  ? Entry extends unknown
+    ? Omit<Entry, 'name'>
+    : never
+  : never;
+
+/** What holds for all jobs that count under a key: it stands in the place of what the jobs say themselves. */
+export type DeclaredLimit = Omit<RateLimitOverride, 'expiresAt'>;
 
 /** The options of `createTocsin`. */
 export interface TocsinOptions {
@@ -9,9 +28,97 @@ export interface TocsinOptions {
   handlers?: HandlerWorker<any>;
   /** How pushed jobs travel to these handlers. */
   delivery?: OwnDelivery;
+  /** Settings by queue. What an operator sets goes before them. */
+  queues?: Record<string, QueueConfig>;
+  /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override goes before them. */
+  limits?: Record<string, DeclaredLimit>;
+  /** Schedules by name. One that is no longer declared is removed. */
+  crons?: Record<string, DeclaredCron>;
 }
+
+const NAMES = ['handlers', 'delivery', 'queues', 'limits', 'crons'];
+
+/** Bounds of {@link OwnDelivery}, as those of the options of `HANDLERS`. */
+const DELIVERY = { batchSize: 100, timeoutMs: 900_000, maxConcurrency: 10_000 };
+
+/** Largest declaration, in bytes of JSON: it is one value in the directory. */
+const MAX_DECLARED_BYTES = 524_288;
 
 /** The options, checked. @throws {TypeError} naming the option that is wrong */
 export function readOptions(options: TocsinOptions): Declared & Pick<TocsinOptions, 'handlers' | 'delivery'> {
-  return { queues: {}, limits: {}, crons: {}, ...options };
+  for (const name of Object.keys(options)) {
+    if (!NAMES.includes(name)) throw wrong(name, `is not known; there are ${NAMES.join(', ')}`);
+  }
+  const { handlers, delivery, queues, limits, crons } = options;
+  if (handlers !== undefined && typeof handlers?.fetch !== 'function') {
+    throw wrong('handlers', 'must be what defineHandlers returned');
+  }
+  const declared: Declared = {
+    queues: each('queues', queues, settingsOf),
+    limits: each('limits', limits, limitOf),
+    crons: each('crons', crons, cronOf),
+  };
+  const bytes = new TextEncoder().encode(JSON.stringify(declared)).length;
+  if (bytes > MAX_DECLARED_BYTES) {
+    throw wrong(
+      'queues, limits and crons',
+      `take ${bytes} bytes together; at most ${MAX_DECLARED_BYTES} can be declared`,
+    );
+  }
+  return { ...declared, ...(handlers && { handlers }), ...(delivery && { delivery: deliveryOf(delivery) }) };
+}
+
+function each<In, Out>(
+  option: string,
+  given: Record<string, In> | undefined,
+  read: (name: string, value: In) => Out,
+): Record<string, Out> {
+  return Object.fromEntries(
+    Object.entries(given ?? {}).map(([name, value]) => {
+      try {
+        if (typeof value !== 'object' || value === null) throw new Error('must be an object');
+        return [name, read(name, value)];
+      } catch (error) {
+        const { message } = error instanceof ApiError ? error.data : (error as Error);
+        throw wrong(`${option}.${name}`, message);
+      }
+    }),
+  );
+}
+
+function settingsOf(name: string, config: QueueConfig): Settings {
+  readQueueName(name, 'its name');
+  const settings = parseQueueConfig(JSON.parse(JSON.stringify(config)));
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
+}
+
+function limitOf(key: string, limit: DeclaredLimit): LimitOverride {
+  if (!isLimitKey(key)) throw new Error(`its name ${KEY_RULE}`);
+  const read = readLimitOverride({ ...limit }, () => {
+    throw new Error('what the code declares holds until the next deploy: expiresAt is for operators');
+  });
+  if (read.limit !== undefined && read.period_ms === undefined) throw new Error('period is required beside limit');
+  return read;
+}
+
+/** Its job and expression are read when it is put into effect, as those of any other schedule. */
+function cronOf(name: string, entry: DeclaredCron): Record<string, unknown> {
+  if (!isCronName(name)) throw new Error(`its name ${CRON_NAME_RULE}`);
+  return JSON.parse(JSON.stringify(wireCron({ ...entry, name } as CronEntry)));
+}
+
+function deliveryOf(delivery: OwnDelivery): OwnDelivery {
+  for (const [name, value] of Object.entries(delivery)) {
+    const max = Object.hasOwn(DELIVERY, name) ? DELIVERY[name as keyof typeof DELIVERY] : undefined;
+    if (max === undefined)
+      throw wrong(`delivery.${name}`, `is not known; there are ${Object.keys(DELIVERY).join(', ')}`);
+    if (!Number.isInteger(value) || value < 1 || value > max) {
+      throw wrong(`delivery.${name}`, `must be a whole number from 1 to ${max}`);
+    }
+  }
+  return delivery;
+}
+
+function wrong(option: string, problem: string): TypeError {
+  return new TypeError(`createTocsin: ${option}: ${problem}`);
 }

@@ -11,8 +11,10 @@ import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import { QUEUE, Schema } from '../durable/schema';
 import { readMeta } from '../durable/sql';
+import { defined } from '../job/envelope/fields';
 import { type ApiError, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
+import { below, over, type QueueDefaults } from '../job/settings';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
 import { directoryObject, queueObject, workflowObject } from '../rpc/stubs';
@@ -172,9 +174,14 @@ export class QueueLife {
   /** What the queue says itself, and what holds. */
   async settings(): Promise<Outcome<QueueSettings>> {
     const { engine } = this;
-    if (engine) return { ok: true, value: { own: engine.q.own, effective: engine.q.settings } };
-    const defaults = await directoryObject(this.env).queueDefaults();
-    return { ok: true, value: { own: {}, effective: defaults?.config ?? {} } };
+    const { own, defaults } = engine ? engine.q : { own: {}, defaults: await this.defaults() };
+    const value = { own, effective: over(own, below(defaults)), declared: defaults?.declared };
+    return { ok: true, value: defined(value) };
+  }
+
+  /** What holds in a queue that is not there yet. */
+  private async defaults(): Promise<QueueDefaults | undefined> {
+    return (await directoryObject(this.env).queueDefaults(this.name)) ?? undefined;
   }
 
   /** Enqueues here a job that is unique across queues: others have a say in it. */

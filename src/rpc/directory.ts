@@ -6,6 +6,7 @@ import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { CronDirectoryApi } from './cron';
+import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
@@ -145,8 +146,12 @@ export interface DirectoryApi extends CronDirectoryApi, IdsApi {
   unregister(name: string, until: number): Promise<void>;
   /** How many there are of what; of the queues that are paused, as it was a minute ago at most. */
   health(): Promise<DirectoryHealth>;
-  /** The settings of all queues; null when nobody has made any. */
-  queueDefaults(): Promise<QueueDefaults | null>;
+  /** The settings of all queues; null when nobody has made any. @param queue with what is declared for this one */
+  queueDefaults(queue?: string): Promise<QueueDefaults | null>;
+  /** What the code of the deployment declares; null: nothing ever. */
+  declaration(): Promise<StoredDeclaration | null>;
+  /** The code declares this now: the queues are told. Waits a moment for that. @returns how many have not confirmed yet */
+  declare(declared: StoredDeclaration): Promise<number>;
   /**
    * Merges a change into the settings of all queues and tells them; waits a moment for that.
    * @returns the settings, and how many queues have not confirmed them yet

@@ -164,6 +164,8 @@ export interface QueueStats {
 export interface QueueSettings {
   own: QueueConfig;
   effective: QueueConfig;
+  /** What the deployment's code declares for the queue; its own settings go before it. */
+  declared?: QueueConfig;
 }
 
 export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi {

@@ -73,10 +73,11 @@ async function showStats(c: AppContext): Promise<Response> {
 
 async function showConfig(c: AppContext): Promise<Response> {
   const name = queueNameIn(c);
-  const { own, effective } = unwrap(await queueObject(c.env, name).settings());
+  const { own, effective, declared } = unwrap(await queueObject(c.env, name).settings());
   return json(c, {
     name,
     config: renderQueueConfig(own),
+    ...(declared && { declared: renderQueueConfig(declared) }),
     effective: renderQueueConfig(withBuiltIns(effective)),
   });
 }

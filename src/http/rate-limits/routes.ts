@@ -128,6 +128,7 @@ function latestReset(views: readonly RateLimitView[]): string | null {
   return times.length === 0 ? null : formatInstant(Math.max(...times));
 }
 
-function renderOverride(override: LimitOverride): Record<string, unknown> {
+/** What holds in the place of a key's own limits. */
+export function renderOverride(override: LimitOverride): Record<string, unknown> {
   return { ...limitsOf(override), ...defined({ expires_at: given(override.expires_at, formatInstant) }) };
 }

@@ -14,7 +14,7 @@ import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import type { End } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
-import { DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
+import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer, forgetArchivedCount } from './archive';
 import { CheckpointTable } from './checkpoints';
@@ -209,8 +209,8 @@ export class QueueState implements Memory {
   setSettings(own: QueueConfig, defaults: QueueDefaults | undefined): void {
     this.own = own;
     this.defaults = defaults;
-    this.settings = over(own, defaults?.config);
-    this.limiters.overrides.set(defaults?.overrides);
+    this.settings = over(own, below(defaults));
+    this.limiters.overrides.set(defaults?.overrides, defaults?.limits);
   }
 
   private firstExpiry(): number {

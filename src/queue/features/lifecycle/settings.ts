@@ -4,6 +4,7 @@ import { writeMeta } from '../../../durable/sql';
 import { conflict, mayNotShorten } from '../../../job/errors';
 import { checkRetryLayer } from '../../../job/retry/validate';
 import {
+  below,
   changed,
   keepsLess,
   modeOf,
@@ -48,7 +49,7 @@ export function setPaused(q: QueueState, paused: boolean, now: number): QueueSta
 export function configure(q: QueueState, change: SettingsChange, mayPurge = true): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
   const own = changed(q.own, change);
-  const less = mayPurge || q.nextSequence === 1 ? undefined : keepsLess(q.settings, over(own, q.defaults?.config));
+  const less = mayPurge || q.nextSequence === 1 ? undefined : keepsLess(q.settings, over(own, below(q.defaults)));
   if (less !== undefined) throw mayNotShorten(less);
   writeMeta(q.sql, 'config', own);
   apply(q, own, q.defaults);
@@ -60,9 +61,9 @@ export function takeDefaults(q: QueueState, defaults: QueueDefaults): void {
   if (q.defaults && q.defaults.version >= defaults.version) return;
   const before = q.defaults;
   writeMeta(q.sql, 'defaults', defaults);
-  if (JSON.stringify(before?.config ?? {}) === JSON.stringify(defaults.config)) q.setSettings(q.own, defaults);
+  if (JSON.stringify(below(before)) === JSON.stringify(below(defaults))) q.setSettings(q.own, defaults);
   else apply(q, q.own, defaults);
-  overridesChanged(q, before?.overrides);
+  overridesChanged(q, before);
 }
 
 function apply(q: QueueState, own: QueueConfig, defaults: QueueDefaults | undefined): void {

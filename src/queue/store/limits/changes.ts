@@ -1,14 +1,18 @@
-/** What operators say for keys has changed, or has ended. */
+/** What operators or the deployment's code say for keys has changed, or has ended. */
 
 import { writeMeta } from '../../../durable/sql';
-import { differing, holds, type LimitOverrides } from '../../../job/limits/overrides';
+import { differing, holds } from '../../../job/limits/overrides';
+import type { QueueDefaults } from '../../../job/settings';
 import type { QueueState } from '../state';
 
-/** The overrides are others than `before`: the keys that this concerns are seen to with the running operation. */
-export function overridesChanged(q: QueueState, before: LimitOverrides | undefined): void {
-  for (const key of differing(before, q.defaults?.overrides)) {
-    if (q.limiters.find(key)) q.limiters.touch(key);
-  }
+/** What is said for keys is other than `before`: the keys that this concerns are seen to with the running operation. */
+export function overridesChanged(q: QueueState, before: QueueDefaults | undefined): void {
+  const { defaults } = q;
+  const keys = new Set([
+    ...differing(before?.overrides, defaults?.overrides),
+    ...differing(before?.limits, defaults?.limits),
+  ]);
+  for (const key of keys) if (q.limiters.find(key)) q.limiters.touch(key);
 }
 
 /**

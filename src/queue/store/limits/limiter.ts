@@ -58,7 +58,7 @@ export class Limiter {
     return JSON.stringify(stored);
   }
 
-  /** The override that holds at `now`. */
+  /** An operator's override that holds at `now`. */
   overrideAt(now: number): LimitOverride | undefined {
     const override = this.overrides.get(this.key);
     return override && holds(override, now) ? override : undefined;
@@ -66,7 +66,7 @@ export class Limiter {
 
   /** The limits in force. */
   inForce(now: number): Limits {
-    return overridden(this.limits, this.overrideAt(now));
+    return overridden(this.limits, this.overrides.at(this.key, now));
   }
 
   /** Has an operator stopped the key? */

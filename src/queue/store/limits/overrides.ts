@@ -1,26 +1,35 @@
 /**
- * What operators say for keys in all queues, as this queue has heard it: a part of the settings of all queues, in memory and
- * in their row. A key that is met for the first time finds its override here. An override costs no row of the key's own,
+ * What operators say for keys in all queues, and what the deployment's code says where they do not, as this queue has heard
+ * it: a part of the settings of all queues, in memory and in their row. A key that is met for the first time finds its override here. An override costs no row of the key's own,
  * and its end wakes the queue only while jobs wait for the key.
  */
-import type { LimitOverrides } from '../../../job/limits/overrides';
+import { holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
 
 export class Overrides {
   private said = new Map<string, LimitOverride>();
+  private declared: LimitOverrides = {};
   /** When the override ends of keys that jobs wait for, epoch ms. */
   private readonly ends = new Map<string, number>();
   /** No override that jobs wait for ends before, epoch ms. */
   nextEnd = Number.POSITIVE_INFINITY;
 
   /** These hold from now on. */
-  set(overrides: LimitOverrides | undefined): void {
+  set(overrides: LimitOverrides | undefined, declared: LimitOverrides | undefined): void {
     this.said = new Map(Object.entries(overrides ?? {}));
+    this.declared = declared ?? {};
   }
 
-  /** What was said for the key; it may have ended. */
+  /** What an operator said for the key; it may have ended. */
   get(key: string): LimitOverride | undefined {
     return this.said.get(key);
+  }
+
+  /** What holds at `now` (epoch ms) in the place of the key's own limits. */
+  at(key: string, now: number): LimitOverride | undefined {
+    const said = this.said.get(key);
+    if (said && holds(said, now)) return said;
+    return Object.hasOwn(this.declared, key) ? this.declared[key] : undefined;
   }
 
   /** Finds out again whose ends jobs wait for. One read for each override that ends. */

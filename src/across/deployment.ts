@@ -1,0 +1,124 @@
+/**
+ * Putting into effect what the code of a deployment declares: settings of queues and limits of keys go to all queues as a part
+ * of the settings of all, schedules to the queues of their jobs. Doing it again changes nothing and costs one read.
+ *
+ * What an operator changed at run time is kept. Settings and limits of operators are a layer above what is declared. A schedule
+ * counts as changed when it is other than it was put into effect, or gone; whether it is enabled is the operator's in any case.
+ */
+import type { Env } from '../config';
+import type { Declared } from '../declaration';
+import { type CronDefinition, parseCron } from '../job/cron/definition';
+import { ApiError, invalidConfiguration } from '../job/errors';
+import type { StoredDeclaration } from '../rpc/deployment';
+import { directoryObject } from '../rpc/stubs';
+import { deleteCron, findCron, ifThere, saveCron } from './crons';
+
+/** The group of schedules that the code declares. */
+export const DECLARED_GROUP = 'deployment';
+
+/** What becomes of a declared schedule. */
+export type CronChange = 'save' | 'keep';
+
+/**
+ * What becomes of a declared schedule.
+ * @param before as it was put into effect last; undefined: it is declared for the first time
+ * @param existing as it is now
+ * @param declared as it is declared now
+ */
+export function cronChange(
+  before: string | null | undefined,
+  existing: CronDefinition | undefined,
+  declared: CronDefinition,
+): CronChange {
+  if (typeof before === 'string') return existing !== undefined && before === textOf(existing) ? 'save' : 'keep';
+  const isFree = existing === undefined || textOf({ ...existing, group: DECLARED_GROUP }) === textOf(declared);
+  return isFree ? 'save' : 'keep';
+}
+
+/** As it is compared: without what an operator may change at any time. */
+export function textOf({ enabled: _, ...definition }: CronDefinition): string {
+  return JSON.stringify(Object.entries(definition).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** A name for what is declared (SHA-256). */
+export async function digestOf(declared: Declared): Promise<string> {
+  const { queues, limits, crons } = declared;
+  const bytes = new TextEncoder().encode(JSON.stringify({ queues, limits, crons }));
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return Array.from(hash.subarray(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** What was put into effect, and how many queues have not confirmed it yet. */
+export interface Applied {
+  declaration: StoredDeclaration | null;
+  untold: number;
+}
+
+/**
+ * Puts it into effect, unless it is.
+ * @param again schedules to be put back as they are declared, whatever an operator did to them
+ * @throws {ApiError} 500 `invalid_configuration` naming the schedule that is wrong; nothing was changed then
+ */
+export async function applyDeclared(
+  env: Env,
+  declared: Declared,
+  now: number,
+  again: ReadonlySet<string> = new Set(),
+): Promise<Applied> {
+  const digest = await digestOf(declared);
+  const directory = directoryObject(env);
+  const before = await directory.declaration();
+  if (before?.digest === digest && again.size === 0) return { declaration: before, untold: 0 };
+  const names = Object.keys(declared.crons);
+  if (!before && names.length + Object.keys(declared.queues).length + Object.keys(declared.limits).length === 0) {
+    return { declaration: null, untold: 0 };
+  }
+  const definitions = await definitionsOf(declared, now);
+  const { queues, limits } = declared;
+  const known = before?.crons ?? {};
+  const next = { queues: { ...queues }, limits, applied_at: now };
+  // The queues hear of their settings before a schedule brings them work. The digest comes last: what is cut off is done again.
+  const untold = await directory.declare({ ...next, digest: before?.digest ?? '', crons: known });
+  const crons: StoredDeclaration['crons'] = {};
+  for (const definition of definitions) {
+    crons[definition.name] = await putCron(env, definition, known[definition.name], again.has(definition.name));
+  }
+  for (const name of Object.keys(known)) {
+    if (!Object.hasOwn(declared.crons, name)) await withdrawCron(env, name, known[name]);
+  }
+  const declaration = { ...next, digest, crons };
+  await directory.declare(declaration);
+  return { declaration, untold };
+}
+
+/** @returns as it was put into effect, now or before; null: there was another one of that name */
+async function putCron(
+  env: Env,
+  declared: CronDefinition,
+  before: string | null | undefined,
+  isWanted: boolean,
+): Promise<string | null> {
+  const view = await findCron(env, declared.name);
+  const existing = view?.definition;
+  if (!isWanted && cronChange(before, existing, declared) === 'keep') return before ?? null;
+  await saveCron(env, { ...declared, enabled: existing?.enabled ?? declared.enabled }, view);
+  return textOf(declared);
+}
+
+async function withdrawCron(env: Env, name: string, before: string | null | undefined): Promise<void> {
+  const existing = (await findCron(env, name))?.definition;
+  if (existing && before === textOf(existing)) await ifThere(deleteCron(env, name));
+}
+
+async function definitionsOf({ crons }: Declared, now: number): Promise<CronDefinition[]> {
+  const definitions: CronDefinition[] = [];
+  for (const [name, input] of Object.entries(crons)) {
+    try {
+      definitions.push(await parseCron({ ...input, name }, { now, group: DECLARED_GROUP }));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      throw invalidConfiguration(`crons.${name}: ${error.data.message}`, { option: `crons.${name}` });
+    }
+  }
+  return definitions;
+}

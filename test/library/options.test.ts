@@ -1,0 +1,71 @@
+/** What `createTocsin` refuses, so that a mistake stops the deploy. */
+import { describe, expect, it } from 'vitest';
+import { defineHandlers } from '../../src/handler';
+import { createTocsin } from '../../src/library';
+import { readOptions } from '../../src/library/options';
+
+const given = (options: unknown) => readOptions(options as Parameters<typeof readOptions>[0]);
+
+describe('the options of createTocsin', () => {
+  it('are read as the server reads them', () => {
+    const handlers = defineHandlers({ 'email.send': () => undefined });
+    expect(
+      given({
+        handlers,
+        delivery: { batchSize: 100 },
+        queues: { mail: { concurrency: 20, visibility_timeout: '1m', max_size: undefined } },
+        limits: { stripe: { limit: 100, period: 'minute' } },
+        crons: {
+          nightly: { expression: '@daily', job: { type: 'report.build', args: [1], options: { maxAttempts: 2 } } },
+        },
+      }),
+    ).toEqual({
+      handlers,
+      delivery: { batchSize: 100 },
+      queues: { mail: { concurrency: 20, visibility_timeout_ms: 60_000 } },
+      limits: { stripe: { limit: 100, period_ms: 60_000 } },
+      crons: {
+        nightly: {
+          name: 'nightly',
+          expression: '@daily',
+          job_template: { type: 'report.build', args: [1], options: { max_attempts: 2 } },
+        },
+      },
+    });
+  });
+
+  it.each([
+    [{ handler: {} }, 'createTocsin: handler: is not known; there are handlers, delivery, queues, limits, crons'],
+    [{ handlers: { 'email.send': () => 1 } }, 'createTocsin: handlers: must be what defineHandlers returned'],
+    [{ delivery: { batchSize: 0 } }, 'createTocsin: delivery.batchSize: must be a whole number from 1 to 100'],
+    [
+      { delivery: { batch: 1 } },
+      'createTocsin: delivery.batch: is not known; there are batchSize, timeoutMs, maxConcurrency',
+    ],
+    [{ queues: { Mail: {} } }, /^createTocsin: queues\.Mail: its name/],
+    [{ queues: { mail: 20 } }, 'createTocsin: queues.mail: must be an object'],
+    [{ queues: { mail: { concurency: 20 } } }, /^createTocsin: queues\.mail: The queue setting concurency/],
+    [{ queues: { mail: { concurrency: 0 } } }, /^createTocsin: queues\.mail: concurrency/],
+    [{ limits: { stripe: {} } }, /^createTocsin: limits\.stripe: concurrency or limit/],
+    [{ limits: { stripe: { limit: 5 } } }, 'createTocsin: limits.stripe: period is required beside limit'],
+    [{ limits: { stripe: { limit: 5, period: 's', expires_at: 'x' } } }, /^createTocsin: limits\.stripe: /],
+    [{ limits: { 'no key': { concurrency: 1 } } }, /^createTocsin: limits\.no key: its name/],
+    [{ crons: { Nightly: {} } }, /^createTocsin: crons\.Nightly: its name/],
+    [
+      { queues: { mail: { allowed_job_types: Array(100).fill('a'.repeat(255)) } }, crons: big() },
+      /^createTocsin: queues, limits and crons: take \d+ bytes together; at most 524288/,
+    ],
+  ])('are refused, %#', (options, message) => {
+    expect(() => given(options)).toThrow(typeof message === 'string' ? new TypeError(message) : message);
+  });
+
+  it('are told once', () => {
+    createTocsin();
+    expect(() => createTocsin()).toThrow(/called twice/);
+  });
+});
+
+function big() {
+  const entry = { expression: '@daily', job: { type: 'a', args: ['x'.repeat(100_000)] } };
+  return Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`cron-${i}`, entry]));
+}

@@ -1,0 +1,40 @@
+/** A Worker that has other work and holds the queue as well, with handlers of its own. */
+import { Hono } from 'hono';
+import { createTocsin, defineHandlers, Tocsin } from '../../../src/library';
+
+export { DirectoryObject, QueueObject, TocsinHandlers, UniqueLockObject, WorkflowObject } from '../../../src/library';
+export { Tocsin };
+
+const calls: number[] = [];
+
+const handlers = defineHandlers({
+  'greeting.write': (job) => `Hello, ${job.args[0]}!`,
+  'greeting.fail': () => {
+    throw new Error('no greeting');
+  },
+});
+
+const counted = {
+  ...handlers,
+  async fetch(...given: Parameters<typeof handlers.fetch>) {
+    if (given[0].method === 'POST') calls.push(Date.now());
+    return await handlers.fetch(...given);
+  },
+};
+
+const tocsin = createTocsin({
+  handlers: counted,
+  delivery: { batchSize: 50 },
+  queues: { mail: { concurrency: 60 } },
+  limits: { stripe: { concurrency: 2 } },
+  crons: {
+    nightly: { expression: '@daily', job: { type: 'greeting.write', args: ['night'], options: { queue: 'mail' } } },
+  },
+});
+
+const app = new Hono();
+app.get('/hello/:name', async (c) => c.json(await tocsin.enqueue('greeting.write', [c.req.param('name')])));
+app.get('/calls', (c) => c.json(calls.splice(0).length));
+app.route('/tocsin', tocsin.app);
+
+export default tocsin.worker({ fetch: app.fetch });
