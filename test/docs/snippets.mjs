@@ -9,6 +9,7 @@ import { root } from './dev.mjs';
 
 const CLIENT = join(root, 'src/client/index.ts');
 const HANDLER = join(root, 'src/handler/index.ts');
+const QUEUE = join(root, 'src/library/index.ts');
 
 /** What the documents take for given. */
 const GIVEN = `
@@ -40,23 +41,32 @@ export function documents() {
 }
 
 /**
- * Type-checks snippets, each as a module of its own.
+ * Type-checks snippets, each as a module of its own: those of Workers that hold the queue with the types of Workers, all
+ * others with those of any platform.
  * @returns {Promise<string>} what the compiler says; empty when it is content
  */
 export async function typeCheck(folder, snippets) {
+  const inside = snippets.filter(({ text }) => text.includes("'tocsin/queue'"));
+  const others = snippets.filter((snippet) => !inside.includes(snippet));
+  const said = await compile(join(folder, 'any'), others, { lib: ['ES2023', 'DOM'], types: [] }, []);
+  const types = [join(root, 'node_modules/@cloudflare/workers-types/experimental')];
+  return said + (await compile(join(folder, 'inside'), inside, { types }, [join(root, 'src/sql.d.ts')]));
+}
+
+async function compile(folder, snippets, options, declarations) {
   mkdirSync(folder, { recursive: true });
   // A top-level await wants a module.
   for (const { name, text } of snippets) writeFileSync(join(folder, `${name}.ts`), moduleOf(text));
   writeFileSync(join(folder, 'given.d.ts'), `${GIVEN}\nexport {};\n`);
   const compilerOptions = {
     ...JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')).compilerOptions,
-    lib: ['ES2023', 'DOM'],
-    types: [],
+    ...options,
     // A snippet shows what there is to get; it need not use it.
     noUnusedLocals: false,
-    paths: { 'tocsin/client': [CLIENT], 'tocsin/handler': [HANDLER] },
+    paths: { 'tocsin/client': [CLIENT], 'tocsin/handler': [HANDLER], 'tocsin/queue': [QUEUE] },
   };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  const include = ['*.ts', ...declarations];
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   return new Promise((resolve) => {
     execFile(process.execPath, [tsc, '-p', folder], (error, stdout, stderr) => {
