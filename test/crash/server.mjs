@@ -33,11 +33,10 @@ function bundle(entry, outfile) {
 
 const text = (value) => JSON.stringify(value);
 
-/** The object classes that `wrangler.toml` binds, as `{ name, className }`. */
-function objects() {
-  const toml = readFileSync(join(root, 'wrangler.toml'), 'utf8');
-  const bindings = toml.matchAll(/\[\[durable_objects\.bindings\]\]\s*name = "(\w+)"\s*class_name = "(\w+)"/g);
-  return [...bindings].map(([, name, className]) => ({ name, className }));
+/** The object classes that `wrangler.toml` names. */
+function classes() {
+  const [, named = ''] = /^new_sqlite_classes = \[(.*)\]$/m.exec(readFileSync(join(root, 'wrangler.toml'), 'utf8')) ?? [];
+  return [...named.matchAll(/"(\w+)"/g)].map(([, name]) => name);
 }
 
 const lines = (list, line) => list.map(line).join('\n    ');
@@ -56,13 +55,12 @@ const queue :Workerd.Worker = (
   modules = [(name = "queue.js", esModule = embed "queue.js")],
   compatibilityDate = "2026-11-01",
   bindings = [
-    ${lines(objects(), ({ name, className }) => `(name = "${name}", durableObjectNamespace = "${className}"),`)}
     (name = "HANDLER", service = "handler"),
     (name = "HANDLERS", json = ${text(text(HANDLERS))}),
     (name = "ALLOW_LOCALHOST", text = "true"),
   ],
   durableObjectNamespaces = [
-    ${lines(objects(), ({ className }) => `(className = "${className}", uniqueKey = "${className}", enableSql = true),`)}
+    ${lines(classes(), (className) => `(className = "${className}", uniqueKey = "${className}", enableSql = true),`)}
   ],
   durableObjectStorage = (localDisk = "state"),
 );
