@@ -30,7 +30,8 @@ const OBJECTS = {
   WORKFLOWS: { className: 'WorkflowObject', useSQLite: true },
 };
 
-const compatibility = { compatibilityDate: '2026-11-01', compatibilityFlags: ['enable_request_signal'] };
+/** The oldest date that is supported: the newest one of the wrangler that npm installs on Node 20. */
+const compatibility = { compatibilityDate: '2026-05-03', compatibilityFlags: ['enable_request_signal'] };
 
 export default defineConfig({
   plugins: [

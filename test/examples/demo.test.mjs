@@ -16,7 +16,7 @@ describe('npm run demo', { timeout: 120_000 }, () => {
   before(async () => {
     run = npmRun('demo', [], folder.temporary);
     exitCode = await run.exit;
-    remaining = run.remaining();
+    remaining = await run.remaining();
     output = run.output();
   });
   after(() => {

@@ -4,7 +4,12 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+
+/** How long a script may take to end after npm has, and the pause between two looks, in ms. */
+const END_MS = 10_000;
+const LOOK_MS = 50;
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -64,9 +69,17 @@ export function npmRun(script, args, temporary) {
         .filter(([, group, , state]) => Number(group) === child.pid && !state.startsWith('Z'))
         .map(([, , pid, , command]) => ({ pid: Number(pid), command }));
     },
-    /** Commands that still run. */
-    remaining() {
-      return this.processes().map(({ command }) => command);
+    /**
+     * Commands that still run, some seconds after npm has ended: where npm's shell stays between npm and the script, the
+     * script notices their end a moment later, and ends what it started.
+     */
+    async remaining() {
+      const deadline = Date.now() + END_MS;
+      for (;;) {
+        const commands = this.processes().map(({ command }) => command);
+        if (commands.length === 0 || Date.now() > deadline) return commands;
+        await delay(LOOK_MS);
+      }
     },
     /** Ends all at once, for the end of a test. */
     kill() {

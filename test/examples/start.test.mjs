@@ -50,7 +50,7 @@ describe('npm start', { timeout: 120_000 }, () => {
 
     run.child.kill('SIGTERM');
     assert.ok([143, 'SIGTERM'].includes(await run.exit));
-    assert.deepEqual(run.remaining(), []);
+    assert.deepEqual(await run.remaining(), []);
 
     const again = await start();
     const { job: kept } = await endOf(again.url, id);
@@ -65,8 +65,9 @@ describe('npm start', { timeout: 120_000 }, () => {
     await post(`${again.url}/admin/reset`, {});
 
     process.kill(-again.run.child.pid, 'SIGINT');
-    assert.equal(await again.run.exit, 0);
-    assert.deepEqual(again.run.remaining(), []);
+    // 0 where npm's shell becomes the script; where it does not, the signal that ended the shell.
+    assert.ok([0, 130, 'SIGINT'].includes(await again.run.exit));
+    assert.deepEqual(await again.run.remaining(), []);
   });
 });
 
@@ -133,9 +134,10 @@ describe('the development server', { timeout: 120_000 }, () => {
     await run.until(new RegExp(`It starts again[^]*${source}`));
     const { job } = await (await fetch(`${url}/ojs/v1/jobs/${id}`)).json();
     assert.equal(job.state, 'available');
-    run.child.kill('SIGTERM');
+    // A killed npm forwards nothing.
+    run.child.kill('SIGKILL');
     await run.exit;
-    assert.deepEqual(run.remaining(), []);
+    assert.deepEqual(await run.remaining(), []);
   });
 });
 
