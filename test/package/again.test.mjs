@@ -1,0 +1,60 @@
+// Who works on a checkout and on a project that uses it packs, installs, changes the code, packs and installs again.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { after, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-again-'));
+const checkout = join(folder, 'tocsin');
+const project = join(folder, 'project');
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const NOT_TRACKED = new Set(['node_modules', 'dist', '.git', '.wrangler']);
+
+function npm(cwd, ...args) {
+  return execFileSync('npm', [...args, '--silent'], {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim();
+}
+
+/** Packs the checkout and installs what it made. @returns the tarball's name, and what the installed code exports */
+function packAndInstall() {
+  const tarball = npm(checkout, 'run', 'pack', '--', '--pack-destination', folder).split('\n').at(-1);
+  npm(project, 'install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', `../${tarball}`);
+  const script = "import('tocsin/client').then(({ MARK }) => console.log(MARK))";
+  return { tarball, mark: execFileSync(process.execPath, ['-e', script], { cwd: project, encoding: 'utf8' }).trim() };
+}
+
+it('a checkout that is packed again after a change is installed anew, one that has not changed is the same', () => {
+  cpSync(root, checkout, { recursive: true, filter: (path) => !NOT_TRACKED.has(basename(path)) });
+  symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'), 'dir');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{"name":"project","private":true,"type":"module"}');
+
+  const source = join(checkout, 'src/client/index.ts');
+  appendFileSync(source, "\nexport const MARK: string = 'first';\n");
+  const first = packAndInstall();
+  assert.equal(first.mark, 'first');
+  assert.match(first.tarball, /^tocsin-\d+\.\d+\.\d+-g[0-9a-f]{8}\.tgz$/);
+  assert.deepEqual(packAndInstall(), first);
+
+  writeFileSync(source, readFileSync(source, 'utf8').replace("'first'", "'second'"));
+  const second = packAndInstall();
+  assert.equal(second.mark, 'second');
+  assert.notEqual(second.tarball, first.tarball);
+});
