@@ -20,7 +20,7 @@ import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
 
 /** Version announced in the manifest and by `/health`. */
-export const VERSION = '0.1.0';
+export const VERSION = '0.2.0';
 
 /**
  * What the Worker is bound to, as far as the queue reads it. The objects are reached through `rpc/stubs`, which needs no
