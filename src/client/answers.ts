@@ -2,7 +2,7 @@
  * Parses the server's answers. The server defines their shapes, so only the members that the client relies on are
  * checked.
  */
-import type { JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../handler/job';
 import { UnavailableError } from './errors';
 
 /** The job in an answer about one job. @throws {UnavailableError} */

@@ -2,7 +2,7 @@
  * Gathers enqueues that are made together into batches, and gives each caller its own outcome. The server takes a batch
  * whole or not at all. So the job named in a refusal gets the error, and the others are sent again without it.
  */
-import type { JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../handler/job';
 import { ConflictError, errorFor, InvalidJobError, type TocsinError } from './errors';
 import type { PreparedJob } from './job';
 

@@ -11,7 +11,7 @@ const MAX_WAIT_S = 20;
 
 /** The outcome for one job. */
 export interface BulkItem {
-  job_id: string;
+  jobId: string;
   status: 'cancelled' | 'retried' | 'deleted' | 'skipped' | 'failed';
   /** Why it was skipped or failed. */
   reason?: string;
@@ -130,10 +130,10 @@ export class Bulk {
     const path = `/jobs/bulk/${action}${isIds(jobs) ? '' : `?${waitParameter(this.requests)}`}`;
     const atomicity = atomic && { atomicity: 'atomic' };
     const body = isIds(jobs)
-      ? jsonOf({ job_ids: jobs, ...atomicity }, 'The list')
+      ? jsonOf({ jobIds: jobs, ...atomicity }, 'The list')
       : jsonOf({ filter: filterOf(jobs), ...atomicity });
     const answer = await send('POST', path, body, { headers: keyHeader(idempotencyKey), answers: [422] });
-    return resultOf(answer, 'total_matched', counter, itemsOf(answer));
+    return resultOf(answer, 'totalMatched', counter, itemsOf(answer));
   }
 }
 
@@ -147,8 +147,8 @@ export function waitParameter({ longestWaitMs }: Pick<Requests, 'longestWaitMs'>
 }
 
 function itemsOf(answer: unknown): BulkItem[] {
-  return listOf<BulkItem>(answer, 'items', 'the outcome').map(({ job_id, status, reason }) => ({
-    job_id,
+  return listOf<BulkItem>(answer, 'items', 'the outcome').map(({ jobId, status, reason }) => ({
+    jobId,
     status,
     ...(reason !== undefined && { reason }),
   }));
@@ -157,8 +157,8 @@ function itemsOf(answer: unknown): BulkItem[] {
 /** The summary of an operation by query. @throws {UnavailableError} */
 export function summaryOf(answer: unknown): BulkResult {
   if (member(answer, 'items') !== undefined) return resultOf(answer, 'matched', 'succeeded', itemsOf(answer));
-  const errors = listOf<{ job_id: string; error: string }>(answer, 'errors', 'the operation');
-  const items = errors.map(({ job_id, error }): BulkItem => ({ job_id, status: 'failed', reason: error }));
+  const errors = listOf<{ jobId: string; error: string }>(answer, 'errors', 'the operation');
+  const items = errors.map(({ jobId, error }): BulkItem => ({ jobId, status: 'failed', reason: error }));
   return resultOf(answer, 'matched', 'succeeded', items);
 }
 
@@ -168,7 +168,7 @@ function resultOf(answer: unknown, matched: string, succeeded: string, items: Bu
     if (typeof value !== 'number') throw malformed('the counts');
     return value;
   };
-  const operationId = member(answer, 'operation_id');
+  const operationId = member(answer, 'operationId');
   return {
     ...(typeof operationId === 'string' && { operationId }),
     completed: member(answer, 'completed') !== false,

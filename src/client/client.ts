@@ -1,5 +1,5 @@
 /** The client: enqueues jobs, and has one object for each kind of thing that the server knows. */
-import type { JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../handler/job';
 import { Bulk } from './bulk';
 import { Crons } from './cron';
 import { CronGroups } from './cron-groups';
@@ -193,7 +193,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
    * Changes a job that waits: `jobs.patch`.
    * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
    * @example
-   * await tocsin.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
+   * await tocsin.patch(job.id, { delay: '10m', priority: 5, retry: { maxAttempts: 8 } });
    */
   async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
     return await this.jobs.patch(id, change);

@@ -48,8 +48,8 @@ export interface CronPatch<Job extends CronJob = CronJob> {
   expression?: string;
   job?: Job;
   timezone?: string;
-  overlapPolicy?: CronStatus['overlap_policy'];
-  missedPolicy?: CronStatus['missed_policy'];
+  overlapPolicy?: CronStatus['overlapPolicy'];
+  missedPolicy?: CronStatus['missedPolicy'];
   maxCatchup?: number;
   startAt?: Moment | null;
   endAt?: Moment | null;
@@ -69,15 +69,15 @@ export function wireCronPatch(change: CronPatch): Record<string, unknown> {
   return {
     expression: change.expression,
     timezone: change.timezone,
-    overlap_policy: change.overlapPolicy,
-    missed_policy: change.missedPolicy,
-    max_catchup: change.maxCatchup,
-    start_at: moment(change.startAt, 'startAt'),
-    end_at: moment(change.endAt, 'endAt'),
+    overlapPolicy: change.overlapPolicy,
+    missedPolicy: change.missedPolicy,
+    maxCatchup: change.maxCatchup,
+    startAt: moment(change.startAt, 'startAt'),
+    endAt: moment(change.endAt, 'endAt'),
     limit: change.limit,
     enabled: change.enabled,
     description: change.description,
-    job_template: change.job && wireTemplate(change.job),
+    jobTemplate: change.job && wireTemplate(change.job),
   };
 }
 

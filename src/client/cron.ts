@@ -1,5 +1,5 @@
 /** Schedules through the client: declare, look, change, pause, fire by hand. */
-import type { JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../handler/job';
 import { enqueuedJobOf, listOf } from './answers';
 import { type CronEntry, type CronJob, type CronPatch, wireCron, wireCronPatch } from './cron-entry';
 import { type CronExecution, type CronHistory, type CronSkipped, type CronStatus, cronOf } from './cron-status';
@@ -38,7 +38,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * Reads an entry, with its next fires.
    * @throws {NotFoundError}
    * @example
-   * const { next_fires } = await tocsin.cron.get('nightly-report');
+   * const { nextFires } = await tocsin.cron.get('nightly-report');
    */
   async get(name: string): Promise<CronStatus> {
     return cronOf(await this.requests.safely('GET', pathTo`/cron/${name}`));
@@ -90,7 +90,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * Lets a paused entry fire again.
    * @throws {NotFoundError}
    * @example
-   * const { next_run_at } = await tocsin.cron.resume('nightly-report');
+   * const { nextRunAt } = await tocsin.cron.resume('nightly-report');
    */
   async resume(name: string): Promise<CronStatus> {
     return cronOf(await this.requests.safely('POST', pathTo`/cron/${name}/resume`));

@@ -1,5 +1,5 @@
 /** Discarded jobs that wait for a human, through the client: list, redrive, remove. */
-import type { JobEnvelope, RetryPolicy } from '../job/wire';
+import type { JobEnvelope, RetryPolicy } from '../handler/job';
 import { jobOf } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
 import { keyHeader } from './enqueue';
@@ -33,14 +33,14 @@ export interface RetryOverride {
 /** How many dead letters there are, and of what kind. */
 export interface DeadLetterStats {
   total: number;
-  by_queue: Record<string, number>;
-  by_type: Record<string, number>;
-  by_error_type: Record<string, number>;
+  byQueue: Record<string, number>;
+  byType: Record<string, number>;
+  byErrorType: Record<string, number>;
   /** Times of the discard, RFC 3339. */
-  oldest_at: string | null;
-  newest_at: string | null;
+  oldestAt: string | null;
+  newestAt: string | null;
   /** The defaults, not those of a queue. */
-  retention: { max_age: string; max_count: number };
+  retention: { maxAge: string; maxCount: number };
 }
 
 /** Many dead letters: those that match, or all of all queues. In a query, `createdAfter` and `createdBefore` mean the discard. */
@@ -61,7 +61,7 @@ export class DeadLetters {
     const conditions = parametersFrom({
       queue: query.queue,
       type: query.type,
-      error_type: query.errorType,
+      errorType: query.errorType,
       since: momentText(query.since, 'since'),
       until: momentText(query.until, 'until'),
     });
@@ -89,7 +89,7 @@ export class DeadLetters {
    * redriven twice. A move to another queue happens once, so it is repeated.
    * @throws {NotFoundError} {@link ConflictError}
    * @example
-   * await tocsin.deadLetters.retry(id, { retry: { max_attempts: 3 } });
+   * await tocsin.deadLetters.retry(id, { retry: { maxAttempts: 3 } });
    */
   async retry(id: string, override?: RetryOverride): Promise<JobEnvelope> {
     const body = override && jsonOf({ override }, 'The override');
@@ -131,7 +131,7 @@ export class DeadLetters {
    * const { deleted } = await tocsin.deadLetters.purge('P30D', { queue: 'mail' });
    */
   async purge(olderThan: Age, options: BulkOptions & { queue?: string } = {}): Promise<Purged> {
-    const body = jsonOf({ older_than: ageText(olderThan) });
+    const body = jsonOf({ olderThan: ageText(olderThan) });
     const parameters = parametersFrom({ queue: options.queue });
     const path = `/dead-letter/purge?${waitParameter(this.requests)}&${parameters}`;
     return purgedOf(await this.#send('POST', path, body, options));

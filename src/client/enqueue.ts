@@ -1,5 +1,7 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
-import type { EnvelopeError, JobEnvelope } from '../job/wire';
+
+import type { EnvelopeError, JobEnvelope } from '../handler/job';
+import { named } from '../handler/names';
 import { batchOf, enqueuedJobOf, jobOf, listOf, shaped } from './answers';
 import { Batcher } from './batch';
 import { DuplicateJobError, NotFoundError } from './errors';
@@ -87,8 +89,8 @@ export class Enqueuer {
     const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${entries.join(',')}]}`;
     const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
     const answer = await send('POST', '/jobs/bulk', body, { headers: keyHeader(idempotencyKey), answers: [422] });
-    listOf(answer, 'items', 'the outcomes');
-    return shaped<BulkEnqueued>(answer, 'total', 'the outcomes');
+    const items = listOf<EnqueueOutcome>(answer, 'items', 'the outcomes').map(withNamedDetails);
+    return { ...shaped<BulkEnqueued>(answer, 'total', 'the outcomes'), items };
   }
 
   #prepare(jobs: readonly NewJob[], key: string | undefined): PreparedJob[] {
@@ -132,4 +134,11 @@ export class Enqueuer {
 /** @param key absent: no header */
 export function keyHeader(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { 'Idempotency-Key': key };
+}
+
+/** The details of a refusal are the server's, unlike those of a job's error. */
+function withNamedDetails(outcome: EnqueueOutcome): EnqueueOutcome {
+  if (outcome.error?.details === undefined) return outcome;
+  const details = named(outcome.error.details) as Record<string, unknown>;
+  return { ...outcome, error: { ...outcome.error, details } } as EnqueueOutcome;
 }

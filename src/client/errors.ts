@@ -10,7 +10,7 @@ export interface TocsinErrorInfo {
   requestId?: string | undefined;
   /** May the same request succeed later, unchanged? */
   retryable: boolean;
-  /** The server's details, e.g. `field`, `existing_job_id`, `current_state`. */
+  /** The server's details, e.g. `field`, `existingJobId`, `currentState`. */
   details?: Record<string, unknown> | undefined;
   hint?: string | undefined;
   /** How long the server asks to wait, in ms. */
@@ -70,7 +70,7 @@ export class ConflictError extends TocsinError {}
 /** 409: a job with this id, or with the same unique key, exists. */
 export class DuplicateJobError extends ConflictError {
   get existingJobId(): string | undefined {
-    return typeof this.details.existing_job_id === 'string' ? this.details.existing_job_id : undefined;
+    return typeof this.details.existingJobId === 'string' ? this.details.existingJobId : undefined;
   }
 }
 /** 429: too many requests. */

@@ -16,6 +16,7 @@ export interface QueueEvent {
   subject: string;
   /** RFC 3339. */
   time: string;
+  /** What is known of it, in the wire's names. */
   data: Record<string, unknown>;
 }
 

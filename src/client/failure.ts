@@ -1,6 +1,6 @@
 /** The error of a failed job as a worker reports it: the same on the wire as a handler Worker's. */
 import { failureOf, isError } from '../handler/failure';
-import type { Duration } from '../job/wire';
+import type { Duration } from '../handler/job';
 import { type Moment, momentText } from './job';
 
 /** The error of a failed job. */
@@ -24,5 +24,5 @@ export interface JobFailure {
 export function wireFailure(error: Error | JobFailure): object {
   if (isError(error)) return failureOf(error);
   const { retryIn, retryAt, ...members } = error;
-  return { ...members, retry_in: retryIn, retry_at: momentText(retryAt, 'retryAt') };
+  return { ...members, retryIn, retryAt: momentText(retryAt, 'retryAt') };
 }

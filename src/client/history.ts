@@ -1,11 +1,11 @@
 /** The history of a job, from its own record. */
-import type { HistoryEventType, RetryPolicy } from '../job/wire';
+import type { HistoryEventType, RetryPolicy } from '../handler/job';
 
 /** One thing that happened. */
 export interface JobHistoryEvent {
   id: string;
-  job_id: string;
-  event_type: HistoryEventType;
+  jobId: string;
+  eventType: HistoryEventType;
   timestamp: string;
   /** A worker that is known by name, or the queue itself. */
   actor: { type: 'worker' | 'system'; id: string };
@@ -19,14 +19,14 @@ export interface FailedAttempt {
   state: 'retryable' | 'discarded';
   error: string;
   /** Null: the queue does not know. */
-  started_at: string | null;
-  failed_at: string;
-  next_retry_at: string | null;
+  startedAt: string | null;
+  failedAt: string;
+  nextRetryAt: string | null;
 }
 
 /** The failed attempts of a job, oldest first, and the policy by which it is retried. */
 export interface JobRetries {
-  job_id: string;
+  jobId: string;
   retries: FailedAttempt[];
   policy: RetryPolicy;
 }

@@ -9,7 +9,7 @@ export type {
   RetentionOptions,
   RetryJitter,
   RetryPolicy,
-} from '../job/wire';
+} from '../handler/job';
 export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
 export type { CronQuery, Crons } from './cron';
@@ -43,7 +43,7 @@ export type { JobFailure } from './failure';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from './job';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
-export type { QueueLimits, Quota, RateLimitOptions } from './limits';
+export type { Period, QueueLimits, Quota, RateLimitOptions } from './limits';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';

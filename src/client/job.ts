@@ -1,5 +1,7 @@
 /** A job as a producer writes it, and its JSON. */
-import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
+
+import type { Duration, RetentionOptions, RetryPolicy } from '../handler/job';
+import { wired } from '../handler/names';
 import { InvalidJobError } from './errors';
 import type { RateLimitOptions } from './limits';
 import type { UniqueOptions } from './unique';
@@ -28,7 +30,7 @@ type Runs =
       maxAttempts?: never;
     }
   | {
-      retry?: RetryPolicy & { max_attempts?: never };
+      retry?: RetryPolicy & { maxAttempts?: never };
       /** Runs in all. */
       maxAttempts?: number;
     };
@@ -106,10 +108,10 @@ export function wireJob(type: string, args: readonly unknown[], options: Enqueue
   return { type, args, meta, schema, version, options: wireOptions(options) };
 }
 
-/** JSON text. @throws {InvalidJobError} when there is none, as of what holds itself */
-export function jsonOf(wire: unknown, what = 'The job'): string {
+/** JSON text in the wire's names. @throws {InvalidJobError} when there is none, as of what holds itself */
+export function jsonOf(content: unknown, what = 'The job'): string {
   try {
-    return JSON.stringify(wire);
+    return JSON.stringify(wired(content));
   } catch (cause) {
     throw invalid(`${what} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, 'args', cause);
   }
@@ -138,17 +140,17 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
   return {
     queue: options.queue,
     priority: options.priority,
-    delay_until: startText(options),
-    expires_at: momentText(options.expiresAt, 'expiresAt'),
+    delayUntil: startText(options),
+    expiresAt: momentText(options.expiresAt, 'expiresAt'),
     retry: options.retry,
-    max_attempts: options.maxAttempts,
-    timeout_ms: options.timeoutMs,
-    visibility_timeout_ms: options.visibilityTimeoutMs,
+    maxAttempts: options.maxAttempts,
+    timeoutMs: options.timeoutMs,
+    visibilityTimeoutMs: options.visibilityTimeoutMs,
     tags: options.tags,
     retention: options.retention,
     pending: options.pending,
     unique: options.unique,
-    rate_limit: options.rateLimit,
+    rateLimit: options.rateLimit,
   };
 }
 

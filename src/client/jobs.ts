@@ -1,5 +1,7 @@
 /** Single jobs and lists of them through the client: look, change, wait for the end. */
-import type { JobEnvelope, RetryPolicy } from '../job/wire';
+
+import type { JobEnvelope, RetryPolicy } from '../handler/job';
+import { wireName } from '../handler/names';
 import { jobOf, listOf, member, shaped } from './answers';
 import { ConflictError, WaitTimeoutError } from './errors';
 import type { JobHistoryEvent, JobRetries } from './history';
@@ -31,22 +33,22 @@ export interface JobPage {
 
 /** A job with its policy, errors and reason, as operators see it. */
 export interface InspectedJob extends JobEnvelope {
-  retry_policy: RetryPolicy;
+  retryPolicy: RetryPolicy;
   errors: NonNullable<JobEnvelope['errors']>;
   /** Its times once more. */
   metadata: Record<string, string>;
   /** Why it was discarded. */
-  discard_reason?: string;
-  dead_letter?: boolean;
+  discardReason?: string;
+  deadLetter?: boolean;
 }
 
 /** A job without its payload. */
-export type JobSummary = Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retry_effective'>;
+export type JobSummary = Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retryEffective'>;
 
 /** The order of an operator's list. */
 export interface SummaryOrder {
-  /** Default `created_at`. */
-  sort?: 'created_at' | 'scheduled_at' | 'priority';
+  /** Default `createdAt`. */
+  sort?: 'createdAt' | 'scheduledAt' | 'priority';
   /** Default `desc`. */
   order?: 'asc' | 'desc';
 }
@@ -72,7 +74,7 @@ export class StoredJobs {
    */
   async cancel(id: string): Promise<JobEnvelope> {
     return await this.requests.settle(async (send) => jobOf(await send('DELETE', pathTo`/jobs/${id}`)), {
-      isDone: (error) => error instanceof ConflictError && error.details.current_state === 'cancelled',
+      isDone: (error) => error instanceof ConflictError && error.details.currentState === 'cancelled',
       read: () => this.get(id),
     });
   }
@@ -100,7 +102,7 @@ export class StoredJobs {
    * Changes a waiting job: its time, its place, its policy. Sending the same change again has no further effect.
    * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
    * @example
-   * await tocsin.jobs.patch(job.id, { delay: '10m', priority: 5, retry: { max_attempts: 8 } });
+   * await tocsin.jobs.patch(job.id, { delay: '10m', priority: 5, retry: { maxAttempts: 8 } });
    */
   async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
     return jobOf(await this.requests.safely('PATCH', pathTo`/jobs/${id}`, jsonOf(wirePatch(change), 'The change')));
@@ -134,11 +136,11 @@ export class StoredJobs {
     parameters.set('limit', String(options.limit ?? 100));
     if (options.cursor !== undefined) parameters.set('cursor', options.cursor);
     const answer = await this.requests.safely('GET', `/jobs?${parameters}`);
-    const cursor = member(member(answer, 'pagination'), 'next_cursor');
+    const cursor = member(member(answer, 'pagination'), 'nextCursor');
     return {
       jobs: listOf<JobEnvelope>(answer, 'jobs', 'the jobs'),
       total: shaped<{ total: number }>(answer, 'total', 'the jobs').total,
-      totalIsExact: member(answer, 'total_is_exact') !== false,
+      totalIsExact: member(answer, 'totalIsExact') !== false,
       ...(typeof cursor === 'string' && { nextCursor: cursor }),
     };
   }
@@ -190,15 +192,15 @@ export class StoredJobs {
 
   /** The progress of a job, by its own reports. @throws {NotFoundError} */
   async progress(id: string): Promise<JobProgress> {
-    return await this.requests.read<JobProgress>(pathTo`/jobs/${id}/progress`, 'job_id', 'the progress');
+    return await this.requests.read<JobProgress>(pathTo`/jobs/${id}/progress`, 'jobId', 'the progress');
   }
 
   /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */
   async checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined> {
-    type Answer = { has_checkpoint: boolean; checkpoint?: Checkpoint<State> };
+    type Answer = { hasCheckpoint: boolean; checkpoint?: Checkpoint<State> };
     const answer = await this.requests.read<Answer>(
       pathTo`/checkpoints/${id}/resume`,
-      'has_checkpoint',
+      'hasCheckpoint',
       'the checkpoint',
     );
     return answer.checkpoint;
@@ -227,9 +229,12 @@ export class StoredJobs {
    */
   async *summaries(query: JobQuery = {}, options: ListOptions & SummaryOrder = {}): AsyncGenerator<JobSummary> {
     const { sort, order, ...paging } = options;
-    const conditions = new URLSearchParams([...parametersOf(query), ...parametersFrom({ sort, order })]);
+    const conditions = new URLSearchParams([
+      ...parametersOf(query),
+      ...parametersFrom({ sort: sort && wireName(sort), order }),
+    ]);
     const list = { path: '/admin/jobs', conditions, member: 'items' };
-    const asMade = (sort ?? 'created_at') === 'created_at' && order !== 'asc';
+    const asMade = (sort ?? 'createdAt') === 'createdAt' && order !== 'asc';
     yield* (asMade ? byCursor : byOffset)<JobSummary>(this.requests.safely, list, paging);
   }
 }

@@ -1,20 +1,23 @@
 /** Limits as a producer or an operator writes them; members that contradict each other do not compile. */
-import type { Duration } from '../job/wire';
+import type { Duration } from '../handler/job';
 
-/** This many starts in a period: a duration, or `second`, `minute`, `hour`, `day`. */
+/** The length of a rate's window: a duration, or the word for one. */
+export type Period = Duration | 'second' | 'minute' | 'hour' | 'day';
+
+/** This many starts in a period. */
 export interface Quota {
   /** 1 … 1000000. */
   limit: number;
-  period: Duration;
+  period: Period;
 }
 
 /** Starts in any period of that length, in one of three spellings. */
 type Rate =
-  | { rate: number; period: Duration; max_per_second?: never }
-  | { rate: Quota; period?: never; max_per_second?: never }
-  | { max_per_second: number; rate?: never; period?: never };
+  | { rate: number; period: Period; maxPerSecond?: never }
+  | { rate: Quota; period?: never; maxPerSecond?: never }
+  | { maxPerSecond: number; rate?: never; period?: never };
 
-type NoRate = { rate?: never; period?: never; max_per_second?: never };
+type NoRate = { rate?: never; period?: never; maxPerSecond?: never };
 
 interface Members {
   /** Jobs with the same key count together, within one queue. Default: the queue's name. */
@@ -24,7 +27,7 @@ interface Members {
   /** As many, evenly spread. */
   throttle?: Quota;
   /** What happens to the job when its turn comes and its key has no room. Default `wait`. */
-  on_limit?: 'wait' | 'reschedule' | 'drop';
+  onLimit?: 'wait' | 'reschedule' | 'drop';
 }
 
 /** The limits of a job: a key, or a limit, or both. */

@@ -1,4 +1,5 @@
 /** Paged lists as one sequence: the next page is requested when the caller has consumed the last one. */
+import { wireName } from '../handler/names';
 import { listOf, member } from './answers';
 import type { Send } from './transport';
 
@@ -24,7 +25,7 @@ export interface ListRequest {
 export async function* byCursor<T>(send: Send, list: ListRequest, options: ListOptions): AsyncGenerator<T> {
   const parameters = new URLSearchParams(list.conditions);
   yield* pages<T>(send, list, options, parameters, (page) => {
-    const cursor = member(member(page, 'pagination'), 'next_cursor');
+    const cursor = member(member(page, 'pagination'), 'nextCursor');
     if (typeof cursor !== 'string') return false;
     parameters.set('cursor', cursor);
     return true;
@@ -59,7 +60,7 @@ async function* pages<T>(
       if (left-- <= 0) return;
       yield entry;
     }
-    if (member(member(page, 'pagination'), 'has_more') !== true || !turn(page, entries)) return;
+    if (member(member(page, 'pagination'), 'hasMore') !== true || !turn(page, entries)) return;
   }
 }
 
@@ -69,7 +70,7 @@ export function parametersFrom(
 ): URLSearchParams {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(conditions)) {
-    if (value !== undefined) parameters.set(name, Array.isArray(value) ? value.join(',') : String(value));
+    if (value !== undefined) parameters.set(wireName(name), Array.isArray(value) ? value.join(',') : String(value));
   }
   return parameters;
 }

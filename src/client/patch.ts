@@ -1,9 +1,9 @@
 /** Changes of a job that waits, as a producer writes them. */
-import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
+import type { Duration, RetentionOptions, RetryPolicy } from '../handler/job';
 import { type Moment, momentText, relativeText } from './job';
 import { invalid } from './queries';
 
-/** Members replace those of the job's own policy, `null` removes them (`max_interval: null`: no cap). */
+/** Members replace those of the job's own policy, `null` removes them (`maxInterval: null`: no cap). */
 export type RetryChange = { [K in keyof RetryPolicy]?: RetryPolicy[K] | null };
 
 type Start =
@@ -20,7 +20,7 @@ type Start =
 
 type Runs =
   | { retry?: RetryChange | null; maxAttempts?: never }
-  | { retry?: (RetryChange & { max_attempts?: never }) | null; maxAttempts?: number | null };
+  | { retry?: (RetryChange & { maxAttempts?: never }) | null; maxAttempts?: number | null };
 
 /** What to change about a waiting job. Members left out stay; `null` returns one to its default. */
 export type JobPatch = Start &
@@ -41,11 +41,11 @@ export function wirePatch(change: JobPatch): Record<string, unknown> {
   if (delay !== undefined && delayUntil !== undefined) throw invalid('Say delay or delayUntil, not both.', 'delay');
   return {
     priority: change.priority,
-    scheduled_at: delay === undefined ? moment(delayUntil, 'delayUntil') : relativeText(delay),
-    expires_at: moment(change.expiresAt, 'expiresAt'),
+    scheduledAt: delay === undefined ? moment(delayUntil, 'delayUntil') : relativeText(delay),
+    expiresAt: moment(change.expiresAt, 'expiresAt'),
     retry: change.retry,
-    max_attempts: change.maxAttempts,
-    timeout_ms: change.timeoutMs,
+    maxAttempts: change.maxAttempts,
+    timeoutMs: change.timeoutMs,
     tags: change.tags,
     retention: change.retention,
   };

@@ -1,6 +1,7 @@
 /** A worker that pulls, through the client: fetch, report, extend leases. */
+
+import type { JobEnvelope } from '../handler/job';
 import type { Answer } from '../handler/protocol';
-import type { JobEnvelope } from '../job/wire';
 import { jobOf, listOf, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
 import { jsonOf } from './job';
@@ -83,10 +84,10 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     const body = {
       queues: this.options.queues,
       count: options.count,
-      wait_ms: wait > 0 ? Math.floor(wait) : undefined,
+      waitMs: wait > 0 ? Math.floor(wait) : undefined,
       types: options.types,
-      worker_id: this.id,
-      visibility_timeout_ms: this.options.visibilityTimeoutMs,
+      workerId: this.id,
+      visibilityTimeoutMs: this.options.visibilityTimeoutMs,
     };
     return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
   }
@@ -144,7 +145,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   /** Gives a job back without an error. @throws {ConflictError} {@link NotFoundError} */
   async release(job: Held, { attemptUsed = true, message }: ReleaseOptions = {}): Promise<JobEnvelope> {
     const error = message === undefined ? undefined : { code: 'released', type: 'released', message };
-    const content = { requeue: true, attempt_used: attemptUsed ? undefined : false, error };
+    const content = { requeue: true, attemptUsed: attemptUsed ? undefined : false, error };
     return await this.#report('/workers/nack', job, content);
   }
 
@@ -159,15 +160,15 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   ): Promise<HeartbeatAnswer> {
     const { visibilityTimeoutMs, ...about } = this.options;
     const body = {
-      worker_id: this.id,
+      workerId: this.id,
       ...about,
       state,
-      active_jobs: held?.map((job) => (typeof job === 'string' ? job : job.id)),
-      visibility_timeout_ms: visibilityTimeoutMs,
+      activeJobs: held?.map((job) => (typeof job === 'string' ? job : job.id)),
+      visibilityTimeoutMs,
     };
     const answer = await this.#requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
     const heard = shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
-    return { ...heard, jobs_cancelled: heard.jobs_cancelled ?? [], jobs_lost: heard.jobs_lost ?? [] };
+    return { ...heard, jobsCancelled: heard.jobsCancelled ?? [], jobsLost: heard.jobsLost ?? [] };
   }
 
   /**
@@ -178,7 +179,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   async progress(job: Held, report: ProgressReport): Promise<ProgressAnswer> {
     const body = this.#about(job, { ...report });
     const sent = await this.#requests.safely('PUT', pathTo`/jobs/${job.id}/progress`, body);
-    const answer = shaped<ProgressAnswer>(sent, 'job_id', 'the progress');
+    const answer = shaped<ProgressAnswer>(sent, 'jobId', 'the progress');
     if (answer.cancelled) this.#tell(job);
     return answer;
   }
@@ -206,10 +207,10 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   #about({ attempt }: Held, content: Record<string, unknown>): string {
-    return jsonOf({ attempt, worker_id: this.id, ...content }, 'The report');
+    return jsonOf({ attempt, workerId: this.id, ...content }, 'The report');
   }
 
   async #report(path: string, job: Held, content: Record<string, unknown>): Promise<JobEnvelope> {
-    return jobOf(await this.#requests.safely('POST', path, this.#about(job, { job_id: job.id, ...content })));
+    return jobOf(await this.#requests.safely('POST', path, this.#about(job, { jobId: job.id, ...content })));
   }
 }

@@ -1,6 +1,7 @@
 /** What a worker that pulls can ask the queue for: all that running it needs. */
+
+import type { JobEnvelope } from '../handler/job';
 import type { Answer } from '../handler/protocol';
-import type { JobEnvelope } from '../job/wire';
 import type { ClientOptions } from './options';
 import type { Directive } from './workers';
 
@@ -30,12 +31,12 @@ export interface HeartbeatAnswer {
   /** What the worker should do. */
   state: Directive;
   /** Jobs whose leases were extended. */
-  jobs_extended: string[];
+  jobsExtended: string[];
   /** Named jobs that were cancelled: the worker may stop them. */
-  jobs_cancelled: string[];
+  jobsCancelled: string[];
   /** Named jobs that it no longer holds for another reason: their reports would be refused. */
-  jobs_lost: string[];
-  server_time: string;
+  jobsLost: string[];
+  serverTime: string;
 }
 
 /** Settings of the client that a worker may have otherwise. */

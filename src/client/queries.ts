@@ -1,6 +1,7 @@
 /** Queries over many jobs as a producer writes them: as query parameters, and as the filter of an operation. */
+
+import type { Duration } from '../handler/job';
 import type { JobState } from '../job/states';
-import type { Duration } from '../job/wire';
 import { InvalidJobError } from './errors';
 import { type Moment, momentText } from './job';
 

@@ -1,6 +1,7 @@
 /** Settings and views of queues, in wire names. Times are RFC 3339. */
+
+import type { Duration, RetentionOptions, RetryPolicy } from '../handler/job';
 import type { JobState } from '../job/states';
-import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
 import { member, shaped } from './answers';
 import { momentText } from './job';
 import type { QueueLimits } from './limits';
@@ -10,7 +11,7 @@ import type { RetryChange } from './patch';
 export type Age = string | Date;
 
 /** How long ended jobs can be read. */
-export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;
+export type QueueRetention = Omit<RetentionOptions, 'deadLetter'>;
 
 /** What happens to a job for which there is no room. */
 export type Overflow = 'reject' | 'drop_oldest';
@@ -20,32 +21,32 @@ export interface QueueConfig {
   /** How many pushed jobs run at once, 1 … 10000. */
   concurrency?: number;
   /** Rate and concurrency over all its jobs. */
-  rate_limit?: QueueLimits;
+  rateLimit?: QueueLimits;
   /** Length of a lease: seconds, or a duration with its unit. */
-  visibility_timeout?: Duration;
+  visibilityTimeout?: Duration;
   /** Limit of a run: seconds, or a duration with its unit. */
-  default_timeout?: Duration;
-  default_retry?: RetryPolicy;
+  defaultTimeout?: Duration;
+  defaultRetry?: RetryPolicy;
   retention?: QueueRetention;
-  dead_letter?: { retention: { max_age?: Duration; max_count?: number } };
+  deadLetter?: { retention: { maxAge?: Duration; maxCount?: number } };
   /** Types that the queue accepts; an entry may end in `*`. */
-  allowed_job_types?: readonly string[];
-  /** Jobs that have not ended, at most; beyond that `overflow_policy` decides. */
-  max_size?: number;
+  allowedJobTypes?: readonly string[];
+  /** Jobs that have not ended, at most; beyond that `overflowPolicy` decides. */
+  maxSize?: number;
   /** Bytes of their bodies. */
-  max_size_bytes?: number;
-  overflow_policy?: Overflow;
+  maxSizeBytes?: number;
+  overflowPolicy?: Overflow;
   /** Bytes that the queue may store with its ended jobs: near the bound the oldest of these are removed before their time. */
-  max_storage_bytes?: number;
+  maxStorageBytes?: number;
   /**
-   * Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned.
+   * Other spellings of `maxSize` and `overflowPolicy`, and the part of the bound from which on producers are warned.
    */
-  backpressure?: { max_depth?: number; strategy?: Overflow; warning_threshold?: number };
+  backpressure?: { maxDepth?: number; strategy?: Overflow; warningThreshold?: number };
 }
 
 /** A change of settings. */
 export type QueueConfigChange = {
-  [K in keyof QueueConfig]?: (K extends 'default_retry' ? RetryChange : QueueConfig[K]) | null;
+  [K in keyof QueueConfig]?: (K extends 'defaultRetry' ? RetryChange : QueueConfig[K]) | null;
 };
 
 /** The settings of a queue, or of all. */
@@ -76,7 +77,7 @@ export interface QueueState {
 
 /** An entry of the list of queues. */
 export interface QueueSummary extends QueueState {
-  created_at: string;
+  createdAt: string;
 }
 
 /** How many jobs a queue has in each state; `depth` counts those that have not ended, `dead` the dead letters. */
@@ -86,7 +87,7 @@ export type QueueCounts = Record<JobState, number> & { queue: string; depth: num
 export interface QueueDetail extends QueueState {
   config: QueueConfig;
   stats: QueueCounts;
-  created_at?: string;
+  createdAt?: string;
 }
 
 /** A queue in the operators' list. */
@@ -97,12 +98,12 @@ export interface QueueOverview extends QueueSummary {
 /** A queue as operators see it. */
 export interface InspectedQueue extends QueueState {
   counts: Record<JobState, number>;
-  created_at?: string;
+  createdAt?: string;
   configuration: QueueConfig;
   /** When the job that waits longest became available; null: none waits. */
-  oldest_available_at: string | null;
+  oldestAvailableAt: string | null;
   /** How long that job has waited, in ms. */
-  latency_ms: number;
+  latencyMs: number;
   /** Jobs completed in the last minute. */
   throughput: number;
 }
@@ -126,7 +127,7 @@ export type QueueRemoval =
 export interface QueueDeletion {
   queue: string;
   strategy: 'reject' | 'discard' | 'move';
-  jobs_affected: number;
+  jobsAffected: number;
   state: 'deleting' | 'deleted';
 }
 
@@ -140,9 +141,9 @@ export interface Purged {
 
 /** Reads the answer to a purge. @throws {UnavailableError} */
 export function purgedOf(answer: unknown): Purged {
-  type Answer = { deleted: number; operation_id: string };
-  const { deleted, operation_id } = shaped<Answer>(answer, 'deleted', 'the outcome');
-  return { deleted, operationId: operation_id, completed: member(answer, 'completed') !== false };
+  type Answer = { deleted: number; operationId: string };
+  const { deleted, operationId } = shaped<Answer>(answer, 'deleted', 'the outcome');
+  return { deleted, operationId, completed: member(answer, 'completed') !== false };
 }
 
 /** An age as the server reads it. */

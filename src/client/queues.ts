@@ -48,7 +48,7 @@ export class Queues {
    * Creates a queue with settings. A queue exists from its first job on; use this to set it up before.
    * @throws {ConflictError} when it exists; {@link InvalidJobError}
    * @example
-   * await tocsin.queues.create('mail', { concurrency: 20, allowed_job_types: ['email.*'] });
+   * await tocsin.queues.create('mail', { concurrency: 20, allowedJobTypes: ['email.*'] });
    */
   async create(name: string, config: QueueConfig = {}): Promise<QueueConfig> {
     const body = jsonOf({ name, config }, 'The settings');
@@ -64,7 +64,7 @@ export class Queues {
    * Changes the named settings; `null` returns one to its default. Creates the queue if it does not exist.
    * @throws {InvalidJobError}
    * @example
-   * await tocsin.queues.configure('mail', { rate_limit: { limit: 1000, period: 'minute' }, max_size: null });
+   * await tocsin.queues.configure('mail', { rateLimit: { limit: 1000, period: 'minute' }, maxSize: null });
    */
   async configure(name: string, change: QueueConfigChange): Promise<QueueConfig> {
     return configOf(await this.requests.safely('PUT', pathTo`/queues/${name}/config`, jsonOf(change, 'The settings')));
@@ -78,7 +78,7 @@ export class Queues {
   /**
    * Changes the settings that hold in every queue without its own, like {@link Queues.configure}.
    * @example
-   * await tocsin.queues.setDefaults({ default_retry: { on_exhaustion: 'dead_letter' } });
+   * await tocsin.queues.setDefaults({ defaultRetry: { onExhaustion: 'dead_letter' } });
    */
   async setDefaults(change: QueueConfigChange): Promise<QueueDefaults> {
     const answer = await this.requests.safely(
@@ -86,7 +86,7 @@ export class Queues {
       pathTo`/queues/${DEFAULTS}/config`,
       jsonOf(change, 'The settings'),
     );
-    const pending = member(answer, 'pending_queues');
+    const pending = member(answer, 'pendingQueues');
     return { ...settingsOf(answer), pendingQueues: typeof pending === 'number' ? pending : 0 };
   }
 
@@ -135,7 +135,7 @@ export class Queues {
     options: { olderThan?: Age } = {},
   ): Promise<Purged> {
     const older = options.olderThan === undefined ? undefined : ageText(options.olderThan);
-    const body = jsonOf({ states, older_than: older, confirm: true });
+    const body = jsonOf({ states, olderThan: older, confirm: true });
     return purgedOf(
       await this.requests.once('POST', `${pathTo`/queues/${name}/purge`}?${waitParameter(this.requests)}`, body),
     );
@@ -150,13 +150,13 @@ export class Queues {
   async delete(name: string, removal: QueueRemoval = {}): Promise<QueueDeletion> {
     const { strategy = 'reject', targetQueue } = removal;
     const path = `${pathTo`/queues/${name}`}?${waitParameter(this.requests)}`;
-    const body = jsonOf({ strategy, target_queue: targetQueue });
+    const body = jsonOf({ strategy, targetQueue });
     return await this.requests.settle<QueueDeletion>(
       async (send) => shaped<QueueDeletion>(await send('DELETE', path, body), 'state', 'the queue'),
       {
         isDone: (error) => error instanceof NotFoundError,
         // The number of jobs is lost with the first answer.
-        read: async () => ({ queue: name, strategy, jobs_affected: 0, state: 'deleted' }),
+        read: async () => ({ queue: name, strategy, jobsAffected: 0, state: 'deleted' }),
       },
     );
   }

@@ -1,7 +1,7 @@
 /** Limits of keys at run time through the client: limits, running and waiting jobs, and overrides. */
-import type { Duration } from '../job/wire';
 import { shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
+import type { Period } from './limits';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
@@ -14,7 +14,7 @@ export type RateLimitOverride = (
       /** Starts in a period. */
       limit: number;
       /** Default: the present one of the key. */
-      period?: Duration;
+      period?: Period;
     }
 ) & {
   /** A moment, or relative: `"+PT15M"`. Default: until it is removed. */
@@ -35,7 +35,7 @@ export interface LimitsInForce {
 export interface RateLimitInQueue extends LimitsInForce {
   queue: string;
   active: number;
-  current_count: number;
+  currentCount: number;
   waiting: number;
 }
 
@@ -47,11 +47,11 @@ export interface RateLimitStatus extends LimitsInForce {
   /** How many more may run; absent when that is not limited. */
   available?: number;
   /** Starts in the present window. */
-  current_count: number;
-  window_resets_at: string | null;
+  currentCount: number;
+  windowResetsAt: string | null;
   /** Jobs that wait for it. */
   waiting: number;
-  override?: Omit<LimitsInForce, 'throttled'> & { expires_at?: string };
+  override?: Omit<LimitsInForce, 'throttled'> & { expiresAt?: string };
   queues: RateLimitInQueue[];
 }
 
@@ -78,7 +78,7 @@ export class RateLimits {
    */
   async override(key: string, override: RateLimitOverride): Promise<RateLimitStatus> {
     const { expiresAt, ...limits } = override;
-    const body = jsonOf({ ...limits, expires_at: momentText(expiresAt, 'expiresAt') }, 'The override');
+    const body = jsonOf({ ...limits, expiresAt: momentText(expiresAt, 'expiresAt') }, 'The override');
     return statusOf(await this.requests.safely('PUT', pathTo`/rate-limits/${key}/override`, body));
   }
 

@@ -1,18 +1,19 @@
 /** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
+
+import type { EnvelopeError } from '../handler/job';
 import type { JobState } from '../job/states';
-import type { EnvelopeError } from '../job/wire';
 import { malformed, shaped } from './answers';
 import { jsonOf } from './job';
 import type { Send } from './transport';
 
 /** The outcome of a job that has ended. */
 export type JobOutcome<Result = unknown> =
-  | { job_id: string; state: 'completed'; result: Result; completed_at: string; error?: never }
+  | { jobId: string; state: 'completed'; result: Result; completedAt: string; error?: never }
   | {
-      job_id: string;
+      jobId: string;
       state: 'discarded' | 'cancelled';
       result: null;
-      completed_at: string | null;
+      completedAt: string | null;
       /** The last one; absent when it never failed. */
       error?: EnvelopeError;
     };
@@ -21,10 +22,10 @@ export type JobOutcome<Result = unknown> =
 export type JobResult<Result = unknown> =
   | JobOutcome<Result>
   | {
-      job_id: string;
+      jobId: string;
       state: Exclude<JobState, JobOutcome['state']>;
       result: null;
-      completed_at: null;
+      completedAt: null;
       error?: never;
     };
 
@@ -38,13 +39,13 @@ export interface JobOutcomes<Result = unknown> {
 
 /** The progress of a job. */
 export interface JobProgress {
-  job_id: string;
+  jobId: string;
   state: JobState;
   /** 0 … 1; null: never reported. */
   progress: number | null;
   message: string | null;
   data: Record<string, unknown> | null;
-  updated_at: string | null;
+  updatedAt: string | null;
 }
 
 /** The checkpoint of a job for its next attempt. */
@@ -52,8 +53,8 @@ export interface Checkpoint<State = unknown> {
   state: State;
   /** Counts the checkpoints of the job. */
   sequence: number;
-  created_at: string;
-  step_index?: number;
+  createdAt: string;
+  stepIndex?: number;
   metadata?: Record<string, unknown>;
 }
 

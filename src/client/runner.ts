@@ -12,7 +12,7 @@
  * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
  * they had not been fetched.
  */
-import type { JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../handler/job';
 import { AbortedError, UnauthorizedError } from './errors';
 import type { Held, Puller, ReleaseOptions } from './puller';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';

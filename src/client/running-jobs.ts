@@ -1,9 +1,9 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
 import { CancelledError } from '../handler/control';
+import type { JobEnvelope } from '../handler/job';
 import type { Answer } from '../handler/protocol';
 import { type Host, runDelivery } from '../handler/run';
 import type { Runnable } from '../handler/runnable';
-import type { JobEnvelope } from '../job/wire';
 import { ConflictError, TocsinError } from './errors';
 import type { HeartbeatAnswer, Held, Puller } from './puller';
 import { Backoff, type Changes, wait } from './timing';
@@ -111,9 +111,9 @@ export class RunningJobs {
    * @param sentAt epoch ms
    */
   hear(answer: HeartbeatAnswer, named: readonly RunningJob[], sentAt: number): void {
-    const extended = new Set(answer.jobs_extended);
-    const cancelled = new Set(answer.jobs_cancelled);
-    const lost = new Set(answer.jobs_lost);
+    const extended = new Set(answer.jobsExtended);
+    const cancelled = new Set(answer.jobsCancelled);
+    const lost = new Set(answer.jobsLost);
     for (const run of named) {
       const { id } = run.job;
       if (extended.has(id)) run.leasedUntil = sentAt + this.options.leaseMs;
@@ -183,7 +183,7 @@ export class RunningJobs {
 
 /** Does a refusal say that the job was cancelled? Then there is nothing to report. */
 function wasCancelled(error: unknown): boolean {
-  return error instanceof ConflictError && error.details.current_state === 'cancelled';
+  return error instanceof ConflictError && error.details.currentState === 'cancelled';
 }
 
 /** How long to wait before the next try, in ms: not less than the server asks for. */

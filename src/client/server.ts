@@ -1,5 +1,5 @@
 /** The deployment through the client: its health, what it offers, and a preview of retry policies. */
-import type { Duration, RetryPolicy } from '../job/wire';
+import type { Duration, RetryPolicy } from '../handler/job';
 import { shaped } from './answers';
 import { jsonOf, type Moment, momentText } from './job';
 import type { QueueConfig } from './queue-config';
@@ -11,18 +11,18 @@ export type Health =
   | {
       status: 'ok';
       version: string;
-      uptime_seconds: number;
+      uptimeSeconds: number;
       backend: { type: string; status: string };
       queues: { total: number; paused: number };
       workers: { total: number; active: number; stale: number };
     }
-  | { status: 'unhealthy'; version: string; uptime_seconds: number; backend: { type: string; status: string } };
+  | { status: 'unhealthy'; version: string; uptimeSeconds: number; backend: { type: string; status: string } };
 
 /** What the deployment offers. */
 export interface Manifest {
   specversion: string;
-  ojs_version: string;
-  conformance_level: number;
+  ojsVersion: string;
+  conformanceLevel: number;
   protocols: string[];
   backend: string;
   implementation: { name: string; version: string; language: string };
@@ -36,25 +36,25 @@ export interface RetryPreviewRequest {
   /** The job's own. */
   policy?: RetryPolicy;
   /** The layers below it. `variables` replaces the deployment's own. */
-  layers?: { variables?: Record<string, string | number>; queue?: RetryPolicy; job_type?: RetryPolicy };
+  layers?: { variables?: Record<string, string | number>; queue?: RetryPolicy; jobType?: RetryPolicy };
   /** Number of the failure in the first row. Default 1. */
   from?: number;
   /** Rows, 1 … 100. Default 10. */
   attempts?: number;
-  /** The random number in [0, 1) for `delay_ms`. Default 0.5. */
+  /** The random number in [0, 1) for `delayMs`. Default 0.5. */
   random?: number;
   /** A failure of run `from` to decide about. */
   failure?: {
     code?: string;
-    error_type?: string;
-    error_classes?: readonly string[];
+    errorType?: string;
+    errorClasses?: readonly string[];
     retryable?: boolean;
     kill?: boolean;
-    retry_in?: Duration;
-    retry_at?: Moment;
+    retryIn?: Duration;
+    retryAt?: Moment;
     crash?: boolean;
-    visibility_expired?: boolean;
-    no_handler?: boolean;
+    visibilityExpired?: boolean;
+    noHandler?: boolean;
   };
 }
 
@@ -62,9 +62,9 @@ export interface RetryPreviewRequest {
 export interface RetryPreview {
   /** All layers merged, durations in ISO 8601. */
   effective: RetryPolicy;
-  delays: { failed_executions: number; delay_ms: number; min_ms: number; max_ms: number; cumulative_ms: number }[];
+  delays: { failedExecutions: number; delayMs: number; minMs: number; maxMs: number; cumulativeMs: number }[];
   /** What happens after the failure, if one was given. */
-  decision?: { outcome: 'retry'; delay_ms: number } | { outcome: 'discarded' | 'dead_letter'; reason: string };
+  decision?: { outcome: 'retry'; delayMs: number } | { outcome: 'discarded' | 'dead_letter'; reason: string };
 }
 
 /** What the code of the deployment declares, and what of it holds. */
@@ -128,7 +128,7 @@ export class Server {
     const { failure } = request;
     const body = {
       ...request,
-      failure: failure && { ...failure, retry_at: momentText(failure.retry_at, 'failure.retry_at') },
+      failure: failure && { ...failure, retryAt: momentText(failure.retryAt, 'failure.retryAt') },
     };
     const answer = await this.requests.safely('POST', '/admin/retry/preview', jsonOf(body, 'The policy'));
     return shaped<RetryPreview>(answer, 'delays', 'the preview');

@@ -1,4 +1,5 @@
 /** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
+import { named } from '../handler/names';
 import { aborted, errorFor, type TocsinError, UnavailableError } from './errors';
 
 /** The part of `RequestInit` that is used. */
@@ -92,7 +93,7 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
     const answered = options.answers?.includes(response.status) && carries;
     if (!response.ok && !answered) throw refusal(response, parsed, now);
-    if (parsed !== undefined || text === '') return parsed;
+    if (parsed !== undefined || text === '') return named(parsed);
     throw new UnavailableError(`The answer to ${method} ${path} is not JSON.`, {
       status: response.status,
       code: 'invalid_response',
@@ -129,7 +130,7 @@ function refusal(response: Response, body: unknown, now: () => number): TocsinEr
     code: stringOf(error.code) ?? `http_${status}`,
     requestId: requestIdOf(response) ?? stringOf(error.request_id),
     retryable: typeof error.retryable === 'boolean' ? error.retryable : status === 429 || status >= 500,
-    details: isObject(error.details) ? error.details : undefined,
+    details: isObject(error.details) ? (named(error.details) as Record<string, unknown>) : undefined,
     hint: stringOf(error.hint),
     retryAfterMs,
     outcomeUnknown: status >= 500 && error.retryable !== false && !(status === 503 && retryAfterMs !== undefined),

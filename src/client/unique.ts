@@ -1,6 +1,7 @@
 /** Unique policies as a producer writes them, in every spelling; members that contradict each other do not compile. */
+
+import type { Duration } from '../handler/job';
 import type { JobState } from '../job/states';
-import type { Duration } from '../job/wire';
 
 /** A part of a job that may make it the same as another. */
 export type UniqueDimension = 'type' | 'queue' | 'args' | 'meta';
@@ -12,14 +13,14 @@ type Counted =
   | {
       keys?: never;
       /** Members of `meta` that count. */
-      meta_keys?: readonly string[];
+      metaKeys?: readonly string[];
     }
   | {
       /** What makes two jobs the same; `type` always does. Without `queue`, jobs of all queues count. Default `["type"]`. */
       keys: WithoutMeta;
-      meta_keys?: never;
+      metaKeys?: never;
     }
-  | { keys: readonly UniqueDimension[]; meta_keys: readonly string[] };
+  | { keys: readonly UniqueDimension[]; metaKeys: readonly string[] };
 
 type Identity =
   | ({
@@ -27,8 +28,8 @@ type Identity =
       key?: string;
     } & Counted)
   /** A list in `key` is another spelling of `keys`. */
-  | { key: WithoutMeta; keys?: never; meta_keys?: never }
-  | { key: readonly UniqueDimension[]; keys?: never; meta_keys: readonly string[] };
+  | { key: WithoutMeta; keys?: never; metaKeys?: never }
+  | { key: readonly UniqueDimension[]; keys?: never; metaKeys: readonly string[] };
 
 type Period =
   | {
@@ -46,11 +47,11 @@ type States =
   | {
       /** States in which an existing job counts. Default: those in which it has not ended. */
       states?: readonly JobState[];
-      unique_while?: never;
+      uniqueWhile?: never;
     }
   | {
       /** In place of `states`: not yet running; not yet ended; until it is removed. */
-      unique_while: 'queued' | 'active' | 'exists';
+      uniqueWhile: 'queued' | 'active' | 'exists';
       states?: never;
     };
 
@@ -59,7 +60,7 @@ export type UniqueOptions = Identity &
   Period &
   States & {
     /** Members of the objects in `args` that count; the others may differ. */
-    args_keys?: readonly string[];
+    argsKeys?: readonly string[];
     /** Default `reject`: {@link DuplicateJobError}. With `ignore` the existing job is returned, `deduplicated`. */
-    on_conflict?: 'reject' | 'ignore' | 'ignore_new' | 'replace' | 'cancel_existing' | 'replace_except_schedule';
+    onConflict?: 'reject' | 'ignore' | 'ignore_new' | 'replace' | 'cancel_existing' | 'replace_except_schedule';
   };

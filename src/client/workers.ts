@@ -14,17 +14,17 @@ export interface WorkerStatus {
   /** `stale`: no heartbeat for 60 s. */
   state: Directive | 'stale';
   /** Its state as it reported it. */
-  reported_state: string;
+  reportedState: string;
   /** The directive that it was given. */
   directive: Directive;
-  active_jobs: number;
+  activeJobs: number;
   hostname: string | null;
   pid: number | null;
   queues: string[];
   concurrency: number | null;
   version: string | null;
-  started_at: string;
-  last_heartbeat_at: string;
+  startedAt: string;
+  lastHeartbeatAt: string;
   metadata: { labels?: unknown };
 }
 
@@ -35,8 +35,8 @@ export interface LeasedJob {
   queue: string;
   state: 'active';
   attempt: number;
-  started_at: string;
-  lease_expires_at: string;
+  startedAt: string;
+  leaseExpiresAt: string;
 }
 
 /** A worker with its leased jobs. */
@@ -46,7 +46,7 @@ export interface WorkerDetail extends WorkerStatus {
 
 /** Is a worker at work? */
 export interface WorkerHealth extends Omit<WorkerStatus, 'id' | 'state'> {
-  worker_id: string;
+  workerId: string;
   state: WorkerStatus['state'] | 'draining' | 'shutting_down';
   /** Does it run, or finish its jobs? */
   healthy: boolean;
@@ -103,7 +103,7 @@ export class Workers {
    * await tocsin.workers.direct('terminate'); // before a deploy
    */
   async direct(directive: Directive, id?: string): Promise<number> {
-    const body = jsonOf({ directive, worker_id: id });
+    const body = jsonOf({ directive, workerId: id });
     const answer = await this.requests.safely('POST', '/admin/workers/directive', body);
     return shaped<{ updated: number }>(answer, 'updated', 'the outcome').updated;
   }

@@ -1,4 +1,4 @@
-/** Workflows as the server shows them, in wire names. Times are RFC 3339. */
+/** Workflows as the server shows them, Times are RFC 3339. */
 import type { JobState } from '../job/states';
 import { member, shaped } from './answers';
 
@@ -12,13 +12,13 @@ export interface WorkflowStep {
   type: string;
   state: 'waiting' | 'pending' | 'active' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped';
   /** Null until the job exists, and for a workflow inside. */
-  job_id: string | null;
+  jobId: string | null;
   /** Of the job, or of all jobs inside. */
-  job_ids: string[];
-  depends_on?: string[];
+  jobIds: string[];
+  dependsOn?: string[];
   /** RFC 3339. */
-  started_at?: string;
-  completed_at?: string;
+  startedAt?: string;
+  completedAt?: string;
   error?: { code: string; type: string; message: string };
   steps?: WorkflowStep[];
   callbacks?: Record<string, WorkflowStep>;
@@ -33,47 +33,47 @@ interface WorkflowHeader {
   type: WorkflowForm;
   name?: string;
   state: WorkflowState;
-  created_at: string;
-  completed_at?: string;
-  cancelled_at?: string;
+  createdAt: string;
+  completedAt?: string;
+  cancelledAt?: string;
 }
 
 /** A workflow as the server shows it. */
 export interface WorkflowStatus extends WorkflowHeader {
-  steps_total: number;
-  steps_completed: number;
-  steps_failed: number;
-  steps_cancelled?: number;
+  stepsTotal: number;
+  stepsCompleted: number;
+  stepsFailed: number;
+  stepsCancelled?: number;
   steps: WorkflowStep[];
   callbacks?: Record<string, WorkflowStep>;
-  metadata: { created_at: string; job_count: number; completed_count: number; failed_count: number };
+  metadata: { createdAt: string; jobCount: number; completedCount: number; failedCount: number };
 }
 
 /** An entry of the list of workflows. */
 export interface WorkflowSummary extends WorkflowHeader {
-  step_count: number;
-  job_count: number;
+  stepCount: number;
+  jobCount: number;
   /** Known once it has ended. */
-  completed_count?: number;
-  failed_count?: number;
+  completedCount?: number;
+  failedCount?: number;
 }
 
 /** The progress of each job of a workflow, from its queue now. */
 export interface WorkflowProgress {
-  workflow_id: string;
+  workflowId: string;
   type: WorkflowForm;
   state: WorkflowState;
   /** 0 … 1, without callbacks. */
   progress: number;
   steps: {
     id: string;
-    job_id: string | null;
+    jobId: string | null;
     type: string;
     /** That of the job once it exists. */
     state: WorkflowStep['state'] | JobState;
     progress: number;
   }[];
-  updated_at: string;
+  updatedAt: string;
 }
 
 /** The workflow in an answer about one workflow. @throws {UnavailableError} */

@@ -101,15 +101,15 @@ function wireForm(workflow: Workflow): Record<string, unknown> {
     case 'batch': {
       const { onComplete, onSuccess, onFailure } = workflow.callbacks;
       const callbacks = {
-        on_complete: onComplete && wireStep(onComplete),
-        on_success: onSuccess && wireStep(onSuccess),
-        on_failure: onFailure && wireStep(onFailure),
+        onComplete: onComplete && wireStep(onComplete),
+        onSuccess: onSuccess && wireStep(onSuccess),
+        onFailure: onFailure && wireStep(onFailure),
       };
       return { type: 'batch', jobs: workflow.jobs.map(wireStep), callbacks };
     }
     case 'graph': {
       const steps = Object.entries(workflow.steps);
-      return { steps: steps.map(([id, { step, after }]) => ({ id, depends_on: after ?? [], ...wireStep(step) })) };
+      return { steps: steps.map(([id, { step, after }]) => ({ id, dependsOn: after ?? [], ...wireStep(step) })) };
     }
   }
 }

@@ -42,7 +42,7 @@ export class Workflows<Job extends StepJob = StepJob> {
     const id = options.id ?? this.newId();
     const json = jsonOf(wireWorkflow(workflow, id, options), 'The workflow');
     return await this.requests.settle(async (send) => workflowOf(await send('POST', '/workflows', json)), {
-      isDone: (error) => error instanceof DuplicateJobError && error.details.existing_workflow_id === id,
+      isDone: (error) => error instanceof DuplicateJobError && error.details.existingWorkflowId === id,
       read: () => this.get(id),
     });
   }
@@ -76,7 +76,7 @@ export class Workflows<Job extends StepJob = StepJob> {
    */
   async cancel(id: string): Promise<WorkflowStatus> {
     return await this.requests.settle(async (send) => workflowOf(await send('DELETE', pathTo`/workflows/${id}`)), {
-      isDone: (error) => error instanceof ConflictError && error.details.current_state === 'cancelled',
+      isDone: (error) => error instanceof ConflictError && error.details.currentState === 'cancelled',
       read: () => this.get(id),
     });
   }

@@ -37,7 +37,7 @@ export function withChosenDelay(
 }
 
 function isNonRetryable(failure: Failure, job: Job): boolean {
-  const entries: unknown = job.retry_effective?.non_retryable_errors ?? job.retry?.non_retryable_errors;
+  const entries: unknown = job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors;
   if (!Array.isArray(entries)) return false;
   const names = [failure.type ?? failure.code, failure.code];
   return entries.some(

@@ -2,8 +2,9 @@
  * The library of a handler Worker: it makes a Worker for a queue's deliveries from functions by job type.
  * @module tocsin/handler
  */
-export type { Duration, RetryJitter, RetryPolicy } from '../job/wire';
+
 export { defineHandlers, handler } from './define';
+export type { Duration, RetryJitter, RetryPolicy } from './job';
 export type { Logger, LogLevel, LogLine, LogSink } from './log';
 export {
   DeadLetterError,

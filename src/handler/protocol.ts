@@ -1,5 +1,6 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
 import { type Failure, stringOf } from './failure';
+import { named } from './names';
 import type { Job } from './types';
 
 /** A job to run. */
@@ -77,7 +78,7 @@ function read(
   if (typeof value.type !== 'string' || value.type === '') return broken('job.type must be a string');
   if (value.args !== undefined && !Array.isArray(value.args)) return broken('job.args must be an array');
   const attempt = [value.attempt, Number(attemptHeader)].find((n) => Number.isInteger(n) && Number(n) >= 1);
-  const job = { ...value, args: value.args ?? [], meta: isObject(value.meta) ? value.meta : {} };
+  const job = { ...(named(value) as object), args: value.args ?? [], meta: isObject(value.meta) ? value.meta : {} };
   // The queue defines the other members; only those that this library reads are checked.
   return { kind: 'job', deliveryId, workerId, job: job as unknown as Job, attempt: Number(attempt ?? 1) };
 }

@@ -3,6 +3,7 @@
  * deploy.
  */
 import type { RetryPolicy } from '../job/wire';
+import { wired, wireName } from './names';
 import { isObject } from './protocol';
 import { Slots } from './slots';
 import type { HandlerFunction, RetryFunction } from './types';
@@ -122,13 +123,20 @@ function retryOf(
   if (isFunction<RetryFunction>(retry)) return { delay: retry };
   if (!isObject(retry)) throw wrong(type, 'needs a policy object or a function as retry');
   for (const name of Object.keys(retry)) {
-    if (!POLICY_FIELDS.includes(name)) throw wrong(type, `has an unknown field ${JSON.stringify(name)} in retry`);
+    if (!POLICY_FIELDS.includes(wireName(name)))
+      throw wrong(type, `has an unknown field ${JSON.stringify(name)} in retry`);
   }
-  if (maxAttempts !== undefined && retry.max_attempts !== undefined) {
-    throw wrong(type, 'says maxAttempts and retry.max_attempts; keep one');
+  const policy = policyOf(type, retry);
+  if (maxAttempts !== undefined && policy.max_attempts !== undefined) {
+    throw wrong(type, 'says maxAttempts and retry.maxAttempts; keep one');
   }
+  return { policy };
+}
+
+/** The policy as the queue reads it. */
+function policyOf(type: string, retry: Record<string, unknown>): RetryPolicy {
   try {
-    return { policy: JSON.parse(JSON.stringify(retry)) };
+    return JSON.parse(JSON.stringify(wired(retry)));
   } catch {
     throw wrong(type, 'has a retry policy that is not JSON');
   }

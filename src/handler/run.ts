@@ -107,7 +107,7 @@ async function withinTimeout(
 
 /** The job's limit, else the handler's, else the default; counted from the arrival of the delivery. */
 function timeoutOf({ job }: Delivery, registration: Registration, limits: TimeLimits): number {
-  const own: unknown = job.timeout_ms;
+  const own: unknown = job.timeoutMs;
   const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? limits.default);
   return Math.min(limit, limits.longest);
 }

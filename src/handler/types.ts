@@ -1,5 +1,5 @@
 /** The inputs of a handler, and the settings that its author may give. */
-import type { Duration, JobEnvelope, RetryPolicy } from '../job/wire';
+import type { Duration, JobEnvelope, RetryPolicy } from './job';
 import type { Logger, LogSink } from './log';
 
 /** The job to run, typed by its arguments. */
@@ -40,7 +40,7 @@ export type HandlerFunction<Args extends readonly unknown[] = unknown[], Result 
 /**
  * Computes the delay before the next run of a failed job. `attempt` counts from 0: it is 0 before the first retry, that
  * is `ctx.attempt - 1` of the run that failed. The result is a duration: a number of milliseconds, or a string such as
- * `"90s"`. It is used without jitter or cap, and never buys a run beyond the job's `max_attempts`. If the function
+ * `"90s"`. It is used without jitter or cap, and never buys a run beyond the job's `maxAttempts`. If the function
  * throws, or returns no duration, the queue's own policy decides.
  * @example
  * const fibonacci: RetryFunction = (attempt) => `${[1, 2, 3, 5, 8, 13][Math.min(attempt, 5)]}m`;

@@ -6,9 +6,9 @@ import type { JobState } from './states';
 
 /**
  * A length of time: an integer counts milliseconds, a string is `"500ms"`, `"12.5s"`, `"5m"`, `"1h"`, `"7d"`, `"2w"`
- * or ISO 8601 (`"PT1M30S"`). At most 36500 days.
+ * or ISO 8601 (`"PT1M30S"`). At most 36500 days. Any other text, such as `"10 seconds"`, does not compile.
  */
-export type Duration = number | string;
+export type Duration = number | `${number}` | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}` | `P${string}`;
 
 /** How long a job is kept after each end; the queue decides about members left out. `0`: not at all. */
 export interface RetentionOptions {

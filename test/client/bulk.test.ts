@@ -84,7 +84,7 @@ describe('an operation on many jobs', () => {
     expect(requests).toHaveLength(1);
     expect(await client.bulk.get('o')).toMatchObject({
       completed: true,
-      items: [{ job_id: 'x', status: 'failed', reason: 'conflict' }],
+      items: [{ jobId: 'x', status: 'failed', reason: 'conflict' }],
     });
     expect(requests).toHaveLength(3);
   });
@@ -122,7 +122,7 @@ describe('against the queue', () => {
     const jobs = Array.from({ length: count }, (_, n) => ({
       type: 'a.b',
       args: [n],
-      options: { queue, retry: { max_attempts: 1, on_exhaustion: 'dead_letter' as const } },
+      options: { queue, retry: { maxAttempts: 1, onExhaustion: 'dead_letter' as const } },
     }));
     const ids = (await client.enqueueMany(jobs)).map(({ id }) => id);
     await server.call('POST', '/ojs/v1/workers/fetch', { queues: [queue], count, worker_id: 'w' });
@@ -161,7 +161,7 @@ describe('against the queue', () => {
     const unknown = '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee';
     const cancelled = await client.bulk.cancel([...ids, unknown]);
     expect(cancelled).toMatchObject({ completed: true, matched: 3, succeeded: 2, failed: 1 });
-    expect(cancelled.items.map(({ job_id, status }) => [job_id, status])).toEqual([
+    expect(cancelled.items.map(({ jobId, status }) => [jobId, status])).toEqual([
       [ids[0], 'cancelled'],
       [ids[1], 'cancelled'],
       [unknown, 'failed'],

@@ -108,7 +108,7 @@ describe('the server', () => {
     const queue = freshName('cron');
     const job = { type: 'report.build', args: [{ of: 'sales' }], options: { queue } };
     const { cron } = client;
-    expect(await cron.put({ ...entry, job })).toMatchObject({ name: 'nightly', queue, status: 'active', run_count: 0 });
+    expect(await cron.put({ ...entry, job })).toMatchObject({ name: 'nightly', queue, status: 'active', runCount: 0 });
     expect(await cron.pause('nightly')).toMatchObject({ enabled: false, status: 'paused' });
     expect(await cron.put({ ...entry, job })).toMatchObject({ status: 'paused' });
     expect(await cron.resume('nightly')).toMatchObject({ enabled: true });
@@ -123,8 +123,8 @@ describe('the server', () => {
     expect(executions).toMatchObject([{ state: 'available', trigger: 'manual' }]);
     expect(skipped).toEqual([]);
     const read = await cron.get('nightly');
-    expect(read).toMatchObject({ run_count: 1, fire_count: 0 });
-    expect(read.next_fires).toHaveLength(5);
+    expect(read).toMatchObject({ runCount: 1, fireCount: 0 });
+    expect(read.nextFires).toHaveLength(5);
     await cron.delete('nightly');
     await expect(cron.get('nightly')).rejects.toThrow(NotFoundError);
   });

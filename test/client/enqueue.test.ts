@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InvalidJobError, TocsinClient, UnauthorizedError } from '../../src/client';
+import { type Duration, InvalidJobError, TocsinClient, UnauthorizedError } from '../../src/client';
 import { errorAnswer, fakeQueue } from './fake-queue';
 
 describe('an enqueue', () => {
@@ -17,7 +17,7 @@ describe('an enqueue', () => {
       tags: ['x'],
       meta: { traceparent: '00-…' },
       pending: true,
-      unique: { keys: ['args'], on_conflict: 'ignore' },
+      unique: { keys: ['args'], onConflict: 'ignore' },
       rateLimit: { key: 'smtp', concurrency: 2 },
       schema: 'urn:email',
       version: 2,
@@ -55,7 +55,7 @@ describe('an enqueue', () => {
         ? Response.json({ job, deduplicated: true })
         : Response.json({ jobs: [{ ...job, deduplicated: true }, job], enqueued: 1, deduplicated: 1 }, { status: 201 }),
     );
-    const options = { unique: { key: 'one', on_conflict: 'ignore' } } as const;
+    const options = { unique: { key: 'one', onConflict: 'ignore' } } as const;
     expect(await client.enqueue('a', [], options)).toEqual({ ...job, deduplicated: true });
     const both = await client.enqueueMany([
       { type: 'a', args: [], options },
@@ -64,7 +64,7 @@ describe('an enqueue', () => {
     expect(both).toEqual([{ ...job, deduplicated: true }, job]);
   });
 
-  it.each([
+  it.each<[Duration, string]>([
     [1500, '+PT1.500S'],
     ['250', '+PT0.250S'],
     ['5m', '5m'],

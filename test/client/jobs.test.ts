@@ -39,7 +39,7 @@ describe('waiting for a job', () => {
     const waiting = client.jobs.wait<{ sum: number }>(job.id);
     await client.worker('runner', { queues: [queue] }).ack(job, { sum: 3 });
     const outcome = await waiting;
-    expect(outcome).toMatchObject({ job_id: job.id, state: 'completed', result: { sum: 3 } });
+    expect(outcome).toMatchObject({ jobId: job.id, state: 'completed', result: { sum: 3 } });
     expect(outcome.state === 'completed' && outcome.result.sum).toBe(3);
   });
 
@@ -104,7 +104,7 @@ it('progress and checkpoints of a running job can be read', async () => {
 it('a job tells what happened to it, and which of its attempts failed', async () => {
   const { id } = await deadLetter(client, queue);
   const events = await all(client.jobs.history(id, { pageSize: 2 }));
-  expect(events.map(({ event_type }) => event_type)).toEqual([
+  expect(events.map(({ eventType }) => eventType)).toEqual([
     'job.created',
     'job.state_changed',
     'job.attempt_started',
@@ -113,15 +113,15 @@ it('a job tells what happened to it, and which of its attempts failed', async ()
     'job.discarded',
   ]);
   const { retries, policy } = await client.jobs.retries(id);
-  expect(retries).toMatchObject([{ attempt: 1, state: 'discarded', next_retry_at: null }]);
-  expect(policy).toMatchObject({ max_attempts: 1 });
+  expect(retries).toMatchObject([{ attempt: 1, state: 'discarded', nextRetryAt: null }]);
+  expect(policy).toMatchObject({ maxAttempts: 1 });
   await expect(client.jobs.retries(UNKNOWN_ID)).rejects.toThrow(NotFoundError);
 });
 
 it('operators see why a job ended, and can give it another life', async () => {
   const { id } = await deadLetter(client, queue);
   const inspected = await client.jobs.inspect(id);
-  expect(inspected).toMatchObject({ id, discard_reason: 'retries_exhausted', retry_policy: { max_attempts: 1 } });
+  expect(inspected).toMatchObject({ id, discardReason: 'retries_exhausted', retryPolicy: { maxAttempts: 1 } });
   expect(inspected.errors).toHaveLength(1);
   const [summary] = await all(client.jobs.summaries({ queue }));
   expect(summary).toMatchObject({ id, state: 'discarded' });

@@ -29,6 +29,6 @@ export async function running(client: TocsinClient, queue: string, options: Enqu
 
 /** A job that has failed for good and waits for a human. */
 export async function deadLetter(client: TocsinClient, queue: string, type = 'Boom'): Promise<Job> {
-  const job = await running(client, queue, { retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } });
+  const job = await running(client, queue, { retry: { maxAttempts: 1, onExhaustion: 'dead_letter' } });
   return await client.worker('runner', { queues: [queue] }).nack(job, { type, message: 'broken' });
 }

@@ -17,7 +17,7 @@ beforeEach(() => {
 
 describe('jobs that are enqueued each on its own', () => {
   it('have an outcome each, whatever becomes of the others', async () => {
-    const unique = { key: 'one', on_conflict: 'ignore' } as const;
+    const unique = { key: 'one', onConflict: 'ignore' } as const;
     const { total, succeeded, failed, items } = await client.enqueueEach([
       { type: 'a.b', args: [1], options: { queue, unique } },
       { type: 'NOT A TYPE', args: [] },
@@ -124,7 +124,7 @@ describe('an operation on many jobs', () => {
       succeeded: 1,
       skipped: 0,
       failed: 0,
-      items: [{ job_id: id, status: 'cancelled' }],
+      items: [{ jobId: id, status: 'cancelled' }],
     });
   });
 
@@ -152,13 +152,13 @@ describe('dead letters', () => {
   it('are counted, retried, deleted and purged by the many', async () => {
     for (const type of ['A', 'A', 'B', 'C']) await deadLetter(client, queue, type);
     const { deadLetters } = client;
-    expect(await deadLetters.stats()).toMatchObject({ total: 4, by_queue: { [queue]: 4 }, by_error_type: { A: 2 } });
+    expect(await deadLetters.stats()).toMatchObject({ total: 4, byQueue: { [queue]: 4 }, byErrorType: { A: 2 } });
     expect(await deadLetters.retryMany({ queue, errorType: 'A' })).toMatchObject({ completed: true, succeeded: 2 });
     expect(await deadLetters.deleteMany({ queue, errorType: 'B' })).toMatchObject({ succeeded: 1 });
     expect(await deadLetters.purge('P1D', { queue })).toMatchObject({ completed: true, deleted: 0 });
     expect(await deadLetters.purge(new Date(Date.now() + 60_000), { queue: 'other' })).toMatchObject({ deleted: 0 });
     expect(await deadLetters.deleteMany('all')).toMatchObject({ succeeded: 1 });
-    expect(await deadLetters.stats()).toMatchObject({ total: 0, oldest_at: null });
+    expect(await deadLetters.stats()).toMatchObject({ total: 0, oldestAt: null });
   });
 
   it('under a key are acted on once, and the request is sent again when there was no answer', async () => {
@@ -192,8 +192,8 @@ describe('dead letters', () => {
   it('can live again in another queue, and the move is repeated when there was no answer', async () => {
     const { id } = await deadLetter(client, queue);
     const target = freshName('other');
-    const moved = await client.deadLetters.retry(id, { queue: target, retry: { max_attempts: 2 } });
-    expect(moved).toMatchObject({ id, queue: target, state: 'available', max_attempts: 2 });
+    const moved = await client.deadLetters.retry(id, { queue: target, retry: { maxAttempts: 2 } });
+    expect(moved).toMatchObject({ id, queue: target, state: 'available', maxAttempts: 2 });
     const lost = fakeQueue((_, index) => {
       if (index === 0) throw new Error('connection lost');
       return Response.json({ job: { id: 'x', queue: 'other' } });

@@ -55,7 +55,7 @@ describe('a request', () => {
   });
 
   it('writes a change with what is to change and nothing else', async () => {
-    const change = { priority: null, delay: 1500, retry: { max_attempts: 4 }, tags: ['x'] };
+    const change = { priority: null, delay: 1500, retry: { maxAttempts: 4 }, tags: ['x'] };
     expect(await sent((client) => client.patch('id 1', change))).toEqual({
       url: 'PATCH /jobs/id%201',
       body: { priority: null, scheduled_at: '+PT1.500S', retry: { max_attempts: 4 }, tags: ['x'] },

@@ -19,20 +19,20 @@ const enqueue = (options: { priority?: number } = {}) => client.enqueue('a.b', [
 
 describe('a queue', () => {
   it('is made with settings, which are shown, changed and taken back', async () => {
-    const made = await queues.create(queue, { concurrency: 5, max_size: 2, overflow_policy: 'reject' });
-    expect(made).toMatchObject({ concurrency: 5, max_size: 2 });
+    const made = await queues.create(queue, { concurrency: 5, maxSize: 2, overflowPolicy: 'reject' });
+    expect(made).toMatchObject({ concurrency: 5, maxSize: 2 });
     await expect(queues.create(queue)).rejects.toThrow(ConflictError);
     const changed = await queues.configure(queue, {
       concurrency: null,
-      rate_limit: { limit: 10, period: 'minute', concurrency: 3 },
-      default_retry: { on_exhaustion: 'dead_letter' },
+      rateLimit: { limit: 10, period: 'minute', concurrency: 3 },
+      defaultRetry: { onExhaustion: 'dead_letter' },
       retention: { completed: '1h' },
-      dead_letter: { retention: { max_age: '30d', max_count: 10 } },
-      allowed_job_types: ['a.*'],
+      deadLetter: { retention: { maxAge: '30d', maxCount: 10 } },
+      allowedJobTypes: ['a.*'],
     });
     expect(changed).not.toHaveProperty('concurrency');
     expect((await queues.config(queue)).config).toEqual(changed);
-    expect(changed).toMatchObject({ rate_limit: { limit: 10, concurrency: 3 }, allowed_job_types: ['a.*'] });
+    expect(changed).toMatchObject({ rateLimit: { limit: 10, concurrency: 3 }, allowedJobTypes: ['a.*'] });
     await enqueue();
     await enqueue();
     await expect(enqueue()).rejects.toThrow(QueueFullError);
@@ -64,7 +64,7 @@ describe('a queue', () => {
     ]);
     const inspected = await queues.inspect(queue);
     expect(inspected).toMatchObject({ name: queue, counts: { available: 3 }, configuration: {} });
-    expect(inspected.latency_ms).toBeGreaterThanOrEqual(0);
+    expect(inspected.latencyMs).toBeGreaterThanOrEqual(0);
     await expect(queues.inspect('nowhere')).rejects.toThrow(NotFoundError);
   });
 
@@ -91,9 +91,9 @@ describe('a queue', () => {
     await expect(queues.delete(queue)).rejects.toThrow(ConflictError);
     const target = freshName('target');
     const moved = await queues.delete(queue, { strategy: 'move', targetQueue: target });
-    expect(moved).toMatchObject({ queue, strategy: 'move', jobs_affected: 1, state: 'deleted' });
+    expect(moved).toMatchObject({ queue, strategy: 'move', jobsAffected: 1, state: 'deleted' });
     expect(await client.count({ queue: target })).toBe(1);
-    expect(await queues.delete(target, { strategy: 'discard' })).toMatchObject({ jobs_affected: 1 });
+    expect(await queues.delete(target, { strategy: 'discard' })).toMatchObject({ jobsAffected: 1 });
     await expect(queues.get(target)).rejects.toThrow(NotFoundError);
   });
 
@@ -125,7 +125,7 @@ describe('a limited key', () => {
     expect((await client.worker('w', { queues: [queue] }).fetch({ count: 2 })).length).toBe(1);
     expect(await rateLimits.get(key)).toMatchObject({ key, concurrency: 1, limit: 10, active: 1, waiting: 1 });
     const stopped = await rateLimits.override(key, { concurrency: 0, expiresAt: '+PT15M' });
-    expect(stopped.override).toMatchObject({ concurrency: 0, expires_at: expect.any(String) });
+    expect(stopped.override).toMatchObject({ concurrency: 0, expiresAt: expect.any(String) });
     expect((await all(rateLimits.list())).map((limit) => [limit.key, limit.queues[0]?.queue])).toEqual([[key, queue]]);
     await rateLimits.removeOverride(key);
     expect(await rateLimits.get(key)).not.toHaveProperty('override');
@@ -133,10 +133,10 @@ describe('a limited key', () => {
   });
 
   it('drops what finds no room when it is told to', async () => {
-    const rateLimit = { throttle: { limit: 1, period: 'hour' }, on_limit: 'drop' } as const;
+    const rateLimit = { throttle: { limit: 1, period: 'hour' }, onLimit: 'drop' } as const;
     await client.enqueue('a.b', [], { queue, rateLimit });
     const second = await client.enqueue('a.b', [], { queue, rateLimit });
     await client.worker('w', { queues: [queue] }).fetch({ count: 2 });
-    expect(await client.jobs.inspect(second.id)).toMatchObject({ state: 'discarded', discard_reason: 'rate_limited' });
+    expect(await client.jobs.inspect(second.id)).toMatchObject({ state: 'discarded', discardReason: 'rate_limited' });
   });
 });

@@ -93,7 +93,7 @@ describe('a worker that runs', () => {
       if (thrown === undefined) return circle;
       throw thrown;
     };
-    const options = { queue, retry: { max_attempts: 3, initial_interval: '1h' } };
+    const options = { queue, retry: { maxAttempts: 3, initialInterval: '1h' as const } };
     const jobs = await client.enqueueMany(Object.keys(verdicts).map((type) => ({ type, args: [], options })));
     const running = client.worker('w1', { queues: [queue] }).run(run, { ...quiet, signal: stop.signal, waitMs: 50 });
     for (const { id, type } of jobs) {
@@ -132,7 +132,7 @@ describe('a worker that runs', () => {
   });
 
   it('stops a job after its timeout', async () => {
-    const retry = { max_attempts: 2, initial_interval: '1h' };
+    const retry = { maxAttempts: 2, initialInterval: '1h' as const };
     const { id } = await client.enqueue('slow.one', [], { queue, timeoutMs: 60, retry });
     const aborted = new Promise((resolve) => {
       const handler = (_job: unknown, { signal }: { signal: AbortSignal }) =>

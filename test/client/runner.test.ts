@@ -245,7 +245,7 @@ describe('a report', () => {
     const { sent, errors } = start({ fetch: jobsInTurn([job('1'), job('2')]), ack }, { 'a.b': () => 1 });
     await vi.advanceTimersByTimeAsync(10_000);
     expect(sent('ack').length).toBe(2);
-    expect(errors).toMatchObject([{ details: { current_state: 'available' } }]);
+    expect(errors).toMatchObject([{ details: { currentState: 'available' } }]);
   });
 
   it('has the error in the words of a handler Worker', async () => {

@@ -20,7 +20,7 @@ describe('the deployment', () => {
     await client.enqueue('a.b', [], { queue });
     expect(await client.server.health()).toMatchObject({ status: 'ok', queues: { total: 1 } });
     const manifest = await client.server.manifest();
-    expect(manifest).toMatchObject({ conformance_level: 4, implementation: { name: 'tocsin' } });
+    expect(manifest).toMatchObject({ conformanceLevel: 4, implementation: { name: 'tocsin' } });
     expect(manifest.capabilities.workflows).toBe(true);
   });
 
@@ -32,17 +32,17 @@ describe('the deployment', () => {
 
   it('shows what a retry policy would do', async () => {
     const { effective, delays, decision } = await client.server.previewRetry({
-      policy: { max_attempts: 3, initial_interval: '1s', jitter: false },
-      layers: { queue: { on_exhaustion: 'dead_letter' } },
+      policy: { maxAttempts: 3, initialInterval: '1s', jitter: false },
+      layers: { queue: { onExhaustion: 'dead_letter' } },
       attempts: 2,
       from: 3,
-      failure: { error_type: 'Boom', retry_at: new Date(0) },
+      failure: { errorType: 'Boom', retryAt: new Date(0) },
     });
-    expect(effective).toMatchObject({ max_attempts: 3 });
-    expect(delays.map(({ delay_ms }) => delay_ms)).toEqual([4000, 8000]);
+    expect(effective).toMatchObject({ maxAttempts: 3 });
+    expect(delays.map(({ delayMs }) => delayMs)).toEqual([4000, 8000]);
     expect(decision).toMatchObject({ outcome: 'dead_letter', reason: 'retries_exhausted' });
     // @ts-expect-error there is no such strategy
-    const wrong = client.server.previewRetry({ policy: { backoff_strategy: 'sideways' } });
+    const wrong = client.server.previewRetry({ policy: { backoffStrategy: 'sideways' } });
     await expect(wrong).rejects.toThrow(InvalidJobError);
   });
 });
@@ -72,9 +72,9 @@ describe('a workflow', () => {
       name: 'one',
       jobOptions: { queue },
     });
-    expect(await all(client.workflows.list({ state: ['running', 'failed'] }))).toMatchObject([{ id, step_count: 1 }]);
+    expect(await all(client.workflows.list({ state: ['running', 'failed'] }))).toMatchObject([{ id, stepCount: 1 }]);
     expect(await client.workflows.progress(id)).toMatchObject({
-      workflow_id: id,
+      workflowId: id,
       progress: 0,
       steps: [{ type: 'a.b' }],
     });

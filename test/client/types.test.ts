@@ -3,6 +3,7 @@ import { describe, expectTypeOf, it } from 'vitest';
 import {
   type Callbacks,
   type CronEntry,
+  type Duration,
   type EnqueueOptions,
   type EnqueueOutcome,
   type JobOutcome,
@@ -23,26 +24,53 @@ interface Jobs {
 /** Checked by the compiler; nothing of it has to run. */
 const compiles = <T>(_accepted: readonly T[]): void => undefined;
 
+describe('a duration', () => {
+  it('is one that the queue reads', () => {
+    compiles<Duration>([
+      10_000,
+      '500ms',
+      '12.5s',
+      '5m',
+      '1h',
+      '7d',
+      '2w',
+      '1500',
+      'PT1M30S',
+      // @ts-expect-error the queue reads no words
+      '10 seconds',
+      // @ts-expect-error no such unit
+      '5y',
+      // @ts-expect-error no such thing
+      'soon',
+    ]);
+    compiles<EnqueueOptions>([
+      { delay: '10s' },
+      // @ts-expect-error the queue reads no words
+      { delay: '10 seconds' },
+    ]);
+  });
+});
+
 describe('a unique policy', () => {
   it('has one spelling of each thing', () => {
     compiles<UniqueOptions>([
       {},
-      { key: 'user-1', period: '1h', unique_while: 'exists', on_conflict: 'ignore' },
-      { keys: ['type', 'args'], args_keys: ['id'], within: 1000 },
+      { key: 'user-1', period: '1h', uniqueWhile: 'exists', onConflict: 'ignore' },
+      { keys: ['type', 'args'], argsKeys: ['id'], within: 1000 },
       { key: ['queue', 'args'], states: ['available'] },
       { key: 'user-1', keys: ['queue'] },
-      { keys: ['meta'], meta_keys: ['tenant'] },
-      { meta_keys: ['tenant'] },
+      { keys: ['meta'], metaKeys: ['tenant'] },
+      { metaKeys: ['tenant'] },
       // @ts-expect-error two periods
       { period: '1h', within: '2h' },
       // @ts-expect-error two sets of states
-      { states: ['active'], unique_while: 'queued' },
+      { states: ['active'], uniqueWhile: 'queued' },
       // @ts-expect-error the same twice
       { key: ['type'], keys: ['type'] },
       // @ts-expect-error meta counts by its members only
       { keys: ['meta'] },
       // @ts-expect-error no such action
-      { on_conflict: 'merge' },
+      { onConflict: 'merge' },
     ]);
   });
 });
@@ -52,19 +80,19 @@ describe('limits', () => {
     compiles<RateLimitOptions>([
       { key: 'stripe' },
       { concurrency: 2 },
-      { key: 'stripe', rate: 10, period: 'minute', throttle: { limit: 1, period: '1s' }, on_limit: 'drop' },
+      { key: 'stripe', rate: 10, period: 'minute', throttle: { limit: 1, period: '1s' }, onLimit: 'drop' },
       { rate: { limit: 10, period: 60_000 } },
-      { max_per_second: 5, on_limit: 'reschedule' },
+      { maxPerSecond: 5, onLimit: 'reschedule' },
       // @ts-expect-error limits nothing
       {},
       // @ts-expect-error limits nothing either
-      { on_limit: 'drop' },
+      { onLimit: 'drop' },
       // @ts-expect-error a number of starts needs a period
       { rate: 10 },
       // @ts-expect-error the period is in the rate
       { rate: { limit: 1, period: 'minute' }, period: 'minute' },
       // @ts-expect-error two rates
-      { max_per_second: 5, rate: 10, period: 'minute' },
+      { maxPerSecond: 5, rate: 10, period: 'minute' },
       // @ts-expect-error a period of nothing
       { key: 'stripe', period: 'minute' },
     ]);
@@ -84,15 +112,15 @@ describe('limits', () => {
 
   it('of a queue are a rate, a concurrency, or both', () => {
     compiles<QueueConfigChange>([
-      { rate_limit: { concurrency: 5 }, concurrency: null },
-      { rate_limit: { limit: 5, period: 'minute', concurrency: 2 } },
-      { rate_limit: null, default_retry: { max_attempts: null } },
+      { rateLimit: { concurrency: 5 }, concurrency: null },
+      { rateLimit: { limit: 5, period: 'minute', concurrency: 2 } },
+      { rateLimit: null, defaultRetry: { maxAttempts: null } },
       // @ts-expect-error a rate needs a period
-      { rate_limit: { limit: 5 } },
+      { rateLimit: { limit: 5 } },
       // @ts-expect-error limits nothing
-      { rate_limit: {} },
+      { rateLimit: {} },
       // @ts-expect-error a request cannot wait for room
-      { overflow_policy: 'block' },
+      { overflowPolicy: 'block' },
       // @ts-expect-error there is no such setting
       { concurency: 5 },
     ]);
@@ -103,18 +131,18 @@ describe('a job', () => {
   it('starts at one time and has one number of runs', () => {
     compiles<EnqueueOptions>([
       { delay: '1h', maxAttempts: 3, retry: { preset: 'sidekiq' } },
-      { delayUntil: new Date(0), retry: { max_attempts: 3 } },
+      { delayUntil: new Date(0), retry: { maxAttempts: 3 } },
       // @ts-expect-error two times
       { delay: '1h', delayUntil: new Date(0) },
       // @ts-expect-error two numbers
-      { maxAttempts: 3, retry: { max_attempts: 4 } },
+      { maxAttempts: 3, retry: { maxAttempts: 4 } },
     ]);
     compiles<JobPatch>([
-      { delayUntil: null, maxAttempts: null, retry: { max_interval: null } },
+      { delayUntil: null, maxAttempts: null, retry: { maxInterval: null } },
       // @ts-expect-error two times
       { delay: '1h', delayUntil: null },
       // @ts-expect-error two numbers
-      { maxAttempts: 3, retry: { max_attempts: null } },
+      { maxAttempts: 3, retry: { maxAttempts: null } },
       // @ts-expect-error what a job does cannot be changed
       { args: [] },
     ]);

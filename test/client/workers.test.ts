@@ -18,14 +18,14 @@ beforeEach(() => {
 
 describe('a worker', () => {
   it('fetches, keeps its leases, and reports what became of its jobs', async () => {
-    const retry = { initial_interval: '1h' };
+    const retry = { initialInterval: '1h' as const };
     await client.enqueueMany(['a', 'b', 'c'].map((n) => ({ type: 'test.step', args: [n], options: { queue, retry } })));
     const worker = client.worker('w1', { queues: [queue], visibilityTimeoutMs: 30_000, version: '1', labels: ['gpu'] });
     const [first, second, third] = await worker.fetch({ count: 10 });
     if (!first || !second || !third) throw new Error('three jobs were enqueued');
-    expect(first).toMatchObject({ args: ['a'], attempt: 1, worker_id: 'w1' });
+    expect(first).toMatchObject({ args: ['a'], attempt: 1, workerId: 'w1' });
     const told = await worker.heartbeat([first, second.id]);
-    expect(told).toMatchObject({ state: 'running', jobs_extended: [first.id, second.id] });
+    expect(told).toMatchObject({ state: 'running', jobsExtended: [first.id, second.id] });
     expect(await worker.ack(first, { done: true })).toMatchObject({ state: 'completed', result: { done: true } });
     expect(await worker.nack(second, new RangeError('too far'))).toMatchObject({
       state: 'retryable',
@@ -89,7 +89,7 @@ describe('operators', () => {
     });
     expect((await all(workers.list())).map(({ id }) => id)).toEqual(['w1']);
     expect(await workers.counts()).toMatchObject({ total: 1, running: 1 });
-    expect(await workers.health('w1')).toMatchObject({ worker_id: 'w1', healthy: true });
+    expect(await workers.health('w1')).toMatchObject({ workerId: 'w1', healthy: true });
     expect(await workers.quiet('w1')).toMatchObject({ directive: 'quiet' });
     expect(await worker.heartbeat()).toMatchObject({ state: 'quiet' });
     expect(await workers.direct('terminate')).toBe(1);

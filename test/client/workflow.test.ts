@@ -16,7 +16,7 @@ describe('starting a workflow', () => {
   it('sends every form, in each other, as the server reads it', async () => {
     const { client, requests } = fakeQueue(({ body }) => accepted(body?.id));
     const { chain, group, batch, graph } = client.flow;
-    const mail = { type: 'mail.send', args: [{ to: 'a' }], options: { queue: 'mail', delay: '5m' } };
+    const mail = { type: 'mail.send', args: [{ to: 'a' }], options: { queue: 'mail', delay: '5m' as const } };
     const whole = chain(
       mail,
       group(job, chain(job)),
@@ -109,8 +109,8 @@ describe('the server', () => {
     const { id } = await client.workflows.start(whole, { name: 'real', jobOptions: { queue } });
     await work(queue, 1);
     const shown = await client.workflows.get(id);
-    expect(shown).toMatchObject({ id, type: 'chain', name: 'real', state: 'running', steps_total: 3 });
-    expect(shown.steps[2]?.steps?.map((step) => [step.id, step.depends_on])).toEqual([
+    expect(shown).toMatchObject({ id, type: 'chain', name: 'real', state: 'running', stepsTotal: 3 });
+    expect(shown.steps[2]?.steps?.map((step) => [step.id, step.dependsOn])).toEqual([
       ['a', []],
       ['b', ['a']],
     ]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type Duration,
   deadLetter,
   defineHandlers,
   discard,
@@ -138,7 +139,7 @@ describe('an outcome that is thrown', () => {
   it.each([['soon'], [-1], [Number.NaN], [Number.POSITIVE_INFINITY], ['P1M'], ['P'], ['PT'], ['']])(
     'refuses %j as a duration',
     (duration) => {
-      expect(() => retryIn(duration)).toThrow(TypeError);
+      expect(() => retryIn(duration as Duration)).toThrow(TypeError);
     },
   );
 

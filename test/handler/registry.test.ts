@@ -19,7 +19,7 @@ describe('a mistake in the handlers is a TypeError that names the type', () => {
     ['a concurrency of 0', { 'email.send': { handler: run, concurrency: 0 } }],
     ['a retry policy that is a number', { 'email.send': { handler: run, retry: 3 } }],
     ['an unknown policy field', { 'email.send': { handler: run, retry: { attempts: 3 } } }],
-    ['two maximums of attempts', { 'email.send': { handler: run, maxAttempts: 3, retry: { max_attempts: 4 } } }],
+    ['two maximums of attempts', { 'email.send': { handler: run, maxAttempts: 3, retry: { maxAttempts: 4 } } }],
     ['a policy that is not JSON', { 'email.send': { handler: run, retry: { max_attempts: 3n } } }],
   ])('%s', (_, handlers) => {
     const [type] = Object.keys(handlers as object);
@@ -51,9 +51,9 @@ describe('a correct definition', () => {
   });
 
   it('announces the policy as it was when the module loaded', () => {
-    const retry = { max_attempts: 3 };
+    const retry = { maxAttempts: 3, on_crash: 'retry' };
     const registry = new Registry({ a: { handler: run, retry } });
-    retry.max_attempts = 9;
-    expect(registry.announcement().types).toEqual([{ type: 'a', retry: { max_attempts: 3 } }]);
+    retry.maxAttempts = 9;
+    expect(registry.announcement().types).toEqual([{ type: 'a', retry: { max_attempts: 3, on_crash: 'retry' } }]);
   });
 });

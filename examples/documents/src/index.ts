@@ -20,7 +20,7 @@ export default defineHandlers<DocumentJobs>({
 
   'link.check': {
     timeoutMs: 10_000,
-    retry: { max_attempts: 5, initial_interval: '2s', max_interval: '1m' },
+    retry: { maxAttempts: 5, initialInterval: '2s', maxInterval: '1m' },
     handler: async (job, ctx) => {
       const check = readLinkCheck(job.args);
       const result = await checkLinks(check, fetch, ctx.signal);

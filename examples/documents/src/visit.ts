@@ -41,7 +41,7 @@ export async function pageExists(url: URL, reachedAt: string, fetch: Fetch, sign
   const message = `${url.href} answered ${status}`;
   const seconds = headers.get('Retry-After');
   if (seconds !== null && /^\d{1,6}$/.test(seconds)) {
-    throw retryIn(`${seconds}s`, message, { type: 'PageUnavailable', details: { url: url.href, status } });
+    throw retryIn(Number(seconds) * 1000, message, { type: 'PageUnavailable', details: { url: url.href, status } });
   }
   throw new PageUnavailable(message, { url: url.href, status });
 }

@@ -23,7 +23,7 @@ export default defineHandlers<ShopJobs>({
   'mail.send': (job) => {
     const [mail] = job.args;
     // In a workflow: the results of the steps before.
-    return { to: mail.to, template: mail.template, about: job.parent_results ?? [] };
+    return { to: mail.to, template: mail.template, about: job.parentResults ?? [] };
   },
 
   'catalogue.index': () => ({ indexed: true }),

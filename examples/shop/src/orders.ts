@@ -15,7 +15,7 @@ export async function placeOrder(tocsin: Shop, order: Order): Promise<WorkflowSt
         options: {
           queue: 'payments',
           rateLimit: { key: PAYMENTS, concurrency: 5, rate: 100, period: 'second' },
-          retry: { max_attempts: 8, initial_interval: '2s', on_exhaustion: 'dead_letter' },
+          retry: { maxAttempts: 8, initialInterval: '2s', onExhaustion: 'dead_letter' },
         },
       },
       { type: 'stock.reserve', args: [{ number, items }] },
@@ -29,7 +29,7 @@ export async function placeOrder(tocsin: Shop, order: Order): Promise<WorkflowSt
 export async function payAgain(tocsin: Shop, number: string, card: string): Promise<JobOutcome | undefined> {
   const query = { type: 'payment.charge', deadLetter: true, where: { 'args.0.number': number } };
   for await (const charge of tocsin.list(query, { limit: 1 })) {
-    await tocsin.deadLetters.retry(charge.id, { meta: { card }, retry: { max_attempts: 3 } });
+    await tocsin.deadLetters.retry(charge.id, { meta: { card }, retry: { maxAttempts: 3 } });
     return await tocsin.jobs.wait(charge.id);
   }
   return undefined;

@@ -5,8 +5,8 @@ import { PAYMENTS, type Shop } from './jobs';
 /** Declares settings and schedules. Call it at every deploy: it changes only what differs. */
 export async function setUp(tocsin: Shop): Promise<CronGroupResult> {
   await tocsin.queues.configure('mail', {
-    allowed_job_types: ['mail.*'],
-    max_size: 100_000,
+    allowedJobTypes: ['mail.*'],
+    maxSize: 100_000,
     retention: { completed: '1d' },
   });
   const options = { queue: 'reports', maxAttempts: 5 };
@@ -34,7 +34,7 @@ export async function catalogueChanged(tocsin: Shop): Promise<Job> {
   return await tocsin.enqueue('catalogue.index', [], {
     queue: 'catalogue',
     delay: '1s',
-    unique: { keys: ['type', 'queue'], unique_while: 'queued', on_conflict: 'replace' },
+    unique: { keys: ['type', 'queue'], uniqueWhile: 'queued', onConflict: 'replace' },
   });
 }
 

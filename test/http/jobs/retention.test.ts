@@ -124,10 +124,10 @@ describe('a change of retention', () => {
 it('is given and changed through the client', async () => {
   const service = { fetch: (url: string, init?: RequestInit) => Promise.resolve(server.send(new Request(url, init))) };
   const tocsin = new TocsinClient({ service });
-  const options = { queue: queue.name, delay: '1h', retention: { completed: 'P1D', cancelled: 1000 } };
+  const options = { queue: queue.name, delay: '1h', retention: { completed: 'P1D', cancelled: 1000 } } as const;
   const made = await tocsin.enqueue('test.echo', [], options);
   expect((await tocsin.get(made.id)).retention).toEqual(options.retention);
-  const changed = await tocsin.patch(made.id, { retention: { completed: null, dead_letter: '2w' } });
-  expect(changed.retention).toEqual({ cancelled: 1000, dead_letter: '2w' });
+  const changed = await tocsin.patch(made.id, { retention: { completed: null, deadLetter: '2w' } });
+  expect(changed.retention).toEqual({ cancelled: 1000, deadLetter: '2w' });
   expect(await tocsin.patch(made.id, { retention: null })).not.toHaveProperty('retention');
 });

@@ -56,7 +56,7 @@ describe('rows', () => {
 
   it('written for a change are one', async () => {
     const id = await queue.add();
-    const change = { id, retention: { completed: 'P1D' } };
+    const change = { id, retention: { completed: 'P1D' as const } };
     expect((await counted(() => queue.api.patch(change))).written).toBe(1);
     expect((await counted(() => queue.api.patch(change))).written).toBe(0);
   });

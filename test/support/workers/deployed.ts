@@ -14,7 +14,7 @@ const versionOf = (version: number, settings: object) => {
       'deployed.job': {
         handler: async (job, ctx) => {
           if ((job.args[0] as Order | undefined)?.fail) throw new Error('as ordered');
-          return { version, attempt: ctx.attempt, timeout_ms: job.timeout_ms };
+          return { version, attempt: ctx.attempt, timeout_ms: job.timeoutMs };
         },
         ...settings,
       },

@@ -89,7 +89,7 @@ export default defineHandlers(
     'work.do': async (job, ctx) => run(job, ctx),
     'work.patient': {
       handler: async (job, ctx) => run(job, ctx),
-      retry: { backoff_strategy: 'constant', initial_interval: '7s', jitter: false },
+      retry: { backoffStrategy: 'constant', initialInterval: '7s', jitter: false },
       maxAttempts: 9,
       timeoutMs: 5_000,
     },

@@ -175,7 +175,9 @@ describe('a completed job of its own retention', () => {
         for (const [n, hours] of transactions.entries()) {
           clock.set(T0 + n * 1000);
           const jobs = await queue.enqueue(
-            ...hours.map((own) => ({ body: own === undefined ? {} : { retention: { completed: `${own}h` } } })),
+            ...hours.map((own) => ({
+              body: own === undefined ? {} : { retention: { completed: `${own}h` as const } },
+            })),
           );
           await queue.claimAll();
           await queue.inside(({ instance }) => Promise.all(jobs.map(({ id }) => instance.ack({ job_id: id }))));
