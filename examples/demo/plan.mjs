@@ -6,7 +6,7 @@ export const QUEUE = 'documents';
 const PAGES = 'http://pages.example';
 
 /** Short, so that the demo ends soon: half a second, one, two. */
-const RETRY = { max_attempts: 4, initial_interval: '500ms', backoff_coefficient: 2, jitter: false };
+const RETRY = { maxAttempts: 4, initialInterval: '500ms', backoffCoefficient: 2, jitter: false };
 
 /** Less than the slow page takes. */
 const LINK_TIMEOUT_MS = 1_500;

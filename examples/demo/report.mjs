@@ -16,8 +16,8 @@ function table(header, rows, right = []) {
 
 /** How long a job took from its enqueue to its end, in ms. */
 function durationOf(job) {
-  const end = job.completed_at ?? job.discarded_at ?? job.cancelled_at;
-  return end === undefined ? undefined : Date.parse(end) - Date.parse(job.created_at);
+  const end = job.completedAt ?? job.discardedAt ?? job.cancelledAt;
+  return end === undefined ? undefined : Date.parse(end) - Date.parse(job.createdAt);
 }
 
 function milliseconds(value) {
@@ -56,24 +56,24 @@ export function totalsTable(jobs) {
 
 /** Every attempt of one job, from `GET /ojs/v1/jobs/:id`. */
 export function story(job) {
-  const lines = [`${job.type} of ${pathOf(job)}`, `enqueued      ${clock(job.created_at)}  in queue ${job.queue}`];
+  const lines = [`${job.type} of ${pathOf(job)}`, `enqueued      ${clock(job.createdAt)}  in queue ${job.queue}`];
   for (const error of job.errors ?? []) {
     lines.push(
-      `attempt ${error.attempt}     ${clock(error.occurred_at)}  failed after ${milliseconds(error.duration_ms)}`,
+      `attempt ${error.attempt}     ${clock(error.occurredAt)}  failed after ${milliseconds(error.durationMs)}`,
     );
     lines.push(`              ${error.type}: ${error.message}`);
-    if (error.backoff_ms === null || error.backoff_ms === undefined) {
+    if (error.backoffMs === null || error.backoffMs === undefined) {
       lines.push(`              no further run: ${error.reason}`);
     } else {
-      const next = new Date(Date.parse(error.occurred_at) + error.backoff_ms).toISOString();
-      lines.push(`              next run at ${clock(next)}, after ${error.backoff_ms} ms`);
+      const next = new Date(Date.parse(error.occurredAt) + error.backoffMs).toISOString();
+      lines.push(`              next run at ${clock(next)}, after ${error.backoffMs} ms`);
     }
   }
   if (job.state === 'completed') {
-    lines.push(`attempt ${job.attempt}     ${clock(job.started_at)}  started`);
-    lines.push(`completed     ${clock(job.completed_at)}  ${JSON.stringify(job.result)}`);
+    lines.push(`attempt ${job.attempt}     ${clock(job.startedAt)}  started`);
+    lines.push(`completed     ${clock(job.completedAt)}  ${JSON.stringify(job.result)}`);
   } else {
-    lines.push(`${job.outcome.padEnd(13)} ${clock(job.discarded_at ?? job.cancelled_at ?? job.enqueued_at)}`);
+    lines.push(`${job.outcome.padEnd(13)} ${clock(job.discardedAt ?? job.cancelledAt ?? job.enqueuedAt)}`);
   }
   return lines.join('\n');
 }

@@ -43,7 +43,7 @@ const worker = defineHandlers<Jobs, Env>({
       return ctx.attempt;
     },
   },
-  'image.resize': { handler: resize, retry: { preset: 'sidekiq', max_attempts: 5 }, concurrency: 2 },
+  'image.resize': { handler: resize, retry: { preset: 'sidekiq', maxAttempts: 5 }, concurrency: 2 },
   '*': (job) => job.args.length,
 }, { fetch: async (request) => new Response(request.url) });
 

@@ -24,3 +24,15 @@ test('the answers that the documents show come from this version', () => {
     [],
   );
 });
+
+test('the page about upgrading names the versions of the schemas', () => {
+  const schemas = read('src/durable/schema.ts').matchAll(
+    /: SchemaVersion = \{\s*object: '(\w+)[^']*',\s*version: (\d+)/g,
+  );
+  const page = read('docs/operate/upgrading.md');
+  const objects = Array.from(schemas, ([, object, stored]) => {
+    assert.ok(page.includes(`| ${object} | ${stored} |`), `${object}: ${stored}`);
+    return object;
+  });
+  assert.deepEqual(objects, ['queue', 'directory', 'workflow', 'lock']);
+});
