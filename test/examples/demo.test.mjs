@@ -1,8 +1,9 @@
 // The demo as a user runs it. It must end by itself, with every job where it belongs and nothing left behind.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { makeFolder, npmRun } from './processes.mjs';
+import { makeFolder, npmRun, root } from './processes.mjs';
 
 const SAMPLES = 'examples/documents/samples';
 
@@ -78,6 +79,22 @@ describe('npm run demo', { timeout: 120_000 }, () => {
     assert.equal(Number(completed) + Number(discarded) + Number(dead), Number(jobs));
     assert.equal(Number(discarded), 2);
     assert.ok(Number(dead) >= 2);
+  });
+
+  it('shows the numbers that the README shows; those it leaves out grow with the documents', () => {
+    const columns = (line) => line.trim().split(/ {2,}/);
+    const rows = (text) =>
+      text.split('\n').filter((line) => /^(type|document\.\w+|link\.check|all) {2,}\S+( {2,}\S+){4,}/.test(line));
+    const shown = rows(readFileSync(join(root, 'README.md'), 'utf8')).map(columns);
+    const printed = new Map(rows(output).map((line) => [columns(line)[0], columns(line)]));
+    assert.equal(shown.length, 5);
+    for (const row of shown) {
+      const real = printed.get(row[0]);
+      assert.deepEqual(
+        row,
+        row.map((cell, index) => (cell === '…' ? cell : real[index])),
+      );
+    }
   });
 
   it('tells the story of one job: each attempt, its error and the next run', () => {
