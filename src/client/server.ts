@@ -71,18 +71,18 @@ export interface RetryPreview {
 export interface Deployment {
   version: string;
   /** Is all of it in effect? */
-  in_effect: boolean;
-  applied_at: string | null;
+  inEffect: boolean;
+  appliedAt: string | null;
   /** Job types of the handlers in the Worker of the queue. */
   handlers: string[];
   /** `changed`: settings that an operator made; they go before those of the code. At most 200 queues. */
   queues: { name: string; declared: QueueConfig; operator: QueueConfig; changed: string[] }[];
-  queues_total: number;
-  limits: { key: string; declared: LimitsInForce; override?: LimitsInForce & { expires_at?: string } }[];
+  queuesTotal: number;
+  limits: { key: string; declared: LimitsInForce; override?: LimitsInForce & { expiresAt?: string } }[];
   /** `changed`, `deleted`: by an operator; `pending`: not in effect yet. */
   crons: { name: string; state: 'declared' | 'changed' | 'deleted' | 'pending'; enabled?: boolean }[];
   /** Queues that have not confirmed it yet; they are told again. */
-  pending_queues?: number;
+  pendingQueues?: number;
 }
 
 /** The deployment, as `tocsin.server`. */
@@ -105,7 +105,7 @@ export class Server {
 
   /** What the code declares, what of it holds, and what operators changed. */
   async deployment(): Promise<Deployment> {
-    return await this.requests.read<Deployment>('/admin/deployment', 'in_effect', 'the deployment');
+    return await this.requests.read<Deployment>('/admin/deployment', 'inEffect', 'the deployment');
   }
 
   /**
@@ -115,7 +115,7 @@ export class Server {
   async applyDeployment({ resetCrons }: { resetCrons?: readonly string[] | true } = {}): Promise<Deployment> {
     const body = jsonOf({ reset_crons: resetCrons }, 'The request');
     const answer = await this.requests.safely('POST', '/admin/deployment/apply', body);
-    return shaped<Deployment>(answer, 'in_effect', 'the deployment');
+    return shaped<Deployment>(answer, 'inEffect', 'the deployment');
   }
 
   /**

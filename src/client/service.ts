@@ -1,5 +1,5 @@
 /** The queue as another Worker of the account sees it through a service binding with the entrypoint `Tocsin`. */
-import type { JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../handler/job';
 import type { JobOf } from './client';
 import type { BatchOptions } from './enqueue';
 import type { EnqueueOptions } from './job';

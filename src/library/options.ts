@@ -3,6 +3,7 @@ import { type CronEntry, wireCron } from '../client/cron-entry';
 import type { QueueConfig } from '../client/queue-config';
 import type { RateLimitOverride } from '../client/rate-limits';
 import type { Declared, OwnDelivery } from '../declaration';
+import { wired } from '../handler/names';
 import type { HandlerWorker } from '../handler/types';
 import { parseQueueConfig } from '../http/queues/config';
 import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
@@ -88,7 +89,7 @@ function each<In, Out>(
 
 function settingsOf(name: string, config: QueueConfig): Settings {
   readQueueName(name, 'its name');
-  const settings = parseQueueConfig(JSON.parse(JSON.stringify(config)));
+  const settings = parseQueueConfig(wireForm(config));
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
 }
 
@@ -104,7 +105,12 @@ function limitOf(key: string, limit: DeclaredLimit): LimitOverride {
 /** Its job and expression are read when it is put into effect, as those of any other schedule. */
 function cronOf(name: string, entry: DeclaredCron): Record<string, unknown> {
   if (!isCronName(name)) throw new Error(`its name ${CRON_NAME_RULE}`);
-  return JSON.parse(JSON.stringify(wireCron({ ...entry, name } as CronEntry)));
+  return wireForm(wireCron({ ...entry, name } as CronEntry));
+}
+
+/** As a request would bring it. */
+function wireForm(value: object): Record<string, unknown> {
+  return wired(JSON.parse(JSON.stringify(value))) as Record<string, unknown>;
 }
 
 function deliveryOf(delivery: OwnDelivery): OwnDelivery {

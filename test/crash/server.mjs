@@ -35,7 +35,8 @@ const text = (value) => JSON.stringify(value);
 
 /** The object classes that `wrangler.toml` names. */
 function classes() {
-  const [, named = ''] = /^new_sqlite_classes = \[(.*)\]$/m.exec(readFileSync(join(root, 'wrangler.toml'), 'utf8')) ?? [];
+  const [, named = ''] =
+    /^new_sqlite_classes = \[(.*)\]$/m.exec(readFileSync(join(root, 'wrangler.toml'), 'utf8')) ?? [];
   return [...named.matchAll(/"(\w+)"/g)].map(([, name]) => name);
 }
 

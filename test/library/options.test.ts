@@ -13,7 +13,7 @@ describe('the options of createTocsin', () => {
       given({
         handlers,
         delivery: { batchSize: 100 },
-        queues: { mail: { concurrency: 20, visibility_timeout: '1m', max_size: undefined } },
+        queues: { mail: { concurrency: 20, visibilityTimeout: '1m', maxSize: undefined } },
         limits: { stripe: { limit: 100, period: 'minute' } },
         crons: {
           nightly: { expression: '@daily', job: { type: 'report.build', args: [1], options: { maxAttempts: 2 } } },
@@ -48,11 +48,11 @@ describe('the options of createTocsin', () => {
     [{ queues: { mail: { concurrency: 0 } } }, /^createTocsin: queues\.mail: concurrency/],
     [{ limits: { stripe: {} } }, /^createTocsin: limits\.stripe: concurrency or limit/],
     [{ limits: { stripe: { limit: 5 } } }, 'createTocsin: limits.stripe: period is required beside limit'],
-    [{ limits: { stripe: { limit: 5, period: 's', expires_at: 'x' } } }, /^createTocsin: limits\.stripe: /],
+    [{ limits: { stripe: { limit: 5, period: 's', expiresAt: 'x' } } }, /^createTocsin: limits\.stripe: /],
     [{ limits: { 'no key': { concurrency: 1 } } }, /^createTocsin: limits\.no key: its name/],
     [{ crons: { Nightly: {} } }, /^createTocsin: crons\.Nightly: its name/],
     [
-      { queues: { mail: { allowed_job_types: Array(100).fill('a'.repeat(255)) } }, crons: big() },
+      { queues: { mail: { allowedJobTypes: Array(100).fill('a'.repeat(255)) } }, crons: big() },
       /^createTocsin: queues, limits and crons: take \d+ bytes together; at most 524288/,
     ],
   ])('are refused, %#', (options, message) => {
