@@ -75,7 +75,7 @@ export interface Deployment {
   appliedAt: string | null;
   /** Job types of the handlers in the Worker of the queue. */
   handlers: string[];
-  /** `changed`: settings that an operator made; they go before those of the code. At most 200 queues. */
+  /** `changed`: settings that an operator made; they go before those of the code. Names as on the wire. At most 200 queues. */
   queues: { name: string; declared: QueueConfig; operator: QueueConfig; changed: string[] }[];
   queuesTotal: number;
   limits: { key: string; declared: LimitsInForce; override?: LimitsInForce & { expiresAt?: string } }[];
@@ -113,7 +113,7 @@ export class Server {
    * @param resetCrons schedules, or all, that are put back as they are declared, whatever an operator did to them
    */
   async applyDeployment({ resetCrons }: { resetCrons?: readonly string[] | true } = {}): Promise<Deployment> {
-    const body = jsonOf({ reset_crons: resetCrons }, 'The request');
+    const body = jsonOf({ resetCrons }, 'The request');
     const answer = await this.requests.safely('POST', '/admin/deployment/apply', body);
     return shaped<Deployment>(answer, 'inEffect', 'the deployment');
   }
