@@ -1,0 +1,131 @@
+// A project that installs this version opens what it has stored with the one before, and goes on with it.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { dev, root, until } from '../docs/dev.mjs';
+
+/** What `test/upgrade/record-project.mjs` has recorded with the last release, under the name of its Worker. */
+const STORED = 'test/upgrade/fixtures/project-0.1.0.tar.gz';
+
+const WORKER = `
+import { createTocsin, defineHandlers } from 'tocsin/queue';
+
+const tocsin = createTocsin({
+  handlers: defineHandlers({
+    'greeting.write': (job) => ({ text: 'Hello, ' + job.args[0] + '!', user: job.meta.user_id }),
+    'greeting.interrupted': (job, ctx) => ({ attempt: ctx.attempt }),
+    'greeting.first': () => 1,
+    'greeting.second': (job) => job.parentResults,
+  }),
+});
+
+export { DirectoryObject, QueueObject, Tocsin, TocsinHandlers, UniqueLockObject, WorkflowObject } from 'tocsin/queue';
+export default tocsin.worker({ fetch: () => new Response() });
+`;
+
+const CONFIGURATION = `
+name = "tocsin"
+main = "src/index.js"
+compatibility_date = "2026-05-03"
+
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["QueueObject", "DirectoryObject", "UniqueLockObject", "WorkflowObject"]
+`;
+
+const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+const LIMIT_MS = 30_000;
+
+describe('a project that upgrades', { timeout: 180_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-upgrade-'));
+  const state = join(folder, 'state');
+  let server;
+
+  before(async () => {
+    const modules = join(folder, 'node_modules');
+    mkdirSync(join(modules, 'tocsin'), { recursive: true });
+    execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: root, stdio: 'pipe' });
+    const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
+    execFileSync('tar', ['-xzf', join(folder, tarball), '--strip-components=1', '-C', join(modules, 'tocsin')]);
+    for (const name of Object.keys(dependencies)) symlinkSync(join(root, 'node_modules', name), join(modules, name));
+    mkdirSync(join(folder, 'src'));
+    writeFileSync(join(folder, 'src/index.js'), WORKER);
+    writeFileSync(join(folder, 'wrangler.toml'), CONFIGURATION);
+    writeFileSync(join(folder, '.dev.vars'), 'ALLOW_LOCALHOST=true\n');
+    mkdirSync(state);
+    execFileSync('tar', ['-xzf', join(root, STORED), '-C', state]);
+    server = await dev([join(folder, 'wrangler.toml')], { state, registry: join(folder, 'registry') });
+  });
+  after(async () => {
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function call(method, path, body) {
+    const response = await fetch(`${server.url}/ojs/v1${path}`, {
+      method,
+      ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+    const answer = await response.json();
+    assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}\n${server.output()}`);
+    return answer;
+  }
+
+  const only = async (type) => {
+    const { jobs } = await call('GET', `/jobs?queue=kept,flow&type=${type}`);
+    assert.equal(jobs.length, 1, type);
+    return jobs[0];
+  };
+
+  const completed = (type) =>
+    until(`the completion of ${type}`, LIMIT_MS, async () => {
+      const job = await only(type);
+      return job.state === 'completed' && (await call('GET', `/jobs/${job.id}`)).job;
+    });
+
+  it('has every job as it was', async () => {
+    for (const state of ['completed', 'discarded', 'retryable', 'cancelled', 'scheduled', 'pending', 'available']) {
+      assert.equal((await only(`${state}.job`)).state, state);
+    }
+    const { job } = await call('GET', `/jobs/${(await only('completed.job')).id}`);
+    assert.deepEqual(job.result, { sum: 42 });
+    assert.deepEqual(job.args, ['Ada']);
+    assert.deepEqual(job.meta, { user_id: 7 });
+    assert.equal((await only('urgent.job')).priority, 50);
+    const { jobs: dead } = await call('GET', '/dead-letter?queue=kept');
+    assert.deepEqual(
+      dead.map(({ type }) => type),
+      ['dead.job'],
+    );
+  });
+
+  it('has the settings, the schedule and the key of a unique job', async () => {
+    const { config } = await call('GET', '/queues/kept/config');
+    assert.equal(config.concurrency, 3);
+    const { cron } = await call('GET', '/cron/yearly');
+    assert.equal(cron.expression, '0 0 1 1 *');
+    const again = { type: 'unique.job', args: [], options: { queue: 'kept', unique: { key: 'one' } } };
+    const response = await fetch(`${server.url}/ojs/v1/jobs`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(again),
+    });
+    assert.equal(response.status, 409);
+  });
+
+  it('goes on: runs what waited, what was running, and the workflow to its end', async () => {
+    assert.deepEqual((await completed('greeting.write')).result, { text: 'Hello, Ada!', user: 7 });
+    assert.deepEqual((await completed('greeting.interrupted')).result, { attempt: 2 });
+    await completed('greeting.first');
+    await completed('greeting.second');
+    const { workflows } = await call('GET', '/workflows');
+    await until('the end of the workflow', LIMIT_MS, async () => {
+      const { workflow } = await call('GET', `/workflows/${workflows[0].id}`);
+      return workflow.state === 'completed';
+    });
+  });
+});
