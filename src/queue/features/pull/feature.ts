@@ -90,6 +90,7 @@ export class Pulling implements Feature {
   /** Nobody has fetched the job. */
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
     const { q } = this.host;
+    if (q.isPushed(row.type)) return undefined;
     const since = availableSince(row);
     const askedAt = this.asked.lastFor(row.type);
     const isAsked = askedAt !== undefined && now - askedAt <= RECENTLY_MS;
