@@ -20,6 +20,7 @@ import { RateLimits } from './rate-limits';
 import { createRequests, type Requests } from './requests';
 import { Server } from './server';
 import { createSend } from './transport';
+import { warnOnce } from './warnings';
 import { Workers } from './workers';
 import { type Flow, flow } from './workflow';
 import { Workflows } from './workflows';
@@ -104,7 +105,12 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
       signal,
     };
-    const requests = createRequests(createSend(options, { key, timeoutMs, signal, now }), retrier, timeoutMs, now);
+    const requests = createRequests(
+      createSend(options, { key, timeoutMs, signal, now, onWarning: options.onWarning ?? warnOnce }),
+      retrier,
+      timeoutMs,
+      now,
+    );
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;

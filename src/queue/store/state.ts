@@ -36,6 +36,8 @@ export interface Handled {
   hint(type: string): string;
   /** Why no handler takes the type, although none but handlers would; undefined where that is not so, or not known. */
   whyUnhandled(type: string): string | undefined;
+  /** What a producer of the type should know; undefined where all is well. */
+  warning(type: string): string | undefined;
 }
 
 /** In {@link QueueState.arrivedTypes}: jobs of any type may be available. */
@@ -105,7 +107,7 @@ export class QueueState implements Memory {
   /** Is any job of this queue pushed? */
   pushesAny = false;
   /** What handlers take of this queue's jobs. Without any, nothing is said of a type. */
-  handled: Handled = { hint: () => '', whyUnhandled: () => undefined };
+  handled: Handled = { hint: () => '', whyUnhandled: () => undefined, warning: () => undefined };
 
   private constructor(
     readonly sql: SqlStorage,

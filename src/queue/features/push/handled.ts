@@ -2,9 +2,14 @@
 import { ownsQueue, type TargetConfig, targetFor } from '../../../dispatch/config';
 import { didYouMean } from '../../../job/near-miss';
 import { quote } from '../../../job/text';
+import type { Handled } from '../../store/state';
 import type { PushTarget } from './target';
 
-export class HandledTypes {
+/** Hints remembered, so that a producer of very many jobs does not pay for each. */
+const MAX_HINTS = 1_000;
+
+export class HandledTypes implements Handled {
+  private readonly hints = new Map<string, string>();
   /** Does the queue belong to handlers? */
   private readonly isOwned: boolean;
 
@@ -39,7 +44,28 @@ export class HandledTypes {
 
   /** ` Did you mean "…"?` where a type that is taken is nearly the same. */
   hint(type: string): string {
-    return this.targets.length === 0 ? '' : didYouMean(type, this.all());
+    if (this.targets.length === 0) return '';
+    let hint = this.hints.get(type);
+    if (hint === undefined) {
+      if (this.hints.size >= MAX_HINTS) this.hints.clear();
+      hint = didYouMean(type, this.all());
+      this.hints.set(type, hint);
+    }
+    return hint;
+  }
+
+  /** A target has announced something else. */
+  changed(): void {
+    this.hints.clear();
+  }
+
+  /** What a producer of the type should know; undefined where all is well. */
+  warning(type: string): string | undefined {
+    const why = this.whyUnhandled(type);
+    if (why !== undefined) return why;
+    const hint = this.targetOf(type) ? '' : this.hint(type);
+    if (hint === '') return undefined;
+    return `No handler takes the type ${quoted(type)}, so its jobs wait for a worker that pulls.${hint}`;
   }
 
   /**
@@ -51,7 +77,7 @@ export class HandledTypes {
     const target = this.targetOf(type);
     if (target?.announced(type) === 'unknown') {
       const { name } = target.config;
-      return `No handler takes the type ${quoted(type)}: it is mapped to ${name}, which does not announce it.${this.hint(type)}`;
+      return `No handler takes the type ${quoted(type)}: it is mapped to ${name}, which did not announce it when it was asked last.${this.hint(type)}`;
     }
     if (target || !this.isOwned) return undefined;
     return `No handler takes the type ${quoted(type)}, and queue ${this.queue} belongs to handlers.${this.hint(type)}`;

@@ -241,6 +241,7 @@ export class Pump implements Feature {
         }
         const again = target.learn(announcement, askedAt, now);
         target.deferred.clear(this.host.q);
+        this.handled.changed();
         if (again !== undefined) this.host.q.wake(again);
         this.storeAnnounced();
       });

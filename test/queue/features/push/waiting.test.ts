@@ -117,7 +117,9 @@ describe('a job whose type its handler does not announce', () => {
       return found?.until !== undefined && found;
     }, 'the handler to have been asked')) as Json;
     expect(waits.reason).toBe('no_handler');
-    expect(waits.detail).toMatch(/FICKLE, which does not announce it\. Did you mean "fickle\.first"\?/);
+    expect(waits.detail).toMatch(
+      /FICKLE, which did not announce it when it was asked last\. Did you mean "fickle\.first"\?/,
+    );
     expect(Date.parse(waits.until as string)).toBeGreaterThan(Date.now() + 50_000);
     await announce([{ type: 'fickle.frist' }]);
     clock.set(Date.parse(waits.until as string));
