@@ -19,6 +19,7 @@ import { Queues } from './queues';
 import { RateLimits } from './rate-limits';
 import { createRequests, type Requests } from './requests';
 import { Server } from './server';
+import { Targets } from './targets';
 import { createSend } from './transport';
 import { warnOnce } from './warnings';
 import { Workers } from './workers';
@@ -84,6 +85,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Workers that pull, as operators see them: `await tocsin.workers.quiet(id);` */
   readonly workers: Workers;
 
+  /** The handler Workers that jobs are pushed to: `await tocsin.targets.resume('EMAIL');` */
+  readonly targets: Targets;
+
   /** Recent events: `for await (const event of tocsin.events.list({ queue: 'mail' })) …` */
   readonly events: Events;
 
@@ -128,6 +132,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.queues = new Queues(requests);
     this.rateLimits = new RateLimits(requests);
     this.workers = new Workers(requests);
+    this.targets = new Targets(requests);
     this.events = new Events(requests);
     this.server = new Server(requests);
   }
