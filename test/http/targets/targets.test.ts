@@ -3,6 +3,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { type Env, readConfig } from '../../../src/config';
 import { liveClient } from '../../client/live-client';
 import { counting } from '../../support/calls';
 import { clock, until } from '../../support/clock';
@@ -167,21 +168,56 @@ describe('targets', () => {
   });
 });
 
+/** A new queue in an object that is configured as on a developer's machine. */
+async function developing(): Promise<string> {
+  const queue = freshName('dev');
+  await server.configure(queue, { concurrency: 10 });
+  await runInDurableObject(env.QUEUES.getByName(queue), (instance) => {
+    const { life } = instance as unknown as { life: { env: object; opened: unknown; open(): unknown } };
+    life.env = { ...life.env, MAX_HANDLER_PAUSE_MS: undefined };
+    life.opened = life.open();
+  });
+  return queue;
+}
+
 describe('on a developer’s machine', () => {
   it('a handler that comes back is found again within two seconds', async () => {
     await handler('DOWN', '/down');
-    const queue = freshName('dev');
-    const stub = env.QUEUES.getByName(queue);
-    await server.ok(200, 'PUT', `${V1}/queues/${queue}/config`, { concurrency: 10 });
-    await runInDurableObject(stub, (instance) => {
-      const { life } = instance as unknown as { life: { env: object; opened: unknown; open(): unknown } };
-      life.env = { ...life.env, MAX_HANDLER_PAUSE_MS: undefined };
-      life.opened = life.open();
-    });
+    const queue = await developing();
     const id = await stopIn(queue);
     const { next_try_at, last_tried_at } = ((await target('DOWN', `?queue=${queue}`)).queues as Json[])[0] as Json;
     expect(Date.parse(next_try_at as string) - Date.parse(last_tried_at as string)).toBe(1_000);
     await handler('DOWN', '/up');
     await server.jobIn(id, 'completed', 2_000);
+  });
+
+  it('a handler that failed when it was asked is asked again at once, so a new type is found', async () => {
+    const queue = await developing();
+    const announce = (type: string, status = 200) =>
+      handler('FICKLE', `/announce?status=${status}`, JSON.stringify({ types: [{ type }], payload: 'batch' }));
+    await announce('fickle.known');
+    await server.jobIn(await server.add('fickle.known', [], { queue }), 'completed');
+    await announce('fickle.known', 500);
+    const id = await server.add('fickle.new', [], { queue });
+    const waits = await until(async () => {
+      const found = (await server.job(id)).waiting_for as Json | undefined;
+      return found?.until !== undefined && found;
+    }, 'the handler to have been asked');
+    expect(waits).toMatchObject({ reason: 'no_handler' });
+    expect(Date.parse(waits.until as string)).toBeLessThanOrEqual(Date.now() + 1_000);
+    await announce('fickle.new');
+    await server.jobIn(id, 'completed', 2_000);
+  });
+
+  it('is where requests need no key, unless a variable says how long a handler is left alone', () => {
+    const read = (variables: Json) => readConfig({ ...(env as unknown as Env), ...variables } as Env).longestPauseMs;
+    const asDeveloper = { MAX_HANDLER_PAUSE_MS: undefined, ALLOW_LOCALHOST: 'true' };
+    expect(read(asDeveloper)).toBe(1_000);
+    expect(read({ ...asDeveloper, API_KEYS: 'secret' })).toBeUndefined();
+    expect(read({ ...asDeveloper, ALLOW_LOCALHOST: undefined })).toBeUndefined();
+    expect(read({ MAX_HANDLER_PAUSE_MS: '5000' })).toBe(5_000);
+    for (const wrong of ['99', '60001', '1.5', 'soon']) {
+      expect(() => read({ MAX_HANDLER_PAUSE_MS: wrong }), wrong).toThrow('MAX_HANDLER_PAUSE_MS');
+    }
   });
 });

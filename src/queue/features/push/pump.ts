@@ -88,7 +88,9 @@ export class Pump implements Feature {
   }
 
   due(now: number): number | undefined {
-    return earliest([this.nextTrial(now), this.nextPush(now), this.running.awakeAt(now)]) ?? undefined;
+    return (
+      earliest([this.nextTrial(now), this.nextAsk(now), this.nextPush(now), this.running.awakeAt(now)]) ?? undefined
+    );
   }
 
   workArrived(): void {
@@ -148,6 +150,12 @@ export class Pump implements Feature {
   /** When a stopped target may be tried again, or undefined. */
   private nextTrial(now: number): number | undefined {
     const times = this.targets.flatMap(({ health }) => health.resumesAt(now) ?? []);
+    return times.length > 0 ? Math.min(...times) : undefined;
+  }
+
+  /** When a target may be asked again about a type that jobs wait with, or undefined. */
+  private nextAsk(now: number): number | undefined {
+    const times = this.targets.flatMap((target) => (target.isAwaited ? (target.asksAgainAt(now) ?? []) : []));
     return times.length > 0 ? Math.min(...times) : undefined;
   }
 

@@ -34,6 +34,8 @@ export class PushTarget {
   readonly deferred: DeferredEntries;
   /** The announcement is being asked for. */
   asking = false;
+  /** Jobs of a type that it did not announce wait until it may be asked again. */
+  isAwaited = false;
   private announcement: Announcement | undefined;
   /** When the announcement was asked for, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
@@ -160,6 +162,7 @@ export class PushTarget {
       this.announcement = announcement;
       this.askedAt = askedAt;
       this.outdated = false;
+      this.isAwaited = false;
       this.pace.forget();
       return undefined;
     }
