@@ -2,13 +2,14 @@
  * Targets over many queues: each queue finds out for itself whether a handler takes its calls, so what is told of a target is
  * gathered when somebody asks.
  */
-import { type Env, readConfig } from '../config';
-import type { TargetConfig } from '../dispatch/config';
+import { type Config, type Env, readConfig } from '../config';
 import { inParallel } from '../durable/parallel';
 import { notFound } from '../job/errors';
 import { queueObject } from '../rpc/stubs';
 import type { TargetView } from '../rpc/targets';
 import { nextQueues, queuesOf } from './queues';
+
+type TargetConfig = Config['targets'][number];
 
 /** A target as one queue sees it. */
 export interface TargetInQueue extends TargetView {
