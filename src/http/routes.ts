@@ -40,8 +40,7 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
-  ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes),
-  ...below(PREFIX, targetRoutes),
+  ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {
