@@ -7,6 +7,8 @@
 export const WAITING_REASONS = [
   'batch_undecided',
   'pending',
+  'snoozed',
+  'signal',
   'delayed',
   'retry',
   'queue_paused',

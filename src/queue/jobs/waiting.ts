@@ -3,11 +3,13 @@
  * what the features say. Each asks the predicates that decide about jobs, so that the answer cannot differ from the deed.
  */
 
+import { MAX_DURATION_MS } from '../../job/duration';
+import { cut, quote } from '../../job/text';
 import { formatInstant } from '../../job/time';
 import type { WaitingFor, WaitingReason } from '../../job/waiting';
+import type { Ahead } from '../store/ahead';
 import { batchOf } from '../store/batches';
 import { type JobRow, STATE } from '../store/columns';
-import type { Ahead } from '../store/lanes';
 import { bodyOf, historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
@@ -68,6 +70,8 @@ function ofItself(q: QueueState, row: JobRow, now: number): WaitingFor | undefin
     return said(waiting('pending', detail, row.created_at));
   }
   if (row.due_at === null || row.due_at <= now) return undefined;
+  const snoozed = waitsForItself(row, row.due_at);
+  if (snoozed) return said(snoozed);
   const rescheduled = rescheduledByKey(q, row, now);
   if (rescheduled) return said(rescheduled);
   const at = formatInstant(row.due_at);
@@ -81,6 +85,33 @@ function ofItself(q: QueueState, row: JobRow, now: number): WaitingFor | undefin
   const failed = error ? `Attempt ${error.attempt} failed (${error.type}: ${shortened(error.message)}).` : 'It failed.';
   const detail = `${failed} Attempt ${row.attempt + 1} begins at ${at}; PATCH its scheduled_at to retry it earlier.`;
   return said(waiting('retry', detail, error?.occurred_at ?? row.enqueued_at, row.due_at));
+}
+
+/** How a history tells of an attempt that ended so that the job goes on later. Times in epoch ms. */
+interface Snoozed {
+  since: number;
+  until: number;
+  /** The job goes on before that when this signal comes. */
+  signal?: string;
+  /** The claim that ended so: a later one has made it history. */
+  claim: number;
+}
+
+/** Its handler has put it to sleep. @param dueAt when it goes on, epoch ms */
+function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
+  const { snoozed } = historyOf(row) as { snoozed?: Snoozed };
+  if (snoozed?.claim !== row.claims) return undefined;
+  const { since, signal } = snoozed;
+  const at = formatInstant(dueAt);
+  if (signal === undefined) {
+    const detail = `Its handler put it to sleep until ${at}. PATCH its scheduled_at to wake it earlier.`;
+    return waiting('snoozed', detail, since, dueAt);
+  }
+  // A handler that names no moment waits as long as it takes.
+  const until = dueAt - since < MAX_DURATION_MS ? dueAt : undefined;
+  const limit = until === undefined ? '' : ` It goes on without it at ${at}.`;
+  const detail = `It waits for the signal ${quote(signal)}: POST /jobs/:id/signals/${quote(signal)}.${limit}`;
+  return waiting('signal', detail, since, until);
 }
 
 function paused(q: QueueState, row: JobRow): WaitingFor | undefined {
@@ -108,5 +139,5 @@ function withExpiry({ expires_at }: JobRow, found: WaitingFor): WaitingFor {
 
 function shortened(text: string): string {
   const line = text.split('\n', 1)[0] ?? '';
-  return line.length <= MAX_ERROR ? line : `${line.slice(0, MAX_ERROR)}…`;
+  return line.length <= MAX_ERROR ? line : `${cut(line, MAX_ERROR)}…`;
 }

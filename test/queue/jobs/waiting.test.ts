@@ -65,6 +65,25 @@ describe('a job that waits for its own moment', () => {
     expect(await why(id)).toBeUndefined();
   });
 
+  it.each([
+    ['snoozed', {}, HOUR, 'put it to sleep'],
+    ['signal', { signal: 'approved' }, HOUR, `/signals/approved. It goes on without it at ${iso(T0 + HOUR)}`],
+    ['signal', { signal: 'approved' }, 100 * 366 * 24 * HOUR, '/signals/approved.'],
+  ])('is %s when its handler said so (%j)', async (reason, said, after, detail) => {
+    const queue = new TestQueue(freshName('why-snoozed'));
+    const id = await pulled(queue.name, { delay_until: iso(T0 + after) });
+    const history = JSON.stringify({ snoozed: { since: T0, until: T0 + after, claim: 1, ...said } });
+    const changed = "UPDATE jobs SET claims = ?, history = ? WHERE type = 'test.job'";
+    await queue.inside(({ sql }) => void sql.exec(changed, 1, history).toArray());
+    clock.advance(SECOND);
+    const waits = await why(id);
+    expect(waits).toMatchObject({ reason, since: iso(T0), detail: expect.stringContaining(detail) });
+    expect(waits?.until).toBe(after === HOUR ? iso(T0 + after) : undefined);
+    // A later claim has ended otherwise, and it waits for something else.
+    await queue.inside(({ sql }) => void sql.exec(changed, 2, history).toArray());
+    expect(await why(id)).toMatchObject({ reason: 'delayed' });
+  });
+
   it('that must start by a moment says that it may never run, and has no reason any more when it is too late', async () => {
     const queue = freshName('why-expiry');
     const id = await pulled(queue, { expires_at: iso(T0 + MINUTE) });
