@@ -3,7 +3,6 @@
  * @module tocsin/client
  */
 
-export type { WaitingReason } from '../job/waiting';
 export type {
   Duration,
   EnvelopeError,
@@ -13,6 +12,7 @@ export type {
   RetryJitter,
   RetryPolicy,
 } from '../handler/job';
+export type { WaitingReason } from '../job/waiting';
 export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
 export type { CronQuery, Crons } from './cron';

@@ -9,10 +9,10 @@ export type TargetState = 'up' | 'paused' | 'stopped';
 /** What is wrong with a target; nothing while it is up. Times are RFC 3339. */
 interface Trouble {
   since?: string;
-  last_tried_at?: string;
-  last_error?: string;
+  lastTriedAt?: string;
+  lastError?: string;
   /** When it is tried again by itself. */
-  next_try_at?: string;
+  nextTryAt?: string;
 }
 
 /** A target over all queues: in the worst state that any of them sees. */
@@ -24,7 +24,7 @@ export interface TargetStatus extends Trouble {
   /** Types that it announced, as far as queues have asked. */
   types?: string[];
   /** How many queues see it in each state. */
-  queue_states: Record<TargetState, number>;
+  queueStates: Record<TargetState, number>;
 }
 
 /** A target as one queue sees it. */
@@ -32,21 +32,21 @@ export interface TargetInQueue extends Trouble {
   queue: string;
   state: TargetState;
   /** When it was asked last what it takes. */
-  asked_at?: string;
+  askedAt?: string;
   types?: string[];
 }
 
-/** A target with what each queue says of it. `next_cursor`: there are queues that were not asked. */
+/** A target with what each queue says of it. `nextCursor`: there are queues that were not asked. */
 export interface TargetDetail extends TargetStatus {
   queues: TargetInQueue[];
-  queues_asked: number;
-  next_cursor: string | null;
+  queuesAsked: number;
+  nextCursor: string | null;
 }
 
 /** What became of trying a target. */
 export interface TargetResumed {
   name: string;
-  queues_asked: number;
+  queuesAsked: number;
   /** Queues that had paused or stopped it, and tried it. */
   tried: number;
   /** Those of them in which it is up now. */

@@ -158,9 +158,12 @@ describe('targets', () => {
   it('can be listed, read and resumed through the client', async () => {
     const queue = freshName('client');
     const id = await stopIn(queue);
-    const { targets } = liveClient();
+    const { targets, jobs } = liveClient();
+    expect((await jobs.get(id)).waitingFor).toMatchObject({ reason: 'handler_down', until: expect.any(String) });
     expect((await targets.list()).find(({ name }) => name === 'DOWN')).toMatchObject({ state: 'stopped' });
-    expect((await targets.get('DOWN', { queues: [queue] })).queues).toMatchObject([{ queue, state: 'stopped' }]);
+    expect((await targets.get('DOWN', { queues: [queue] })).queues).toMatchObject([
+      { queue, state: 'stopped', nextTryAt: expect.any(String), lastError: expect.any(String) },
+    ]);
     await handler('DOWN', '/up');
     expect(await targets.resume('DOWN')).toMatchObject({ tried: 1, resumed: 1 });
     await server.jobIn(id, 'completed');
