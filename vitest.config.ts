@@ -43,9 +43,12 @@ export default defineConfig({
         bindings: {
           TEST_HOOKS: 'true',
           ALLOW_LOCALHOST: 'true',
+          // As in production: without it, localhost is a developer's machine.
+          MAX_HANDLER_PAUSE_MS: '60000',
           HANDLERS: {
             'work.*': 'WORK',
             'handled/*': 'WORK',
+            'owned/work.*': 'WORK',
             'plain.*': { binding: 'PLAIN', timeout_ms: 300 },
             'bare.*': { binding: 'PLAIN', timeout_ms: 300, payload: 'job' },
             'patient.*': { binding: 'PLAIN', max_concurrency: 2 },

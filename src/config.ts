@@ -9,11 +9,13 @@
  * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
  * | `HANDLERS` | table of `[queue/]type-pattern` → binding, or `{binding, batch_size, timeout_ms, max_concurrency, payload}` | none: pull only |
  * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE`, `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the deployment's retry layer | unset |
+ * | `MAX_HANDLER_PAUSE_MS` | a handler that does not take its calls is tried again after this time at the latest, ms | 60000; 1000 in development |
  * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  */
 import { declaration } from './declaration';
 import { readTargets, type TargetConfig } from './dispatch/config';
+import { STOP_FOR_MS } from './dispatch/health';
 import { ownTarget } from './dispatch/own';
 import { invalidConfiguration } from './job/errors';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
@@ -40,6 +42,7 @@ export interface Env {
   DEFAULT_BACKOFF_BASE?: string;
   DEFAULT_BACKOFF_EXPONENT?: string;
   DEFAULT_BACKOFF_JITTER?: string;
+  MAX_HANDLER_PAUSE_MS?: string | number;
   MAX_STORAGE_BYTES?: string | number;
 }
 
@@ -67,6 +70,8 @@ export interface Config {
   /** The deployment's retry variables, as written; they can be read. */
   retryVariables: Record<string, string | undefined>;
   targets: TargetConfig[];
+  /** A handler that does not take its calls is tried again after this time at the latest, ms; absent: as in production. */
+  longestPauseMs?: number;
   /** How large each queue's object may become, where its settings do not say. */
   maxStorageBytes?: number;
   version: string;
@@ -104,6 +109,7 @@ export const readConfig = once(
     retryVariables: readRetryVariables(env),
     // Of two patterns that fit a job alike, that of the variable counts: it can be changed without a change of code.
     targets: [...readTargets(env.HANDLERS, env as unknown as Record<string, unknown>), ...ownTargets()],
+    ...readLongestPause(env),
     ...readStorageBound(env.MAX_STORAGE_BYTES),
     version: VERSION,
   }),
@@ -118,18 +124,20 @@ export function hasTestHooks(env: Env): boolean {
  * What of the configuration can be used. With a mistake in it no job is handed out; attempts that run come to their end, under
  * the deployment's retry variables if these can be read, else under the defaults.
  */
-export const usableConfig = once((env): Pick<Config, 'retryVariables' | 'targets' | 'maxStorageBytes'> => {
-  try {
-    return readConfig(env);
-  } catch (error) {
-    console.error('tocsin: invalid configuration', error);
-  }
-  try {
-    return { retryVariables: readRetryVariables(env), targets: [] };
-  } catch {
-    return { retryVariables: {}, targets: [] };
-  }
-});
+export const usableConfig = once(
+  (env): Pick<Config, 'retryVariables' | 'targets' | 'maxStorageBytes' | 'longestPauseMs'> => {
+    try {
+      return readConfig(env);
+    } catch (error) {
+      console.error('tocsin: invalid configuration', error);
+    }
+    try {
+      return { retryVariables: readRetryVariables(env), targets: [] };
+    } catch {
+      return { retryVariables: {}, targets: [] };
+    }
+  },
+);
 
 /** The handlers that the code of this deployment brings along. */
 function ownTargets(): TargetConfig[] {
@@ -167,6 +175,23 @@ function readStorageBound(value: string | number | undefined): Pick<Config, 'max
   if (Number.isInteger(bytes) && bytes >= min && bytes <= max) return { maxStorageBytes: bytes };
   throw invalidConfiguration(`MAX_STORAGE_BYTES must be a whole number of bytes from ${min} to ${max}.`, {
     variable: 'MAX_STORAGE_BYTES',
+  });
+}
+
+/** On a developer's machine a handler that is started again is found within this time, ms. */
+const DEVELOPMENT_PAUSE_MS = 1_000;
+
+function readLongestPause(env: Env): Pick<Config, 'longestPauseMs'> {
+  const value = env.MAX_HANDLER_PAUSE_MS;
+  if (value === undefined || value === '') {
+    // Without a key nobody but localhost is served, so this is no deployment that others use.
+    const isDevelopment = isOn(env.ALLOW_LOCALHOST) && (env.API_KEYS ?? '') === '';
+    return isDevelopment ? { longestPauseMs: DEVELOPMENT_PAUSE_MS } : {};
+  }
+  const ms = Number(value);
+  if (Number.isInteger(ms) && ms >= 100 && ms <= STOP_FOR_MS) return { longestPauseMs: ms };
+  throw invalidConfiguration(`MAX_HANDLER_PAUSE_MS must be a whole number of ms from 100 to ${STOP_FOR_MS}.`, {
+    variable: 'MAX_HANDLER_PAUSE_MS',
   });
 }
 

@@ -19,7 +19,9 @@ import { Queues } from './queues';
 import { RateLimits } from './rate-limits';
 import { createRequests, type Requests } from './requests';
 import { Server } from './server';
+import { Targets } from './targets';
 import { createSend } from './transport';
+import { warnOnce } from './warnings';
 import { Workers } from './workers';
 import { type Flow, flow } from './workflow';
 import { Workflows } from './workflows';
@@ -83,6 +85,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Workers that pull, as operators see them: `await tocsin.workers.quiet(id);` */
   readonly workers: Workers;
 
+  /** The handler Workers that jobs are pushed to: `await tocsin.targets.resume('EMAIL');` */
+  readonly targets: Targets;
+
   /** Recent events: `for await (const event of tocsin.events.list({ queue: 'mail' })) …` */
   readonly events: Events;
 
@@ -104,7 +109,12 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
       signal,
     };
-    const requests = createRequests(createSend(options, { key, timeoutMs, signal, now }), retrier, timeoutMs, now);
+    const requests = createRequests(
+      createSend(options, { key, timeoutMs, signal, now, onWarning: options.onWarning ?? warnOnce }),
+      retrier,
+      timeoutMs,
+      now,
+    );
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;
@@ -122,6 +132,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.queues = new Queues(requests);
     this.rateLimits = new RateLimits(requests);
     this.workers = new Workers(requests);
+    this.targets = new Targets(requests);
     this.events = new Events(requests);
     this.server = new Server(requests);
   }

@@ -2,14 +2,17 @@
  * The library for producers, operators and workers that pull: all that the server can do, by service binding or by URL.
  * @module tocsin/client
  */
+
 export type {
   Duration,
   EnvelopeError,
+  EnvelopeWaiting as WaitingFor,
   JobEnvelope as Job,
   RetentionOptions,
   RetryJitter,
   RetryPolicy,
 } from '../handler/job';
+export type { WaitingReason } from '../job/waiting';
 export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
 export type { CronQuery, Crons } from './cron';
@@ -78,6 +81,15 @@ export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export type { Deployment, Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { TocsinService } from './service';
+export type {
+  TargetDetail,
+  TargetInQueue,
+  TargetQuery,
+  TargetResumed,
+  TargetState,
+  TargetStatus,
+  Targets,
+} from './targets';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
 export type { UniqueDimension, UniqueOptions } from './unique';
 export type { Directive, LeasedJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';

@@ -27,6 +27,11 @@ export type ClientOptions = Endpoint & {
    * outside of Workers: a Worker must not send on behalf of another request.
    */
   linger?: number;
+  /**
+   * Gets what the server warns of with an answer, such as a job whose type no handler takes. Default: `console.warn`, each text
+   * once.
+   */
+  onWarning?: (warning: string) => void;
   /** Source of randomness in [0, 1). Default `Math.random`. */
   random?: () => number;
   /** Clock, epoch ms. Default `Date.now`. */

@@ -61,10 +61,12 @@ export interface SendSettings {
   signal?: AbortSignal | undefined;
   /** Epoch ms. */
   now: () => number;
+  /** Gets the warnings of answers. */
+  onWarning: (warning: string) => void;
 }
 
 /** Makes the function that sends one request. */
-export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now }: SendSettings): Send {
+export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, onWarning }: SendSettings): Send {
   const { base, call } = connect(endpoint);
   return async (method, path, body, options = {}) => {
     if (signal?.aborted) throw aborted(signal, false);
@@ -93,6 +95,9 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
     const answered = options.answers?.includes(response.status) && carries;
     if (!response.ok && !answered) throw refusal(response, parsed, now);
+    if (isObject(parsed) && Array.isArray(parsed.warnings)) {
+      for (const warning of parsed.warnings) if (typeof warning === 'string') onWarning(warning);
+    }
     if (parsed !== undefined || text === '') return named(parsed);
     throw new UnavailableError(`The answer to ${method} ${path} is not JSON.`, {
       status: response.status,

@@ -1,11 +1,13 @@
 /** Delivering jobs to a handler Worker: one call over its service binding, and what becomes of each job in it. */
+
+import { cut } from '../job/text';
 import { VERSION_HEADER } from './announcement';
 import { type DeliveryOutcome, failed, readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './answer';
 import { BodyReader, EntryScanner, readText, textOf } from './body';
 import { callWithin, NoAnswer } from './call';
 import type { Payload, TargetConfig } from './config';
 import { CallLine, CONTROL_HEADER } from './line';
-import { type Answer, isNotRunning, ORIGIN } from './target';
+import { type Answer, isNotRunning, ORIGIN, WORKER_NOT_RUNNING } from './target';
 
 /** One job on its way to a handler. */
 export interface Delivery {
@@ -37,6 +39,8 @@ export interface CallResult {
   outcomes: ReadonlyMap<string, DeliveryOutcome>;
   /** Did the target itself fail, rather than a job? */
   deliveryError: boolean;
+  /** How it failed, for humans. */
+  trouble?: string;
   /** Names what the target announces now, if it says so. */
   version?: string;
   /** Bytes of the answer, as far as it was read. */
@@ -45,6 +49,8 @@ export interface CallResult {
 
 /** Added to the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
 const BATCH_GRACE_MS = 1_000;
+/** Characters that are kept of what went wrong with a target. */
+const MAX_TROUBLE = 300;
 /** Bytes of an answer that is read whole before any of it is looked at. A larger one is settled while it arrives. */
 const SMALL_ANSWER_BYTES = 1024 * 1024;
 /** Characters of results that are gathered from a large answer before they are settled. */
@@ -106,9 +112,15 @@ export class Call {
       this.isOver = true;
       this.line?.close();
     }
-    const deliveryError = [...this.gathered.values()].some(isDeliveryError);
+    const culprit = [...this.gathered.values()].find(isDeliveryError);
     const { gathered: outcomes, version, bytes } = this;
-    return { outcomes, deliveryError, bytes, ...(version !== undefined && { version }) };
+    return {
+      outcomes,
+      deliveryError: culprit !== undefined,
+      ...(culprit && { trouble: troubleOf(culprit) }),
+      bytes,
+      ...(version !== undefined && { version }),
+    };
   }
 
   private request(): Request {
@@ -193,6 +205,12 @@ export class Call {
 
 function isDeliveryError(outcome: DeliveryOutcome): boolean {
   return outcome.kind === 'not_running' || (outcome.kind === 'failed' && outcome.failure.target_rejected === true);
+}
+
+/** What a delivery error says of the target. */
+function troubleOf(outcome: DeliveryOutcome): string {
+  const said = outcome.kind === 'failed' ? outcome.failure.message : undefined;
+  return said === undefined ? WORKER_NOT_RUNNING : cut(said, MAX_TROUBLE);
 }
 
 function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {

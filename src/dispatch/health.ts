@@ -10,11 +10,30 @@ export const STOP_FOR_MS = 60_000;
 /** Pause after the first delivery error, ms; doubled after each further one. */
 const FIRST_PAUSE_MS = 100;
 
-/** The stored part of a stopped target. */
-export interface StoppedTarget {
+/** The last errors of a target that has not taken a call since. Times in epoch ms. */
+export interface TargetTrouble {
+  /** The first of them. */
+  since: number;
+  /** The last of them. */
+  triedAt: number;
+  /** What the last one was. */
+  error: string;
+}
+
+/** The stored part of a stopped target. Rows of earlier releases have only the first two members. */
+export interface StoppedTarget extends Partial<TargetTrouble> {
   name: string;
   /** Epoch ms of the trial. */
   until: number;
+}
+
+/**
+ * How long a target is left alone after `errors` delivery errors in a row, ms.
+ * @param longest no pause is longer, ms: on a developer's machine a handler that is started again is found at once
+ */
+export function pauseAfter(errors: number, longest: number = STOP_FOR_MS): number {
+  const pause = errors < STOP_AFTER_ERRORS ? FIRST_PAUSE_MS * 2 ** (errors - 1) : STOP_FOR_MS;
+  return Math.min(pause, longest);
 }
 
 export class TargetHealth {
@@ -22,12 +41,28 @@ export class TargetHealth {
   private until = 0;
   private stopped = false;
   private trialRunning = false;
+  private lastTrouble: TargetTrouble | undefined;
+
+  /** @param longestPauseMs as in {@link pauseAfter} */
+  constructor(private readonly longestPauseMs: number = STOP_FOR_MS) {}
 
   /** Restores a target that was stopped before this object restarted. */
-  restore(until: number): void {
+  restore({ until, since, triedAt, error }: Omit<StoppedTarget, 'name'>): void {
     this.stopped = true;
     this.errors = STOP_AFTER_ERRORS;
     this.until = until;
+    const tried = triedAt ?? until - STOP_FOR_MS;
+    this.lastTrouble = { since: since ?? tried, triedAt: tried, error: error ?? 'It could not be reached.' };
+  }
+
+  /** What is wrong with the target; undefined once it has taken a call. */
+  get trouble(): Readonly<TargetTrouble> | undefined {
+    return this.lastTrouble;
+  }
+
+  /** An operator wants it tried: the next call may start at once. A stop lasts until that call is taken. */
+  tryNow(): void {
+    this.until = 0;
   }
 
   get isStopped(): boolean {
@@ -59,22 +94,21 @@ export class TargetHealth {
     const resumed = this.stopped;
     this.errors = 0;
     this.until = 0;
+    this.lastTrouble = undefined;
     this.stopped = false;
     this.trialRunning = false;
     return resumed;
   }
 
-  /** The target was not there, or refused. Returns true when this stops it. */
-  failed(now: number): boolean {
+  /** The target was not there, or refused. Returns true when this stops it. @param error what it was, for humans */
+  failed(now: number, error = 'It could not be reached.'): boolean {
     this.errors++;
     this.trialRunning = false;
-    if (this.errors < STOP_AFTER_ERRORS) {
-      this.until = now + FIRST_PAUSE_MS * 2 ** (this.errors - 1);
-      return false;
-    }
+    this.lastTrouble = { since: this.lastTrouble?.since ?? now, triedAt: now, error };
+    this.until = now + pauseAfter(this.errors, this.longestPauseMs);
+    if (this.errors < STOP_AFTER_ERRORS) return false;
     const stops = !this.stopped;
     this.stopped = true;
-    this.until = now + STOP_FOR_MS;
     return stops;
   }
 }

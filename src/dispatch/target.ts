@@ -15,6 +15,9 @@ export const ORIGIN = 'https://handler.tocsin';
 /** A call that never reached a handler. */
 export const NOT_RUNNING = 'not_running';
 
+/** The same, as humans are told. */
+export const WORKER_NOT_RUNNING = 'The handler Worker is not running.';
+
 /**
  * `wrangler dev` answers for a Worker that is not running, with 503 and a text of its own. A handler's own 503 is an
  * ordinary failure, so only that text counts.

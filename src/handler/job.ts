@@ -18,3 +18,6 @@ export interface RetentionOptions extends Named<wire.RetentionOptions> {}
 
 /** One failed attempt, as an envelope shows it. */
 export interface EnvelopeError extends Named<wire.EnvelopeError> {}
+
+/** Why a job that has not ended does not run. */
+export interface EnvelopeWaiting extends Named<wire.EnvelopeWaiting> {}

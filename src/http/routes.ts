@@ -21,6 +21,7 @@ import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Route } from './route';
 import { adminSystemRoutes, systemRoutes } from './system/routes';
+import { targetRoutes } from './targets/routes';
 import { adminWorkerRoutes, workerRoutes } from './workers/routes';
 import { workflowRoutes } from './workflows/routes';
 
@@ -37,9 +38,9 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
-  ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes),
+  ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
-  ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes),
+  ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {

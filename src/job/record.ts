@@ -6,6 +6,7 @@
 import type { LimitPolicy } from './limits/policy';
 import type { JobRetention } from './retention';
 import type { JobState } from './states';
+import type { WaitingFor } from './waiting';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
@@ -187,6 +188,8 @@ export interface JobRecord {
   progress?: number;
   progress_data?: unknown;
   checkpoint?: { state: unknown; sequence: number };
+  /** Why it does not run; only where one job is read. */
+  waiting_for?: WaitingFor;
 }
 
 /** The retry layers between a job and the deployment variables. Absent layers are empty. */

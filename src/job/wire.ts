@@ -3,6 +3,7 @@
  * here exists at run time.
  */
 import type { JobState } from './states';
+import type { WaitingReason } from './waiting';
 
 /**
  * A length of time: an integer counts milliseconds, a string is `"500ms"`, `"12.5s"`, `"5m"`, `"1h"`, `"7d"`, `"2w"`
@@ -74,6 +75,17 @@ export interface EnvelopeError {
   reason?: string | null;
 }
 
+/** Why a job that has not ended does not run. Times are RFC 3339. */
+export interface EnvelopeWaiting {
+  reason: WaitingReason;
+  /** When this began, as well as the queue knows. */
+  since: string;
+  /** When it ends by itself, if that is known. */
+  until?: string;
+  /** What is in the way and what to do, for a human. */
+  detail: string;
+}
+
 /** A job as clients and handlers see it. Times are RFC 3339 in UTC; absent members do not apply. */
 export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   specversion: string;
@@ -119,6 +131,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   progress?: number;
   progress_data?: unknown;
   checkpoint?: { state: unknown; sequence: number };
+  /** Only where one job is read, and only while it waits. */
+  waiting_for?: EnvelopeWaiting;
   workflow_id?: string;
   parent_results?: unknown[];
 }

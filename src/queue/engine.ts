@@ -10,6 +10,8 @@ import { type AlarmClock, earliest } from '../durable/alarm-clock';
 import { Courier } from '../durable/courier';
 import { Committer } from '../durable/group-commit';
 import { ApiError, type Outcome, unavailable } from '../job/errors';
+import type { WaitingFor } from '../job/waiting';
+import type { TargetView } from '../rpc/targets';
 import type { About, Feature, Host, Others } from './feature';
 import { BulkOperations } from './features/bulk/feature';
 import { CronFeature } from './features/cron/feature';
@@ -23,6 +25,8 @@ import { Pump } from './features/push/pump';
 import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { endings } from './features/workflow/endings';
+import { waitingFor } from './jobs/waiting';
+import type { JobRow } from './store/columns';
 import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
@@ -42,6 +46,7 @@ export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
     retryVariables: Record<string, string | undefined>;
     targets: readonly TargetConfig[];
     maxStorageBytes?: number;
+    longestPauseMs?: number;
   };
   readonly others: Others;
 }
@@ -70,6 +75,7 @@ export class QueueEngine {
     const around: Host = {
       q,
       targets: config.targets,
+      ...(config.longestPauseMs !== undefined && { longestPauseMs: config.longestPauseMs }),
       random: host.random,
       now: () => host.now(),
       keepAlive: (promise) => host.keepAlive(promise),
@@ -190,6 +196,28 @@ export class QueueEngine {
       this.tidied();
     }
     return undefined;
+  }
+
+  /** Why this job does not run; undefined when it does, or has ended. */
+  waitingFor(row: JobRow, now: number): WaitingFor | undefined {
+    return waitingFor(this.q, row, now, (ready) => {
+      for (const feature of this.features) {
+        const found = feature.waitsFor?.(ready, now);
+        if (found) return found;
+      }
+      return undefined;
+    });
+  }
+
+  /** The targets of this queue, as it sees them. */
+  targets(): TargetView[] {
+    return this.push.views(this.host.now());
+  }
+
+  /** Tries the targets of this name that are paused or stopped. */
+  resumeTarget(name: string): Promise<TargetView[]> {
+    this.push.beginEvent();
+    return this.push.resume(name);
   }
 
   private overdueAt(): number {

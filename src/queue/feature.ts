@@ -8,9 +8,11 @@ import type { Courier, Kind } from '../durable/courier';
 import type { Step } from '../durable/group-commit';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
+import type { WaitingFor } from '../job/waiting';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
 import type { WorkflowApi } from '../rpc/workflow';
+import type { JobRow } from './store/columns';
 import type { QueueState } from './store/state';
 
 /** Says which jobs an operation is about, by their keys. Asked only when the time of some may be over. */
@@ -33,6 +35,11 @@ export interface Feature {
   workArrived?(): void;
   /** Goes on with what takes longer than a transaction: after every commit and at every alarm. Neither waits nor throws. */
   start?(why: 'commit' | 'alarm'): void;
+  /**
+   * Why this job does not run, if that is the feature's to say. Asked about a job that is available, feature by feature, and
+   * answered by the predicates that decide about it. Reads a bounded number of rows.
+   */
+  waitsFor?(row: JobRow, now: number): WaitingFor | undefined;
   /** What it has to tell other objects, or itself later on: the courier delivers it. */
   readonly letters?: readonly Kind[];
 }
@@ -41,6 +48,8 @@ export interface Feature {
 export interface Host {
   readonly q: QueueState;
   readonly targets: readonly TargetConfig[];
+  /** No target is left alone for longer after errors, ms; absent: as in production. */
+  readonly longestPauseMs?: number;
   /** One number in [0, 1). */
   readonly random: () => number;
   /** Epoch ms. */

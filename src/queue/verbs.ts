@@ -18,6 +18,7 @@ import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import { type SentJobs, unpack } from '../job/message';
+import type { JobView } from '../job/record';
 import type { BulkAnswer, BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueueReceipt } from '../rpc/receipts';
@@ -182,6 +183,15 @@ const none = () => [];
 
 const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
 
+/** A job with what it waits for, if it waits. */
+function explained(life: QueueLife, q: QueueState, now: number, id: string): JobView {
+  const found = mustFind(q, id);
+  const view = viewOf(q, found, now);
+  const waiting = found.row && life.engine?.waitingFor(found.row, now);
+  if (waiting) view.record.waiting_for = waiting;
+  return view;
+}
+
 const noneOf = (ids: readonly string[]): BulkItem[] =>
   ids.map((job_id) => ({ job_id, status: 'failed', reason: 'not_found' }));
 
@@ -211,7 +221,7 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     (q, now, idempotency) => recallAnswer<unknown>(q, idempotency, now) ?? null,
     () => null,
   ),
-  get: readJob(viewJob),
+  get: (life, id) => readJob<[string], JobView>((q, now) => explained(life, q, now, id))(life, id),
   cancel: change((q, now, id) => cancel(q, id, now)),
   activate: change((q, now, id) => activate(q, id, now)),
   patch: change((q, now, request) => patch(q, request, now)),
@@ -279,6 +289,12 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     return look(activity, () => ({ oldest_available_at: null, completed_per_minute: 0 }))(life);
   },
   events: look((q, _, request) => q.events.read(request), none),
+  async targets(life) {
+    return life.present() ? (life.engine?.targets() ?? []) : [];
+  },
+  async resumeTarget(life, name) {
+    return life.present() ? ((await life.engine?.resumeTarget(name)) ?? []) : [];
+  },
 
   // ---- workers that pull -------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ import type { CronQueueApi } from './cron';
 import type { LimitsApi } from './limits';
 import type { OperationsApi, Override } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
+import type { TargetsApi } from './targets';
 import type { WorkersApi } from './workers';
 import type { StepStart } from './workflow';
 
@@ -168,7 +169,7 @@ export interface QueueSettings {
   declared?: QueueConfig;
 }
 
-export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi {
+export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi, TargetsApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
@@ -203,6 +204,7 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   batchDecision(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
   /** The same, asked by who drives the batch and will not have it decided any more: a queue is not created for it. */
   giveUpBatch(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
+  /** The job; one that waits says what for. */
   get(id: string): Promise<Outcome<JobView>>;
   cancel(id: string): Promise<Outcome<JobView>>;
   activate(id: string): Promise<Outcome<JobView>>;

@@ -20,6 +20,8 @@ export interface EnqueuedJob {
   deduplicated?: true;
   /** In the first of a request: the queue is nearly full. */
   pressure?: QueuePressure;
+  /** In the first of its type in a request: no handler takes the type, so the job will not run. For humans. */
+  warning?: string;
   /** In the only one of a request: where it leaves the key that limits it. */
   standing?: LimitStanding;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { STOP_AFTER_ERRORS, STOP_FOR_MS, TargetHealth } from '../../src/dispatch/health';
+import { pauseAfter, STOP_AFTER_ERRORS, STOP_FOR_MS, TargetHealth } from '../../src/dispatch/health';
 
 const T = 1_700_000_000_000;
 
@@ -69,13 +69,54 @@ describe('the health of a target', () => {
 
   it('is stopped still after a restart', () => {
     const health = new TargetHealth();
-    health.restore(T + 5_000);
+    health.restore({ until: T + 5_000 });
     expect(health.isStopped).toBe(true);
     expect(health.allows(T + 4_999)).toBe(false);
     expect(health.allows(T + 5_000)).toBe(true);
     health.started();
     expect(health.failed(T + 5_000)).toBe(false);
     expect(health.resumesAt(T + 5_000)).toBe(T + 5_000 + STOP_FOR_MS);
+  });
+
+  it('says since when it is in trouble, when it was tried last, and why; until a call is taken', () => {
+    const health = new TargetHealth();
+    expect(health.trouble).toBeUndefined();
+    health.failed(T, 'gone');
+    health.failed(T + 200, 'gone still');
+    expect(health.trouble).toEqual({ since: T, triedAt: T + 200, error: 'gone still' });
+    health.succeeded();
+    expect(health.trouble).toBeUndefined();
+  });
+
+  it('tells of a stop stored by an earlier release when it was tried last', () => {
+    const health = new TargetHealth();
+    health.restore({ until: T + STOP_FOR_MS });
+    expect(health.trouble).toMatchObject({ since: T, triedAt: T });
+    health.restore({ until: T + STOP_FOR_MS, since: T - 9, triedAt: T - 1, error: 'gone' });
+    expect(health.trouble).toEqual({ since: T - 9, triedAt: T - 1, error: 'gone' });
+  });
+
+  it('may be tried at once when an operator says so, and is stopped again when that fails', () => {
+    const health = stopped();
+    health.tryNow();
+    expect(health.allows(T)).toBe(true);
+    expect(health.isStopped).toBe(true);
+    health.started();
+    expect(health.allows(T)).toBe(false);
+    expect(health.failed(T)).toBe(false);
+    expect(health.resumesAt(T)).toBe(T + STOP_FOR_MS);
+  });
+
+  it('is never left alone for longer than on a developer’s machine, however often it failed', () => {
+    expect([1, 2, 3, 4, 5, 50].map((errors) => pauseAfter(errors, 1_000))).toEqual([100, 200, 400, 800, 1_000, 1_000]);
+    const health = new TargetHealth(1_000);
+    let now = T;
+    for (let n = 0; n < 50; n++) {
+      health.failed(now);
+      expect((health.resumesAt(now) as number) - now).toBeLessThanOrEqual(1_000);
+      now += 1_000;
+      expect(health.allows(now)).toBe(true);
+    }
   });
 
   it('whatever happens: stops exactly at five errors in a row, and never pauses for more than a minute', () => {

@@ -87,6 +87,14 @@ DELETE /ojs/v1/dead-letter admin:purge +key
 POST /ojs/v1/dead-letter/purge admin:purge +key
 POST /ojs/v1/dead-letter/:id/retry data:write
 DELETE /ojs/v1/dead-letter/:id data:write
+GET /ojs/v1/admin/deployment admin:read
+POST /ojs/v1/admin/deployment/apply admin:write
+GET /ojs/v1/targets data:read
+GET /ojs/v1/targets/:name data:read
+POST /ojs/v1/targets/:name/resume admin:write
+GET /ojs/v1/admin/targets admin:read
+GET /ojs/v1/admin/targets/:name admin:read
+POST /ojs/v1/admin/targets/:name/resume admin:write
 POST /ojs/v1/workflows data:write
 GET /ojs/v1/workflows data:read
 GET /ojs/v1/workflows/:id data:read

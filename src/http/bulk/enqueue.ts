@@ -12,7 +12,7 @@ import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { renderError } from '../errors';
 import { readJobList } from '../jobs/enqueue';
-import { renderEnqueued } from '../jobs/render';
+import { renderEnqueued, warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
@@ -37,11 +37,12 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   const succeeded = outcomes.filter(({ ok }) => ok).length;
   const failed = outcomes.length - succeeded;
   const error = succeeded === 0 ? { error: renderError(whyNone(outcomes), c) } : {};
+  const warned = warningsOf(outcomes.flatMap((outcome) => (outcome.ok ? outcome.value : [])));
   return json(
     c,
-    { total: outcomes.length, succeeded, failed, items, ...error },
+    { total: outcomes.length, succeeded, failed, items, ...error, ...warned.members },
     failed === 0 ? 201 : succeeded === 0 ? 422 : 207,
-    { 'X-OJS-Batch-Size': String(outcomes.length), ...MAX_SIZE, ...(replayed && REPLAYED) },
+    { 'X-OJS-Batch-Size': String(outcomes.length), ...MAX_SIZE, ...(replayed && REPLAYED), ...warned.headers },
   );
 }
 

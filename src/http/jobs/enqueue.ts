@@ -10,7 +10,7 @@ import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
-import { limitHeaders, renderEnqueued } from './render';
+import { limitHeaders, renderEnqueued, warningsOf } from './render';
 
 /** POST /jobs. */
 export async function enqueueOne(c: AppContext): Promise<Response> {
@@ -22,8 +22,9 @@ export async function enqueueOne(c: AppContext): Promise<Response> {
   const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
   const envelope = renderEnqueued(view, parsed, variables);
-  const answer = { job: envelope, ...flatten(envelope) };
-  const headers = replayed ? REPLAYED : limitHeaders([view]);
+  const warned = warningsOf([view]);
+  const answer = { job: envelope, ...flatten(envelope), ...warned.members };
+  const headers = { ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
   if (view.deduplicated) return json(c, { ...answer, deduplicated: true }, 200, headers);
   return json(c, answer, 201, { Location: `/ojs/v1/jobs/${view.record.id}`, ...headers });
 }
@@ -42,7 +43,9 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   }));
   const deduplicated = views.filter((view) => view.deduplicated).length;
   const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
-  return json(c, { jobs, ...counts }, 201, replayed ? REPLAYED : limitHeaders(views));
+  const warned = warningsOf(views);
+  const headers = { ...(replayed ? REPLAYED : limitHeaders(views)), ...warned.headers };
+  return json(c, { jobs, ...counts, ...warned.members }, 201, headers);
 }
 
 /** The entries of a request that carries many jobs. @throws {ApiError} 400; 413 when they are too many */

@@ -40,6 +40,27 @@ export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, strin
   };
 }
 
+/** Different warnings in one answer, at most. */
+const MAX_WARNINGS = 20;
+
+/** What producers are warned of, once each: members of the body, and headers (RFC 7234, 5.5). Both empty where all is well. */
+export function warningsOf(jobs: readonly Pick<EnqueuedJob, 'warning'>[]): {
+  members: { warnings?: string[] };
+  headers: Record<string, string>;
+} {
+  const warnings = [...new Set(jobs.flatMap(({ warning }) => warning ?? []))].slice(0, MAX_WARNINGS);
+  if (warnings.length === 0) return { members: {}, headers: {} };
+  return {
+    members: { warnings },
+    headers: { Warning: warnings.map((text) => `299 - ${quotedString(text)}`).join(', ') },
+  };
+}
+
+/** A text in a header: what is not printable ASCII shows as a question mark. */
+function quotedString(text: string): string {
+  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
+}
+
 /** How full the fullest of the queues is, of those that are nearly full. */
 function pressureHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {
   const pressures = jobs.flatMap(({ pressure }) => pressure ?? []);

@@ -12,6 +12,7 @@ const EXPOSED = [
   'Location',
   'Retry-After',
   'Allow',
+  'Warning',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',

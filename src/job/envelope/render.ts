@@ -5,6 +5,7 @@
 import type { JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
+import type { WaitingFor } from '../waiting';
 import { defined, parseObject } from './fields';
 
 /** A job as JSON on the wire. */
@@ -53,6 +54,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
       record.state === 'scheduled' ? (record.due_at ?? written.scheduled_at) : written.scheduled_at,
     ),
     expires_at: expiry(written),
+    waiting_for: record.waiting_for && renderWaiting(record.waiting_for),
     ...historyMembers(record),
   });
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
@@ -128,6 +130,10 @@ export function renderError(entry: JobErrorEntry): Envelope {
 /** How often workers have given the job back without calling a handler. */
 function renderUnused({ count, at, worker_id }: UnusedClaims): Envelope {
   return { count, last_at: formatInstant(at), ...defined({ worker_id }) };
+}
+
+function renderWaiting({ reason, since, until, detail }: WaitingFor): Envelope {
+  return { reason, since: formatInstant(since), ...defined({ until: instant(until) }), detail };
 }
 
 function jobLayer(body: JobBody): Record<string, unknown> {

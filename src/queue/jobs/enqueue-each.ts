@@ -22,8 +22,11 @@ export function enqueueEach(
   const remembered = idempotency && recallAnswer<EachReceipt>(q, idempotency, now);
   if (remembered) return { ...remembered, replayed: true };
   let told = 0;
+  const warnings = new Set<string>();
   const enqueueOne = (job: NewJob): EnqueuedJob => {
     const enqueued = enqueue(q, [job], now).jobs[0] as EnqueuedJob;
+    if (enqueued.warning !== undefined && warnings.has(enqueued.warning)) delete enqueued.warning;
+    else if (enqueued.warning !== undefined) warnings.add(enqueued.warning);
     if (!enqueued.deduplicated) return enqueued;
     const chars = told + charsToTell(enqueued.record);
     if (chars > MAX_EXISTING_CHARS) throw tooMuchToTell(chars);

@@ -18,6 +18,7 @@ import { hasDeparted } from './departed';
 import { checkType, refuseNewcomers } from './intake';
 import { standingOf } from './limit-standing';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from './receipt';
+import { warnOfUnhandled } from './unhandled';
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
@@ -158,11 +159,12 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
 export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
   refuseTooMuchToTell(plan.placements, now);
-  if (!isBounded(q)) return insertJobs(q, plan, now);
-  makeRoom(q, arrivalOf(plan), now);
+  const bounded = isBounded(q);
+  if (bounded) makeRoom(q, arrivalOf(plan), now);
   const receipt = insertJobs(q, plan, now);
-  const pressure = pressureOf(q);
+  const pressure = bounded ? pressureOf(q) : undefined;
   if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
+  warnOfUnhandled(q, receipt.jobs);
   return receipt;
 }
 

@@ -11,6 +11,12 @@ import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
 
+/** How many jobs of the job's key may start now; infinite when no key limits it. */
+export function roomFor(q: QueueState, row: JobRow, now: number): number {
+  if (row.limit_key === null) return Number.POSITIVE_INFINITY;
+  return limiterOf(q, row).room(runningOf(q, row.limit_key), now);
+}
+
 /** One selection of jobs. */
 export class LimitCheck {
   /** Jobs taken by this selection, not counted anywhere yet. */
@@ -25,8 +31,7 @@ export class LimitCheck {
   /** Has the job's key room for it? If not, the job is dealt with by {@link setAside}. */
   allows(row: JobRow): boolean {
     if (row.limit_key === null) return true;
-    const room = limiterOf(this.q, row).room(runningOf(this.q, row.limit_key), this.now);
-    if (room > (this.taken.get(row.limit_key) ?? 0)) return true;
+    if (roomFor(this.q, row, this.now) > (this.taken.get(row.limit_key) ?? 0)) return true;
     this.refused.push(row);
     return false;
   }

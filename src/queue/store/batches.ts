@@ -53,3 +53,11 @@ export function readShare(q: QueueState, batch: string): Share | undefined {
 export function writeShare(q: QueueState, batch: string, share: Share, now: number): void {
   q.outbox.post(SHARE, batch, JSON.stringify(share), now, now + CHECK_AFTER_MS);
 }
+
+/** The batch that has locked this job: when its share was written, and when it is checked; epoch ms. */
+export function batchOf(q: QueueState, key: number): { since: number; checkAt: number } | undefined {
+  const query = `SELECT due_at AS at FROM outbox WHERE kind = ? AND EXISTS
+    (SELECT 1 FROM json_each(data, '$.act.locked') WHERE value ->> '$.key' = ?) LIMIT 1`;
+  const [found] = q.sql.exec<{ at: number }>(query, SHARE, key);
+  return found && { since: found.at - CHECK_AFTER_MS, checkAt: found.at };
+}

@@ -12,15 +12,18 @@
 import { LANE_BIT, sequenceOf } from '../../job/ids';
 import { type JobRow, ROW_COLUMNS, readRows, STATE } from './columns';
 
-interface Position {
+/** Where a row stands in its part of the due index. */
+export interface Position {
   at: number;
   attempt: number;
   key: number;
 }
 
-const START: Position = { at: Number.MIN_SAFE_INTEGER, attempt: -1, key: -1 };
+/** Before every position. */
+export const START: Position = { at: Number.MIN_SAFE_INTEGER, attempt: -1, key: -1 };
 
-function compare(a: Position, b: Position): number {
+/** Which of two positions of the due index comes first? Below zero: the first one. */
+export function compare(a: Position, b: Position): number {
   return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
 }
 
@@ -256,7 +259,7 @@ export function selectReady(
 }
 
 /** Did the job of the due index become available before the job in the line? */
-function comesFirst(due: JobRow, line: JobRow): boolean {
+export function comesFirst(due: Pick<JobRow, 'due_at' | 'key'>, line: Pick<JobRow, 'enqueued_at' | 'key'>): boolean {
   const difference = (due.due_at as number) - line.enqueued_at;
   return difference < 0 || (difference === 0 && sequenceOf(due.key) < sequenceOf(line.key));
 }

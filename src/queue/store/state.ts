@@ -30,6 +30,16 @@ import type { Removal } from './removal';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
 
+/** What is known of the types that handlers take. */
+export interface Handled {
+  /** A question after a sentence about the type, where one that is taken is nearly the same; else empty. */
+  hint(type: string): string;
+  /** Why no handler takes the type, although none but handlers would; undefined where that is not so, or not known. */
+  whyUnhandled(type: string): string | undefined;
+  /** What a producer of the type should know; undefined where all is well. */
+  warning(type: string): string | undefined;
+}
+
 /** In {@link QueueState.arrivedTypes}: jobs of any type may be available. */
 export const ANY_TYPE = '*';
 
@@ -96,6 +106,8 @@ export class QueueState implements Memory {
   isPushed: (type: string) => boolean = () => false;
   /** Is any job of this queue pushed? */
   pushesAny = false;
+  /** What handlers take of this queue's jobs. Without any, nothing is said of a type. */
+  handled: Handled = { hint: () => '', whyUnhandled: () => undefined, warning: () => undefined };
 
   private constructor(
     readonly sql: SqlStorage,

@@ -15,7 +15,9 @@ describe('POST /jobs', () => {
     expect(body).toMatchObject({ id: body.job?.id, state: 'available', type: 'a.b' });
     expect(body).not.toHaveProperty('args');
     expect(headers.get('Location')).toBe(`/ojs/v1/jobs/${body.job?.id}`);
-    expect((await server.ok(200, 'GET', headers.get('Location') ?? '')).job).toEqual(body.job);
+    const { waiting_for, ...read } = (await server.ok(200, 'GET', headers.get('Location') ?? '')).job as Json;
+    expect(read).toEqual(body.job);
+    expect(waiting_for).toMatchObject({ reason: 'no_worker' });
   });
 
   it('takes a body with any accepted media type, or none', async () => {

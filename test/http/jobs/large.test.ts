@@ -101,7 +101,7 @@ it('a job that keeps the schedule of the one it replaces is answered with that s
     options: { queue, unique },
   });
   expect(job).toMatchObject({ args: [2], state: 'scheduled', scheduled_at: at });
-  expect(await server.job(job?.id)).toEqual(job);
+  expect(await server.job(job?.id)).toEqual({ ...job, waiting_for: expect.objectContaining({ reason: 'delayed' }) });
 });
 
 it('entries of one batch that stand for each other have the body of the first', async () => {

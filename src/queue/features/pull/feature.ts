@@ -10,12 +10,20 @@
 import type { Outcome } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
 import { MAX_ANSWER_BYTES } from '../../../job/size';
+import { quote } from '../../../job/text';
+import { formatInstant } from '../../../job/time';
+import type { WaitingFor } from '../../../job/waiting';
 import type { ClaimRequest } from '../../../rpc/workers';
 import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
-import { nextDue } from '../../store/lanes';
+import { waitsForQueueLimit } from '../../jobs/limit-waiting';
+import { availableSince, behind, waiting } from '../../jobs/waiting';
+import { countAhead } from '../../store/ahead';
+import type { JobRow } from '../../store/columns';
+import { nextDue, Scan } from '../../store/lanes';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { ANY_TYPE } from '../../store/state';
+import { AskedFor } from './asked';
 import { Waiter, Waiters } from './waiters';
 
 /** Claims made in one turn, and bytes of the jobs that they carry together. */
@@ -24,6 +32,9 @@ const MAX_BYTES = 4 * MAX_ANSWER_BYTES;
 
 /** Turns that a worker gets which does not wait, while there is more to look at and nothing was found. */
 const MAX_TURNS = 8;
+
+/** A worker that asked within this time is at work, ms: one that pulls asks, or holds a job, all the time. */
+const RECENTLY_MS = 60_000;
 
 /** Pause before storage that could not be read is read again, ms. */
 const RETRY_MS = 1_000;
@@ -40,8 +51,13 @@ export class Pulling implements Feature {
   /** Those for whom the running turn has claimed: they hear of it when it fails. */
   private attempted: Waiter[] = [];
   private timer: ReturnType<typeof setTimeout> | null = null;
+  private readonly asked = new AskedFor();
+  /** Nobody knows who asked before, epoch ms. */
+  private readonly startedAt: number;
 
-  constructor(private readonly host: Host) {}
+  constructor(private readonly host: Host) {
+    this.startedAt = host.now();
+  }
 
   /** The next scheduled or retried job, for whoever runs it. */
   due(now: number): number | undefined {
@@ -67,8 +83,44 @@ export class Pulling implements Feature {
   claim(request: ClaimRequest, deadline: number, isUnwanted: () => boolean): Promise<Outcome<JobView[]>> {
     const waiter = new Waiter(request, deadline, isUnwanted);
     this.waiters.add(waiter);
+    this.asked.note(waiter.types, request.types, this.host.now());
     this.serve();
     return waiter.answered;
+  }
+
+  /** Nobody has fetched the job. */
+  waitsFor(row: JobRow, now: number): WaitingFor | undefined {
+    const { q } = this.host;
+    if (q.isPushed(row.type)) return undefined;
+    const since = availableSince(row);
+    const askedAt = this.asked.lastFor(row.type);
+    const isAsked = askedAt !== undefined && now - askedAt <= RECENTLY_MS;
+    if (isAsked || this.holdsAny()) {
+      const closed = waitsForQueueLimit(q, since, now);
+      const scan = new Scan();
+      scan.reset(q.leases.head);
+      const isRival = (other: Pick<JobRow, 'key' | 'type'>) =>
+        !q.isPushed(other.type) && !q.leases.active.has(other.key);
+      const before = behind(countAhead(q, scan, row, now, isRival), since, closed) ?? closed;
+      if (before) return before;
+    }
+    const last =
+      askedAt === undefined
+        ? `None has asked for it since ${formatInstant(this.startedAt)}`
+        : `One asked for it last at ${formatInstant(askedAt)}`;
+    const how = isAsked
+      ? 'it is fetched when a worker has room.'
+      : `start a worker that takes it from queue ${q.name}.`;
+    const detail = `No handler is mapped to ${JSON.stringify(quote(row.type))} here, so it waits for a worker that pulls. ${last}: ${how}`;
+    return waiting('no_worker', detail + q.handled.hint(row.type), since);
+  }
+
+  /** Does a worker that pulls hold a job of this queue? */
+  private holdsAny(): boolean {
+    for (const { target, workerId } of this.host.q.leases.active.values()) {
+      if (target === undefined && workerId !== undefined) return true;
+    }
+    return false;
   }
 
   /** The caller of this claim is gone. */

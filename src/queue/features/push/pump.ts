@@ -15,19 +15,24 @@
 import { ANNOUNCEMENT_TIMEOUT_MS, fetchAnnouncement } from '../../../dispatch/announcement';
 import { takesFrom, targetFor } from '../../../dispatch/config';
 import type { StoppedTarget } from '../../../dispatch/health';
-import { NOT_RUNNING } from '../../../dispatch/target';
+import { NOT_RUNNING, WORKER_NOT_RUNNING } from '../../../dispatch/target';
 import { earliest } from '../../../durable/alarm-clock';
 import { STANDBY_MS } from '../../../durable/outbox';
 import { readMeta, writeMeta } from '../../../durable/sql';
 import type { AnnouncedType } from '../../../job/record';
+import type { WaitingFor } from '../../../job/waiting';
+import type { TargetView } from '../../../rpc/targets';
 import type { Feature, Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
+import type { JobRow } from '../../store/columns';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
+import { HandledTypes } from './handled';
 import { CallRunner } from './runner';
 import { PushSelector } from './select';
-import { PushTarget } from './target';
+import { PushTarget, viewOf } from './target';
+import { PushWaits } from './waits';
 
 export class Pump implements Feature {
   private readonly targets: PushTarget[];
@@ -47,24 +52,29 @@ export class Pump implements Feature {
   private charsUnderWay = 0;
   private readonly running: RunningCalls;
   private readonly runner: CallRunner;
+  private readonly handled: HandledTypes;
+  private readonly waits: PushWaits;
 
   constructor(private readonly host: Host) {
     const stopped = (readMeta(host.q.sql).get('stopped') as StoppedTarget[] | undefined) ?? [];
     this.targets = host.targets
       .filter((config) => takesFrom(config, host.q.name))
       .map((config) => {
-        const target = new PushTarget(config);
+        const target = new PushTarget(config, host.longestPauseMs);
         const stop = stopped.find(({ name }) => name === config.id);
-        if (stop) target.health.restore(stop.until);
+        if (stop) target.health.restore(stop);
         return target;
       });
     host.q.leases.underWay = () => [...this.underWay].flatMap((batch) => batch.map(({ active }) => active));
     this.running = new RunningCalls(host);
     this.runner = new CallRunner(host, this.running, {
-      noteCall: (target, deliveryError, now) => this.noteCall(target, deliveryError, now),
+      noteCall: (target, trouble, now) => this.noteCall(target, trouble, now),
       settled: () => this.pump(),
     });
     this.selector = new PushSelector(host.q, host.targets, this.targets, host.random);
+    this.handled = new HandledTypes(host.q.name, host.targets, this.targets);
+    this.waits = new PushWaits(host.q, this.handled);
+    host.q.handled = this.handled;
   }
 
   /** Does this queue push at all? */
@@ -78,11 +88,34 @@ export class Pump implements Feature {
   }
 
   due(now: number): number | undefined {
-    return earliest([this.nextTrial(now), this.nextPush(now), this.running.awakeAt(now)]) ?? undefined;
+    return (
+      earliest([this.nextTrial(now), this.nextAsk(now), this.nextPush(now), this.running.awakeAt(now)]) ?? undefined
+    );
   }
 
   workArrived(): void {
     this.pump();
+  }
+
+  waitsFor(row: JobRow, now: number): WaitingFor | undefined {
+    return this.waits.waitsFor(row, now);
+  }
+
+  /** The targets of this queue, as it sees them. */
+  views(now: number): TargetView[] {
+    return this.targets.map((target) => viewOf(target, now));
+  }
+
+  /**
+   * Asks the targets of this name that are stopped or paused what they take, at once: one that answers gets its jobs again.
+   * @returns those, as they are afterwards
+   */
+  async resume(name: string): Promise<TargetView[]> {
+    const troubled = this.targets.filter(({ config, health }) => config.name === name && health.trouble);
+    const tried = troubled.filter(({ asking }) => !asking && this.budget.take());
+    for (const { health } of tried) health.tryNow();
+    await Promise.all(tried.map((target) => this.ask(target)));
+    return troubled.map((target) => viewOf(target, this.host.now()));
   }
 
   start(why: 'commit' | 'alarm'): void {
@@ -117,6 +150,12 @@ export class Pump implements Feature {
   /** When a stopped target may be tried again, or undefined. */
   private nextTrial(now: number): number | undefined {
     const times = this.targets.flatMap(({ health }) => health.resumesAt(now) ?? []);
+    return times.length > 0 ? Math.min(...times) : undefined;
+  }
+
+  /** When a target may be asked again about a type that jobs wait with, or undefined. */
+  private nextAsk(now: number): number | undefined {
+    const times = this.targets.flatMap((target) => (target.isAwaited ? (target.asksAgainAt(now) ?? []) : []));
     return times.length > 0 ? Math.min(...times) : undefined;
   }
 
@@ -176,9 +215,10 @@ export class Pump implements Feature {
   }
 
   /** Notes whether the target took the call, and stops or resumes it. Runs inside a transaction. */
-  private noteCall(target: PushTarget, deliveryError: boolean, now: number): void {
+  private noteCall(target: PushTarget, trouble: string | undefined, now: number): void {
     const { q } = this.host;
-    const changed = deliveryError ? target.health.failed(now) : target.health.succeeded();
+    const deliveryError = trouble !== undefined;
+    const changed = deliveryError ? target.health.failed(now, trouble) : target.health.succeeded();
     if (deliveryError) {
       const resumesAt = target.health.resumesAt(now);
       if (resumesAt !== undefined) q.wake(resumesAt);
@@ -186,7 +226,7 @@ export class Pump implements Feature {
     if (!changed && !(deliveryError && target.health.isStopped)) return;
     const stopped: StoppedTarget[] = this.targets
       .filter(({ health }) => health.isStopped)
-      .map(({ id, health }) => ({ name: id, until: health.resumesAt(now) ?? now }));
+      .map(({ id, health }) => ({ name: id, until: health.resumesAt(now) ?? now, ...health.trouble }));
     writeMeta(q.sql, 'stopped', stopped.length > 0 ? stopped : undefined);
     if (changed) {
       const type = deliveryError ? 'queue.push_suspended' : 'queue.push_resumed';
@@ -202,13 +242,14 @@ export class Pump implements Feature {
     try {
       const announcement = await fetchAnnouncement(target.config);
       await this.host.write((now) => {
-        this.noteCall(target, announcement === NOT_RUNNING, now);
+        this.noteCall(target, announcement === NOT_RUNNING ? WORKER_NOT_RUNNING : undefined, now);
         if (announcement === NOT_RUNNING) {
           target.forget();
           return;
         }
         const again = target.learn(announcement, askedAt, now);
         target.deferred.clear(this.host.q);
+        this.handled.changed();
         if (again !== undefined) this.host.q.wake(again);
         this.storeAnnounced();
       });

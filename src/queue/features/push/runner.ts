@@ -18,8 +18,8 @@ import type { PushTarget } from './target';
 
 /** What the pump does about a call. */
 export interface CallWatcher {
-  /** Notes whether the target took the call. Runs inside a transaction. */
-  noteCall(target: PushTarget, deliveryError: boolean, now: number): void;
+  /** Notes whether the target took the call. Runs inside a transaction. @param trouble how it failed; absent: it took it */
+  noteCall(target: PushTarget, trouble: string | undefined, now: number): void;
   /** Some jobs of a call are settled while it goes on. */
   settled(): void;
 }
@@ -100,7 +100,7 @@ export class CallRunner {
       return outcome ? [{ claimed, delivery, outcome: withNoHandler(target, outcome) }] : [];
     });
     const note = (now: number): void => {
-      if (result) this.watcher.noteCall(target, result.deliveryError, now);
+      if (result) this.watcher.noteCall(target, result.deliveryError ? (result.trouble ?? '') : undefined, now);
     };
     this.host.about(() => delivered.map(({ claimed }) => claimed.row.key));
     const together = await this.isWritten((now) => {

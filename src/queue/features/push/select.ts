@@ -220,6 +220,7 @@ export class PushSelector {
       // Only an announcement younger than the job can say that nobody takes it.
       if (target.wasAskedSince(Math.max(row.enqueued_at, row.due_at ?? 0))) selection.orphans.push(row);
       else if (target.mayAsk(now)) selection.ask.add(target);
+      else target.isAwaited = true;
       return 'hold';
     }
     if (!target.takes(row.type, running)) {

@@ -2,8 +2,10 @@
 import type { Announcement } from '../../../dispatch/announcement';
 import type { Payload, TargetConfig } from '../../../dispatch/config';
 import { TargetHealth } from '../../../dispatch/health';
+import { defined } from '../../../job/envelope/fields';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
+import type { TargetView } from '../../../rpc/targets';
 import type { QueueState } from '../../store/state';
 import { DeferredEntries } from './deferred';
 import { Pace } from './pace';
@@ -12,16 +14,28 @@ import { Pace } from './pace';
 const ASK_AGAIN_MS = 60_000;
 /** While a deploy is under way two versions may answer in turns: neither is asked for more often than this, ms. */
 const ASK_OUTDATED_MS = 10_000;
+/** Announced types that are told of at most. */
+const MAX_TYPES = 1_000;
 /** The longest a pushed attempt may take, ms. */
 const MAX_TIMEOUT_MS = 900_000;
 
+/** A bound on how many jobs run at once. */
+export interface Bound {
+  /** `solo`: a job that may have killed its handler runs, and nothing runs beside it. */
+  by: 'solo' | 'queue' | 'target';
+  running: number;
+  max: number;
+}
+
 export class PushTarget {
-  readonly health = new TargetHealth();
+  readonly health: TargetHealth;
   private readonly pace = new Pace();
   /** Types whose concurrency was used up. */
   readonly deferred: DeferredEntries;
   /** The announcement is being asked for. */
   asking = false;
+  /** Jobs of a type that it did not announce wait until it may be asked again. */
+  isAwaited = false;
   private announcement: Announcement | undefined;
   /** When the announcement was asked for, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
@@ -32,8 +46,28 @@ export class PushTarget {
   /** Bytes of an answer for each job, as large as they were of late. */
   private answerBytes = 0;
 
-  constructor(readonly config: TargetConfig) {
+  /** @param longestPauseMs the target is never left alone for longer; absent: as in production */
+  constructor(
+    readonly config: TargetConfig,
+    private readonly longestPauseMs?: number,
+  ) {
+    this.health = new TargetHealth(longestPauseMs);
     this.deferred = new DeferredEntries(config.id);
+  }
+
+  /** A pause before it is asked again, ms. */
+  private pause(ms: number): number {
+    return Math.min(ms, this.longestPauseMs ?? ms);
+  }
+
+  /** When it was asked last what it takes, epoch ms; undefined: never, or without an answer. */
+  get knownSince(): number | undefined {
+    return this.isCertain ? this.askedAt : undefined;
+  }
+
+  /** When it may be asked again, if not now; epoch ms. */
+  asksAgainAt(now: number): number | undefined {
+    return now < this.askAgainAt ? this.askAgainAt : undefined;
   }
 
   /** Names the target in leases, cursors and the list of stopped targets. */
@@ -83,12 +117,12 @@ export class PushTarget {
   shouldAsk(now: number): boolean {
     if (!this.mayAsk(now)) return false;
     const hasVersion = !this.listsTypes || this.announcement?.version !== undefined;
-    return !this.isCertain || (!hasVersion && now >= this.askedAt + ASK_AGAIN_MS);
+    return !this.isCertain || (!hasVersion && now >= this.askedAt + this.pause(ASK_AGAIN_MS));
   }
 
   /** Has it been deployed anew since it was asked? Then it is asked at once. */
   isOutdated(now: number): boolean {
-    return this.outdated && this.mayAsk(now) && now >= this.askedAt + ASK_OUTDATED_MS;
+    return this.outdated && this.mayAsk(now) && now >= this.askedAt + this.pause(ASK_OUTDATED_MS);
   }
 
   /**
@@ -128,10 +162,11 @@ export class PushTarget {
       this.announcement = announcement;
       this.askedAt = askedAt;
       this.outdated = false;
+      this.isAwaited = false;
       this.pace.forget();
       return undefined;
     }
-    this.askAgainAt = now + ASK_AGAIN_MS;
+    this.askAgainAt = now + this.pause(ASK_AGAIN_MS);
     // What it said before holds until it answers again.
     if (this.isCertain) return undefined;
     this.announcement ??= announcement;
@@ -160,9 +195,16 @@ export class PushTarget {
 
   /** Does the concurrency announced for the type leave room? Never for a type that nobody announced. */
   takes(type: string, running: ReadonlyMap<string, number>): boolean {
+    if (this.announced(type) === 'unknown') return false;
+    const bound = this.boundOf(type, running);
+    return bound === undefined || bound.running < bound.max;
+  }
+
+  /** The concurrency announced for a type, and how many of it run; undefined when it has none. */
+  boundOf(type: string, running: ReadonlyMap<string, number>): (Omit<Bound, 'by'> & { entry: string }) | undefined {
     const announced = this.announced(type);
-    if (announced === 'unknown') return false;
-    return announced?.concurrency === undefined || (running.get(announced.type) ?? 0) < announced.concurrency;
+    if (announced === 'unknown' || announced?.concurrency === undefined) return undefined;
+    return { entry: announced.type, running: running.get(announced.type) ?? 0, max: announced.concurrency };
   }
 
   /** One more job of this type runs here. */
@@ -192,10 +234,34 @@ export class PushTarget {
 
   /** How many more jobs may start here. */
   room(q: QueueState): number {
-    const pushed = [...q.leases.pushed];
-    if (pushed.some(({ target, solo }) => solo && target === this.id)) return 0;
-    const ofQueue = (q.settings.concurrency ?? DEFAULTS.concurrency) - pushed.length;
-    if (this.config.maxConcurrency === undefined) return ofQueue;
-    return Math.min(ofQueue, this.config.maxConcurrency - pushed.filter(({ target }) => target === this.id).length);
+    return Math.min(...this.bounds(q).map(({ running, max }) => max - running));
   }
+
+  /** What bounds the jobs that run here, whatever their types. */
+  bounds(q: QueueState): Bound[] {
+    const pushed = [...q.leases.pushed];
+    const max = q.settings.concurrency ?? DEFAULTS.concurrency;
+    const bounds: Bound[] = [{ by: 'queue', running: pushed.length, max }];
+    if (pushed.some(({ target, solo }) => solo && target === this.id)) bounds.push({ by: 'solo', running: 1, max: 1 });
+    const { maxConcurrency } = this.config;
+    if (maxConcurrency !== undefined) {
+      const running = pushed.filter(({ target }) => target === this.id).length;
+      bounds.push({ by: 'target', running, max: maxConcurrency });
+    }
+    return bounds;
+  }
+}
+
+/** A target as those are told who look after the deployment. */
+export function viewOf(target: PushTarget, now: number): TargetView {
+  const { health, config } = target;
+  const { trouble } = health;
+  return {
+    name: config.name,
+    id: target.id,
+    state: trouble ? (health.isStopped ? 'stopped' : 'paused') : 'up',
+    ...(trouble && { since: trouble.since, last_tried_at: trouble.triedAt, last_error: trouble.error }),
+    ...defined({ next_try_at: health.resumesAt(now), asked_at: target.knownSince }),
+    ...(target.listsTypes && { types: target.types.slice(0, MAX_TYPES).map(({ type }) => type) }),
+  };
 }

@@ -11,6 +11,7 @@ import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { expiredRows } from '../../jobs/expire';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
 import { refuseGivenUp } from '../../jobs/ticket';
+import { warnOfUnhandled } from '../../jobs/unhandled';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
 import { type JobRow, rowByKey, STATE } from '../../store/columns';
 import { insert, move, remove } from '../../store/jobs';
@@ -55,6 +56,7 @@ export function prepareBatch(
   });
   if (keys.length > 0) plan.tidy();
   writeShare(q, batch, share, now);
+  warnOfUnhandled(q, receipt);
   return { jobs: receipt };
 }
 

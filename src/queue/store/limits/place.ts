@@ -75,17 +75,18 @@ export function place(
   return first && first.priority >= row.priority ? waiting : ready;
 }
 
+const WAITING_IN_ORDER = `FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}
+       ORDER BY priority DESC, waits_since, attempt, key LIMIT ?`;
+
+/** Is the job among the first `limit` that wait for the key? */
+export function isAmongFirst(q: QueueState, { key }: Limiter, row: Pick<JobRow, 'key'>, limit: number): boolean {
+  const first = q.sql.exec<{ key: number }>(`SELECT key ${WAITING_IN_ORDER}`, key, limit);
+  return Array.from(first).some((other) => other.key === row.key);
+}
+
 /** The jobs that wait for the key, in the order in which they are to run. */
 export function firstWaiting(q: QueueState, limiter: Limiter, limit: number): JobRow[] {
-  const rows = [
-    ...readRows(
-      q.sql,
-      `SELECT ${ROW_COLUMNS} FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}
-       ORDER BY priority DESC, waits_since, attempt, key LIMIT ?`,
-      limiter.key,
-      limit,
-    ),
-  ];
+  const rows = [...readRows(q.sql, `SELECT ${ROW_COLUMNS} ${WAITING_IN_ORDER}`, limiter.key, limit)];
   if (rows.length === 0) limiter.mayHaveWaiting = false;
   return rows;
 }

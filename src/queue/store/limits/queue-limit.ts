@@ -2,6 +2,7 @@
  * The limits of a queue as a whole (`rate_limit` of its settings): attempts that may run at once, and starts in a period,
  * over all its jobs, pushed or fetched. They close the queue as a pause would, and open it again.
  */
+import type { Limits } from '../../../job/limits/policy';
 import type { QueueState } from '../state';
 import type { Limiter } from './limiter';
 import { QUEUE_KEY } from './limiters';
@@ -27,6 +28,18 @@ export function queueOpensAt(q: QueueState, now: number): number | undefined {
   const limiter = limiterOfQueue(q);
   const opensAt = limiter?.usage.opensAt(limiter.limits);
   return opensAt !== undefined && opensAt > now ? opensAt : undefined;
+}
+
+/** What the queue's own limit says while it lets no job start; undefined while one may. */
+export function queueStandstill(
+  q: QueueState,
+  now: number,
+): { limits: Limits; running: number; opensAt?: number } | undefined {
+  const limiter = limiterOfQueue(q);
+  const running = q.leases.active.size;
+  if (!limiter || limiter.room(running, now) > 0) return undefined;
+  const opensAt = queueOpensAt(q, now);
+  return { limits: limiter.limits, running, ...(opensAt !== undefined && { opensAt }) };
 }
 
 /** Notes starts. One row written where the queue's starts are counted. */

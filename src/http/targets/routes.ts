@@ -1,0 +1,104 @@
+/** Targets: the handler Workers that jobs are pushed to, as the queues see them; and trying one now that was stopped. */
+import { encodeCursor, readAfter } from '../../across/paging';
+import {
+  type GatheredTargets,
+  gatherTargets,
+  type KnownTarget,
+  resumeTarget,
+  type TargetInQueue,
+} from '../../across/targets';
+import { defined, given } from '../../job/envelope/fields';
+import { formatInstant } from '../../job/time';
+import type { TargetView } from '../../rpc/targets';
+import { type AppContext, json } from '../context';
+import { readOptionalBody } from '../request/body';
+import { readPaging } from '../request/pagination';
+import { pathParam } from '../request/path';
+import { queueParam } from '../request/query';
+import { get, post, type Route } from '../route';
+
+/** Worse states count for more: a target is told to be in the worst state that any queue sees it in. */
+const STATES: readonly TargetView['state'][] = ['up', 'paused', 'stopped'];
+
+/** Announced types that are told of a target at most. */
+const MAX_TYPES = 1_000;
+
+/** Routes below `/ojs/v1` and below `/ojs/v1/admin`. */
+export const targetRoutes: readonly Route[] = [
+  get('/targets', list),
+  get('/targets/:name', show),
+  post('/targets/:name/resume', resume, { scope: 'admin:write' }),
+];
+
+async function list(c: AppContext): Promise<Response> {
+  const gathered = await gatherTargets(c.env, asked(c));
+  const items = gathered.targets.map(renderTarget);
+  return json(c, { items, targets: items, total: items.length, ...askedMembers(gathered) });
+}
+
+async function show(c: AppContext): Promise<Response> {
+  const gathered = await gatherTargets(c.env, { ...asked(c), name: pathParam(c, 'name') });
+  const [target] = gathered.targets as [KnownTarget];
+  const queues = target.queues.map(renderInQueue);
+  return json(c, { ...renderTarget(target), queues, ...askedMembers(gathered) });
+}
+
+async function resume(c: AppContext): Promise<Response> {
+  await readOptionalBody(c);
+  const name = pathParam(c, 'name');
+  const { asked, tried } = await resumeTarget(c.env, name, queueParam(c, 'queues', 'queue'));
+  const resumed = tried.filter(({ state }) => state === 'up').length;
+  const counts = { queues_asked: asked, tried: tried.length, resumed };
+  return json(c, { name, ...counts, queues: tried.map(renderInQueue) });
+}
+
+function asked(c: AppContext) {
+  return { named: queueParam(c, 'queues', 'queue'), after: readAfter(readPaging(c)) };
+}
+
+/** Which queues this is about, and how to go on with the next ones. */
+function askedMembers({ asked, unreachable, after }: GatheredTargets): Record<string, unknown> {
+  return {
+    queues_asked: asked,
+    ...(unreachable.length > 0 && { unreachable }),
+    next_cursor: after === undefined ? null : encodeCursor({ after }),
+  };
+}
+
+/** A target over all queues that were asked: in the worst state, with the latest trouble. */
+function renderTarget({ name, configs, queues }: KnownTarget): Record<string, unknown> {
+  const count = (state: TargetView['state']) => queues.filter((view) => view.state === state).length;
+  const worst = STATES.findLast((state) => count(state) > 0) ?? 'up';
+  const [latest] = queues
+    .filter(({ state }) => state === worst && worst !== 'up')
+    .sort((a, b) => (b.last_tried_at ?? 0) - (a.last_tried_at ?? 0));
+  const types = new Set(queues.flatMap((view) => view.types ?? []));
+  return {
+    name,
+    patterns: configs.flatMap(({ patterns }) =>
+      patterns.map(({ queue, type }) => (queue === undefined ? type : `${queue}/${type}`)),
+    ),
+    state: worst,
+    ...(latest && troubleOf(latest)),
+    ...(types.size > 0 && { types: [...types].sort().slice(0, MAX_TYPES) }),
+    queue_states: Object.fromEntries(STATES.map((state) => [state, count(state)])),
+  };
+}
+
+function renderInQueue(view: TargetInQueue): Record<string, unknown> {
+  return {
+    queue: view.queue,
+    state: view.state,
+    ...troubleOf(view),
+    ...defined({ asked_at: given(view.asked_at, formatInstant), types: view.types }),
+  };
+}
+
+function troubleOf({ since, last_tried_at, last_error, next_try_at }: TargetView): Record<string, unknown> {
+  return defined({
+    since: given(since, formatInstant),
+    last_tried_at: given(last_tried_at, formatInstant),
+    last_error,
+    next_try_at: given(next_try_at, formatInstant),
+  });
+}

@@ -1,0 +1,81 @@
+/** Which name was probably meant: the one that differs from what was written by a slip of the keyboard. */
+
+/** Slips in a name of this many characters are one; a longer name may have one for each such part. */
+const CHARS_PER_SLIP = 5;
+/** Slips at most, however long the name. */
+const MAX_SLIPS = 3;
+/** Names compared at most. */
+const MAX_NAMES = 2_000;
+
+/** How many slips a name of this length may have and still be recognised. */
+export function slipsAllowed(length: number): number {
+  return Math.min(MAX_SLIPS, Math.max(1, Math.floor(length / CHARS_PER_SLIP)));
+}
+
+/**
+ * How many characters were added, left out, replaced, or swapped with their neighbour; `max + 1` for more than `max`.
+ * Reads only the band of the table that can stay within `max`, so long names cost little.
+ */
+export function slipsBetween(a: string, b: string, max: number): number {
+  const tooMany = max + 1;
+  if (Math.abs(a.length - b.length) > max) return tooMany;
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
+  let leastBefore = 0;
+  for (let i = 1; i <= a.length; i++) {
+    const row: number[] = [i];
+    const [from, to] = [Math.max(1, i - max), Math.min(b.length, i + max)];
+    let least = from === 1 ? i : tooMany;
+    const cell = (cells: number[], at: number) => cells[at] ?? tooMany;
+    for (let j = from; j <= to; j++) {
+      const same = a[i - 1] === b[j - 1];
+      let slips = Math.min(cell(last, j - 1) + (same ? 0 : 1), cell(last, j) + 1, cell(row, j - 1) + 1);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (swapped) slips = Math.min(slips, cell(before, j - 2) + 1);
+      row[j] = slips;
+      least = Math.min(least, slips);
+    }
+    // A swap reaches over one row, so the row before must be beyond reach too.
+    if (least > max && leastBefore > max) return tooMany;
+    leastBefore = least;
+    before = last;
+    last = row;
+  }
+  return Math.min(last[b.length] ?? tooMany, tooMany);
+}
+
+/**
+ * The name among `known` that `written` most probably stands for: the nearest within {@link slipsAllowed}, the first of
+ * several. One that ends in `.*` stands for everything below it, so only its own part is compared and the rest is kept.
+ * Case does not count.
+ * @returns undefined when none is near, or when `written` is known itself
+ */
+export function nearMiss(written: string, known: Iterable<string>): string | undefined {
+  let best: string | undefined;
+  let fewest = Number.POSITIVE_INFINITY;
+  let looked = 0;
+  for (const name of known) {
+    if (looked++ === MAX_NAMES) break;
+    const meant = name.endsWith('.*') ? below(written, name.slice(0, -2)) : name;
+    if (meant === undefined || meant === '*') continue;
+    if (meant === written) return undefined;
+    const max = slipsAllowed(Math.min(written.length, name.length));
+    const slips = slipsBetween(written.toLowerCase(), meant.toLowerCase(), max);
+    if (slips > max || slips >= fewest) continue;
+    best = meant;
+    fewest = slips;
+  }
+  return best;
+}
+
+/** `written` with its first segments replaced by `prefix`; undefined when it has no more segments than that. */
+function below(written: string, prefix: string): string | undefined {
+  const rest = written.split('.').slice(prefix.split('.').length);
+  return rest.length === 0 ? undefined : [prefix, ...rest].join('.');
+}
+
+/** The question after a sentence about an unknown name: ` Did you mean "…"?`, or nothing. */
+export function didYouMean(written: string, known: Iterable<string>): string {
+  const meant = nearMiss(written, known);
+  return meant === undefined ? '' : ` Did you mean "${meant}"?`;
+}

@@ -1,0 +1,36 @@
+/**
+ * Why a job that has not ended does not run. Each reason has one meaning; `docs/operate/why-waiting.md` says what to do about
+ * it. Reasons are added, never renamed: clients branch on them.
+ */
+
+/** Every reason, in the order in which they are looked for: the first that applies is told. */
+export const WAITING_REASONS = [
+  'batch_undecided',
+  'pending',
+  'snoozed',
+  'signal',
+  'delayed',
+  'retry',
+  'queue_paused',
+  'key_limit',
+  'no_handler',
+  'handler_down',
+  'behind',
+  'concurrency',
+  'queue_limit',
+  'starting',
+  'no_worker',
+] as const;
+
+export type WaitingReason = (typeof WAITING_REASONS)[number];
+
+/** What a job waits for. */
+export interface WaitingFor {
+  reason: WaitingReason;
+  /** When this began, as well as it can be known; epoch ms. */
+  since: number;
+  /** When it ends by itself, if that is known; epoch ms. */
+  until?: number;
+  /** A sentence or two for a human: what is in the way, and what to do. */
+  detail: string;
+}

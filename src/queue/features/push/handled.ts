@@ -1,0 +1,89 @@
+/** Which job types the handlers of one queue take, and what is said of a type that none of them takes. */
+import { ownsQueue, type TargetConfig, targetFor } from '../../../dispatch/config';
+import { didYouMean } from '../../../job/near-miss';
+import { quote } from '../../../job/text';
+import type { Handled } from '../../store/state';
+import type { PushTarget } from './target';
+
+/** Hints remembered, so that a producer of very many jobs does not pay for each. */
+const MAX_HINTS = 1_000;
+
+export class HandledTypes implements Handled {
+  private readonly hints = new Map<string, string>();
+  /** Does the queue belong to handlers? */
+  private readonly isOwned: boolean;
+
+  /**
+   * @param configs every target of the deployment
+   * @param targets those that the queue can push to
+   */
+  constructor(
+    private readonly queue: string,
+    private readonly configs: readonly TargetConfig[],
+    private readonly targets: readonly PushTarget[],
+  ) {
+    this.isOwned = ownsQueue(configs, queue);
+  }
+
+  /** The target that jobs of a type are pushed to; undefined where none is mapped. */
+  targetOf(type: string): PushTarget | undefined {
+    const config = targetFor(this.configs, this.queue, type);
+    return config && this.targets.find((target) => target.config === config);
+  }
+
+  /** Types that are taken, as far as they are known: those announced, else the patterns that lead to a target. */
+  all(): string[] {
+    const announced = this.targets.flatMap((target) =>
+      target.listsTypes ? target.types.filter(({ type }) => this.targetOf(type) === target) : [],
+    );
+    const mapped = this.targets
+      .filter(({ listsTypes }) => !listsTypes)
+      .flatMap(({ config }) => config.patterns.filter(({ queue }) => queue === undefined || queue === this.queue));
+    return [...new Set([...announced, ...mapped].map(({ type }) => type))];
+  }
+
+  /** ` Did you mean "…"?` where a type that is taken is nearly the same. */
+  hint(type: string): string {
+    if (this.targets.length === 0) return '';
+    let hint = this.hints.get(type);
+    if (hint === undefined) {
+      if (this.hints.size >= MAX_HINTS) this.hints.clear();
+      hint = didYouMean(type, this.all());
+      this.hints.set(type, hint);
+    }
+    return hint;
+  }
+
+  /** A target has announced something else. */
+  changed(): void {
+    this.hints.clear();
+  }
+
+  /** What a producer of the type should know; undefined where all is well. */
+  warning(type: string): string | undefined {
+    const why = this.whyUnhandled(type);
+    if (why !== undefined) return why;
+    const hint = this.targetOf(type) ? '' : this.hint(type);
+    if (hint === '') return undefined;
+    return `No handler takes the type ${quoted(type)}, so its jobs wait for a worker that pulls.${hint}`;
+  }
+
+  /**
+   * Why no handler takes the type: its jobs become dead letters. Undefined where one does or may, and where such jobs wait for
+   * workers that pull.
+   */
+  whyUnhandled(type: string): string | undefined {
+    if (this.targets.length === 0) return undefined;
+    const target = this.targetOf(type);
+    if (target?.announced(type) === 'unknown') {
+      const { name } = target.config;
+      return `No handler takes the type ${quoted(type)}: it is mapped to ${name}, which did not announce it when it was asked last.${this.hint(type)}`;
+    }
+    if (target || !this.isOwned) return undefined;
+    return `No handler takes the type ${quoted(type)}, and queue ${this.queue} belongs to handlers.${this.hint(type)}`;
+  }
+}
+
+function quoted(type: string): string {
+  return JSON.stringify(quote(type));
+}

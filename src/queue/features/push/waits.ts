@@ -1,0 +1,92 @@
+/** Why a job that is pushed does not run: asks, in their order, what the selection (`select.ts`) asks. */
+import { formatInstant } from '../../../job/time';
+import type { WaitingFor } from '../../../job/waiting';
+import { waitsForQueueLimit } from '../../jobs/limit-waiting';
+import { availableSince, behind, waiting } from '../../jobs/waiting';
+import { countAhead } from '../../store/ahead';
+import type { JobRow } from '../../store/columns';
+import { startsLeft } from '../../store/limits/queue-limit';
+import type { QueueState } from '../../store/state';
+import type { HandledTypes } from './handled';
+import type { Bound, PushTarget } from './target';
+
+export class PushWaits {
+  constructor(
+    private readonly q: QueueState,
+    private readonly handled: HandledTypes,
+  ) {}
+
+  /** Undefined for a job that is not pushed. */
+  waitsFor(row: JobRow, now: number): WaitingFor | undefined {
+    const { q } = this;
+    const since = availableSince(row);
+    const target = this.handled.targetOf(row.type);
+    const down = target && waitsForTarget(target, row, now);
+    if (down) return down;
+    const unhandled = this.handled.whyUnhandled(row.type);
+    if (unhandled !== undefined) return this.noHandler(unhandled, target, since, now);
+    if (!target) return undefined;
+    const closed = this.waitsForRoom(target, row, since, now);
+    const scan = target.deferred.has(target.entryOf(row.type))
+      ? target.deferred.scanOf(q, target.entryOf(row.type))
+      : q.pushScan(target.id);
+    const ahead = countAhead(q, scan, row, now, ({ key, type }) => {
+      return !q.leases.active.has(key) && this.isRival(target, row.type, type);
+    });
+    return behind(ahead, since, closed) ?? closed;
+  }
+
+  /** Does a job of the one type take the place of the other? Only its own kind does where the type's concurrency is the bound. */
+  private isRival(target: PushTarget, type: string, other: string): boolean {
+    if (this.handled.targetOf(other) !== target) return false;
+    const entry = target.entryOf(other);
+    return entry === target.entryOf(type) || !target.deferred.has(entry);
+  }
+
+  private noHandler(why: string, target: PushTarget | undefined, since: number, now: number): WaitingFor {
+    const asksAt = target?.asksAgainAt(now);
+    const next =
+      asksAt === undefined
+        ? 'It becomes a dead letter'
+        : `The handler is asked again at ${formatInstant(asksAt)}; if it still does not take it, it becomes a dead letter`;
+    const detail = `${why} ${next}: deploy a handler that takes it, or enqueue it with the right type.`;
+    return waiting('no_handler', detail, since, asksAt);
+  }
+
+  /** Too many jobs run, or have started lately. */
+  private waitsForRoom(target: PushTarget, row: JobRow, since: number, now: number): WaitingFor | undefined {
+    const { q } = this;
+    const used = target.bounds(q).find(({ running, max }) => running >= max);
+    if (used) return waiting('concurrency', usedUp(used, q.name, target.config.name), since);
+    if (startsLeft(q, now) <= 0) {
+      const most = `As many jobs run in queue ${q.name} as one queue can have at once.`;
+      return waitsForQueueLimit(q, since, now) ?? waiting('concurrency', most, since);
+    }
+    const bound = target.boundOf(row.type, target.runningByEntry(q));
+    if (!bound || bound.running < bound.max) return undefined;
+    const detail = `The concurrency that ${target.config.name} announces for ${bound.entry} is used up: ${bound.running} of ${bound.max} jobs run.`;
+    return waiting('concurrency', detail, since);
+  }
+}
+
+/** The handler did not take its last calls. */
+function waitsForTarget({ health, config }: PushTarget, row: JobRow, now: number): WaitingFor | undefined {
+  const { trouble } = health;
+  if (!trouble) return undefined;
+  const until = health.resumesAt(now);
+  const next = until === undefined ? 'It is being tried.' : `It is tried again at ${formatInstant(until)}.`;
+  const detail =
+    `The handler ${config.name} is ${health.isStopped ? 'stopped' : 'paused'} after errors. ` +
+    `Tried last at ${formatInstant(trouble.triedAt)}: ${trouble.error} ${next} ` +
+    `POST /targets/${config.name}/resume to try it now.`;
+  return waiting('handler_down', detail, Math.max(trouble.since, availableSince(row)), until);
+}
+
+function usedUp({ by, running, max }: Bound, queue: string, target: string): string {
+  if (by === 'solo') return `A job that may have killed ${target} runs there alone; the others follow when it ends.`;
+  const [what, how] =
+    by === 'queue'
+      ? [`queue ${queue}`, 'concurrency in its settings']
+      : [`the handler ${target}`, 'max_concurrency where it is mapped'];
+  return `The concurrency of ${what} is used up: ${running} of ${max} jobs run. Raise ${how} to run more.`;
+}

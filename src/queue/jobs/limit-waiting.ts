@@ -1,0 +1,68 @@
+/** What limits have to do with it that a job does not run: its key's, and its queue's own. */
+import { formatDuration } from '../../job/duration';
+import type { Limits } from '../../job/limits/policy';
+import { formatInstant } from '../../job/time';
+import type { WaitingFor } from '../../job/waiting';
+import type { JobRow } from '../store/columns';
+import { isAmongFirst, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { queueStandstill } from '../store/limits/queue-limit';
+import { bodyOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { roomFor } from './limit-check';
+
+/** The key of an available job has no room, or jobs that came before it take that room. */
+export function waitsForKey(q: QueueState, row: JobRow, now: number): WaitingFor | undefined {
+  const { limit_key: key } = row;
+  if (key === null) return undefined;
+  const limiter = limiterOf(q, row);
+  // One that stands behind its key may be let in already, though nothing has happened here since it could be.
+  const room =
+    row.waits_since === null ? roomFor(q, row, now) : limiter.roomToAdmit(row.priority, runningOf(q, key), now);
+  if (room > 0 && (row.waits_since === null || isAmongFirst(q, limiter, row, room))) return undefined;
+  const since = Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
+  const override = limiter.overrideAt(now);
+  if (limiter.isStopped(now)) {
+    const until = override?.expires_at;
+    const how = until === undefined ? '' : ` until ${formatInstant(until)}`;
+    const detail = `An operator has stopped the key ${key}${how}. DELETE /rate-limits/${key}/override to go on.`;
+    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail };
+  }
+  const opensAt = limiter.usage.opensAt(limiter.inForce(now));
+  const until = opensAt !== undefined && opensAt > now ? opensAt : undefined;
+  const use = usedUp(limiter.inForce(now), runningOf(q, key), limiter.room(0, now) <= 0);
+  const raised = override ? ` An override holds; DELETE /rate-limits/${key}/override to end it.` : '';
+  const detail = use
+    ? `It counts under the key ${key}, which is used up: ${use}.${raised}`
+    : `It counts under the key ${key}, and jobs that came before it take the places there are.${raised}`;
+  return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail };
+}
+
+/** Its policy says to be scheduled anew where the key has no room, and so it was. */
+export function rescheduledByKey(q: QueueState, row: JobRow, now: number): WaitingFor | undefined {
+  const { limit_key: key, due_at } = row;
+  if (key === null || due_at === null || due_at <= now || row.attempt > 0) return undefined;
+  if (bodyOf(row).scheduled_at === due_at || policyOf(q, row)?.on_limit !== 'reschedule') return undefined;
+  const detail = `The key ${key} had no room for it, so it was scheduled for ${formatInstant(due_at)}.`;
+  return { reason: 'key_limit', since: row.enqueued_at, until: due_at, detail };
+}
+
+/** The queue's own limit lets no job start. @param since when the job became available, epoch ms */
+export function waitsForQueueLimit(q: QueueState, since: number, now: number): WaitingFor | undefined {
+  const standstill = queueStandstill(q, now);
+  if (!standstill) return undefined;
+  const { limits, running, opensAt } = standstill;
+  const use = usedUp(limits, running, opensAt !== undefined);
+  const detail = `The limit of queue ${q.name} is used up: ${use}. Raise rate_limit in its settings to run more.`;
+  return { reason: 'queue_limit', since, ...(opensAt !== undefined && { until: opensAt }), detail };
+}
+
+/** Which of the limits are used up. @param byRate starts are what is used up */
+function usedUp({ concurrency, rate, throttle }: Limits, running: number, byRate: boolean): string {
+  const uses: string[] = [];
+  if (concurrency !== undefined && running >= concurrency) uses.push(`${running} of ${concurrency} jobs run`);
+  if (byRate && rate) uses.push(`${rate.limit} jobs have started within ${formatDuration(rate.period_ms)}`);
+  if (byRate && throttle) {
+    uses.push(`one job starts every ${formatDuration(Math.ceil(throttle.period_ms / throttle.limit))}`);
+  }
+  return uses.join(', and ');
+}

@@ -1,0 +1,143 @@
+/**
+ * Why a job does not run: first what the job itself says (it is delayed, pending, between two attempts), then its queue, then
+ * what the features say. Each asks the predicates that decide about jobs, so that the answer cannot differ from the deed.
+ */
+
+import { MAX_DURATION_MS } from '../../job/duration';
+import { cut, quote } from '../../job/text';
+import { formatInstant } from '../../job/time';
+import type { WaitingFor, WaitingReason } from '../../job/waiting';
+import type { Ahead } from '../store/ahead';
+import { batchOf } from '../store/batches';
+import { type JobRow, STATE } from '../store/columns';
+import { bodyOf, historyOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { rescheduledByKey, waitsForKey } from './limit-waiting';
+
+/** Characters of an error message that an explanation repeats. */
+const MAX_ERROR = 200;
+
+/** When the job became available, epoch ms. */
+export function availableSince(row: JobRow): number {
+  return Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
+}
+
+/** What a job of the queue waits for. @param until absent: nobody can know */
+export function waiting(reason: WaitingReason, detail: string, since: number, until?: number | undefined): WaitingFor {
+  return { reason, since, ...(until !== undefined && { until }), detail };
+}
+
+/** Jobs that come before it keep it waiting; undefined where there are none. @param first what the first of them wait for */
+export function behind({ count, isMore }: Ahead, since: number, first?: WaitingFor): WaitingFor | undefined {
+  if (count === 0 && !isMore) return undefined;
+  const jobs = `${isMore ? 'more than ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
+  const why = first ? ` ${first.detail}` : '';
+  return waiting('behind', `It is behind ${jobs} that come before it in the line.${why}`, since);
+}
+
+/**
+ * Why this job does not run; undefined when it runs or has ended.
+ * @param ask what features say about a job that stands where claims read, in their order
+ */
+export function waitingFor(
+  q: QueueState,
+  row: JobRow,
+  now: number,
+  ask: (row: JobRow) => WaitingFor | undefined,
+): WaitingFor | undefined {
+  if (row.ended_at !== null || q.leases.active.has(row.key)) return undefined;
+  if (row.state !== STATE.waiting && row.state !== STATE.pending) return undefined;
+  const found =
+    locked(q, row) ?? ofItself(q, row, now) ?? paused(q, row) ?? waitsForKey(q, row, now) ?? ask(admitted(row));
+  return withExpiry(row, found ?? starting(row));
+}
+
+/** An operation over several queues is being decided that may change the job. */
+function locked(q: QueueState, row: JobRow): WaitingFor | undefined {
+  if (!q.locks.has(row.key)) return undefined;
+  const batch = batchOf(q, row.key);
+  const detail =
+    'An operation on jobs of several queues is being decided, and this job is part of it. It goes on by itself within seconds.';
+  return waiting('batch_undecided', detail, batch?.since ?? row.enqueued_at, batch?.checkAt);
+}
+
+/** What the job says itself. A queue that is paused as well is mentioned: the job's own moment will not be enough. */
+function ofItself(q: QueueState, row: JobRow, now: number): WaitingFor | undefined {
+  const also = q.paused ? ` Its queue ${q.name} is ${q.removal ? 'being deleted' : 'paused'}, too.` : '';
+  const said = (found: WaitingFor): WaitingFor => ({ ...found, detail: found.detail + also });
+  if (row.state === STATE.pending) {
+    const detail = 'It was enqueued as pending and waits until it is activated: POST /jobs/:id/activate.';
+    return said(waiting('pending', detail, row.created_at));
+  }
+  if (row.due_at === null || row.due_at <= now) return undefined;
+  const snoozed = waitsForItself(row, row.due_at);
+  if (snoozed) return said(snoozed);
+  const rescheduled = rescheduledByKey(q, row, now);
+  if (rescheduled) return said(rescheduled);
+  const at = formatInstant(row.due_at);
+  if (row.attempt === 0) {
+    const detail = `It is scheduled for ${at}. PATCH its scheduled_at to start it earlier.`;
+    return said(
+      waiting('delayed', detail, bodyOf(row).scheduled_at === undefined ? row.created_at : row.enqueued_at, row.due_at),
+    );
+  }
+  const { error } = historyOf(row);
+  const failed = error ? `Attempt ${error.attempt} failed (${error.type}: ${shortened(error.message)}).` : 'It failed.';
+  const detail = `${failed} Attempt ${row.attempt + 1} begins at ${at}; PATCH its scheduled_at to retry it earlier.`;
+  return said(waiting('retry', detail, error?.occurred_at ?? row.enqueued_at, row.due_at));
+}
+
+/** How a history tells of an attempt that ended so that the job goes on later. Times in epoch ms. */
+interface Snoozed {
+  since: number;
+  until: number;
+  /** The job goes on before that when this signal comes. */
+  signal?: string;
+  /** The claim that ended so: a later one has made it history. */
+  claim: number;
+}
+
+/** Its handler has put it to sleep. @param dueAt when it goes on, epoch ms */
+function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
+  const { snoozed } = historyOf(row) as { snoozed?: Snoozed };
+  if (snoozed?.claim !== row.claims) return undefined;
+  const { since, signal } = snoozed;
+  const at = formatInstant(dueAt);
+  if (signal === undefined) {
+    const detail = `Its handler put it to sleep until ${at}. PATCH its scheduled_at to wake it earlier.`;
+    return waiting('snoozed', detail, since, dueAt);
+  }
+  // A handler that names no moment waits as long as it takes.
+  const until = dueAt - since < MAX_DURATION_MS ? dueAt : undefined;
+  const limit = until === undefined ? '' : ` It goes on without it at ${at}.`;
+  const detail = `It waits for the signal ${quote(signal)}: POST /jobs/:id/signals/${quote(signal)}.${limit}`;
+  return waiting('signal', detail, since, until);
+}
+
+function paused(q: QueueState, row: JobRow): WaitingFor | undefined {
+  if (!q.paused) return undefined;
+  const since = Math.max(availableSince(row), q.pausedChangedAt);
+  if (q.removal) return waiting('queue_paused', `Queue ${q.name} is being deleted and gives out no jobs.`, since);
+  const detail = `Queue ${q.name} is paused and gives out no jobs. POST /queues/${q.name}/resume to go on.`;
+  return waiting('queue_paused', detail, since);
+}
+
+/** The row as it is once its key has let it in. */
+function admitted(row: JobRow): JobRow {
+  return row.waits_since === null ? row : { ...row, due_at: row.waits_since, waits_since: null };
+}
+
+function starting(row: JobRow): WaitingFor {
+  return waiting('starting', 'Nothing is in its way: it is about to be handed out.', availableSince(row));
+}
+
+/** A job that must start by a moment may never run. */
+function withExpiry({ expires_at }: JobRow, found: WaitingFor): WaitingFor {
+  if (expires_at === null) return found;
+  return { ...found, detail: `${found.detail} It is discarded unless it starts before ${formatInstant(expires_at)}.` };
+}
+
+function shortened(text: string): string {
+  const line = text.split('\n', 1)[0] ?? '';
+  return line.length <= MAX_ERROR ? line : `${cut(line, MAX_ERROR)}…`;
+}

@@ -1,0 +1,69 @@
+/** How many jobs come before another one in the order of `lanes.ts`: counted when somebody asks why it waits. */
+import { LANE_BIT } from '../../job/ids';
+import { type JobRow, STATE } from './columns';
+import { comesFirst, compare, type Lanes, type Position, type Scan, START } from './lanes';
+
+/** Rows that one count looks at, at most. */
+const MAX_COUNTED = 1_000;
+
+/** How many jobs come before another one. */
+export interface Ahead {
+  count: number;
+  /** There may be more: the count has come to its bound. */
+  isMore: boolean;
+}
+
+type OtherRow = Pick<JobRow, 'key' | 'type' | 'enqueued_at' | 'due_at' | 'attempt'>;
+
+/**
+ * Counts the jobs that a consumer is given before this one. Reads no bodies, and no more than {@link MAX_COUNTED} rows.
+ * @param scan where the consumer stands
+ * @param row stands in the line or is due
+ * @param isRival is this job for the same consumer, and not running?
+ */
+export function countAhead(
+  lanes: Lanes,
+  scan: Scan,
+  row: JobRow,
+  now: number,
+  isRival: (other: Pick<JobRow, 'key' | 'type'>) => boolean,
+): Ahead {
+  const ahead: Ahead = { count: 0, isMore: false };
+  let left = MAX_COUNTED;
+  /** @param comesBefore must hold for all rows up to the first for which it does not */
+  const count = (where: string, bindings: number[], comesBefore: (other: OtherRow) => boolean): void => {
+    if (ahead.isMore) return;
+    const query = `SELECT key, type, enqueued_at, due_at, attempt FROM jobs WHERE ${where} LIMIT ?`;
+    for (const other of lanes.sql.exec<OtherRow>(query, ...bindings, left + 1)) {
+      if (!comesBefore(other)) return;
+      if (left-- === 0) {
+        ahead.isMore = true;
+        return;
+      }
+      if (isRival(other)) ahead.count++;
+    }
+  };
+  const isLine = row.due_at === null;
+  const comesFirstHere = (other: OtherRow) => {
+    if (isLine) return other.due_at === null ? other.key < row.key : comesFirst(other, row);
+    return other.due_at === null ? !comesFirst(row, other) : compare(dueAt(other), dueAt(row)) < 0;
+  };
+  for (const priority of [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a)) {
+    if (priority < row.priority) break;
+    const comesBefore = priority === row.priority ? comesFirstHere : () => true;
+    const cursor = scan.due.get(priority) ?? START;
+    const isPast = (other: OtherRow) => compare(dueAt(other), cursor) <= 0;
+    if (lanes.priorities.has(priority)) {
+      const where = 'priority = ? AND due_at >= ? AND due_at <= ? ORDER BY due_at, attempt, key';
+      count(where, [priority, cursor.at, now], (other) => isPast(other) || comesBefore(other));
+    }
+    if (priority !== 0) continue;
+    const where = `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
+    count(where, [scan.line], comesBefore);
+  }
+  return ahead;
+}
+
+function dueAt({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'attempt' | 'key'>): Position {
+  return { at: due_at as number, attempt, key };
+}
