@@ -1,0 +1,54 @@
+/**
+ * Bundles the command-line program with the libraries it uses, so that an install of the package brings none of them. Their
+ * licences ask for their texts to go along.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+/**
+ * @param {string} root of the project
+ * @param {string} entry below `src/cli`
+ * @param {string} outfile
+ */
+export async function buildCli(root, entry, outfile) {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(root, 'src/cli', entry)],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    minify: true,
+    metafile: true,
+    legalComments: 'none',
+    // Libraries written for require() find it here.
+    banner: {
+      js: "#!/usr/bin/env node\nimport { createRequire as __require } from 'node:module';\nconst require = __require(import.meta.url);",
+    },
+    logLevel: 'warning',
+  });
+  return packagesIn(Object.keys(metafile.inputs));
+}
+
+/** The packages that were bundled, by the paths of their files. */
+function packagesIn(paths) {
+  const names = paths.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  return [...new Set(names)].sort();
+}
+
+/** Writes the licences of bundled packages beside the bundle. */
+export function writeLicences(root, packages, file) {
+  const texts = packages.map((name) => {
+    const folder = join(root, 'node_modules', name);
+    const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    if (!['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0'].includes(license)) {
+      throw new Error(`${name} has the licence ${license}: may it be bundled?`);
+    }
+    const found = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = found && existsSync(join(folder, found)) ? readFileSync(join(folder, found), 'utf8').trim() : '';
+    return `${name} ${version} (${license})\n\n${text}\n`;
+  });
+  writeFileSync(file, texts.join(`\n${'-'.repeat(72)}\n\n`));
+}
