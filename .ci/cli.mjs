@@ -2,7 +2,7 @@
  * Bundles the command-line program with the libraries it uses, so that an install of the package brings none of them. Their
  * licences ask for their texts to go along.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -20,6 +20,8 @@ export async function buildCli(root, entry, outfile) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    // The other form of some packages asks for their files at run time.
+    mainFields: ['module', 'main'],
     minify: true,
     metafile: true,
     legalComments: 'none',
@@ -51,4 +53,18 @@ export function writeLicences(root, packages, file) {
     return `${name} ${version} (${license})\n\n${text}\n`;
   });
   writeFileSync(file, texts.join(`\n${'-'.repeat(72)}\n\n`));
+}
+
+/** Builds the package `create-tocsin` into dist-create/: `npm create tocsin` runs it. */
+export async function buildCreate(root) {
+  const folder = join(root, 'dist-create');
+  rmSync(folder, { recursive: true, force: true });
+  const packages = await buildCli(root, 'create.ts', 'dist-create/index.js');
+  writeLicences(root, packages, join(folder, 'LICENSES.txt'));
+  const { version, license, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const description = 'Starts a Cloudflare Worker with a durable job queue, or adds one to yours: npm create tocsin';
+  const bin = { 'create-tocsin': 'index.js' };
+  const contents = { name: 'create-tocsin', version, description, license, type: 'module', engines, bin };
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(contents, null, 2)}\n`);
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 }

@@ -1,22 +1,7 @@
 /** `npx tocsin` */
 import { version } from '../../package.json';
-import type { Terminal } from './output';
-import { run } from './program';
+import { createProgram, run } from './program';
+import { processTerminal } from './terminal';
 
-const terminal: Terminal = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-  env: process.env,
-  interactive: process.stdin.isTTY === true && process.stdout.isTTY === true && !process.env.CI,
-  interrupted: () => {
-    const controller = new AbortController();
-    process.once('SIGINT', () => controller.abort());
-    return controller.signal;
-  },
-  now: Date.now,
-};
-
-// A reader that has seen enough, like `head`, is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-
-process.exitCode = await run(process.argv.slice(2), terminal, version);
+const terminal = processTerminal();
+process.exitCode = await run(createProgram(terminal, version), process.argv.slice(2), terminal);

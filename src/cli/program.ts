@@ -1,7 +1,10 @@
 /** The program: its commands, and the one place where their failures become exit codes. */
 import { Command, CommanderError } from 'commander';
 import { deadCommand } from './commands/dead';
+import { devCommand } from './commands/dev';
+import { doctorCommand } from './commands/doctor';
 import { enqueueCommand } from './commands/enqueue';
+import { initCommand } from './commands/init';
 import { changeCommands, jobsCommand, whyCommands } from './commands/jobs';
 import { queuesCommand } from './commands/queues';
 import { tailCommand } from './commands/tail';
@@ -17,6 +20,8 @@ export function createProgram(terminal: Terminal, version: string): Command {
     .showSuggestionAfterError()
     .addHelpText('after', '\nEvery command takes --json; tocsin <command> --help shows the rest.');
   const commands = [
+    initCommand(terminal, version, '.'),
+    devCommand(terminal),
     enqueueCommand(terminal),
     jobsCommand(terminal),
     ...whyCommands(terminal),
@@ -24,6 +29,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     deadCommand(terminal),
     queuesCommand(terminal),
     tailCommand(terminal),
+    doctorCommand(terminal, version),
   ];
   for (const command of commands) program.addCommand(command);
   return program;
@@ -34,8 +40,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
  * @param args without the names of node and of the script
  * @returns the exit code
  */
-export async function run(args: readonly string[], terminal: Terminal, version: string): Promise<number> {
-  const program = createProgram(terminal, version);
+export async function run(program: Command, args: readonly string[], terminal: Terminal): Promise<number> {
   for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.out(text),
@@ -46,7 +51,7 @@ export async function run(args: readonly string[], terminal: Terminal, version: 
   }
   const json = args.includes('--json');
   try {
-    if (args.length === 0) {
+    if (args.length === 0 && program.commands.length > 0) {
       terminal.out(program.helpInformation());
       return EXIT.usage;
     }
@@ -56,10 +61,12 @@ export async function run(args: readonly string[], terminal: Terminal, version: 
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
     const url = optionIn(args, '--url') ?? (terminal.env.TOCSIN_URL || DEFAULT_URL);
     const { exitCode, ...failure } =
-      error instanceof CommanderError ? usageFailure(error, args) : failureOf(error, url);
+      error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, url);
     const { message, hint } = failure;
     terminal.err(
-      json ? `${JSON.stringify({ error: failure })}\n` : printable(`tocsin: ${message}\n${hint ? `→ ${hint}\n` : ''}`),
+      json
+        ? `${JSON.stringify({ error: failure })}\n`
+        : printable(`${program.name()}: ${message}\n${hint ? `→ ${hint}\n` : ''}`),
     );
     return exitCode;
   }
@@ -71,7 +78,7 @@ export function* everyCommand(command: Command): Generator<Command> {
   for (const child of command.commands) yield* everyCommand(child);
 }
 
-function usageFailure(error: CommanderError, args: readonly string[]) {
+function usageFailure(error: CommanderError, program: string, args: readonly string[]) {
   const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const name = args.find((arg) => !arg.startsWith('-'));
   const suggestion = rest.join(' ').replace(/[()]/g, '').trim();
@@ -79,7 +86,7 @@ function usageFailure(error: CommanderError, args: readonly string[]) {
   return {
     code: 'usage',
     message: message.charAt(0).toUpperCase() + message.slice(1),
-    hint: suggestion || `tocsin ${name ?? ''} --help`.replace('  ', ' '),
+    hint: suggestion || `${program} ${program === 'tocsin' ? (name ?? '') : ''} --help`.replace(/ +/g, ' '),
     exitCode: EXIT.usage,
   };
 }
