@@ -6,30 +6,37 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileS
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
+/** How modules of the program are bundled, with the libraries they use. */
+export const BUNDLE = {
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  // The other form of some packages asks for their files at run time.
+  mainFields: ['module', 'main'],
+  legalComments: 'none',
+  // Libraries written for require() find it here.
+  banner: {
+    js: "import { createRequire as createNodeRequire } from 'node:module';\nconst require = createNodeRequire(import.meta.url);",
+  },
+  logLevel: 'warning',
+};
+
 /**
+ * Builds one program. @returns the names of the packages in it
  * @param {string} root of the project
  * @param {string} entry below `src/cli`
  * @param {string} outfile
  */
 export async function buildCli(root, entry, outfile) {
   const { metafile } = await build({
+    ...BUNDLE,
     absWorkingDir: root,
     entryPoints: [join(root, 'src/cli', entry)],
     outfile,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    // The other form of some packages asks for their files at run time.
-    mainFields: ['module', 'main'],
     minify: true,
     metafile: true,
-    legalComments: 'none',
-    // Libraries written for require() find it here.
-    banner: {
-      js: "#!/usr/bin/env node\nimport { createRequire as __require } from 'node:module';\nconst require = __require(import.meta.url);",
-    },
-    logLevel: 'warning',
+    banner: { js: `#!/usr/bin/env node\n${BUNDLE.banner.js}` },
   });
   return packagesIn(Object.keys(metafile.inputs));
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { buildCli } from '../../.ci/cli.mjs';
+import { BUNDLE, buildCli } from '../../.ci/cli.mjs';
 import { root } from '../docs/dev.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-cli-'));
@@ -52,13 +52,6 @@ let modules = 0;
 /** Imports a module of `src/cli`. */
 export async function load(path) {
   const outfile = join(folder, `module-${modules++}.mjs`);
-  await build({
-    entryPoints: [join(root, 'src/cli', path)],
-    outfile,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    logLevel: 'error',
-  });
+  await build({ ...BUNDLE, entryPoints: [join(root, 'src/cli', path)], outfile });
   return await import(pathToFileURL(outfile).href);
 }

@@ -100,13 +100,13 @@ function listOf(value: unknown): unknown[] {
  * @param tags of the migrations so far, in order
  */
 export function nextTag(tags: readonly string[]): string {
-  const counted = /^(.*?)(\d+)$/.exec(tags.at(-1) ?? 'v0');
-  const next = counted
-    ? `${counted[1]}${String(Number(counted[2]) + 1).padStart(counted[2]?.length ?? 1, '0')}`
-    : 'tocsin-v1';
   // A date is no count.
-  const tag = /\d{4,}/.test(next) ? 'tocsin-v1' : next;
-  return tags.includes(tag) ? nextTag([...tags, `${tag}-v0`]) : tag;
+  const [, prefix = 'tocsin-v', digits = '0'] = /^(.*?\D|)(\d{1,3})$/.exec(tags.at(-1) ?? 'v0') ?? [];
+  const counts = !/\d{4}/.test(prefix);
+  for (let count = counts ? Number(digits) + 1 : 1; ; count++) {
+    const tag = counts ? prefix + String(count).padStart(digits.length, '0') : `tocsin-v${count}`;
+    if (!tags.includes(tag)) return tag;
+  }
 }
 
 /**
