@@ -5,13 +5,14 @@ import { lengthText, textOf, timeText } from './output';
 /** Why a job does not run, as newer servers say it with the job. */
 export interface WaitingFor {
   reason: string;
-  since?: string;
-  until?: string | null;
-  detail?: unknown;
+  since: string;
+  until?: string;
+  /** A sentence or two for a human. */
+  detail: string;
 }
 
 /** A job, perhaps with the server's own explanation. */
-export type ExplainedJob = JobEnvelope & { waiting_for?: WaitingFor | null };
+export type ExplainedJob = JobEnvelope & { waiting_for?: WaitingFor };
 
 /** What is known of its queue. */
 export interface QueueState {
@@ -28,9 +29,8 @@ export interface Explanation {
   text: string;
   since?: string;
   until?: string;
-  /** What to do about it. */
+  /** What to do about it: a command, or a question. */
   hint?: string;
-  detail?: unknown;
 }
 
 /**
@@ -38,65 +38,19 @@ export interface Explanation {
  * @param queue undefined: nothing is known of it
  */
 export function explain(job: ExplainedJob, queue: QueueState | undefined, now: number): Explanation {
-  return job.waiting_for ? fromServer(job, job.waiting_for, now) : fromState(job, queue, now);
+  return job.waiting_for ? fromServer(job, job.waiting_for) : fromState(job, queue, now);
 }
 
-/** Sentences for reasons of the server; a reason that is not here is shown as it is. */
-const SENTENCES: Record<string, string> = {
-  paused: 'Its queue is paused.',
-  queue_paused: 'Its queue is paused.',
-  no_handler: 'No handler takes its type.',
-  handler_down: 'Its handler does not answer.',
-  rate_limit: 'A limit has no room for it.',
-  limit: 'A limit has no room for it.',
-  concurrency: 'As many jobs run as may run at once.',
-  behind: 'Other jobs are before it.',
-  delayed: 'Its time has not come.',
-  scheduled: 'Its time has not come.',
-  retry: 'It failed and waits for its next attempt.',
-  pending: 'It waits to be activated.',
+function fromServer(job: ExplainedJob, { reason, since, until, detail }: WaitingFor): Explanation {
+  const command = COMMANDS[reason]?.(job);
+  return { reason, text: detail, since, ...(until && { until }), ...(command && { hint: command }) };
+}
+
+/** Commands that end a wait, by its reason. */
+const COMMANDS: Readonly<Record<string, (job: JobEnvelope) => string>> = {
+  queue_paused: ({ queue }) => `tocsin queues resume ${queue}`,
+  retry: ({ id }) => `tocsin retry ${id}`,
 };
-
-function fromServer(job: ExplainedJob, { reason, since, until, detail }: WaitingFor, now: number): Explanation {
-  const said = detailText(detail);
-  const fallback = SENTENCES[reason] ?? `It waits: ${reason.replaceAll('_', ' ')}.`;
-  const hint = hintFor(reason, job, detail);
-  return {
-    reason,
-    text: said ?? (until ? `${fallback.slice(0, -1)} until ${timeText(until, now)}.` : fallback),
-    ...(since && { since }),
-    ...(until && { until }),
-    ...(hint !== undefined && { hint }),
-    ...(detail !== undefined && { detail }),
-  };
-}
-
-/** The server's own words, where it has any. */
-function detailText(detail: unknown): string | undefined {
-  if (typeof detail === 'string' && detail !== '') return detail;
-  const message = memberOf(detail, 'message');
-  return typeof message === 'string' ? message : undefined;
-}
-
-/** A type that exists and looks like this one. */
-function nearMiss(detail: unknown): string | undefined {
-  const found = memberOf(detail, 'did_you_mean') ?? memberOf(detail, 'near_misses') ?? memberOf(detail, 'near_miss');
-  const first = Array.isArray(found) ? found[0] : found;
-  return typeof first === 'string' ? first : undefined;
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
-function hintFor(reason: string, job: JobEnvelope, detail?: unknown): string | undefined {
-  if (/pause/.test(reason)) return `tocsin queues resume ${job.queue}`;
-  if (/handler/.test(reason)) {
-    const near = nearMiss(detail);
-    return near ? `Did you mean ${near}?` : undefined;
-  }
-  return undefined;
-}
 
 function fromState(job: ExplainedJob, queue: QueueState | undefined, now: number): Explanation {
   const { state } = job;
@@ -134,12 +88,12 @@ function fromState(job: ExplainedJob, queue: QueueState | undefined, now: number
 function waiting(job: JobEnvelope, queue: QueueState | undefined): Explanation {
   const since = job.enqueued_at;
   if (queue?.status === 'paused') {
-    const hint = hintFor('paused', job);
-    return { reason: 'paused', text: `Its queue ${job.queue} is paused.`, since, ...(hint !== undefined && { hint }) };
+    const hint = `tocsin queues resume ${job.queue}`;
+    return { reason: 'queue_paused', text: `Its queue ${job.queue} is paused.`, since, hint };
   }
   if (queue !== undefined && queue.available > 1) {
     const text = `${queue.available} jobs are available in ${job.queue}, and ${queue.active} run.`;
-    return { reason: 'queued', text, since };
+    return { reason: 'behind', text, since };
   }
   const hint = 'Is there a handler for its type, and does it run? A worker that pulls has to name its queue.';
   return { reason: 'available', text: `It may run now; nothing has taken it from ${job.queue} yet.`, since, hint };

@@ -171,7 +171,7 @@ describe('the main module', () => {
     const { text } = adapted(
       "import { tocsin } from './t';\nexport { QueueObject } from 'tocsin/queue';\nexport default tocsin.worker(app);\n",
     );
-    assert.match(text, /export \{ DirectoryObject, [^}]*Tocsin \} from/);
+    assert.match(text, /export \{ DirectoryObject, Tocsin, [^}]*WorkflowObject \} from/);
     assert.equal(text.match(/tocsin\.worker/g).length, 1);
   });
 

@@ -22,17 +22,13 @@ describe('why', () => {
     assert.deepEqual([reason, text, since], ['concurrency', '20 of 20 jobs run.', '2026-01-01T11:59:00.000Z']);
   });
 
-  it('has a sentence where the server has only a reason, and shows one that it does not know', () => {
-    const said = (reason, more) => explain({ ...JOB, waiting_for: { reason, ...more } }, undefined, NOW).text;
-    assert.equal(said('no_handler'), 'No handler takes its type.');
-    assert.equal(said('retry', { until: '2026-01-01T12:01:00.000Z' }).includes('in 1m'), true);
-    assert.equal(said('moon_phase'), 'It waits: moon phase.');
-  });
-
-  it('names the type that was perhaps meant', () => {
-    const detail = { message: 'No handler takes greting.write.', did_you_mean: ['greeting.write'] };
-    const { text, hint } = explain({ ...JOB, waiting_for: { reason: 'no_handler', detail } }, undefined, NOW);
-    assert.deepEqual([text, hint], ['No handler takes greting.write.', 'Did you mean greeting.write?']);
+  it('names the command that ends the wait', () => {
+    const hint = (reason) => explain({ ...JOB, waiting_for: { reason, since: '', detail: 'x' } }, undefined, NOW).hint;
+    assert.deepEqual(['queue_paused', 'retry', 'behind'].map(hint), [
+      'tocsin queues resume mail',
+      'tocsin retry 0190',
+      undefined,
+    ]);
   });
 
   it('explains each state where the server does not', () => {

@@ -1,7 +1,7 @@
 /** `tocsin init`, which is also what `npm create tocsin` runs */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { cancel, confirm, isCancel, select, text } from '@clack/prompts';
+import { confirm, isCancel, select, text } from '@clack/prompts';
 import { Command, Option } from 'commander';
 import { print } from '../command';
 import { CliError, usageError } from '../failure';
@@ -139,6 +139,5 @@ async function agree(message: string): Promise<void> {
 /** @throws {CliError} when the user has given up */
 function answered<T>(value: T): Exclude<T, symbol> {
   if (!isCancel(value)) return value as Exclude<T, symbol>;
-  cancel('Nothing was written.');
   throw new CliError('Nothing was written.', undefined, 'declined');
 }

@@ -4,7 +4,7 @@
 export const OBJECT_CLASSES = ['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject'] as const;
 
 /** What the main module of the Worker exports from `tocsin/queue`. */
-export const QUEUE_EXPORTS = [...OBJECT_CLASSES, 'TocsinHandlers', 'Tocsin'] as const;
+export const QUEUE_EXPORTS: readonly string[] = [...OBJECT_CLASSES, 'TocsinHandlers', 'Tocsin'].sort();
 
 /** From this date on a Worker finds its own classes without bindings; before, the flag does it. */
 export const EXPORTS_DATE = '2025-11-17';
