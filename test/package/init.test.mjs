@@ -1,9 +1,12 @@
-// A new user's way: an empty folder, the package, `tocsin init`, a handler, a job, the tests.
+// A new user's way, as docs/start/quickstart.md shows it: an empty folder, the package, `tocsin init`, a handler, a job, the tests.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { root } from '../docs/dev.mjs';
 import { createProject } from './project.mjs';
+
+const PAGE = readFileSync(join(root, 'docs/start/quickstart.md'), 'utf8');
 
 /** What a user may have to do, at most. */
 const MAX_COMMANDS = 6;
@@ -50,14 +53,40 @@ describe('tocsin init in an empty folder', { timeout: 600_000 }, () => {
     assert.match(readFileSync(join(project.folder, 'src/tocsin.ts'), 'utf8'), /sum\.add/);
   });
 
-  /** @returns how many lines it takes */
+  /** Writes the page's own handler. @returns how many lines of the user's own that takes */
   function addHandler() {
-    const file = join(project.folder, 'src/tocsin.ts');
-    const before = readFileSync(file, 'utf8');
-    const text = before
-      .replace("'greeting.write': [name: string];", "$&\n  'sum.add': [a: number, b: number];")
-      .replace(/^ {2}'greeting\.write': \(job.*$/m, "$&\n  'sum.add': (job) => job.args[0] + job.args[1],");
+    const before = generated('src/tocsin.ts');
+    const [, text] = /```ts\n\/\/ src\/tocsin\.ts\n([\s\S]*?)```/.exec(PAGE);
+    const own = text.split('\n').filter((line) => !before.split('\n').includes(line));
+    assert.equal(text.split('\n').length - own.length, before.split('\n').length, 'the page shows what init writes');
     project.write('src/tocsin.ts', text);
-    return text.split('\n').length - before.split('\n').length;
+    const [, route] = /```js\n([\s\S]*?)```/.exec(PAGE);
+    assert.ok(
+      generated('src/index.ts').replace(/^ +/gm, '').includes(route),
+      'the page shows the route that init writes',
+    );
+    return own.length;
   }
+
+  function generated(path) {
+    return readFileSync(join(project.folder, path), 'utf8');
+  }
+});
+
+describe('npm create tocsin', { timeout: 600_000 }, () => {
+  const project = createProject();
+  after(() => project.remove());
+
+  it('makes the same project from a package of its own', async () => {
+    await project.ok('npm', 'pack', '--silent', '--pack-destination', project.base, join(root, 'dist-create'));
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const tarball = join(project.base, `create-tocsin-${version}.tgz`);
+    const create = ['exec', '--yes', `--package=${tarball}`, '--', 'create-tocsin'];
+    const said = await project.ok('npm', ...create, 'made', '--yes', '--no-install', '--config', 'toml');
+    assert.match(said, /^create +wrangler\.toml/m);
+    assert.match(said, /cd made\n/);
+    const read = (path) => readFileSync(join(project.folder, 'made', path), 'utf8');
+    assert.equal(JSON.parse(read('package.json')).dependencies.tocsin, `^${version}`);
+    assert.match(read('wrangler.toml'), /^name = "made"$/m);
+  });
 });

@@ -1,11 +1,11 @@
 /** `tocsin dev` */
-import { spawn } from 'node:child_process';
+import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { constants } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
-import { integer } from '../command';
+import { integer, print } from '../command';
 import { DEFAULT_URL } from '../connection';
 import { CliError, EXIT } from '../failure';
 import type { Terminal } from '../output';
@@ -15,6 +15,7 @@ import { findConfig, type WranglerConfig } from '../project/wrangler-config';
 interface Options {
   port?: number;
   open: boolean;
+  json?: boolean;
 }
 
 /** Between two looks whether it serves, in ms. */
@@ -28,6 +29,7 @@ export function devCommand(terminal: Terminal): Command {
     .description('run the Worker in this folder on this machine: queue, handlers and routes')
     .option('--port <n>', 'where to serve; default 8787, or the next free port', integer(1, 65_535))
     .option('--no-open', 'do not open the browser')
+    .option('--json', 'print JSON')
     .argument('[wrangler...]', 'further arguments go to wrangler dev')
     .allowUnknownOption()
     .action(async (more: string[], options: Options) => {
@@ -40,7 +42,9 @@ export function devCommand(terminal: Terminal): Command {
       const node = nodeFor(folder, wrangler.node);
       const url = addressOf(config, options.port ?? (await freePort(config)));
       const args = [wrangler.script, 'dev', '--port', new URL(url).port, ...more];
-      const child = spawn(node, args, { stdio: 'inherit', env: { X_LOCAL_OBSERVABILITY: 'false', ...process.env } });
+      // Standard output is for JSON alone.
+      const stdio: StdioOptions = options.json ? ['inherit', 2, 'inherit'] : 'inherit';
+      const child = spawn(node, args, { stdio, env: { X_LOCAL_OBSERVABILITY: 'false', ...process.env } });
       const ended = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
       let stopped: NodeJS.Signals | undefined;
       const stop = (signal: NodeJS.Signals) => {
@@ -51,7 +55,7 @@ export function devCommand(terminal: Terminal): Command {
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
       onceOrphaned(() => stop('SIGTERM'));
       const over = new AbortController();
-      const said = announce(url, terminal, options.open, over.signal);
+      const said = announce(url, terminal, options, over.signal);
       const [code] = await ended;
       over.abort();
       await said;
@@ -101,7 +105,7 @@ function onceOrphaned(listener: () => void): void {
 }
 
 /** Says where the queue is once it serves, and opens the browser. */
-async function announce(url: string, terminal: Terminal, open: boolean, over: AbortSignal): Promise<void> {
+async function announce(url: string, terminal: Terminal, { open, json }: Options, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     const answer = await fetch(`${url}/ojs/v1/health`, { signal: over }).catch(() => undefined);
     if (answer?.ok) break;
@@ -109,9 +113,8 @@ async function announce(url: string, terminal: Terminal, open: boolean, over: Ab
   }
   if (over.aborted) return;
   const address = url === DEFAULT_URL ? '' : ` --url ${url}`;
-  terminal.out(
-    `\nThe queue is ready at ${url}\n  npx tocsin enqueue <type> [args…]${address}\n  npx tocsin tail${address}\n\n`,
-  );
+  const commands = ['enqueue <type> [args…]', 'tail'].map((command) => `  npx tocsin ${command}${address}\n`);
+  print(terminal, json, { url }, () => `\nThe queue is ready at ${url}\n${commands.join('')}`);
   if (open && terminal.interactive) openBrowser(url);
 }
 
