@@ -1,6 +1,7 @@
 /** What every command shares: its options, its connection, one way to print and to fail. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { TocsinClient } from '../client/client';
+import { wired } from '../handler/names';
 import { type ConnectionOptions, connect, endpointOf } from './connection';
 import type { Terminal } from './output';
 
@@ -38,9 +39,9 @@ export function session<Options extends object>(terminal: Terminal, options: Opt
   return opened;
 }
 
-/** Prints JSON or text. */
+/** Prints JSON, with the names of the wire, or text. */
 export function print(terminal: Terminal, json: boolean | undefined, value: unknown, text: () => string): void {
-  const shown = json ? JSON.stringify(value) : text();
+  const shown = json ? JSON.stringify(wired(value)) : text();
   if (shown !== '') terminal.out(`${shown}\n`);
 }
 

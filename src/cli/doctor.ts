@@ -118,7 +118,7 @@ async function settingsChecks(tocsin: TocsinClient): Promise<Check[]> {
     const deployment = await tocsin.server.deployment();
     const lines = settingsLines(deployment).map(({ name, message }) => ok(name, message));
     const apply = 'tocsin.server.applyDeployment() of the client puts it into effect.';
-    return deployment.in_effect
+    return deployment.inEffect
       ? lines
       : [...lines, warned('settings', 'What the code declares is not in effect.', apply)];
   } catch (error) {

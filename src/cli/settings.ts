@@ -8,8 +8,8 @@ export interface SettingsLine {
 }
 
 /** The settings that the code declares; kinds without any are left out. */
-export function settingsLines({ handlers, queues, queues_total, limits, crons }: Deployment): SettingsLine[] {
-  const more = queues_total - queues.length;
+export function settingsLines({ handlers, queues, queuesTotal, limits, crons }: Deployment): SettingsLine[] {
+  const more = queuesTotal - queues.length;
   const lines: SettingsLine[] = [
     { name: 'handlers', message: handlers.join(', ') },
     {

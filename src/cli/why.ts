@@ -1,5 +1,5 @@
 /** Explains in a few lines what a job waits for, or how it ended. */
-import type { JobEnvelope } from '../job/wire';
+import type { JobEnvelope } from '../handler/job';
 import { lengthText, textOf, timeText } from './output';
 
 /** Why a job does not run, as newer servers say it with the job. */
@@ -12,7 +12,7 @@ export interface WaitingFor {
 }
 
 /** A job, perhaps with the server's own explanation. */
-export type ExplainedJob = JobEnvelope & { waiting_for?: WaitingFor };
+export type ExplainedJob = JobEnvelope & { waitingFor?: WaitingFor };
 
 /** What is known of its queue. */
 export interface QueueState {
@@ -38,7 +38,7 @@ export interface Explanation {
  * @param queue undefined: nothing is known of it
  */
 export function explain(job: ExplainedJob, queue: QueueState | undefined, now: number): Explanation {
-  return job.waiting_for ? fromServer(job, job.waiting_for) : fromState(job, queue, now);
+  return job.waitingFor ? fromServer(job, job.waitingFor) : fromState(job, queue, now);
 }
 
 function fromServer(job: ExplainedJob, { reason, since, until, detail }: WaitingFor): Explanation {
@@ -60,25 +60,25 @@ function fromState(job: ExplainedJob, queue: QueueState | undefined, now: number
     case 'scheduled':
       return {
         reason: 'delayed',
-        text: `Its time has not come: ${timeText(job.scheduled_at, now)}.`,
-        since: job.created_at,
-        ...(job.scheduled_at && { until: job.scheduled_at }),
+        text: `Its time has not come: ${timeText(job.scheduledAt, now)}.`,
+        since: job.createdAt,
+        ...(job.scheduledAt && { until: job.scheduledAt }),
       };
     case 'retryable':
       return {
         reason: 'retry',
-        text: `Attempt ${job.attempt} of ${job.max_attempts} failed; the next is due ${timeText(job.next_attempt_at, now)}.`,
-        ...(job.error && { since: job.error.occurred_at }),
-        ...(job.next_attempt_at && { until: job.next_attempt_at }),
+        text: `Attempt ${job.attempt} of ${job.maxAttempts} failed; the next is due ${timeText(job.nextAttemptAt, now)}.`,
+        ...(job.error && { since: job.error.occurredAt }),
+        ...(job.nextAttemptAt && { until: job.nextAttemptAt }),
         hint: `tocsin retry ${job.id}`,
       };
     case 'pending':
-      return { reason: 'pending', text: 'It waits to be activated.', since: job.created_at };
+      return { reason: 'pending', text: 'It waits to be activated.', since: job.createdAt };
     case 'active':
       return {
         reason: 'running',
-        text: `It is running${job.worker_id ? ` at ${job.worker_id}` : ''}, attempt ${job.attempt} of ${job.max_attempts}.`,
-        ...(job.started_at && { since: job.started_at }),
+        text: `It is running${job.workerId ? ` at ${job.workerId}` : ''}, attempt ${job.attempt} of ${job.maxAttempts}.`,
+        ...(job.startedAt && { since: job.startedAt }),
       };
     default:
       return ended(job);
@@ -86,7 +86,7 @@ function fromState(job: ExplainedJob, queue: QueueState | undefined, now: number
 }
 
 function waiting(job: JobEnvelope, queue: QueueState | undefined): Explanation {
-  const since = job.enqueued_at;
+  const since = job.enqueuedAt;
   if (queue?.status === 'paused') {
     const hint = `tocsin queues resume ${job.queue}`;
     return { reason: 'queue_paused', text: `Its queue ${job.queue} is paused.`, since, hint };
@@ -100,7 +100,7 @@ function waiting(job: JobEnvelope, queue: QueueState | undefined): Explanation {
 }
 
 function ended(job: JobEnvelope): Explanation {
-  const at = job.completed_at ?? job.cancelled_at ?? job.discarded_at;
+  const at = job.completedAt ?? job.cancelledAt ?? job.discardedAt;
   const since = at === undefined ? {} : { since: at };
   if (job.state === 'completed') {
     const took = runTime(job);
@@ -109,14 +109,14 @@ function ended(job: JobEnvelope): Explanation {
   const redrive = { hint: `tocsin retry ${job.id}` };
   if (job.state === 'cancelled') return { reason: 'cancelled', text: 'It was cancelled.', ...since, ...redrive };
   const cause = job.error ? `: ${job.error.type}: ${job.error.message}` : '';
-  const expired = job.error === undefined && job.expires_at !== undefined;
+  const expired = job.error === undefined && job.expiresAt !== undefined;
   const text = expired ? 'It expired before it could run.' : `It was discarded after attempt ${job.attempt}${cause}`;
   return { reason: expired ? 'expired' : 'discarded', text, ...since, ...redrive };
 }
 
-function runTime({ started_at, completed_at }: JobEnvelope): string | undefined {
-  if (started_at === undefined || completed_at === undefined) return undefined;
-  const ms = Date.parse(completed_at) - Date.parse(started_at);
+function runTime({ startedAt, completedAt }: JobEnvelope): string | undefined {
+  if (startedAt === undefined || completedAt === undefined) return undefined;
+  const ms = Date.parse(completedAt) - Date.parse(startedAt);
   return ms < 1000 ? `${ms} ms` : lengthText(ms);
 }
 
@@ -129,18 +129,18 @@ export function jobFacts(job: ExplainedJob, now: number): [name: string, value: 
     ['queue', job.queue],
     ['state', job.state],
     ['args', textOf(job.args)],
-    ['attempts', `${job.attempt} of ${job.max_attempts}`],
-    ['enqueued', timeText(job.enqueued_at, now)],
-    ['scheduled', job.state === 'scheduled' ? timeText(job.scheduled_at, now) : undefined],
-    ['next attempt', timeText(job.next_attempt_at, now)],
-    ['ended', timeText(job.completed_at ?? job.cancelled_at ?? job.discarded_at, now)],
+    ['attempts', `${job.attempt} of ${job.maxAttempts}`],
+    ['enqueued', timeText(job.enqueuedAt, now)],
+    ['scheduled', job.state === 'scheduled' ? timeText(job.scheduledAt, now) : undefined],
+    ['next attempt', timeText(job.nextAttemptAt, now)],
+    ['ended', timeText(job.completedAt ?? job.cancelledAt ?? job.discardedAt, now)],
     ['progress', job.progress],
     ['result', job.result],
     ...errors
       .slice(-3)
       .map((error): [string, string] => [
         `error ${error.attempt}`,
-        `${error.type}: ${error.message.split('\n')[0]} (${error.occurred_at})`,
+        `${error.type}: ${error.message.split('\n')[0]} (${error.occurredAt})`,
       ]),
   ];
 }

@@ -53,6 +53,7 @@ describe('tocsin', { timeout: 120_000 }, () => {
   it('enqueues with arguments as JSON or text, and shows the job', async () => {
     const { job } = await json('enqueue', 'email.send', 'Ada', '{"to":1}', '7', '--queue', 'first', '--priority', '5');
     assert.deepEqual([job.args, job.queue, job.priority], [['Ada', { to: 1 }, 7], 'first', 5]);
+    assert.ok(job.created_at && job.max_attempts, 'JSON has the names of the wire');
     const shown = await run('job', job.id);
     assert.equal(shown.code, 0, shown.stderr);
     assert.match(shown.stdout, new RegExp(`^id +${job.id}$`, 'm'));

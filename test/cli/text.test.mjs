@@ -11,19 +11,19 @@ const { failureOf } = await load('failure.ts');
 
 const NOW = Date.parse('2026-01-01T12:00:00.000Z');
 const JOB = {
-  ...{ id: '0190', type: 'email.send', queue: 'mail', state: 'available', attempt: 0, max_attempts: 3 },
-  ...{ created_at: '2026-01-01T11:00:00.000Z', enqueued_at: '2026-01-01T11:00:00.000Z' },
+  ...{ id: '0190', type: 'email.send', queue: 'mail', state: 'available', attempt: 0, maxAttempts: 3 },
+  ...{ createdAt: '2026-01-01T11:00:00.000Z', enqueuedAt: '2026-01-01T11:00:00.000Z' },
 };
 
 describe('why', () => {
   it("repeats the server's own reason", () => {
-    const waiting_for = { reason: 'concurrency', since: '2026-01-01T11:59:00.000Z', detail: '20 of 20 jobs run.' };
-    const { reason, text, since } = explain({ ...JOB, waiting_for }, undefined, NOW);
+    const waitingFor = { reason: 'concurrency', since: '2026-01-01T11:59:00.000Z', detail: '20 of 20 jobs run.' };
+    const { reason, text, since } = explain({ ...JOB, waitingFor }, undefined, NOW);
     assert.deepEqual([reason, text, since], ['concurrency', '20 of 20 jobs run.', '2026-01-01T11:59:00.000Z']);
   });
 
   it('names the command that ends the wait', () => {
-    const hint = (reason) => explain({ ...JOB, waiting_for: { reason, since: '', detail: 'x' } }, undefined, NOW).hint;
+    const hint = (reason) => explain({ ...JOB, waitingFor: { reason, since: '', detail: 'x' } }, undefined, NOW).hint;
     assert.deepEqual(['queue_paused', 'retry', 'behind'].map(hint), [
       'tocsin queues resume mail',
       'tocsin retry 0190',
@@ -32,27 +32,23 @@ describe('why', () => {
   });
 
   it('explains each state where the server does not', () => {
-    const error = { code: 'x', type: 'SmtpError', message: 'no host', attempt: 1, occurred_at: JOB.created_at };
+    const error = { code: 'x', type: 'SmtpError', message: 'no host', attempt: 1, occurredAt: JOB.createdAt };
     const cases = [
       [{}, { status: 'paused', available: 1, active: 0 }, /queue mail is paused/],
       [{}, { status: 'active', available: 7, active: 2 }, /7 jobs are available in mail, and 2 run/],
       [{}, undefined, /nothing has taken it/],
-      [{ state: 'scheduled', scheduled_at: '2026-01-01T14:00:00.000Z' }, undefined, /in 2h/],
+      [{ state: 'scheduled', scheduledAt: '2026-01-01T14:00:00.000Z' }, undefined, /in 2h/],
       [
-        { state: 'retryable', attempt: 1, next_attempt_at: '2026-01-01T12:00:05.000Z', error },
+        { state: 'retryable', attempt: 1, nextAttemptAt: '2026-01-01T12:00:05.000Z', error },
         undefined,
         /Attempt 1 of 3.*in 5s/,
       ],
       [{ state: 'pending' }, undefined, /activated/],
-      [{ state: 'active', attempt: 1, worker_id: 'w1' }, undefined, /running at w1, attempt 1 of 3/],
+      [{ state: 'active', attempt: 1, workerId: 'w1' }, undefined, /running at w1, attempt 1 of 3/],
       [{ state: 'discarded', attempt: 3, error }, undefined, /discarded after attempt 3: SmtpError: no host/],
-      [{ state: 'discarded', expires_at: JOB.created_at }, undefined, /expired/],
+      [{ state: 'discarded', expiresAt: JOB.createdAt }, undefined, /expired/],
       [{ state: 'cancelled' }, undefined, /cancelled/],
-      [
-        { state: 'completed', started_at: JOB.created_at, completed_at: JOB.created_at },
-        undefined,
-        /completed in 0 ms/,
-      ],
+      [{ state: 'completed', startedAt: JOB.createdAt, completedAt: JOB.createdAt }, undefined, /completed in 0 ms/],
     ];
     for (const [job, queue, says] of cases) assert.match(explain({ ...JOB, ...job }, queue, NOW).text, says);
   });
@@ -97,7 +93,7 @@ describe('output', () => {
 
   it('says what the code declares and what an operator changed', () => {
     const deployment = {
-      ...{ handlers: ['a.b'], queues_total: 1, limits: [{ key: 'stripe', override: {} }] },
+      ...{ handlers: ['a.b'], queuesTotal: 1, limits: [{ key: 'stripe', override: {} }] },
       queues: [{ name: 'mail', changed: ['concurrency'] }],
       crons: [
         { name: 'nightly', state: 'deleted' },

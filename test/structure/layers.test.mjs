@@ -23,7 +23,7 @@ const ROOMS = {
   queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   http: ['job', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
   client: ['job', 'handler'],
-  cli: ['client', 'job'],
+  cli: ['client', 'handler', 'job'],
   library: [
     'job',
     'durable',

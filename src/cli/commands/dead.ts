@@ -1,7 +1,7 @@
 /** `tocsin dead` and `tocsin dead retry` */
 import type { Command } from 'commander';
 import type { DeadLetterSelection } from '../../client/dead-letters';
-import type { JobEnvelope } from '../../job/wire';
+import type { JobEnvelope } from '../../handler/job';
 import { integer, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, usageError } from '../failure';
@@ -45,8 +45,8 @@ function deadTable(jobs: readonly JobEnvelope[], now: number): string {
     job.id,
     job.queue,
     job.type,
-    `${job.attempt}/${job.max_attempts}`,
-    whenText(job.discarded_at, now),
+    `${job.attempt}/${job.maxAttempts}`,
+    whenText(job.discardedAt, now),
     job.error ? `${job.error.type}: ${job.error.message}` : '',
   ]);
   return table(['ID', 'QUEUE', 'TYPE', 'ATTEMPT', 'DISCARDED', 'LAST ERROR'], rows);

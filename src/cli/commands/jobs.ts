@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { TocsinClient } from '../../client/client';
 import { NotFoundError, TocsinError, UnauthorizedError } from '../../client/errors';
 import type { JobQuery } from '../../client/queries';
+import type { JobEnvelope } from '../../handler/job';
 import type { JobState } from '../../job/states';
-import type { JobEnvelope } from '../../job/wire';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, failureOf, usageError } from '../failure';
@@ -56,8 +56,8 @@ export function jobTable(jobs: readonly JobEnvelope[], now: number, none: string
     job.state,
     job.queue,
     job.type,
-    `${job.attempt}/${job.max_attempts}`,
-    whenText(job.created_at, now),
+    `${job.attempt}/${job.maxAttempts}`,
+    whenText(job.createdAt, now),
     job.error && job.state !== 'completed' ? `${job.error.type}: ${job.error.message}` : '',
   ]);
   return table(['ID', 'STATE', 'QUEUE', 'TYPE', 'ATTEMPT', 'CREATED', 'LAST ERROR'], rows);
@@ -68,7 +68,7 @@ export function whyCommands(terminal: Terminal): Command[] {
   const show = async (id: string, options: ConnectionOptions, factsFirst: boolean) => {
     const { tocsin, answer } = session(terminal, options);
     const job: ExplainedJob = await tocsin.get(id);
-    const queue = job.state === 'available' && !job.waiting_for ? await queueOf(tocsin, job.queue) : undefined;
+    const queue = job.state === 'available' && !job.waitingFor ? await queueOf(tocsin, job.queue) : undefined;
     const now = terminal.now();
     const why = explain(job, queue, now);
     answer({ job, why }, () => {
