@@ -1,12 +1,14 @@
 /**
- * Builds what the package exports into dist/: one module for each library, and its declarations. Those of the libraries for
- * handlers and producers are made against the DOM's types only, so that they hold in a project without the Workers' types.
+ * Builds what the package exports into dist/: one module for each library and for the program, and declarations. Those of the
+ * libraries for handlers and producers are made against the DOM's types only, so that they hold in a project without the
+ * Workers' types. Beside it, dist-create/ gets the package behind `npm create tocsin`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { buildCli, buildCreate, writeLicences } from './cli.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
@@ -30,6 +32,8 @@ await bundle(
   { 'queue/index': 'src/library/index.ts' },
   { external: ['cloudflare:*', ...Object.keys(dependencies)], loader: { '.sql': 'text' } },
 );
+writeLicences(root, await buildCli(root, 'index.ts', 'dist/cli/index.js'), join(dist, 'cli/LICENSES.txt'));
+await buildCreate(root);
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 for (const config of ['tsconfig.queue.json', 'tsconfig.package.json']) {
   execFileSync(process.execPath, [tsc, '-p', join(root, '.ci', config)], { cwd: root, stdio: 'inherit' });

@@ -30,20 +30,27 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => proce
  * @param {Record<string, string>} [environment]
  */
 function start(args, environment = {}) {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    cwd: root,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      ...process.env,
-      CI: 'true',
-      CLOUDFLARE_CF_FETCH_ENABLED: 'false',
-      FORCE_COLOR: '0',
-      WRANGLER_SEND_METRICS: 'false',
-      X_LOCAL_OBSERVABILITY: 'false',
-      ...environment,
-    },
-  });
+  return launch(process.execPath, [CLI, ...args], { cwd: root, env: { ...process.env, ...QUIET, ...environment } });
+}
+
+/** Development without network, account, colours and questions. */
+export const QUIET = {
+  CI: 'true',
+  CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+  FORCE_COLOR: '0',
+  WRANGLER_SEND_METRICS: 'false',
+  X_LOCAL_OBSERVABILITY: 'false',
+};
+
+/**
+ * Starts a program in a process group of its own; {@link end} ends it with all that it started.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv }} options
+ * @returns {{ pid: number, output: string, exited: Promise<number | null> }} `output` grows
+ */
+export function launch(command, args, { cwd, env }) {
+  const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child.pid);
   const run = { pid: child.pid, output: '', exited: once(child, 'exit').then(([code]) => code) };
   for (const stream of [child.stdout, child.stderr]) {
@@ -95,7 +102,7 @@ export async function dev(configs, { state, registry }) {
 }
 
 /** Ends a process group, and waits until it has. */
-async function end(run) {
+export async function end(run) {
   signal(run.pid, 'SIGTERM');
   const inTime = await Promise.race([run.exited.then(() => true), delay(END_MS, false, { ref: false })]);
   if (!inTime) {

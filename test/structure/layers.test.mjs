@@ -23,6 +23,7 @@ const ROOMS = {
   queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   http: ['job', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
   client: ['job', 'handler'],
+  cli: ['client', 'handler', 'job'],
   library: [
     'job',
     'durable',
@@ -41,7 +42,7 @@ const ROOMS = {
 };
 
 /** From these rooms the libraries take types only, so that nothing of the engine is in them. */
-const TYPES_ONLY = { handler: ['job'], client: ['job'] };
+const TYPES_ONLY = { handler: ['job'], client: ['job'], cli: ['job'] };
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
 const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];
@@ -65,7 +66,7 @@ for (const path of filesBelow(SRC)) {
   for (const [, type, names, spec] of text.matchAll(
     /(?:import|export) (type )?([\w*\s{},]*?)\s*from '(\.{1,2}\/[^']*)'/g,
   )) {
-    if (spec.endsWith('.sql')) continue;
+    if (/\.(sql|json)$/.test(spec)) continue;
     const target = normalize(join(dirname(from), spec));
     const members = names
       .replace(/[{}]/g, '')

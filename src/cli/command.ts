@@ -1,0 +1,69 @@
+/** What every command shares: its options, its connection, one way to print and to fail. */
+import { Command, InvalidArgumentError } from 'commander';
+import type { TocsinClient } from '../client/client';
+import { wired } from '../handler/names';
+import { type ConnectionOptions, connect, endpointOf } from './connection';
+import type { Terminal } from './output';
+
+/** What a command over HTTP works with. */
+export interface Session<Options> {
+  tocsin: TocsinClient;
+  url: string;
+  options: Options & ConnectionOptions;
+  terminal: Terminal;
+  /**
+   * Prints the answer: `value` as one line of JSON under `--json`, else the text for humans.
+   * @param value also what scripts rely on: members are added, never changed
+   */
+  answer(value: unknown, text: () => string): void;
+}
+
+/** A command that talks to a queue. */
+export function remote(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .option('--url <url>', 'address of the queue (TOCSIN_URL; default http://localhost:8787)')
+    .option('--key <key>', 'API key (TOCSIN_KEY)')
+    .option('--json', 'print JSON');
+}
+
+/** Opens the connection that the options of a command name. */
+export function session<Options extends object>(terminal: Terminal, options: Options & ConnectionOptions) {
+  const opened: Session<Options> = {
+    tocsin: connect(options, terminal.env),
+    url: endpointOf(options, terminal.env).url,
+    options,
+    terminal,
+    answer: (value, text) => print(terminal, options.json, value, text),
+  };
+  return opened;
+}
+
+/** Prints JSON, with the names of the wire, or text. */
+export function print(terminal: Terminal, json: boolean | undefined, value: unknown, text: () => string): void {
+  const shown = json ? JSON.stringify(wired(value)) : text();
+  if (shown !== '') terminal.out(`${shown}\n`);
+}
+
+/** Reads a whole number. */
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= min && value <= max && text.trim() !== '') return value;
+    throw new InvalidArgumentError(`It must be a whole number of ${min} to ${max}.`);
+  };
+}
+
+/** Reads a list: `a,b`, or the option several times. */
+export function list(text: string, before: string[] = []): string[] {
+  return [...before, ...text.split(',').filter((item) => item !== '')];
+}
+
+/** Reads JSON. */
+export function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('It must be JSON.');
+  }
+}

@@ -1,0 +1,89 @@
+/** `tocsin dead` and `tocsin dead retry` */
+import type { Command } from 'commander';
+import type { DeadLetterSelection } from '../../client/dead-letters';
+import type { JobEnvelope } from '../../handler/job';
+import { integer, remote, session } from '../command';
+import type { ConnectionOptions } from '../connection';
+import { CliError, usageError } from '../failure';
+import { type Terminal, table, whenText } from '../output';
+
+interface Options extends ConnectionOptions {
+  queue?: string;
+  type?: string;
+  errorType?: string;
+}
+
+/** Longest wait for many dead letters to be redriven, in ms. */
+const LONGEST_WAIT_MS = 600_000;
+
+/** Lists and redrives dead letters. */
+export function deadCommand(terminal: Terminal): Command {
+  const dead = filters(remote('dead', 'list dead letters: discarded jobs that wait for a human'))
+    .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
+    .action(async (options: Options & { limit: number }) => {
+      const { tocsin, answer } = session(terminal, options);
+      const { queue, type, errorType, limit } = options;
+      const query = { ...(queue && { queue }), ...(type && { type }), ...(errorType && { errorType }) };
+      const jobs: JobEnvelope[] = [];
+      for await (const job of tocsin.deadLetters.list(query, { limit })) jobs.push(job);
+      answer({ jobs }, () => deadTable(jobs, terminal.now()));
+    });
+  dead.addCommand(retryCommand(terminal));
+  return dead;
+}
+
+function filters(command: Command): Command {
+  return command
+    .option('--queue <name>', 'of this queue')
+    .option('--type <type>', 'of this job type')
+    .option('--error-type <type>', 'whose last error has this type');
+}
+
+function deadTable(jobs: readonly JobEnvelope[], now: number): string {
+  if (jobs.length === 0) return 'There are no dead letters.';
+  const rows = jobs.map((job) => [
+    job.id,
+    job.queue,
+    job.type,
+    `${job.attempt}/${job.maxAttempts}`,
+    whenText(job.discardedAt, now),
+    job.error ? `${job.error.type}: ${job.error.message}` : '',
+  ]);
+  return table(['ID', 'QUEUE', 'TYPE', 'ATTEMPT', 'DISCARDED', 'LAST ERROR'], rows);
+}
+
+function retryCommand(terminal: Terminal): Command {
+  // Its options stand on both sides: commander reads what comes before `retry` as those of `dead`.
+  return filters(remote('retry', 'run dead letters again: one, or all that match'))
+    .argument('[id]', 'id of one dead letter')
+    .option('--all', 'all, of all queues')
+    .action(async (id: string | undefined, _: Options, command: Command) => {
+      const options = command.optsWithGlobals<Options & { all?: boolean }>();
+      const { tocsin, answer } = session(terminal, options);
+      const which = selectionOf(options);
+      if (id !== undefined) {
+        if (which !== undefined) throw usageError('Name an id, or a selection, not both.');
+        const job = await tocsin.deadLetters.retry(id);
+        return answer({ succeeded: 1, failed: 0, jobs: [job] }, () => `${job.id}  ${job.state}  ${job.queue}`);
+      }
+      if (which === undefined) {
+        throw usageError('Which dead letters?', 'Name an id, --type, --queue or --error-type, or say --all.');
+      }
+      const begun = await tocsin.deadLetters.retryMany(which);
+      const done = await tocsin.bulk.wait(begun, { timeoutMs: LONGEST_WAIT_MS });
+      const { matched, succeeded, skipped, failed } = done;
+      answer({ matched, succeeded, skipped, failed, items: done.items }, () => `${succeeded} of ${matched} run again.`);
+      if (failed > 0) throw new CliError(`${failed} stayed dead letters.`, 'tocsin dead', 'partial');
+    });
+}
+
+/** @returns undefined when nothing is selected */
+function selectionOf(options: Options & { all?: boolean }): DeadLetterSelection | undefined {
+  const { queue, type, errorType, all } = options;
+  const query = { ...(queue && { queue }), ...(type && { type }), ...(errorType && { errorType }) };
+  if (Object.keys(query).length > 0) {
+    if (all) throw usageError('--all means all of all queues: it takes no other condition.');
+    return query;
+  }
+  return all ? 'all' : undefined;
+}

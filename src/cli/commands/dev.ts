@@ -1,0 +1,133 @@
+/** `tocsin dev` */
+import { type StdioOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { constants } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Command } from 'commander';
+import { integer, print } from '../command';
+import { DEFAULT_URL } from '../connection';
+import { CliError, EXIT } from '../failure';
+import type { Terminal } from '../output';
+import { findWrangler, nodeFor } from '../project/wrangler';
+import { findConfig, type WranglerConfig } from '../project/wrangler-config';
+
+interface Options {
+  port?: number;
+  open: boolean;
+  json?: boolean;
+}
+
+/** Between two looks whether it serves, in ms. */
+const LOOK_MS = 200;
+/** Ports that are tried one after the other. */
+const PORTS = 20;
+
+/** Runs the Worker of this folder, queue and handlers included. */
+export function devCommand(terminal: Terminal): Command {
+  return new Command('dev')
+    .description('run the Worker in this folder on this machine: queue, handlers and routes')
+    .option('--port <n>', 'where to serve; default 8787, or the next free port', integer(1, 65_535))
+    .option('--no-open', 'do not open the browser')
+    .option('--json', 'print JSON')
+    .argument('[wrangler...]', 'further arguments go to wrangler dev')
+    .allowUnknownOption()
+    .action(async (more: string[], options: Options) => {
+      const folder = process.cwd();
+      const config = findConfig(folder);
+      if (!config) throw new CliError('There is no wrangler configuration here.', 'npx tocsin init makes a project.');
+      const wrangler = findWrangler(folder);
+      if (!wrangler)
+        throw new CliError('wrangler is not installed here.', 'npm install; or npm install --save-dev wrangler');
+      const node = nodeFor(folder, wrangler.node);
+      const url = addressOf(config, options.port ?? (await freePort(config)));
+      const args = [wrangler.script, 'dev', '--port', new URL(url).port, ...more];
+      // Standard output is for JSON alone.
+      const stdio: StdioOptions = options.json ? ['inherit', 2, 'inherit'] : 'inherit';
+      const child = spawn(node, args, { stdio, env: { X_LOCAL_OBSERVABILITY: 'false', ...process.env } });
+      const ended = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
+      let stopped: NodeJS.Signals | undefined;
+      const stop = (signal: NodeJS.Signals) => {
+        stopped ??= signal;
+        // Ctrl-C at a terminal reaches wrangler as well, which then ends by itself.
+        if (signal !== 'SIGINT' || !terminal.interactive) child.kill('SIGTERM');
+      };
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+      onceOrphaned(() => stop('SIGTERM'));
+      const over = new AbortController();
+      const said = announce(url, terminal, options, over.signal);
+      const [code] = await ended;
+      over.abort();
+      await said;
+      if (stopped === 'SIGINT') return;
+      const exit = stopped === undefined ? (code ?? EXIT.failure) : 128 + constants.signals[stopped];
+      if (exit !== 0) throw new CliError(`wrangler dev ended with code ${exit}.`, undefined, 'ended', exit);
+    });
+}
+
+function addressOf({ values }: WranglerConfig, port: number): string {
+  return `${values.dev?.local_protocol === 'https' ? 'https' : 'http'}://localhost:${port}`;
+}
+
+/** The port of the configuration, or the first from 8787 on that nobody listens at. */
+async function freePort({ values }: WranglerConfig): Promise<number> {
+  if (typeof values.dev?.port === 'number') return values.dev.port;
+  const first = Number(new URL(DEFAULT_URL).port);
+  for (let port = first; port < first + PORTS; port++) if (await isFree(port)) return port;
+  throw new CliError(`The ports from ${first} to ${first + PORTS - 1} are taken.`, 'Name another with --port.');
+}
+
+async function isFree(port: number): Promise<boolean> {
+  for (const host of ['127.0.0.1', '::1']) {
+    const server = createServer();
+    const taken = await new Promise<boolean>((resolve) => {
+      // A machine without IPv6 has that port free.
+      server.once('error', (error: NodeJS.ErrnoException) =>
+        resolve(error.code === 'EADDRINUSE' || error.code === 'EACCES'),
+      );
+      server.listen(port, host, () => server.close(() => resolve(false)));
+    });
+    if (taken) return false;
+  }
+  return true;
+}
+
+/** Calls `listener` when the npm that runs this program has ended: a killed npm forwards no signal. */
+function onceOrphaned(listener: () => void): void {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    listener();
+  }, LOOK_MS);
+  timer.unref();
+}
+
+/** Says where the queue is once it serves, and opens the browser. */
+async function announce(url: string, terminal: Terminal, { open, json }: Options, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    const answer = await fetch(`${url}/ojs/v1/health`, { signal: over }).catch(() => undefined);
+    if (answer?.ok) break;
+    await pause(LOOK_MS, undefined, { signal: over }).catch(() => undefined);
+  }
+  if (over.aborted) return;
+  const address = url === DEFAULT_URL ? '' : ` --url ${url}`;
+  const commands = ['enqueue <type> [args…]', 'tail'].map((command) => `  npx tocsin ${command}${address}\n`);
+  print(terminal, json, { url }, () => `\nThe queue is ready at ${url}\n${commands.join('')}`);
+  if (open && terminal.interactive) openBrowser(url);
+}
+
+/** Opens the browser, where there is one. */
+function openBrowser(url: string): void {
+  const [command, ...args] =
+    process.platform === 'darwin'
+      ? ['open', url]
+      : process.platform === 'win32'
+        ? ['cmd', '/c', 'start', '', url]
+        : ['xdg-open', url];
+  const child = spawn(command as string, args, { stdio: 'ignore', detached: true });
+  // The address is printed; nothing is lost.
+  child.once('error', () => undefined);
+  child.unref();
+}

@@ -1,0 +1,143 @@
+/** `tocsin init`, which is also what `npm create tocsin` runs */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { confirm, isCancel, select, text } from '@clack/prompts';
+import { Command, Option } from 'commander';
+import { print } from '../command';
+import { CliError, usageError } from '../failure';
+import { facts, type Terminal } from '../output';
+import { install, managerOf } from '../project/install';
+import { exportLine } from '../project/main-module';
+import { packageName } from '../project/package-json';
+import { nameIn, type Plan, planInit } from '../project/plan';
+import { type ConfigFormat, findConfig, snippet } from '../project/wrangler-config';
+
+interface Options {
+  yes?: boolean;
+  config?: ConfigFormat;
+  print?: ConfigFormat | true;
+  install: boolean;
+  dryRun?: boolean;
+  tocsin?: string;
+  json?: boolean;
+}
+
+/** @param folder the default; undefined: ask for it */
+export function initCommand(terminal: Terminal, version: string, folder: string | undefined): Command {
+  const command = new Command('init')
+    .description('add the queue to the Worker in a folder, or start a project there')
+    .argument('[folder]', folder === undefined ? 'where' : 'where; default: this folder')
+    .option('-y, --yes', 'ask nothing; files that exist are only added to, never replaced')
+    .addOption(new Option('--config <format>', 'of a new wrangler configuration').choices(['jsonc', 'toml']))
+    .addOption(
+      new Option('--print [format]', 'print the lines to add by hand, and change nothing').choices(['jsonc', 'toml']),
+    )
+    .option('--dry-run', 'say what would change, and change nothing')
+    .option('--no-install', 'do not install dependencies')
+    .addOption(new Option('--tocsin <spec>', 'version or place of the package').env('TOCSIN_SPEC').hideHelp())
+    .option('--json', 'print JSON');
+  return command.action(async (named: string | undefined, options: Options) => {
+    if (options.print) return printSnippet(terminal, options.print === true ? 'jsonc' : options.print, options.json);
+    const asks = terminal.interactive && !options.yes && !options.json;
+    if (!asks && !options.yes && !options.dryRun) {
+      throw usageError('There is nobody to ask here.', 'Say --yes, or --dry-run to see what would change.');
+    }
+    const chosen = named ?? folder ?? (asks ? await askFolder() : 'my-queue');
+    const path = resolve(chosen);
+    const isNew = findConfig(path) === undefined;
+    const format = options.config ?? (asks && isNew ? await askFormat() : 'jsonc');
+    const name = packageName(nameIn(path) ?? basename(path));
+    const plan = planInit(path, { name, format, tocsin: options.tocsin ?? `^${version}` });
+    if (asks && plan.changes.length > 0) {
+      terminal.out(`${planText(plan)}\n`);
+      if (!options.dryRun) await agree('Write these files?');
+    }
+    if (!options.dryRun) {
+      write(path, plan);
+      if (plan.install && options.install) await install(path, terminal.env, options.json === true);
+    }
+    const { existing, changes, kept, byHand } = plan;
+    const answer = {
+      folder: path,
+      existing,
+      changes: changes.map(({ path, action, note }) => ({ path, action, note })),
+      kept,
+      by_hand: byHand,
+      written: !options.dryRun,
+    };
+    print(terminal, options.json, answer, () => {
+      const done = asks && plan.changes.length > 0 ? '' : planText(plan);
+      return [done, options.dryRun ? '' : nextText(path, plan, terminal)].filter(Boolean).join('\n\n');
+    });
+    if (byHand.length > 0 && !options.dryRun) {
+      const files = byHand.map(({ path }) => path).join(', ');
+      throw new CliError(
+        `Some lines are left for you to add: ${files}.`,
+        'Then "npx tocsin doctor" says whether all is well.',
+        'by_hand',
+      );
+    }
+  });
+}
+
+function printSnippet(terminal: Terminal, format: ConfigFormat, json?: boolean): void {
+  const lines = { format, config: snippet(format), exports: exportLine() };
+  print(terminal, json, lines, () => lines.config.trimEnd());
+}
+
+/** Writes what is planned. A file that has come into being meanwhile is not overwritten. */
+function write(folder: string, plan: Plan): void {
+  for (const { path, action, text } of plan.changes) {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text, { flag: action === 'create' ? 'wx' : 'w' });
+  }
+}
+
+function planText({ changes, kept, byHand }: Plan): string {
+  const lines = [
+    ...changes.map(({ path, action, note }) => [action, path, note] as const),
+    ...kept.map((path) => ['keep', path, 'is there already'] as const),
+  ];
+  const width = Math.max(0, ...lines.map(([, path]) => path.length));
+  const files = facts(lines.map(([action, path, note]) => [action, `${path.padEnd(width)}  ${note}`]));
+  const manual = byHand.map(({ path, why, lines }) =>
+    `by hand ${path}: ${why}.\n${lines.replace(/^(?=.)/gm, '    ')}`.trimEnd(),
+  );
+  return [files || 'Nothing to do: the queue is here already.', ...manual].join('\n\n');
+}
+
+function nextText(folder: string, plan: Plan, terminal: Terminal): string {
+  if (plan.byHand.length > 0 || plan.changes.length === 0) return '';
+  const here = relative(process.cwd(), folder);
+  const manager = managerOf(folder, terminal.env);
+  const steps = [
+    ...(here === '' ? [] : [`cd ${here}`]),
+    `${manager} run dev`,
+    'npx tocsin enqueue greeting.write Ada --wait      # in a second terminal',
+  ];
+  return `Next:\n${steps.map((step) => `  ${step}`).join('\n')}`;
+}
+
+async function askFolder(): Promise<string> {
+  return answered(await text({ message: 'Where?', defaultValue: 'my-queue', placeholder: 'my-queue' }));
+}
+
+async function askFormat(): Promise<ConfigFormat> {
+  const options = [
+    { value: 'jsonc' as const, label: 'wrangler.jsonc' },
+    { value: 'toml' as const, label: 'wrangler.toml' },
+  ];
+  return answered(await select({ message: 'Which configuration?', options }));
+}
+
+async function agree(message: string): Promise<void> {
+  if (answered(await confirm({ message }))) return;
+  throw new CliError('Nothing was written.', undefined, 'declined');
+}
+
+/** @throws {CliError} when the user has given up */
+function answered<T>(value: T): Exclude<T, symbol> {
+  if (!isCancel(value)) return value as Exclude<T, symbol>;
+  throw new CliError('Nothing was written.', undefined, 'declined');
+}

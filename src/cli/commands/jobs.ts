@@ -1,0 +1,142 @@
+/** `tocsin jobs`, `job`, `why`, `retry` and `cancel` */
+import type { Command } from 'commander';
+import type { TocsinClient } from '../../client/client';
+import { NotFoundError, TocsinError, UnauthorizedError } from '../../client/errors';
+import type { JobQuery } from '../../client/queries';
+import type { JobEnvelope } from '../../handler/job';
+import type { JobState } from '../../job/states';
+import { integer, list, remote, session } from '../command';
+import type { ConnectionOptions } from '../connection';
+import { CliError, failureOf, usageError } from '../failure';
+import { facts, printable, type Terminal, table, whenText } from '../output';
+import { type ExplainedJob, explain, jobFacts, type QueueState } from '../why';
+
+const STATES = ['pending', 'scheduled', 'available', 'active', 'retryable', 'completed', 'cancelled', 'discarded'];
+
+interface ListOptions extends ConnectionOptions {
+  queue?: string[];
+  state?: string[];
+  type?: string[];
+  tag?: string[];
+  limit: number;
+}
+
+/** Lists jobs. */
+export function jobsCommand(terminal: Terminal): Command {
+  return remote('jobs', 'list jobs, newest first')
+    .option('--queue <name>', 'of this queue; a list, or several times', list)
+    .option('--state <state>', `in this state: ${STATES.join(', ')}`, list)
+    .option('--type <type>', 'of this type; * stands for anything', list)
+    .option('--tag <tag>', 'with this tag', list)
+    .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
+    .action(async (options: ListOptions) => {
+      const { tocsin, answer } = session(terminal, options);
+      const wrong = options.state?.find((state) => !STATES.includes(state));
+      if (wrong !== undefined) throw usageError(`${wrong} is not a state.`, `States are ${STATES.join(', ')}.`);
+      const jobs: JobEnvelope[] = [];
+      for await (const job of tocsin.list(queryOf(options), { limit: options.limit })) jobs.push(job);
+      answer({ jobs }, () => jobTable(jobs, terminal.now(), 'No jobs match.'));
+    });
+}
+
+function queryOf({ queue, state, type, tag }: ListOptions): JobQuery {
+  return {
+    ...(queue && { queue }),
+    ...(state && { state: state as JobState[] }),
+    ...(type && { type }),
+    ...(tag && { tags: tag }),
+  };
+}
+
+/** Jobs as a table, one a line. */
+export function jobTable(jobs: readonly JobEnvelope[], now: number, none: string): string {
+  if (jobs.length === 0) return none;
+  const rows = jobs.map((job) => [
+    job.id,
+    job.state,
+    job.queue,
+    job.type,
+    `${job.attempt}/${job.maxAttempts}`,
+    whenText(job.createdAt, now),
+    job.error && job.state !== 'completed' ? `${job.error.type}: ${job.error.message}` : '',
+  ]);
+  return table(['ID', 'STATE', 'QUEUE', 'TYPE', 'ATTEMPT', 'CREATED', 'LAST ERROR'], rows);
+}
+
+/** Shows a job and why it does not run. `job` and `why` differ in what comes first. */
+export function whyCommands(terminal: Terminal): Command[] {
+  const show = async (id: string, options: ConnectionOptions, factsFirst: boolean) => {
+    const { tocsin, answer } = session(terminal, options);
+    const job: ExplainedJob = await tocsin.get(id);
+    const queue = job.state === 'available' && !job.waitingFor ? await queueOf(tocsin, job.queue) : undefined;
+    const now = terminal.now();
+    const why = explain(job, queue, now);
+    answer({ job, why }, () => {
+      const said = [why.text, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
+      const known = facts(jobFacts(job, now));
+      return printable(factsFirst ? `${known}\n\n${said}` : `${said}\n\n${known}`);
+    });
+  };
+  return [
+    remote('job', 'show a job')
+      .argument('<id>', 'id of the job')
+      .action((id: string, options: ConnectionOptions) => show(id, options, true)),
+    remote('why', 'explain why a job does not run, or how it ended')
+      .argument('<id>', 'id of the job')
+      .action((id: string, options: ConnectionOptions) => show(id, options, false)),
+  ];
+}
+
+/** Counts of the queue; undefined where this key may not see them, or the queue has gone. */
+async function queueOf(tocsin: TocsinClient, name: string): Promise<QueueState | undefined> {
+  try {
+    const { status, stats } = await tocsin.queues.get(name);
+    return { status, available: stats.available, active: stats.active };
+  } catch (error) {
+    if (error instanceof NotFoundError || error instanceof UnauthorizedError) return undefined;
+    throw error;
+  }
+}
+
+/** Runs jobs again, and cancels them. */
+export function changeCommands(terminal: Terminal): Command[] {
+  return [
+    remote('retry', 'run jobs again that were discarded or cancelled, or wait for a retry')
+      .argument('<id...>', 'ids of the jobs')
+      .action((ids: string[], options: ConnectionOptions) => each(ids, options, (tocsin, id) => tocsin.jobs.retry(id))),
+    remote('cancel', 'cancel jobs that have not ended')
+      .argument('<id...>', 'ids of the jobs')
+      .action((ids: string[], options: ConnectionOptions) => each(ids, options, (tocsin, id) => tocsin.cancel(id))),
+  ];
+
+  /** One job after the other; those that can be changed are, whatever becomes of the others. */
+  async function each(
+    ids: string[],
+    options: ConnectionOptions,
+    change: (tocsin: TocsinClient, id: string) => Promise<JobEnvelope>,
+  ): Promise<void> {
+    const { tocsin, url, answer } = session(terminal, options);
+    const jobs: JobEnvelope[] = [];
+    const failed: { id: string; code: string; message: string }[] = [];
+    for (const id of ids) {
+      try {
+        jobs.push(await change(tocsin, id));
+      } catch (error) {
+        // Nobody answers, or this key may not: the others would fail alike.
+        if (ids.length === 1 || !(error instanceof TocsinError) || error.status === 0 || error.status === 401)
+          throw error;
+        const { code, message } = failureOf(error, url);
+        failed.push({ id, code, message });
+      }
+    }
+    answer({ jobs, failed }, () =>
+      table(
+        ['ID', 'STATE', 'QUEUE', 'TYPE'],
+        jobs.map((job) => [job.id, job.state, job.queue, job.type]),
+      ),
+    );
+    if (failed.length === 0) return;
+    const first = failed.map(({ message }) => message)[0] ?? '';
+    throw new CliError(`${failed.length} of ${ids.length} jobs stayed as they were: ${first}`, undefined, 'partial');
+  }
+}

@@ -1,0 +1,28 @@
+/** The queue that a command talks to: `--url`, `--key`, or `TOCSIN_URL`, `TOCSIN_KEY`. */
+import { TocsinClient } from '../client/client';
+import { usageError } from './failure';
+import type { Terminal } from './output';
+
+/** Where `tocsin dev` serves. */
+export const DEFAULT_URL = 'http://localhost:8787';
+
+/** The options that every command over HTTP takes. */
+export interface ConnectionOptions {
+  url?: string;
+  key?: string;
+  json?: boolean;
+}
+
+/** Address and key, from the options or the environment. */
+export function endpointOf(options: ConnectionOptions, env: Terminal['env']): { url: string; key: string | undefined } {
+  const url = options.url ?? (env.TOCSIN_URL || DEFAULT_URL);
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw usageError(`${url} is not an address.`, 'Write it like https://queue.example.com or http://localhost:8787.');
+  }
+  return { url, key: options.key ?? (env.TOCSIN_KEY || undefined) };
+}
+
+/** A client that gives up soon: a human waits. */
+export function connect(options: ConnectionOptions, env: Terminal['env'], signal?: AbortSignal): TocsinClient {
+  return new TocsinClient({ ...endpointOf(options, env), retry: { attempts: 3, maxMs: 2000 }, signal });
+}

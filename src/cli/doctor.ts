@@ -1,0 +1,174 @@
+/** Looks whether everything is in its place: the project in a folder, and the queue that answers. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TocsinClient } from '../client/client';
+import { NotFoundError, TocsinError, UnauthorizedError } from '../client/errors';
+import { CliError, failureOf } from './failure';
+import { adaptModule } from './project/main-module';
+import { EXPORTS_DATE, EXPORTS_FLAG, OBJECT_CLASSES } from './project/toolchain';
+import { findWrangler, installedVersion, type Wrangler } from './project/wrangler';
+import { findConfig, needsOf, type WranglerConfig } from './project/wrangler-config';
+import { settingsLines } from './settings';
+
+/** The outcome of one look. */
+export interface Check {
+  name: string;
+  /** `warn`: it works, but not all of it; `fail`: it does not work. */
+  status: 'ok' | 'warn' | 'fail';
+  message: string;
+  hint?: string;
+}
+
+const ADD = 'npx tocsin init adds what is missing.';
+
+/** The project in a folder. @returns nothing when there is none */
+export function projectChecks(folder: string): Check[] {
+  let config: WranglerConfig | undefined;
+  try {
+    config = findConfig(folder);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    return [failed('configuration', error.message, error.hint)];
+  }
+  if (config === undefined) return [];
+  const wrangler = findWrangler(folder);
+  return [
+    ...configChecks(config),
+    dateCheck(config, wrangler),
+    wranglerCheck(wrangler),
+    mainCheck(folder, config),
+    packageCheck(folder),
+  ];
+}
+
+function configChecks(config: WranglerConfig): Check[] {
+  const { classes, withoutSqlite, flag } = needsOf(config);
+  const checks: Check[] = [];
+  if (classes.length > 0)
+    checks.push(failed('migrations', `${config.file} has no migration for ${classes.join(', ')}.`, ADD));
+  if (withoutSqlite.length > 0) {
+    const message = `${withoutSqlite.join(', ')} was made by new_classes; the queue needs new_sqlite_classes.`;
+    checks.push(
+      failed('migrations', message, 'A deployed class cannot be changed: delete it by a migration and make it anew.'),
+    );
+  }
+  if (flag) {
+    const message = `Before ${EXPORTS_DATE} a Worker finds its own classes only with the flag ${EXPORTS_FLAG}.`;
+    checks.push(failed('compatibility', message, ADD));
+  }
+  if (checks.length === 0)
+    checks.push(ok('configuration', `${config.file}: ${OBJECT_CLASSES.length} classes, no bindings needed`));
+  return checks;
+}
+
+function dateCheck({ file, values }: WranglerConfig, wrangler: Wrangler | undefined): Check {
+  const date = values.compatibility_date;
+  // TOML has dates of its own, which wrangler does not take.
+  if (typeof date !== 'string') return failed('compatibility', `${file} has no compatibility_date.`);
+  const newest = wrangler?.newestDate;
+  if (newest === undefined || date <= newest)
+    return ok('compatibility', `${date}${newest ? `, wrangler knows up to ${newest}` : ''}`);
+  const message = `${date} is newer than what the installed wrangler ${wrangler?.version} knows: ${newest}.`;
+  return failed('compatibility', message, `Write ${newest}, or install a newer wrangler.`);
+}
+
+function wranglerCheck(wrangler: Wrangler | undefined): Check {
+  if (!wrangler) return failed('wrangler', 'wrangler is not installed here.', 'npm install --save-dev wrangler');
+  return ok('wrangler', `${wrangler.version}, needs Node ${wrangler.node}`);
+}
+
+function mainCheck(folder: string, { file, values }: WranglerConfig): Check {
+  const { main } = values;
+  if (typeof main !== 'string') return failed('main module', `${file} names no main module.`);
+  const path = join(folder, main);
+  if (!existsSync(path)) return warned('main module', `${main} is not there: does a build make it?`);
+  const adapted = adaptModule(readFileSync(path, 'utf8'), main, './tocsin');
+  if (adapted.kind === 'complete') return ok('main module', `${main} exports the queue`);
+  if (adapted.kind === 'changed') return failed('main module', `${main} is not complete.`, ADD);
+  return warned('main module', `${main}: ${adapted.why}.`, 'npx tocsin init prints the lines to add.');
+}
+
+function packageCheck(folder: string): Check {
+  const version = installedVersion(folder, 'tocsin');
+  return version === undefined
+    ? failed('package', 'tocsin is not installed here.', 'npm install tocsin')
+    : ok('package', `tocsin ${version}`);
+}
+
+/** The queue at an address. @param version of this program */
+export async function serverChecks(tocsin: TocsinClient, url: string, version: string): Promise<Check[]> {
+  let server: string;
+  try {
+    const health = await tocsin.server.health();
+    server = health.version;
+    if (health.status !== 'ok') return [failed('server', `${url} answers, but cannot reach its objects.`)];
+  } catch (error) {
+    if (!(error instanceof TocsinError)) throw error;
+    const { message, hint } = failureOf(error, url);
+    return [failed('server', message, hint)];
+  }
+  const checks = [ok('server', url), versionCheck(server, version), ...(await keyChecks(tocsin, url))];
+  if (checks.some(({ name, status }) => name === 'key' && status !== 'ok')) return checks;
+  return [...checks, ...(await settingsChecks(tocsin))];
+}
+
+/** What the code declares; nothing at a server that does not say. */
+async function settingsChecks(tocsin: TocsinClient): Promise<Check[]> {
+  try {
+    const deployment = await tocsin.server.deployment();
+    const lines = settingsLines(deployment).map(({ name, message }) => ok(name, message));
+    const apply = 'tocsin.server.applyDeployment() of the client puts it into effect.';
+    return deployment.inEffect
+      ? lines
+      : [...lines, warned('settings', 'What the code declares is not in effect.', apply)];
+  } catch (error) {
+    if (error instanceof NotFoundError) return [];
+    throw error;
+  }
+}
+
+/** Versions that differ in more than the last number may not know each other's commands. */
+function versionCheck(server: string, own: string): Check {
+  const line = (version: string) => version.split('.').slice(0, 2).join('.');
+  if (line(server) === line(own)) return ok('version', `server ${server}, this program ${own}`);
+  return warned(
+    'version',
+    `The server has ${server}, this program is ${own}.`,
+    `npx tocsin@${line(server)} fits the server.`,
+  );
+}
+
+/** What the key may do. */
+async function keyChecks(tocsin: TocsinClient, url: string): Promise<Check[]> {
+  const looks = [
+    ['data:read', () => tocsin.count({ queue: 'default', state: 'active' })],
+    ['admin:read', () => tocsin.queues.overview({ limit: 1 }).next()],
+  ] as const;
+  const missing: string[] = [];
+  for (const [scope, look] of looks) {
+    try {
+      await look();
+    } catch (error) {
+      if (!(error instanceof UnauthorizedError)) throw error;
+      const { message, hint } = failureOf(error, url);
+      if (error.status === 401) return [failed('key', message, hint)];
+      missing.push(scope);
+    }
+  }
+  if (missing.length === 0) return [ok('key', 'may read jobs and queues')];
+  return [
+    warned('key', `This key lacks ${missing.join(' and ')}.`, 'Some commands need more: see docs/start/deploy.md.'),
+  ];
+}
+
+function ok(name: string, message: string): Check {
+  return { name, status: 'ok', message };
+}
+
+function warned(name: string, message: string, hint?: string): Check {
+  return { name, status: 'warn', message, ...(hint !== undefined && { hint }) };
+}
+
+function failed(name: string, message: string, hint?: string): Check {
+  return { name, status: 'fail', message, ...(hint !== undefined && { hint }) };
+}

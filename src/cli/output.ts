@@ -1,0 +1,98 @@
+/** What commands print: aligned columns, ages, JSON values on one line. */
+
+/** Where a command reads and writes, so that tests can look on. */
+export interface Terminal {
+  out(text: string): void;
+  err(text: string): void;
+  env: Readonly<Record<string, string | undefined>>;
+  /** May it ask questions and open a browser? */
+  interactive: boolean;
+  /** Fires at Ctrl-C, which then no longer ends the program. */
+  interrupted(): AbortSignal;
+  /** Epoch ms. */
+  now(): number;
+}
+
+/** Longest value of a cell, in characters. */
+const MAX_CELL = 60;
+
+/**
+ * Columns wide enough for their longest cell. The last column is not padded.
+ * @example
+ * table(['QUEUE', 'WAITING'], [['mail', 12]])
+ */
+export function table(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  const cells = [head, ...rows].map((row) => row.map((cell) => oneLine(cell)));
+  const numeric = head.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) => {
+          const width = widths[column] ?? 0;
+          if (numeric[column]) return cell.padStart(width);
+          return column === row.length - 1 ? cell : cell.padEnd(width);
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** Names and values below each other; undefined values are left out. */
+export function facts(entries: readonly (readonly [name: string, value: unknown])[]): string {
+  const shown = entries.filter(([, value]) => value !== undefined && value !== '');
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${textOf(value)}`).join('\n');
+}
+
+/** A value as text: strings as they are, anything else as JSON. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
+function oneLine(value: unknown): string {
+  const text = printable(textOf(value ?? '').replace(/\s+/g, ' '));
+  return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text;
+}
+
+/** Without control characters: what producers write must not steer the terminal. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '�');
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const;
+
+/** A length of time in its two largest units: `3d4h`, `12m5s`, `40s`. */
+export function lengthText(ms: number): string {
+  const whole = Math.round(Math.abs(ms) / 1000) * 1000;
+  const first = UNITS.findIndex(([, unit]) => whole >= unit);
+  if (first < 0) return '0s';
+  const parts: string[] = [];
+  let left = whole;
+  for (const [name, unit] of UNITS.slice(first, first + 2)) {
+    const count = Math.floor(left / unit);
+    left -= count * unit;
+    if (count > 0) parts.push(`${count}${name}`);
+  }
+  return parts.join('');
+}
+
+/** A time beside now: `3m5s ago`, `in 2h`. Anything that is no time stays as it is. */
+export function whenText(time: string | undefined, now: number): string | undefined {
+  if (time === undefined) return undefined;
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return time;
+  return at > now ? `in ${lengthText(at - now)}` : `${lengthText(now - at)} ago`;
+}
+
+/** The same with the time itself, for a single job. */
+export function timeText(time: string | undefined, now: number): string | undefined {
+  return time === undefined ? undefined : `${time} (${whenText(time, now)})`;
+}

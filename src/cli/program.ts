@@ -1,0 +1,97 @@
+/** The program: its commands, and the one place where their failures become exit codes. */
+import { Command, CommanderError } from 'commander';
+import { deadCommand } from './commands/dead';
+import { devCommand } from './commands/dev';
+import { doctorCommand } from './commands/doctor';
+import { enqueueCommand } from './commands/enqueue';
+import { initCommand } from './commands/init';
+import { changeCommands, jobsCommand, whyCommands } from './commands/jobs';
+import { queuesCommand } from './commands/queues';
+import { tailCommand } from './commands/tail';
+import { DEFAULT_URL } from './connection';
+import { EXIT, failureOf } from './failure';
+import { printable, type Terminal } from './output';
+
+/** The commands of `tocsin`. */
+export function createProgram(terminal: Terminal, version: string): Command {
+  const program = new Command('tocsin')
+    .description('A durable job queue in your Worker: start, look, act.')
+    .version(version, '--version', 'print the version')
+    .showSuggestionAfterError()
+    .addHelpText('after', '\nEvery command takes --json; tocsin <command> --help shows the rest.');
+  const commands = [
+    initCommand(terminal, version, '.'),
+    devCommand(terminal),
+    enqueueCommand(terminal),
+    jobsCommand(terminal),
+    ...whyCommands(terminal),
+    ...changeCommands(terminal),
+    deadCommand(terminal),
+    queuesCommand(terminal),
+    tailCommand(terminal),
+    doctorCommand(terminal, version),
+  ];
+  for (const command of commands) program.addCommand(command);
+  return program;
+}
+
+/**
+ * Runs the program.
+ * @param args without the names of node and of the script
+ * @returns the exit code
+ */
+export async function run(program: Command, args: readonly string[], terminal: Terminal): Promise<number> {
+  for (const command of everyCommand(program)) {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => terminal.out(text),
+      writeErr: () => undefined,
+      // commander words its errors as lines of their own; they are printed below, like all others.
+      outputError: () => undefined,
+    });
+  }
+  const json = args.includes('--json');
+  try {
+    if (args.length === 0 && program.commands.length > 0) {
+      terminal.out(program.helpInformation());
+      return EXIT.usage;
+    }
+    await program.parseAsync(args, { from: 'user' });
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+    const url = optionIn(args, '--url') ?? (terminal.env.TOCSIN_URL || DEFAULT_URL);
+    const { exitCode, ...failure } =
+      error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, url);
+    const { message, hint } = failure;
+    terminal.err(
+      json
+        ? `${JSON.stringify({ error: failure })}\n`
+        : printable(`${program.name()}: ${message}\n${hint ? `→ ${hint}\n` : ''}`),
+    );
+    return exitCode;
+  }
+}
+
+/** A command with all below it. */
+export function* everyCommand(command: Command): Generator<Command> {
+  yield command;
+  for (const child of command.commands) yield* everyCommand(child);
+}
+
+function usageFailure(error: CommanderError, program: string, args: readonly string[]) {
+  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
+  const name = args.find((arg) => !arg.startsWith('-'));
+  const suggestion = rest.join(' ').replace(/[()]/g, '').trim();
+  const message = /^\(outputHelp\)/.test(first) ? 'Which command?' : first;
+  return {
+    code: 'usage',
+    message: message.charAt(0).toUpperCase() + message.slice(1),
+    hint: suggestion || `${program} ${program === 'tocsin' ? (name ?? '') : ''} --help`.replace(/ +/g, ' '),
+    exitCode: EXIT.usage,
+  };
+}
+
+function optionIn(args: readonly string[], name: string): string | undefined {
+  const at = args.findIndex((arg) => arg === name || arg.startsWith(`${name}=`));
+  return at < 0 ? undefined : args[at]?.includes('=') ? args[at]?.slice(name.length + 1) : args[at + 1];
+}

@@ -1,0 +1,41 @@
+/** The package.json of a project: what is missing is added, nothing that is there is changed. */
+import { addMember, readJson } from './json-text';
+
+/** What a package.json should have, by section. */
+export type Wanted = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/**
+ * Adds missing members.
+ * @returns the new text, and the members that are new
+ */
+export function extendPackage(
+  text: string,
+  wanted: Wanted,
+): { text: string; added: [section: string, name: string][] } {
+  const values = readJson(text, 'package.json');
+  const added: [section: string, name: string][] = [];
+  let extended = text;
+  for (const [section, members] of Object.entries(wanted)) {
+    const missing = Object.entries(members).filter(([name]) => !has(values, section, name));
+    if (missing.length === 0) continue;
+    if (values[section] === undefined) extended = addMember(extended, [], section, Object.fromEntries(missing));
+    else for (const [name, value] of missing) extended = addMember(extended, [section], name, value);
+    for (const [name] of missing) added.push([section, name]);
+  }
+  return { text: extended, added };
+}
+
+/** A dependency counts wherever it stands. */
+function has(values: Record<string, unknown>, section: string, name: string): boolean {
+  const sections = /^(dev)?dependencies$/i.test(section) ? ['dependencies', 'devDependencies'] : [section];
+  return sections.some((one) => {
+    const members = values[one];
+    return typeof members === 'object' && members !== null && Object.hasOwn(members, name);
+  });
+}
+
+/** A folder's name as that of a package and a Worker. */
+export function packageName(folderName: string): string {
+  const name = folderName.toLowerCase().replace(/[^a-z0-9-]+/g, '-');
+  return name.replace(/^-+|-+$/g, '').slice(0, 54) || 'my-queue';
+}

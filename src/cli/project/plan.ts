@@ -1,0 +1,242 @@
+/** What `init` is going to do to a folder: every file with its text before and after, and what only a human can do. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, extname, join, posix } from 'node:path';
+import { readJson } from './json-text';
+import { adaptModule, exportLine, importOf } from './main-module';
+import { extendPackage, type Wanted } from './package-json';
+import {
+  DEV_VARS,
+  deploymentModule,
+  GITIGNORE,
+  GREETING_TEST,
+  mainModule,
+  TSCONFIG,
+  vitestConfig,
+  wranglerConfig,
+} from './templates';
+import { DEV_DEPENDENCIES, EXPORTS_FLAG, INSTALL_SCRIPTS } from './toolchain';
+import {
+  type ConfigFormat,
+  findConfig,
+  needsOf,
+  nextTag,
+  snippet,
+  type WranglerConfig,
+  withQueue,
+} from './wrangler-config';
+
+/** A file that is made or changed. */
+export interface Change {
+  /** In the folder, with slashes. */
+  path: string;
+  action: 'create' | 'change';
+  text: string;
+  /** What is new in it. */
+  note: string;
+}
+
+/** Lines that the user has to add. */
+export interface ByHand {
+  path: string;
+  why: string;
+  lines: string;
+}
+
+/** What is going to happen. */
+export interface Plan {
+  /** Was there a Worker already? */
+  existing: boolean;
+  changes: Change[];
+  /** Files that are there and stay as they are. */
+  kept: string[];
+  byHand: ByHand[];
+  /** Does anything have to be installed? */
+  install: boolean;
+}
+
+/** The choices of the user. */
+export interface PlanOptions {
+  /** Of the project and the Worker. */
+  name: string;
+  /** Of a new configuration. */
+  format: ConfigFormat;
+  /** Where the package comes from: a version, or anything npm takes. */
+  tocsin: string;
+}
+
+/** Looks at the folder and decides; nothing is written. @throws {CliError} when one of its files cannot be read */
+export function planInit(folder: string, options: PlanOptions): Plan {
+  const config = findConfig(folder);
+  const plan: Plan = { existing: config !== undefined, changes: [], kept: [], byHand: [], install: false };
+  const project = new Folder(folder, plan);
+  if (config) addToWorker(project, config, options);
+  else startProject(project, options);
+  return plan;
+}
+
+/** A folder and what is planned for it. */
+class Folder {
+  constructor(
+    readonly path: string,
+    readonly plan: Plan,
+  ) {}
+
+  read(path: string): string | undefined {
+    const file = join(this.path, path);
+    return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  }
+
+  /** Plans a file, unless one is there: that stays. */
+  create(path: string, text: string, note: string): void {
+    if (this.read(path) === undefined) this.plan.changes.push({ path, action: 'create', text, note });
+    else this.plan.kept.push(path);
+  }
+
+  /** Plans another text for a file. */
+  change(path: string, text: string, note: string): void {
+    if (text !== this.read(path)) this.plan.changes.push({ path, action: 'change', text, note });
+  }
+
+  extendPackage(wanted: Wanted, created: string): void {
+    const text = this.read('package.json');
+    const { text: extended, added } = extendPackage(text ?? created, wanted);
+    if (added.some(([section]) => /dependencies/i.test(section))) this.plan.install = true;
+    if (text === undefined) this.create('package.json', extended, 'scripts and dependencies');
+    else if (added.length > 0) this.change('package.json', extended, bySection(added));
+  }
+}
+
+/** `scripts dev, test; dependencies tocsin` */
+function bySection(added: readonly (readonly [section: string, name: string])[]): string {
+  const sections = [...new Set(added.map(([section]) => section))];
+  return sections
+    .map((section) => [section, added.filter(([of]) => of === section).map(([, name]) => name)] as const)
+    .map(([section, names]) => `${section} ${names.length > 4 ? `(${names.length})` : names.join(', ')}`)
+    .join('; ');
+}
+
+function startProject(project: Folder, { name, format, tocsin }: PlanOptions): void {
+  const config = `wrangler.${format}`;
+  const created = `${JSON.stringify({ name, version: '0.0.0', private: true, type: 'module' }, null, 2)}\n`;
+  project.extendPackage(
+    {
+      scripts: { dev: 'tocsin dev', test: 'vitest run', types: 'tsc --noEmit', deploy: 'wrangler deploy' },
+      dependencies: { tocsin },
+      devDependencies: DEV_DEPENDENCIES,
+      allowScripts: Object.fromEntries(INSTALL_SCRIPTS.map((script) => [script, true])),
+    },
+    created,
+  );
+  project.create(config, wranglerConfig(format, name), 'the Worker and its objects');
+  project.create('src/tocsin.ts', deploymentModule(true), 'the queue and its handlers');
+  const main = project.read('src/index.ts');
+  if (main === undefined) project.create('src/index.ts', mainModule('./tocsin'), 'a route that enqueues');
+  else adaptMain(project, 'src/index.ts', main);
+  project.create('tsconfig.json', TSCONFIG, 'types of Workers');
+  project.create('vitest.config.mts', vitestConfig(config), 'tests in the runtime of Workers');
+  // A main module of the user's own has no greetings.
+  if (main === undefined) project.create('test/greeting.test.ts', GREETING_TEST, 'from the route to the result');
+  openLocalhost(project, GITIGNORE);
+}
+
+function addToWorker(project: Folder, config: WranglerConfig, { tocsin }: PlanOptions): void {
+  project.extendPackage(
+    { dependencies: { tocsin }, scripts: { dev: 'tocsin dev' } },
+    `${JSON.stringify({ private: true, type: 'module' }, null, 2)}\n`,
+  );
+  extendConfig(project, config);
+  const main = typeof config.values.main === 'string' ? posix.normalize(config.values.main.replaceAll('\\', '/')) : '';
+  const text = main === '' ? undefined : project.read(main);
+  if (text === undefined) {
+    const why = main === '' ? `${config.file} names no main module` : `${main} is not there, so a build may make it`;
+    project.plan.byHand.push({ path: main || config.file, why, lines: `${exportLine()}\n` });
+  } else {
+    adaptMain(project, main, text);
+  }
+  openLocalhost(project);
+}
+
+function extendConfig(project: Folder, config: WranglerConfig): void {
+  const needs = needsOf(config);
+  const notes = [
+    ...(needs.classes.length > 0 ? ["a migration for the queue's objects"] : []),
+    ...(needs.flag ? [`the flag ${EXPORTS_FLAG}: its compatibility date is old`] : []),
+  ];
+  if (needs.withoutSqlite.length > 0) {
+    const why = `${needs.withoutSqlite.join(', ')} was made without SQLite; the queue needs classes made by new_sqlite_classes`;
+    project.plan.byHand.push({ path: config.file, why, lines: '' });
+  }
+  if (notes.length === 0) return;
+  const extended = withQueue(config, needs);
+  if (extended !== undefined) {
+    project.change(config.file, extended, notes.join('; '));
+    return;
+  }
+  const flag = needs.flag ? `compatibility_flags: add "${EXPORTS_FLAG}"\n` : '';
+  const lines = needs.classes.length > 0 ? snippet(config.format, tagOf(config), needs.classes) : '';
+  project.plan.byHand.push({
+    path: config.file,
+    why: 'it cannot be extended without rewriting it',
+    lines: flag + lines,
+  });
+}
+
+function tagOf({ values }: WranglerConfig): string {
+  const migrations = Array.isArray(values.migrations) ? values.migrations : [];
+  return nextTag(migrations.map((migration) => String((migration as { tag?: unknown }).tag)));
+}
+
+/** Puts the queue into the main module, with its handlers in a module beside it. */
+function adaptMain(project: Folder, main: string, text: string): void {
+  const extension = extname(main);
+  const typescript = /ts/.test(extension);
+  const moduleExtension = typescript ? '.ts' : extension === '.jsx' ? '.js' : extension;
+  const folder = dirname(main) === '.' ? '' : `${dirname(main)}/`;
+  // A file of this name that has nothing to do with the queue keeps it.
+  const name = ['tocsin', 'tocsin-queue'].find((one) => {
+    const there = project.read(`${folder}${one}${moduleExtension}`);
+    return there === undefined || there.includes("'tocsin/queue'") || there.includes('"tocsin/queue"');
+  });
+  const adapted = adaptModule(text, main, importOf(text, name ?? 'tocsin', moduleExtension));
+  if (adapted.kind === 'complete') return;
+  if (name !== undefined && !project.plan.changes.some(({ path }) => path === `${folder}${name}${moduleExtension}`)) {
+    project.create(`${folder}${name}${moduleExtension}`, deploymentModule(typescript), 'the queue and its handlers');
+  }
+  if (adapted.kind === 'changed') project.change(main, adapted.text, adapted.added.join('; '));
+  else project.plan.byHand.push({ path: main, why: adapted.why, lines: `${adapted.lines}\n` });
+}
+
+/** In development the queue takes requests to localhost without a key. @param gitignore of a new project */
+function openLocalhost(project: Folder, gitignore?: string): void {
+  // wrangler reads .env only where there is no .dev.vars.
+  const path = project.read('.dev.vars') === undefined && project.read('.env') !== undefined ? '.env' : '.dev.vars';
+  const variables = project.read(path);
+  if (variables === undefined) project.create(path, DEV_VARS, 'no key is needed on this machine');
+  else if (!/^\s*(export\s+)?ALLOW_LOCALHOST\s*=/m.test(variables)) {
+    project.change(path, withLines(variables, DEV_VARS), 'no key is needed on this machine');
+  }
+  const ignored = project.read('.gitignore');
+  if (ignored === undefined) {
+    if (gitignore !== undefined) project.create('.gitignore', gitignore, 'what is not to be committed');
+    return;
+  }
+  const wanted = gitignore === undefined ? ['.dev.vars'] : gitignore.trim().split('\n');
+  const there = new Set(ignored.split(/\r?\n/).map((line) => line.trim().replace(/^\/|\/$|\*$/g, '')));
+  const missing = wanted.filter(
+    (line) => !there.has(line.replace(/\/$/, '')) && (line !== '.dev.vars' || path === line),
+  );
+  if (missing.length > 0)
+    project.change('.gitignore', withLines(ignored, `${missing.join('\n')}\n`), missing.join(', '));
+}
+
+function withLines(text: string, lines: string): string {
+  return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines}`;
+}
+
+/** The name in a folder's package.json, if it has one. */
+export function nameIn(folder: string): string | undefined {
+  const file = join(folder, 'package.json');
+  if (!existsSync(file)) return undefined;
+  const { name } = readJson(readFileSync(file, 'utf8'), 'package.json');
+  return typeof name === 'string' ? name : undefined;
+}

@@ -1,0 +1,125 @@
+/** The files of a new project. */
+import { exportLine } from './main-module';
+import { COMPATIBILITY_DATE, OBJECT_CLASSES } from './toolchain';
+import { type ConfigFormat, snippet } from './wrangler-config';
+
+/** The module with the handlers, for a new project and for an existing Worker, in TypeScript or JavaScript. */
+export function deploymentModule(typescript: boolean): string {
+  const types = typescript
+    ? `/** Arguments of each job type: what \`enqueue\` takes and \`job.args\` has. */
+interface Jobs {
+  'greeting.write': [name: string];
+}
+
+`
+    : '';
+  return `import { createTocsin, defineHandlers } from 'tocsin/queue';
+
+${types}/** One function for each job type. What it returns is the result of the job; when it throws, the job is tried again. */
+const handlers = defineHandlers${typescript ? '<Jobs>' : ''}({
+  'greeting.write': (job) => ({ text: \`Hello, \${job.args[0]}!\` }),
+});
+
+export const tocsin = createTocsin({ handlers });
+`;
+}
+
+/** The main module of a new project: a route that enqueues. */
+export function mainModule(deployment: string): string {
+  return `import { tocsin } from '${deployment}';
+
+${exportLine()}
+
+// Requests below /ojs/ go to the queue, all others come here.
+export default tocsin.worker({
+  async fetch(request) {
+    const { pathname, searchParams } = new URL(request.url);
+    if (request.method === 'POST' && pathname === '/greetings') {
+      const job = await tocsin.enqueue('greeting.write', [searchParams.get('name') ?? 'World']);
+      return Response.json({ id: job.id }, { status: 202 });
+    }
+    return new Response('POST /greetings?name=Ada enqueues a job. The queue answers below /ojs/v1.\\n');
+  },
+});
+`;
+}
+
+/** The wrangler configuration of a new project. */
+export function wranglerConfig(format: ConfigFormat, name: string): string {
+  if (format === 'toml') {
+    return `name = ${JSON.stringify(name)}
+main = "src/index.ts"
+compatibility_date = "${COMPATIBILITY_DATE}"
+
+# The queue's objects. They need no bindings.
+${snippet('toml')}`;
+  }
+  const classes = OBJECT_CLASSES.map((one) => JSON.stringify(one)).join(', ');
+  return `{
+  "$schema": "node_modules/wrangler/config-schema.json",
+  "name": ${JSON.stringify(name)},
+  "main": "src/index.ts",
+  "compatibility_date": "${COMPATIBILITY_DATE}",
+  // The queue's objects. They need no bindings.
+  "migrations": [
+    { "tag": "v1", "new_sqlite_classes": [${classes}] }
+  ]
+}
+`;
+}
+
+export const TSCONFIG = `{
+  "compilerOptions": {
+    "target": "ES2023",
+    "lib": ["ES2024"],
+    "module": "ESNext",
+    "moduleResolution": "Bundler",
+    "types": ["@cloudflare/workers-types/experimental", "@cloudflare/vitest-pool-workers/types"],
+    "strict": true,
+    "isolatedModules": true,
+    "verbatimModuleSyntax": true,
+    "skipLibCheck": true,
+    "noEmit": true
+  },
+  "include": ["src", "test"]
+}
+`;
+
+/** Variables for \`wrangler dev\` only. */
+export const DEV_VARS = `# Read by wrangler dev, never deployed: on your own machine, requests to localhost need no key.
+ALLOW_LOCALHOST=true
+`;
+
+export const GITIGNORE = `node_modules
+.wrangler/
+.dev.vars
+`;
+
+/** The configuration of the tests, which run in the runtime of Workers. */
+export function vitestConfig(configFile: string): string {
+  return `import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  plugins: [
+    cloudflareTest({
+      wrangler: { configPath: './${configFile}' },
+      // Requests of the tests need no key.
+      miniflare: { bindings: { ALLOW_LOCALHOST: 'true' } },
+    }),
+  ],
+});
+`;
+}
+
+/** A test of a new project: from the route to the result. */
+export const GREETING_TEST = `import { SELF } from 'cloudflare:test';
+import { expect, it } from 'vitest';
+
+it('writes a greeting for whoever is named', async () => {
+  const answer = await SELF.fetch('http://localhost/greetings?name=Ada', { method: 'POST' });
+  const { id } = await answer.json<{ id: string }>();
+  const result = await SELF.fetch(\`http://localhost/ojs/v1/jobs/\${id}/result?wait=true&timeout=10\`);
+  expect(await result.json()).toMatchObject({ state: 'completed', result: { text: 'Hello, Ada!' } });
+});
+`;

@@ -1,0 +1,20 @@
+/** The terminal that the program was started in. */
+import type { Terminal } from './output';
+
+/** Reads and writes this process. */
+export function processTerminal(): Terminal {
+  // A reader that has seen enough, like `head`, is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  return {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    env: process.env,
+    interactive: process.stdin.isTTY === true && process.stdout.isTTY === true && !process.env.CI,
+    interrupted: () => {
+      const controller = new AbortController();
+      process.once('SIGINT', () => controller.abort());
+      return controller.signal;
+    },
+    now: Date.now,
+  };
+}

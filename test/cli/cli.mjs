@@ -1,0 +1,57 @@
+/** The command-line program as it is packed, and its modules one by one. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { BUNDLE, buildCli } from '../../.ci/cli.mjs';
+import { root } from '../docs/dev.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-cli-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+const program = join(folder, 'tocsin.mjs');
+let built;
+
+/** Builds the program once. @returns {Promise<string>} its path */
+export function cli() {
+  built ??= buildCli(root, 'index.ts', program);
+  return built.then(() => program);
+}
+
+/** Starts the program. */
+export async function start(args, { cwd = folder, env = {} } = {}) {
+  const child = spawn(process.execPath, [await cli(), ...args], {
+    cwd,
+    env: { ...process.env, CI: 'true', TOCSIN_URL: '', TOCSIN_KEY: '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const run = { child, stdout: '', stderr: '', ended: once(child, 'close').then(([code]) => code) };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (text) => {
+      run[name] += text;
+    });
+  }
+  return run;
+}
+
+/**
+ * Runs the program to its end.
+ * @returns {Promise<{ code: number, stdout: string, stderr: string }>}
+ */
+export async function tocsin(args, options) {
+  const run = await start(args, options);
+  const code = await run.ended;
+  return { code, stdout: run.stdout, stderr: run.stderr };
+}
+
+let modules = 0;
+
+/** Imports a module of `src/cli`. */
+export async function load(path) {
+  const outfile = join(folder, `module-${modules++}.mjs`);
+  await build({ ...BUNDLE, entryPoints: [join(root, 'src/cli', path)], outfile });
+  return await import(pathToFileURL(outfile).href);
+}

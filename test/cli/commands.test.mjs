@@ -1,0 +1,185 @@
+// The commands over HTTP, against the queue in `wrangler dev`.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { dev, until } from '../docs/dev.mjs';
+import { start, tocsin } from './cli.mjs';
+
+const UNKNOWN = '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee';
+const LIMIT_MS = 20_000;
+
+let folder;
+let server;
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tocsin-commands-'));
+  server = await dev(['wrangler.toml'], { state: join(folder, 'state'), registry: join(folder, 'registry') });
+});
+after(async () => {
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const run = (...args) => tocsin(args, { env: { TOCSIN_URL: server.url } });
+
+/** Runs a command that must succeed, and reads its JSON. */
+async function json(...args) {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+async function call(method, path, body) {
+  const response = await fetch(`${server.url}/ojs/v1${path}`, {
+    method,
+    headers: { 'Content-Type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const answer = await response.json();
+  assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+/** Runs the next job of a queue as a worker does, and fails it for good. */
+async function failNext(queue, error) {
+  const { jobs } = await call('POST', '/workers/fetch', { queues: [queue], worker_id: 'tester' });
+  assert.equal(jobs.length, 1);
+  await call('POST', '/workers/nack', { job_id: jobs[0].id, error });
+}
+
+describe('tocsin', { timeout: 120_000 }, () => {
+  it('enqueues with arguments as JSON or text, and shows the job', async () => {
+    const { job } = await json('enqueue', 'email.send', 'Ada', '{"to":1}', '7', '--queue', 'first', '--priority', '5');
+    assert.deepEqual([job.args, job.queue, job.priority], [['Ada', { to: 1 }, 7], 'first', 5]);
+    assert.ok(job.created_at && job.max_attempts, 'JSON has the names of the wire');
+    const shown = await run('job', job.id);
+    assert.equal(shown.code, 0, shown.stderr);
+    assert.match(shown.stdout, new RegExp(`^id +${job.id}$`, 'm'));
+    assert.match(shown.stdout, /^state +available$/m);
+    assert.match(shown.stdout, /^args +\["Ada",\{"to":1\},7\]$/m);
+  });
+
+  it('lists the jobs that match', async () => {
+    const { job } = await json('enqueue', 'report.build', '--queue', 'listed', '--delay', '1h');
+    await json('enqueue', 'report.other', '--queue', 'listed');
+    assert.equal(job.state, 'scheduled');
+    const { jobs } = await json('jobs', '--queue', 'listed', '--state', 'scheduled', '--type', 'report.*');
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [job.id],
+    );
+    const { stdout } = await run('jobs', '--queue', 'listed', '--limit', '1');
+    assert.match(stdout, /^ID +STATE +QUEUE +TYPE/);
+    assert.equal(stdout.trim().split('\n').length, 2);
+  });
+
+  it('says why a job does not run', async () => {
+    const later = (await json('enqueue', 'a.b', '--queue', 'asked', '--delay', '2h')).job;
+    assert.match((await run('why', later.id)).stdout, /time has not come|delayed/i);
+
+    const paused = (await json('enqueue', 'a.b', '--queue', 'halted')).job;
+    assert.equal((await json('queues', 'pause', 'halted')).queue.status, 'paused');
+    const { stdout } = await run('why', paused.id);
+    assert.match(stdout, /paused/);
+    assert.match(stdout, /→ tocsin queues resume halted/);
+    assert.equal((await json('why', paused.id)).job.id, paused.id);
+    assert.equal((await json('queues', 'resume', 'halted')).queue.status, 'active');
+  });
+
+  it('cancels a job, refuses to do it twice, and runs it again', async () => {
+    const { job } = await json('enqueue', 'a.b', '--queue', 'changed');
+    assert.equal((await json('cancel', job.id)).jobs[0].state, 'cancelled');
+    const again = await run('cancel', job.id);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /^tocsin: .*\n/);
+    assert.equal((await json('retry', job.id)).jobs[0].state, 'available');
+  });
+
+  it('changes those of many jobs that can be changed, and says that others could not', async () => {
+    const { job } = await json('enqueue', 'a.b', '--queue', 'many');
+    const { code, stdout, stderr } = await run('cancel', job.id, UNKNOWN, '--json');
+    assert.equal(code, 1);
+    assert.equal(JSON.parse(stdout).jobs[0].state, 'cancelled');
+    assert.equal(JSON.parse(stdout).failed[0].id, UNKNOWN);
+    assert.equal(JSON.parse(stderr).error.code, 'partial');
+  });
+
+  it('lists dead letters and runs them again by type or by id', async () => {
+    await call('PUT', '/queues/mail/config', { default_retry: { on_exhaustion: 'dead_letter', max_attempts: 1 } });
+    for (const type of ['email.send', 'email.send', 'sms.send']) {
+      await json('enqueue', type, '--queue', 'mail');
+      await failNext('mail', { code: 'smtp', type: 'SmtpError', message: 'no such host' });
+    }
+    assert.equal((await json('dead', '--type', 'email.send')).jobs.length, 2);
+    const { jobs } = await json('dead', '--queue', 'mail', '--type', 'sms.send');
+    assert.match((await run('dead')).stdout, /SmtpError: no such host/);
+    const retried = await json('dead', 'retry', '--type', 'email.send');
+    assert.deepEqual([retried.matched, retried.succeeded], [2, 2]);
+    assert.equal((await json('dead', 'retry', jobs[0].id)).jobs[0].state, 'available');
+    assert.match((await run('dead')).stdout, /no dead letters/);
+  });
+
+  it('counts the jobs of each queue', async () => {
+    await json('enqueue', 'a.b', '--queue', 'counted');
+    const { queues } = await json('queues');
+    assert.equal(queues.find(({ name }) => name === 'counted').counts.available, 1);
+    assert.match((await run('queues')).stdout, /^counted +active +1 /m);
+  });
+
+  it('waits for the end of a job and prints its result', async () => {
+    const waiting = run('enqueue', 'sum.add', '1', '2', '--queue', 'awaited', '--wait', '--json');
+    const job = await until('the job', LIMIT_MS, async () => {
+      return (await call('POST', '/workers/fetch', { queues: ['awaited'], worker_id: 'tester' })).jobs[0];
+    });
+    await call('POST', '/workers/ack', { job_id: job.id, result: 3 });
+    const { code, stdout, stderr } = await waiting;
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(stdout).outcome.result, 3);
+  });
+
+  it('follows the events of a queue', async () => {
+    await json('enqueue', 'before.it', '--queue', 'followed');
+    const tail = await start(['tail', '--queue', 'followed', '--type', 'watched.*', '--limit', '2', '--json'], {
+      env: { TOCSIN_URL: server.url },
+    });
+    // It shows what happens from its first look on; until then nothing says that it looks.
+    await until('two events', LIMIT_MS, async () => {
+      await json('enqueue', 'watched.job', '--queue', 'followed');
+      return tail.stdout.split('\n').length > 2;
+    });
+    assert.equal(await tail.ended, 0, tail.stderr);
+    const events = tail.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      events.map(({ type, data }) => [type, data.job_type]),
+      Array(2).fill(['job.enqueued', 'watched.job']),
+    );
+  });
+
+  it('fails in one line with a hint, and never with a stack', async () => {
+    const cases = [
+      { args: ['job', UNKNOWN], code: 1, says: /not found/ },
+      { args: ['enqueue', 'Not A Type'], code: 1, says: /type/ },
+      { args: ['enqueue', 'a.b', '{"to'], code: 2, says: /is not JSON/ },
+      { args: ['jobs', '--state', 'asleep'], code: 2, says: /asleep is not a state/ },
+      { args: ['jobs', '--limit', 'x'], code: 2, says: /whole number/ },
+      { args: ['jobz'], code: 2, says: /nknown command/ },
+      { args: ['dead', 'retry'], code: 2, says: /Which dead letters/ },
+      { args: ['jobs', '--url', 'http://127.0.0.1:9'], code: 1, says: /No queue answers at http:\/\/127\.0\.0\.1:9/ },
+      { args: ['jobs', '--url', 'nonsense'], code: 2, says: /not an address/ },
+    ];
+    for (const { args, code, says } of cases) {
+      const failed = await run(...args);
+      assert.equal(failed.code, code, `${args.join(' ')}: ${failed.stderr}`);
+      assert.match(failed.stderr, says);
+      assert.equal(failed.stdout, '');
+      assert.ok(failed.stderr.split('\n').length <= 3, failed.stderr);
+      const inJson = await run(...args, '--json');
+      assert.match(JSON.parse(inJson.stderr).error.message, says);
+    }
+  });
+});

@@ -1,0 +1,166 @@
+// `tocsin init`, `dev` and `doctor` in folders of every kind, without an install.
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { tocsin } from './cli.mjs';
+
+let folder;
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), 'tocsin-init-')), 'My Shop');
+  mkdirSync(folder);
+});
+afterEach(() => rmSync(dirname(folder), { recursive: true, force: true }));
+
+function write(path, text) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
+const read = (path) => readFileSync(join(folder, path), 'utf8');
+const run = (...args) => tocsin(args, { cwd: folder });
+const init = (...args) => run('init', '--yes', '--no-install', ...args);
+
+/** A Worker without the queue. */
+function worker(main = 'const app = { fetch: () => new Response() };\nexport default app;\n', config = '') {
+  write('package.json', '{ "name": "shop" }\n');
+  write('wrangler.toml', `name = "shop"\nmain = "src/index.ts"\ncompatibility_date = "2026-02-01"\n${config}`);
+  write('src/index.ts', main);
+}
+
+describe('tocsin init', () => {
+  it('asks nobody where there is nobody to ask, and writes nothing', async () => {
+    const { code, stderr } = await run('init');
+    assert.equal(code, 2);
+    assert.match(stderr, /--yes/);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  it('says what it would write, and writes nothing, in a dry run', async () => {
+    const { code, stdout } = await run('init', '--dry-run', '--json');
+    assert.equal(code, 0);
+    const { changes, written } = JSON.parse(stdout);
+    assert.ok(changes.some(({ path, action }) => path === 'wrangler.jsonc' && action === 'create'));
+    assert.equal(written, false);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  it('starts a project named after its folder, in a folder that need not exist', async () => {
+    const { code, stderr } = await init('sub/New Shop');
+    assert.equal(code, 0, stderr);
+    assert.match(read('sub/New Shop/wrangler.jsonc'), /"name": "new-shop"/);
+    assert.equal(JSON.parse(read('sub/New Shop/package.json')).name, 'new-shop');
+  });
+
+  it('never replaces a file', async () => {
+    for (const path of ['tsconfig.json', 'test/greeting.test.ts', 'vitest.config.mts']) write(path, 'mine');
+    write('package.json', '{"scripts":{"dev":"mine"}}');
+    const { stdout } = await init();
+    assert.match(stdout, /^keep +tsconfig\.json/m);
+    for (const path of ['tsconfig.json', 'test/greeting.test.ts', 'vitest.config.mts'])
+      assert.equal(read(path), 'mine');
+    assert.equal(JSON.parse(read('package.json')).scripts.dev, 'mine');
+  });
+
+  it('opens the queue to this machine in the file that wrangler reads', async () => {
+    worker();
+    write('.env', 'SECRET=1');
+    write('.gitignore', 'node_modules\n');
+    await init();
+    assert.match(read('.env'), /^SECRET=1\n# .*\nALLOW_LOCALHOST=true\n$/);
+    assert.ok(!existsSync(join(folder, '.dev.vars')));
+    assert.equal(read('.gitignore'), 'node_modules\n');
+  });
+
+  it('keeps variables for development out of a repository', async () => {
+    worker();
+    write('.gitignore', 'node_modules');
+    await init();
+    assert.equal(read('.gitignore'), 'node_modules\n.dev.vars\n');
+  });
+
+  it('adds a module of its own beside one of the same name', async () => {
+    worker();
+    write('src/tocsin.ts', 'export const tocsin = "alarm bell";\n');
+    await init();
+    assert.match(read('src/tocsin-queue.ts'), /createTocsin/);
+    assert.match(read('src/index.ts'), /from '.\/tocsin-queue'/);
+  });
+
+  it('prints the lines that only a human can add, and fails', async () => {
+    const main =
+      'import { WorkerEntrypoint } from "cloudflare:workers";\nexport default class extends WorkerEntrypoint {}\n';
+    worker(main);
+    const { code, stdout, stderr } = await init();
+    assert.equal(code, 1);
+    assert.match(stdout, /by hand src\/index\.ts: its default export is a class/);
+    assert.match(stdout, /^ {4}export default tocsin\.worker\(/m);
+    assert.match(stderr, /left for you to add: src\/index\.ts/);
+    assert.equal(read('src/index.ts'), main);
+  });
+
+  it('names the line of a configuration that it cannot read, and writes nothing', async () => {
+    worker(undefined, 'oops oops\n');
+    const before = readdirSync(folder);
+    const { code, stderr } = await init();
+    assert.equal(code, 1);
+    assert.match(stderr, /wrangler\.toml, line 4/);
+    assert.deepEqual(readdirSync(folder), before);
+  });
+
+  it('prints the lines for a configuration', async () => {
+    const { stdout } = await run('init', '--print', 'toml');
+    assert.match(stdout, /^\[\[migrations\]\]\ntag = "v1"\nnew_sqlite_classes = \["QueueObject"/);
+    assert.equal((await run('init', '--print', 'yaml')).code, 2);
+  });
+});
+
+describe('tocsin dev', () => {
+  it('says what is missing', async () => {
+    assert.match((await run('dev')).stderr, /no wrangler configuration.*\n→ npx tocsin init/);
+    worker();
+    assert.match((await run('dev')).stderr, /wrangler is not installed/);
+  });
+});
+
+describe('tocsin doctor', () => {
+  const statuses = async () => {
+    const { code, stdout } = await run('doctor', '--url', 'http://127.0.0.1:9', '--json');
+    assert.equal(code, 1);
+    return Object.fromEntries(
+      JSON.parse(stdout).checks.map(({ name, status, message }) => [name, `${status} ${message}`]),
+    );
+  };
+
+  it('finds what a Worker lacks, and what its wrangler does not know', async () => {
+    worker(undefined, '[[migrations]]\ntag = "v1"\nnew_classes = ["QueueObject"]\n');
+    const wrangler = {
+      version: '4.86.0',
+      bin: 'x.js',
+      engines: { node: '>=20' },
+      dependencies: { workerd: '1.20260101.0' },
+    };
+    write('node_modules/wrangler/package.json', JSON.stringify(wrangler));
+    const found = await statuses();
+    assert.match(found.migrations, /^fail .*QueueObject was made by new_classes/);
+    assert.match(
+      found.compatibility,
+      /^fail 2026-02-01 is newer than what the installed wrangler 4\.86\.0 knows: 2026-01-01/,
+    );
+    assert.match(found['main module'], /^fail src\/index\.ts is not complete/);
+    assert.match(found.package, /^fail tocsin is not installed/);
+    assert.match(found.server, /^fail No queue answers/);
+  });
+
+  it('is content with what init writes', async () => {
+    worker();
+    await init();
+    const found = await statuses();
+    assert.match(found.configuration, /^ok /);
+    assert.match(found['main module'], /^ok /);
+  });
+
+  it('looks at the queue alone where there is no project', async () => {
+    assert.deepEqual(Object.keys(await statuses()), ['server']);
+  });
+});

@@ -1,0 +1,262 @@
+// What `init` does to the texts of a project: it adds, and everything else stays as its author wrote it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { root } from '../docs/dev.mjs';
+import { load } from './cli.mjs';
+
+const { readConfig, needsOf, nextTag, withQueue, snippet } = await load('project/wrangler-config.ts');
+const { adaptModule, importOf } = await load('project/main-module.ts');
+const { extendPackage, packageName } = await load('project/package-json.ts');
+const { DEV_DEPENDENCIES, INSTALL_SCRIPTS, QUEUE_EXPORTS, OBJECT_CLASSES, COMPATIBILITY_DATE } =
+  await load('project/toolchain.ts');
+const { dateOf } = await load('project/wrangler.ts');
+const { wranglerConfig } = await load('project/templates.ts');
+
+const CLASSES = '["QueueObject", "DirectoryObject", "UniqueLockObject", "WorkflowObject"]';
+
+/** The configuration with the queue; it must need nothing then. */
+function extended(file, text) {
+  const config = readConfig(file, text);
+  const result = withQueue(config, needsOf(config));
+  if (result !== undefined) assert.deepEqual(needsOf(readConfig(file, result)), COMPLETE);
+  return result;
+}
+const COMPLETE = { classes: [], withoutSqlite: [], flag: false };
+
+describe('wrangler.toml', () => {
+  it('gets a migration after those that it has, and keeps its comments', () => {
+    const text =
+      '# my worker\nname = "a" # name\ncompatibility_date = "2026-01-01"\n\n[[migrations]]\ntag = "v1"\nnew_classes = ["Old"]\n';
+    assert.equal(
+      extended('wrangler.toml', text),
+      `${text}\n[[migrations]]\ntag = "v2"\nnew_sqlite_classes = ${CLASSES}\n`,
+    );
+  });
+
+  it('gets the flag where its date is old, beside the flags that it has', () => {
+    const rest = `\n[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ${CLASSES}\n`;
+    assert.equal(
+      extended('wrangler.toml', `compatibility_date = "2025-01-01"\n${rest}`),
+      `compatibility_date = "2025-01-01"\ncompatibility_flags = ["enable_ctx_exports"]\n${rest}`,
+    );
+    assert.equal(
+      extended(
+        'wrangler.toml',
+        `compatibility_flags = [\n  "nodejs_compat",\n]\ncompatibility_date = "2025-01-01"\n${rest}`,
+      ),
+      `compatibility_flags = [\n  "enable_ctx_exports", "nodejs_compat",\n]\ncompatibility_date = "2025-01-01"\n${rest}`,
+    );
+  });
+
+  it('keeps Windows line ends', () => {
+    const text = 'name = "a"\r\ncompatibility_date = "2026-01-01"\r\n';
+    assert.doesNotMatch(extended('wrangler.toml', text), /[^\r]\n/);
+  });
+
+  it('is left alone where a migration cannot be appended', () => {
+    assert.equal(
+      extended('wrangler.toml', 'compatibility_date = "2026-01-01"\nmigrations = [{ tag = "v1" }]\n'),
+      undefined,
+    );
+  });
+
+  it('names the line of a mistake', () => {
+    assert.throws(() => readConfig('wrangler.toml', 'name = "a"\nmain = oops\n'), /^Error: wrangler\.toml, line 2: /);
+  });
+});
+
+describe('wrangler.jsonc', () => {
+  it('gets a migration in the style of its file', () => {
+    const text = `{
+\t// my worker
+\t"compatibility_date": "2026-01-01", // a date
+\t"migrations": [
+\t\t{ "tag": "v1", "new_sqlite_classes": ["A"] }, // the first
+\t\t{ "tag": "v2", "deleted_classes": ["A"] } // the last
+\t]
+}
+`;
+    assert.equal(
+      extended('wrangler.jsonc', text),
+      text.replace(' // the last', `, // the last\n\t\t{ "tag": "v3", "new_sqlite_classes": ${CLASSES} }`),
+    );
+  });
+
+  it('gets its first migration', () => {
+    assert.equal(
+      extended('wrangler.json', '{\n  "name": "a",\n  "compatibility_date": "2026-01-01"\n}\n'),
+      `{\n  "name": "a",\n  "compatibility_date": "2026-01-01",\n  "migrations": [{ "tag": "v1", "new_sqlite_classes": ${CLASSES} }]\n}\n`,
+    );
+    assert.notEqual(extended('wrangler.json', '{"compatibility_date":"2026-01-01","migrations":[]}'), undefined);
+    assert.notEqual(extended('wrangler.json', '{}'), undefined);
+  });
+
+  it('gets only the classes that no migration makes', () => {
+    const text =
+      '{ "compatibility_date": "2026-01-01", "migrations": [{ "tag": "v1", "new_sqlite_classes": ["QueueObject", "B"] }] }';
+    assert.match(extended('wrangler.json', text), /"tag": "v2", "new_sqlite_classes": \["DirectoryObject", "Unique/);
+  });
+
+  it('says that a class was made without SQLite, which nothing can change', () => {
+    const text = '{ "migrations": [{ "tag": "v1", "new_classes": ["QueueObject"] }] }';
+    assert.deepEqual(needsOf(readConfig('wrangler.json', text)).withoutSqlite, ['QueueObject']);
+  });
+
+  it('counts classes as renamed and deleted', () => {
+    const migrations = [
+      { tag: 'v1', new_sqlite_classes: ['Q', ...OBJECT_CLASSES.slice(1)] },
+      { tag: 'v2', renamed_classes: [{ from: 'Q', to: 'QueueObject' }] },
+      { tag: 'v3', deleted_classes: ['WorkflowObject'] },
+    ];
+    const text = JSON.stringify({ compatibility_date: '2026-01-01', migrations });
+    assert.deepEqual(needsOf(readConfig('wrangler.json', text)).classes, ['WorkflowObject']);
+  });
+});
+
+it('the tag of a migration goes on as the project counts', () => {
+  const cases = [
+    [[], 'v1'],
+    [['v1', 'v9'], 'v10'],
+    [['shop-01'], 'shop-02'],
+    [['initial'], 'tocsin-v1'],
+    [['2024-01-20'], 'tocsin-v1'],
+    [['tocsin-v1', 'x'], 'tocsin-v2'],
+    [['v2', 'v1'], 'v3'],
+  ];
+  for (const [tags, next] of cases) assert.equal(nextTag(tags), next, tags.join());
+});
+
+describe('the main module', () => {
+  const EXPORTS = `export { ${QUEUE_EXPORTS.join(', ')} } from 'tocsin/queue';`;
+  const adapted = (text, path = 'src/index.ts') => {
+    const result = adaptModule(text, path, './tocsin');
+    if (result.kind === 'changed') assert.equal(adaptModule(result.text, path, './tocsin').kind, 'complete');
+    return result;
+  };
+
+  it('is wrapped around whatever object it exports', () => {
+    const defaults = {
+      app: 'const app = new Hono();\n',
+      '{ fetch() {} }': '',
+      '{ fetch() {} } satisfies ExportedHandler<Env>': '',
+      'withSentry(options, { fetch() {} })': '',
+      'new Hono().get("/", (c) => c.text("<b>"))': '',
+    };
+    for (const [value, before] of Object.entries(defaults)) {
+      const { text } = adapted(`import { x } from 'x';\n${before}export default ${value};\n`);
+      assert.equal(
+        text,
+        `import { x } from 'x';\nimport { tocsin } from './tocsin';\n\n${EXPORTS}\n${before}export default tocsin.worker(${value});\n`,
+      );
+    }
+  });
+
+  it('gets its first import above its first comment', () => {
+    assert.match(
+      adapted('/** Mine. */\nexport default { fetch() {} };\n').text,
+      /^import \{ tocsin \}.*\n\nexport .*\n\n\/\*\* Mine/,
+    );
+  });
+
+  it('may be JavaScript with JSX', () => {
+    assert.equal(
+      adapted('const app = { fetch: () => <p /> };\nexport default app;\n', 'src/index.jsx').kind,
+      'changed',
+    );
+  });
+
+  it('gets the exports that are missing, when it has the queue already', () => {
+    const { text } = adapted(
+      "import { tocsin } from './t';\nexport { QueueObject } from 'tocsin/queue';\nexport default tocsin.worker(app);\n",
+    );
+    assert.match(text, /export \{ DirectoryObject, Tocsin, [^}]*WorkflowObject \} from/);
+    assert.equal(text.match(/tocsin\.worker/g).length, 1);
+  });
+
+  it('is left alone where wrapping is not safe, with the lines to add', () => {
+    const cases = {
+      'export default class extends WorkerEntrypoint {}': /a class or a function/,
+      'class App {}\nexport default App;': /App is a class/,
+      'export default () => {}': /a class or a function/,
+      'addEventListener("fetch", () => {});': /no default export/,
+      'export { app as default } from "./app";': /no default export/,
+      'const tocsin = 1;\nexport default {};': /uses the name tocsin/,
+      'export class QueueObject {}\nexport default {};': /QueueObject of its own/,
+      'export default {': /cannot be parsed/,
+    };
+    for (const [text, why] of Object.entries(cases)) {
+      const result = adapted(text);
+      assert.equal(result.kind, 'manual', text);
+      assert.match(result.why, why);
+      assert.match(result.lines, /export default tocsin\.worker/);
+    }
+  });
+
+  it('imports in the way of its other imports', () => {
+    assert.equal(importOf("import a from './a';", 'tocsin', '.ts'), './tocsin');
+    assert.equal(importOf("import a from './a.js';", 'tocsin', '.ts'), './tocsin.js');
+    assert.equal(importOf("import a from '../a.ts';", 'tocsin', '.ts'), './tocsin.ts');
+  });
+});
+
+describe('package.json', () => {
+  it('gets what is missing and keeps what is there', () => {
+    const text =
+      '{\n    "name": "a",\n    "scripts": { "dev": "mine" },\n    "devDependencies": { "tocsin": "0.0.1" }\n}\n';
+    const wanted = {
+      scripts: { dev: 'tocsin dev', test: 'vitest' },
+      dependencies: { tocsin: '^1' },
+      allowScripts: { a: true },
+    };
+    const { text: after, added } = extendPackage(text, wanted);
+    assert.deepEqual(added, [
+      ['scripts', 'test'],
+      ['allowScripts', 'a'],
+    ]);
+    assert.deepEqual(JSON.parse(after), {
+      ...{ name: 'a', scripts: { dev: 'mine', test: 'vitest' } },
+      ...{ devDependencies: { tocsin: '0.0.1' }, allowScripts: { a: true } },
+    });
+    assert.match(after, /^ {4}"scripts": \{ "dev": "mine", "test": "vitest" \},$/m);
+    assert.equal(extendPackage(after, wanted).text, after);
+  });
+
+  it('gets a name that npm and Cloudflare take', () => {
+    assert.equal(packageName('My Shop_2'), 'my-shop-2');
+    assert.equal(packageName('…'), 'my-queue');
+  });
+});
+
+describe('a new project', () => {
+  it('has the versions of tools that this project is tested with', () => {
+    const { devDependencies, allowScripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    for (const [name, version] of Object.entries(DEV_DEPENDENCIES)) assert.equal(devDependencies[name], version, name);
+    assert.deepEqual([...INSTALL_SCRIPTS], Object.keys(allowScripts));
+  });
+
+  it('has a configuration that needs nothing, in both formats', () => {
+    for (const format of ['toml', 'jsonc']) {
+      const config = readConfig(`wrangler.${format}`, wranglerConfig(format, 'shop'));
+      assert.deepEqual(needsOf(config), COMPLETE);
+      assert.equal(config.values.name, 'shop');
+    }
+  });
+
+  it('has a date that every wrangler since 4.86 knows', () => {
+    assert.ok(COMPATIBILITY_DATE <= '2026-05-03');
+    assert.equal(dateOf('1.20261102.1'), '2026-11-02');
+  });
+
+  it('shows the lines to add by hand in both formats', () => {
+    assert.deepEqual(
+      needsOf(readConfig('wrangler.json', `{ "compatibility_date": "2026-01-01", ${snippet('jsonc')} }`)),
+      COMPLETE,
+    );
+    assert.deepEqual(
+      needsOf(readConfig('wrangler.toml', `compatibility_date = "2026-01-01"\n${snippet('toml')}`)),
+      COMPLETE,
+    );
+  });
+});

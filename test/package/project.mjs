@@ -1,0 +1,94 @@
+/** A user's project in a folder of its own, with the package as `npm pack` makes it. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { end, freePort, launch, QUIET, root, until } from '../docs/dev.mjs';
+
+/** How long the slowest step, an install, may take, in ms. */
+const STEP_MS = 300_000;
+
+/** The user has neither this project's tools nor the npm that runs its tests. */
+const ENVIRONMENT = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(npm_(?!config)|INIT_CWD|TOCSIN_)/.test(name)),
+  ),
+  ...QUIET,
+  PATH: process.env.PATH.split(delimiter)
+    .filter((path) => !path.startsWith(root))
+    .join(delimiter),
+  npm_config_audit: 'false',
+  npm_config_fund: 'false',
+  npm_config_prefer_offline: 'true',
+};
+
+/** Makes an empty folder and a tarball beside it. */
+export function createProject() {
+  const base = mkdtempSync(join(tmpdir(), 'tocsin-project-'));
+  const folder = join(base, 'shop');
+  mkdirSync(folder);
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', base], { cwd: root, stdio: 'pipe' });
+  const tarball = join(
+    base,
+    readdirSync(base).find((name) => name.endsWith('.tgz')),
+  );
+  return new Project(base, folder, tarball);
+}
+
+class Project {
+  /** Commands that the user has typed. */
+  commands = 0;
+  #running = [];
+
+  constructor(base, folder, tarball) {
+    Object.assign(this, { base, folder, tarball });
+  }
+
+  write(path, text) {
+    const file = join(this.folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+
+  /** Runs a command to its end. @returns {Promise<{ code: number, output: string }>} */
+  async run(command, ...args) {
+    this.commands++;
+    const run = launch(command, args, { cwd: this.folder, env: { ...ENVIRONMENT, TOCSIN_URL: this.url ?? '' } });
+    const code = await Promise.race([run.exited, timeout(STEP_MS)]);
+    await end(run);
+    return { code, output: run.output };
+  }
+
+  /** Runs a command that must succeed. @returns {Promise<string>} what it printed */
+  async ok(command, ...args) {
+    const { code, output } = await this.run(command, ...args);
+    if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${output}`);
+    return output;
+  }
+
+  /** `npm run dev` at a free port, until it serves. */
+  async dev() {
+    this.commands++;
+    const port = await freePort();
+    const run = launch('npm', ['run', 'dev', '--', '--port', String(port)], { cwd: this.folder, env: ENVIRONMENT });
+    this.#running.push(run);
+    let ended = false;
+    run.exited.then(() => {
+      ended = true;
+    });
+    this.url = `http://localhost:${port}`;
+    await until(`npm run dev:\n${run.output}`, STEP_MS, async () => {
+      if (ended) throw new Error(`npm run dev ended:\n${run.output}`);
+      return (await fetch(`${this.url}/ojs/v1/health`).catch(() => undefined))?.ok;
+    });
+  }
+
+  async remove() {
+    for (const run of this.#running) await end(run);
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
+
+function timeout(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms, null).unref());
+}
