@@ -104,7 +104,8 @@ CREATE TABLE progress (
   data TEXT NOT NULL
 ) STRICT;
 
--- The last checkpoint of a job, kept until the job itself is removed.
+-- The last checkpoint of a job, kept until the job itself is removed. The member `steps` of its JSON is what is on record of
+-- durable steps; a row with steps and without a checkpoint has the sequence 0.
 CREATE TABLE checkpoints (
   key INTEGER PRIMARY KEY,
   sequence INTEGER NOT NULL,

@@ -201,6 +201,16 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   }
 
   /**
+   * Sends a signal to a job that waits for it, or will: `jobs.signal`.
+   * @throws {NotFoundError} {@link ConflictError} when the job has ended, or does not wait for the signal any more
+   * @example
+   * await tocsin.signal(job.id, 'approved', { by: 'ann' });
+   */
+  async signal(id: string, name: string, payload?: unknown): Promise<JobEnvelope> {
+    return await this.jobs.signal(id, name, payload);
+  }
+
+  /**
    * Changes a job that waits: `jobs.patch`.
    * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
    * @example

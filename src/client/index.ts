@@ -8,6 +8,8 @@ export type {
   EnvelopeError,
   EnvelopeWaiting as WaitingFor,
   JobEnvelope as Job,
+  JobLogLine,
+  JobStep,
   RetentionOptions,
   RetryJitter,
   RetryPolicy,

@@ -195,6 +195,29 @@ export class StoredJobs {
     return await this.requests.read<JobProgress>(pathTo`/jobs/${id}/progress`, 'jobId', 'the progress');
   }
 
+  /**
+   * Sends a signal to a job: one that waits for it goes on at once, one that does not yet finds it later. The first one wins.
+   * @param payload what the handler is given, any JSON value
+   * @throws {NotFoundError} {@link ConflictError} when the job has ended, or does not wait for the signal any more
+   * @example
+   * await tocsin.jobs.signal(job.id, 'approved', { by: 'ann' });
+   */
+  async signal(id: string, name: string, payload: unknown = null): Promise<JobEnvelope> {
+    const body = jsonOf({ payload }, 'The payload');
+    return jobOf(await this.requests.safely('POST', pathTo`/jobs/${id}/signals/${name}`, body));
+  }
+
+  /** What the handler of a job has logged in all its attempts, the newest 100 lines. @throws {NotFoundError} */
+  async log(id: string): Promise<JobLogLine[]> {
+    return listOf<JobLogLine>(await this.requests.safely('GET', pathTo`/jobs/${id}/log`), 'lines', 'the log');
+  }
+
+  /** What is on record of a job's durable steps, sleeps and signals, by name. @throws {NotFoundError} */
+  async steps(id: string): Promise<Record<string, JobStep>> {
+    type Answer = { steps: Record<string, JobStep> };
+    return (await this.requests.read<Answer>(pathTo`/jobs/${id}/steps`, 'steps', 'the steps')).steps;
+  }
+
   /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */
   async checkpoint<State = unknown>(id: string): Promise<Checkpoint<State> | undefined> {
     type Answer = { hasCheckpoint: boolean; checkpoint?: Checkpoint<State> };

@@ -37,12 +37,14 @@ export interface JobQuery {
   /** Type of the last error. */
   errorType?: string;
   deadLetter?: boolean;
+  /** Id of the job whose handler enqueued them. */
+  parent?: string;
   /** Members of the payload or of `meta` and what they must be: `{ 'args.0.user_id': 42, 'meta.tenant': 'acme' }`. */
   where?: Readonly<Record<string, Scalar | readonly Scalar[]>>;
 }
 
 /** Which jobs to act on; at least one condition. */
-export type BulkQuery = Omit<JobQuery, 'deadLetter'>;
+export type BulkQuery = Omit<JobQuery, 'deadLetter' | 'parent'>;
 
 const TIMES = ['created', 'enqueued', 'scheduled', 'ended'] as const;
 
@@ -78,6 +80,7 @@ export function parametersOf(query: JobQuery): URLSearchParams {
   set('older_than', query.olderThan);
   set('error_type', query.errorType);
   set('dead_letter', query.deadLetter);
+  set('parent', query.parent);
   for (const [name, value] of Object.entries(query.where ?? {})) {
     if (!/^(args|meta)[.[]/.test(name)) throw invalid(`${name} must begin with "args." or "meta.".`, `where.${name}`);
     const values = Array.isArray(value) ? value : [value];

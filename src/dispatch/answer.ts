@@ -42,7 +42,7 @@ const HEAD_CHARS = 1024;
 export function readError(error: unknown): ReportedFailure {
   if (typeof error === 'string') return { code: 'handler_error', message: error };
   if (typeof error !== 'object' || error === null) return { code: 'handler_error', message: '' };
-  const { code, type, message, retryable, details, classes, kill, retry_in, retry_at } = error as Json;
+  const { code, type, message, retryable, details, classes, kill, retry_in, retry_at, stack } = error as Json;
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
   return defined({
     code: text(code),
@@ -54,6 +54,7 @@ export function readError(error: unknown): ReportedFailure {
     kill: kill === true || undefined,
     retry_in,
     retry_at,
+    stack: text(stack),
   });
 }
 

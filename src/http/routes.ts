@@ -12,6 +12,7 @@ import { eventRoutes } from './events/routes';
 import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
+import { logRoutes } from './logs/routes';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
@@ -20,6 +21,7 @@ import { queueRoutes } from './queues/routes';
 import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Route } from './route';
+import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
 import { adminWorkerRoutes, workerRoutes } from './workers/routes';
@@ -36,6 +38,7 @@ export interface MountedRoute extends Route {
 export const ROUTES: readonly MountedRoute[] = [
   ...below('', systemRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
+  ...below(PREFIX, stepRoutes, logRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),

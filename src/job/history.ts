@@ -4,6 +4,7 @@
  */
 import type { JobErrorEntry, JobRecord } from './record';
 import type { JobState } from './states';
+import { formatInstant } from './time';
 import type { HistoryEventType } from './wire';
 
 /** The actor: a worker that is known by name, or the queue. */
@@ -55,6 +56,12 @@ export function historyOfJob(record: JobRecord): HistoryEvent[] {
     if (started_at !== undefined) started(attempt, started_at);
     note('job.attempt_failed', occurred_at, { attempt, code, type, message, backoff_ms: failure.backoff_ms });
     moved(occurred_at, 'active', state);
+  }
+  const { snoozed } = history;
+  if (snoozed) {
+    const { since, until, signal } = snoozed;
+    note('job.snoozed', since, { until: formatInstant(until), ...(signal !== undefined && { signal }) });
+    moved(since, 'active', record.state);
   }
   const running = record.state === 'active' || record.state === 'completed';
   if (running && history.started_at !== undefined) {

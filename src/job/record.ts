@@ -4,6 +4,7 @@
  */
 
 import type { LimitPolicy } from './limits/policy';
+import type { LogLine } from './log';
 import type { JobRetention } from './retention';
 import type { JobState } from './states';
 import type { WaitingFor } from './waiting';
@@ -104,6 +105,8 @@ export interface ReportedError {
   retry_in?: unknown;
   /** RFC 3339 or epoch ms. */
   retry_at?: unknown;
+  /** Where it was thrown, as the runtime of the handler writes it. */
+  stack?: string;
 }
 
 /** One failed attempt in a job's history. */
@@ -119,6 +122,7 @@ export interface JobErrorEntry {
   message: string;
   retryable?: boolean;
   details?: unknown;
+  stack?: string;
   /** Delay chosen before the next run; null when there is none. */
   backoff_ms: number | null;
   /** Why the job ended with this failure; null while runs remain. */
@@ -147,8 +151,22 @@ export interface JobHistory {
   unreported?: true;
   /** True when a human should look: the job is in the dead letter list. */
   dead_letter?: boolean;
+  /** Its handler goes on later. Shown while the job waits for that. */
+  snoozed?: Snoozed;
+  /** What its attempts have logged, the newest lines. Read by `GET /jobs/:id/log` and shown nowhere else. */
+  log?: LogLine[];
   /** Workers took the job and gave it back without calling a handler, between the same two attempts. */
   unused?: UnusedClaims;
+}
+
+/** An attempt that ended so that the job goes on later. Times in epoch ms. */
+export interface Snoozed {
+  since: number;
+  until: number;
+  /** The job goes on before that when this signal comes. */
+  signal?: string;
+  /** The claim that ended so. */
+  claim: number;
 }
 
 /** Claims that used up no attempt. */
@@ -190,6 +208,8 @@ export interface JobRecord {
   checkpoint?: { state: unknown; sequence: number };
   /** Why it does not run; only where one job is read. */
   waiting_for?: WaitingFor;
+  /** JSON text of what is on record of its steps, for whoever runs it. */
+  steps?: string;
 }
 
 /** The retry layers between a job and the deployment variables. Absent layers are empty. */

@@ -14,9 +14,12 @@ const MAX_CLASSES = 32;
 /** Largest `details`, in characters of JSON. */
 const MAX_DETAILS = 16 * 1024;
 
+/** Longest `stack`, in characters. */
+const MAX_STACK = 4 * 1024;
+
 /** The report with every text within its bound. */
 export function boundedError<Report extends ReportedError>(report: Report): Report {
-  const { code, type, message, classes, details } = report;
+  const { code, type, message, classes, details, stack } = report;
   return {
     ...report,
     ...(code !== undefined && { code: cut(code, MAX_ERROR_NAME) }),
@@ -24,6 +27,7 @@ export function boundedError<Report extends ReportedError>(report: Report): Repo
     ...(message !== undefined && { message: cut(message, MAX_ERROR_MESSAGE) }),
     ...(classes !== undefined && { classes: classes.slice(0, MAX_CLASSES).map((name) => cut(name, MAX_ERROR_NAME)) }),
     ...(details !== undefined && { details: boundedDetails(details) }),
+    ...(stack !== undefined && { stack: cut(stack, MAX_STACK) }),
   };
 }
 

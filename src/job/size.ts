@@ -35,9 +35,9 @@ export function* grouped<T>(items: Iterable<T>, sizeOf: (item: T) => number, max
   if (group) yield group;
 }
 
-/** Bytes of all that travels with a job: its body, result, error history, progress and checkpoint. */
+/** Bytes of all that travels with a job: its body, result, error history, progress, checkpoint and steps. */
 export function bytesOfView({ record }: JobView): number {
-  const { body, result, history, progress_data, checkpoint } = record;
+  const { body, result, history, progress_data, checkpoint, steps } = record;
   const told = JSON.stringify([history, progress_data, checkpoint]);
-  return MEMBERS + bytesOf(body) + bytesOf(told) + (result === undefined ? 0 : bytesOf(result));
+  return MEMBERS + bytesOf(body) + bytesOf(told) + bytesOf(result ?? '') + bytesOf(steps ?? '');
 }

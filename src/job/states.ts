@@ -15,6 +15,7 @@
  * | `claim` | workers that pull, the pump | one lease row for the whole batch, no row of the job |
  * | `complete` | ack, an answer of a handler | delete, and a share of an archive chunk |
  * | `retry`, `giveBack`, `undoClaim` | a failed attempt; a worker that returns the job; a handler that was never called | row + 1 |
+ * | `snooze`, `signal` | a handler that goes on later, its attempt unused; the signal that it waits for | row + 1 |
  * | `discard` | an attempt that failed for good | row + 1 |
  * | `cancel` | producers, operators, unique policies, cron, workflows | row + 1 |
  * | `expire`, `drop` | the queue: its time is over; there is no room for it | row + 1 |
@@ -66,6 +67,8 @@ export const MOVES = {
   retry: { from: ['active'], to: ['retryable', 'available'] },
   giveBack: { from: ['active'], to: ['available'] },
   undoClaim: { from: ['active'], to: ['available', 'scheduled', 'retryable'] },
+  snooze: { from: ['active'], to: ['scheduled', 'retryable', 'available'] },
+  signal: { from: ['scheduled', 'retryable'], to: ['available'] },
   discard: { from: ['active'], to: ['discarded'] },
   cancel: { from: OPEN, to: ['cancelled'] },
   expire: { from: WAITING, to: ['discarded'] },

@@ -70,6 +70,8 @@ export interface EnvelopeError {
   occurred_at: string;
   retryable?: boolean;
   details?: unknown;
+  /** Where it was thrown, the first 4096 characters. */
+  stack?: string;
   duration_ms?: number | null;
   backoff_ms?: number | null;
   reason?: string | null;
@@ -84,6 +86,27 @@ export interface EnvelopeWaiting {
   until?: string;
   /** What is in the way and what to do, for a human. */
   detail: string;
+}
+
+/** What is on record under the name of a step, a sleep or a signal: one of these members. Times in epoch ms. */
+export interface JobStep {
+  /** The step is done. */
+  result?: unknown;
+  error?: unknown;
+  /** It sleeps, or waits for a signal, until then. */
+  until?: number;
+  signal?: { payload: unknown; at: number };
+  /** The signal has not come in time. */
+  timed_out?: true;
+}
+
+/** One line that a handler has logged about a job. */
+export interface JobLogLine {
+  /** Epoch ms. */
+  at: number;
+  level: 'debug' | 'info' | 'warn' | 'error';
+  message: string;
+  fields?: Record<string, unknown>;
 }
 
 /** A job as clients and handlers see it. Times are RFC 3339 in UTC; absent members do not apply. */
@@ -144,5 +167,6 @@ export type HistoryEventType =
   | 'job.attempt_started'
   | 'job.attempt_completed'
   | 'job.attempt_failed'
+  | 'job.snoozed'
   | 'job.cancelled'
   | 'job.discarded';

@@ -47,10 +47,13 @@ import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
 import { leasedBy, releaseLeased } from './jobs/leased';
 import { refuseLocked } from './jobs/lock';
+import { addLog, logOf } from './jobs/log';
 import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
 import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
 import { ack, nack, takeBack } from './jobs/report';
+import { signal } from './jobs/snooze';
+import { recordStep, stepsOf } from './jobs/steps';
 import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
@@ -313,6 +316,11 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   saveCheckpoint: change((q, now, request) => saveCheckpoint(q, request, now)),
   checkpoint: readJob((q, _, id) => checkpointOf(q, id)),
   deleteCheckpoint: change((q, now, request) => deleteCheckpoint(q, request, now)),
+  recordStep: change((q, now, request) => recordStep(q, request, now)),
+  steps: readJob((q, _, id) => stepsOf(q, id)),
+  signal: change((q, now, request) => signal(q, request, now)),
+  addLog: change((q, now, request) => addLog(q, request, now)),
+  log: readJob((q, _, id) => logOf(q, id)),
   leasedBy: look((q, _, workerId) => leasedBy(q, workerId), none, held),
   releaseLeased: writeIfExists((q, now, workerId) => releaseLeased(q, workerId, now, Math.random), none, held),
   silence: async (life, workerIds, silenced) => life.silence(workerIds, silenced),

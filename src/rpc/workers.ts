@@ -1,5 +1,6 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 import type { Outcome } from '../job/errors';
+import type { LogLine } from '../job/log';
 import type { JobView, ReportedError } from '../job/record';
 import type { JobState } from '../job/states';
 
@@ -29,6 +30,8 @@ export interface ClaimRequest {
 export interface AckRequest extends AttemptName {
   /** JSON text of the result, if one was given. */
   result?: string;
+  /** What the attempt has logged. */
+  log?: LogLine[];
 }
 
 export interface NackRequest extends AttemptName {
@@ -37,6 +40,51 @@ export interface NackRequest extends AttemptName {
   requeue?: boolean;
   /** …unless this is false: the handler was never called. */
   attempt_used?: boolean;
+  /** The handler goes on later. */
+  snooze?: Snooze;
+  /** What the attempt has logged. */
+  log?: LogLine[];
+}
+
+/** When a handler goes on, and what it has done so far. */
+export interface Snooze {
+  /** After so many ms, at most 36500 days… */
+  in?: number;
+  /** …or at this moment, epoch ms. Neither: at the signal only. */
+  until?: number;
+  /** Before that, when this signal comes. */
+  signal?: string;
+  /** JSON text of `Steps` to record with it. */
+  steps?: string;
+}
+
+export interface StepRequest extends AttemptName {
+  /** 1 … 128 characters. */
+  name: string;
+  /** JSON text of a `StepRecord`. */
+  record: string;
+}
+
+export interface StepReceipt {
+  /** JSON text of what was on record before, and stays so. */
+  earlier?: string;
+}
+
+export interface SignalRequest {
+  job_id: string;
+  name: string;
+  /** JSON text. */
+  payload: string;
+}
+
+export interface SignalReceipt {
+  job: JobView;
+  /** When the first signal of that name came, epoch ms. */
+  at: number;
+}
+
+export interface LogRequest extends AttemptName {
+  lines: LogLine[];
 }
 
 export interface HeartbeatRequest {
@@ -131,6 +179,14 @@ export interface WorkersApi {
   /** Null when the job has none. */
   checkpoint(id: string): Promise<Outcome<StoredCheckpoint | null>>;
   deleteCheckpoint(request: AttemptName): Promise<Outcome<{ job_id: string }>>;
+  /** Records a step of the job; the first result of a name wins. */
+  recordStep(request: StepRequest): Promise<Outcome<StepReceipt>>;
+  /** JSON text of what is on record of the job's steps. */
+  steps(id: string): Promise<Outcome<string>>;
+  /** A signal for the job, which goes on at once if it waits for it. */
+  signal(request: SignalRequest): Promise<Outcome<SignalReceipt>>;
+  addLog(request: LogRequest): Promise<Outcome<{ accepted: number }>>;
+  log(id: string): Promise<Outcome<LogLine[]>>;
   /** The jobs that this worker holds. */
   leasedBy(workerId: string): Promise<LeasedJob[]>;
   /** Gives the jobs of a worker that is gone to others. @returns their ids */

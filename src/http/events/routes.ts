@@ -15,7 +15,18 @@ const MAX_AHEAD = 1000;
 const MAX_BACK = 5000;
 
 const EVENT_TYPES = [
-  ...['enqueued', 'scheduled', 'started', 'completed', 'failed', 'retrying', 'discarded', 'cancelled', 'expired'],
+  ...[
+    'enqueued',
+    'scheduled',
+    'started',
+    'completed',
+    'failed',
+    'retrying',
+    'discarded',
+    'cancelled',
+    'expired',
+    'snoozed',
+  ],
   ...['heartbeat', 'progress'],
 ]
   .map((name) => `job.${name}`)

@@ -2,6 +2,7 @@
 import { MAX_DURATION_MS } from '../../job/duration';
 import {
   defined,
+  given,
   isObject,
   optional,
   type Reader,
@@ -16,10 +17,12 @@ import {
 import { MAX_RESULT_BYTES } from '../../job/envelope/names';
 import { invalidRequest, notFound } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
+import { readLines } from '../../job/log';
 import type { ReportedError } from '../../job/record';
 import { boundedError } from '../../job/reported-error';
+import { readStepName, readSteps, stepsText } from '../../job/steps';
 import { parseTimestamp } from '../../job/time';
-import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
+import type { AckRequest, AttemptName, NackRequest, Snooze } from '../../rpc/workers';
 import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 
@@ -63,8 +66,13 @@ export function readAttempt(c: AppContext, body: JsonObject): AttemptName {
 /** Reads an ack. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
 export function readAck(c: AppContext, body: JsonObject): AckRequest {
   const attempt = readAttempt(c, body);
-  if (body.result === undefined || body.result === null) return attempt;
-  return { ...attempt, result: withinBytes(JSON.stringify(body.result), MAX_RESULT_BYTES, 'result') };
+  const log = optional(body, 'log', readLines(Date.now()));
+  if (body.result === undefined || body.result === null) return { ...attempt, ...defined({ log }) };
+  return {
+    ...attempt,
+    ...defined({ log }),
+    result: withinBytes(JSON.stringify(body.result), MAX_RESULT_BYTES, 'result'),
+  };
 }
 
 /** Reads a nack. @throws {ApiError} 400 or 404 */
@@ -74,8 +82,32 @@ export function readNack(c: AppContext, body: JsonObject): NackRequest {
   if (attempt_used === false && requeue !== true) {
     throw invalidRequest('attempt_used', 'attempt_used may be false only together with "requeue": true.');
   }
-  return { ...readAttempt(c, body), error: readReportedError(body.error), ...defined({ requeue, attempt_used }) };
+  const snooze = optional(body, 'snooze', readSnooze);
+  if (snooze && (requeue !== true || attempt_used !== false)) {
+    throw invalidRequest('snooze', 'snooze goes together with "requeue": true and "attempt_used": false.');
+  }
+  const log = optional(body, 'log', readLines(Date.now()));
+  const error = readReportedError(body.error);
+  return { ...readAttempt(c, body), error, ...defined({ requeue, attempt_used, snooze, log }) };
 }
+
+/** When the job goes on: `in` (a duration), `until` (a time), `signal`; and the steps so far. */
+const readSnooze: Reader<Snooze> = (value, field) => {
+  if (!isObject(value)) throw invalidRequest(field, `${field} must be an object.`);
+  const path = `${field}.`;
+  const after = optional(value, 'in', readDuration, path);
+  const until = given(optional(value, 'until', readRunAt, path), momentOf);
+  const signal = optional(value, 'signal', readStepName, path);
+  if (after !== undefined && until !== undefined)
+    throw invalidRequest(`${path}until`, `Name ${path}in or ${path}until.`);
+  if (after === undefined && until === undefined && signal === undefined) {
+    throw invalidRequest(field, `${field} must name in, until or signal.`);
+  }
+  const steps = given(optional(value, 'steps', readSteps, path), stepsText);
+  return defined({ in: after, until, signal, steps });
+};
+
+const momentOf = (at: unknown): number => (typeof at === 'number' ? at : (parseTimestamp(at) as number));
 
 /** A failure: an object, a plain string that is its message, or nothing. Texts that are too long are cut. */
 function readReportedError(value: unknown): ReportedError {
@@ -94,6 +126,7 @@ function readReportedError(value: unknown): ReportedError {
       kill: read('kill', readBoolean),
       retry_in: read('retry_in', checked(readDuration)),
       retry_at: read('retry_at', checked(readRunAt)),
+      stack: read('stack', readString) || undefined,
     }),
   );
 }

@@ -56,6 +56,7 @@ const SERVER_MANAGED = [
   'progress',
   'progress_data',
   'checkpoint',
+  'steps',
   'workflow_id',
   'parent_results',
 ] as const;

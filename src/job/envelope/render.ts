@@ -6,7 +6,7 @@ import type { JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '.
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
-import { defined, parseObject } from './fields';
+import { defined, given, parseObject } from './fields';
 
 /** A job as JSON on the wire. */
 export type Envelope = Record<string, unknown>;
@@ -119,7 +119,7 @@ export function renderError(entry: JobErrorEntry): Envelope {
     code: entry.code,
     type: entry.type,
     message: entry.message,
-    ...defined({ retryable: entry.retryable, details: entry.details }),
+    ...defined({ retryable: entry.retryable, details: entry.details, stack: entry.stack }),
     occurred_at: formatInstant(entry.occurred_at),
     duration_ms: entry.duration_ms,
     backoff_ms: entry.backoff_ms,
@@ -169,5 +169,6 @@ function historyMembers({ state, history, ...record }: JobRecord): Envelope {
     progress: record.progress,
     progress_data: record.progress_data,
     checkpoint: record.checkpoint,
+    steps: given(record.steps, JSON.parse),
   };
 }

@@ -5,7 +5,7 @@ import { mustFindForReport, viewOf } from '../read/find';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { fence } from './report';
+import { fence } from './fence';
 
 /**
  * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that does

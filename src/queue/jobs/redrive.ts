@@ -37,6 +37,7 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
     'started_at',
     'told_until',
     'unreported',
+    'snoozed',
   ] as const) {
     delete history[gone];
   }

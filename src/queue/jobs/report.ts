@@ -6,8 +6,6 @@
  * has recorded moments before. Only one late report counts: the ack of a pushed attempt that timed out, while its job
  * still waits for the next one.
  */
-import { type ApiError, conflict } from '../../job/errors';
-import { claimOfDelivery } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
 import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
@@ -16,39 +14,9 @@ import { type JobRow, STATE } from '../store/columns';
 import type { Active } from '../store/leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { fence, isNamed, names, notActive } from './fence';
 import { fail, lateAttempt, type Random, requeue, undoClaim } from './settle';
-
-/** Does a report that names its attempt mean this one? Absent names match. */
-function names(id: string, name: AttemptName, attempt: number, claim: number): boolean {
-  if (name.attempt !== undefined && name.attempt !== attempt) return false;
-  return name.delivery_id === undefined || claimOfDelivery(id, name.delivery_id) === claim;
-}
-
-/** Does a report say which attempt it is about? */
-export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
-
-function notActive(jobId: string, state: string): ApiError {
-  return conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
-    job_id: jobId,
-    current_state: state,
-    expected_state: 'active',
-  });
-}
-
-/** Checks that a report is about the attempt that runs. @throws {ApiError} 409 */
-export function fence(q: QueueState, row: JobRow, active: Active, name: AttemptName): void {
-  const id = idOf(q.route, row);
-  if (!names(id, name, active.attempt, active.claim)) {
-    throw conflict(`The report names another attempt of job ${id}: attempt ${active.attempt} is running.`, {
-      job_id: id,
-      current_state: 'active',
-      current_attempt: active.attempt,
-    });
-  }
-  if (name.worker_id !== undefined && active.workerId !== undefined && name.worker_id !== active.workerId) {
-    throw conflict(`Job ${id} is held by another worker.`, { job_id: id, current_state: 'active' });
-  }
-}
+import { snooze, snoozedBy } from './snooze';
 
 /** The attempt succeeded. @throws {ApiError} 404, 409 */
 export function ack(q: QueueState, request: AckRequest, now: number): JobView {
@@ -61,6 +29,7 @@ export function ack(q: QueueState, request: AckRequest, now: number): JobView {
   const active = q.leases.active.get(row.key);
   if (active) {
     fence(q, row, active, request);
+    if (request.log) q.logs.add(active, request.log);
     return completed(q, row, runningAttempt(active), request.result, now);
   }
   const late =
@@ -113,11 +82,13 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
     throw notActive(request.job_id, stateOf(row, false, now));
   }
   fence(q, row, active, request);
+  if (request.log) q.logs.add(active, request.log);
   const after = ended(q, row, active, request, now, random);
   return viewOfRow(q, after, now);
 }
 
 function ended(q: QueueState, row: JobRow, active: Active, request: NackRequest, now: number, random: Random): JobRow {
+  if (request.snooze) return snooze(q, row, active, request.snooze, now);
   if (request.requeue && request.attempt_used === false) return giveBackUnused(q, row, active, now);
   const again = request.requeue && active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts);
   return again ? requeue(q, row, active, now) : fail(q, row, active, request.error, now, random);
@@ -154,6 +125,12 @@ function givenBackByThis(q: QueueState, row: JobRow, request: NackRequest): bool
   return names(idOf(q.route, row), request, row.attempt + 1, row.claims);
 }
 
+/** Is this the repeated report of a handler that goes on later? */
+function snoozedByThis(q: QueueState, row: JobRow, request: NackRequest): boolean {
+  if (!request.snooze || row.state !== STATE.waiting || !isNamed(request)) return false;
+  return snoozedBy(row, row.claims) && names(idOf(q.route, row), request, row.attempt + 1, row.claims);
+}
+
 /** Takes back claims whose jobs never reached their worker: nobody has tried anything. */
 export function takeBack(q: QueueState, claims: readonly AttemptName[], now: number): void {
   for (const claim of claims) {
@@ -168,7 +145,7 @@ export function takeBack(q: QueueState, claims: readonly AttemptName[], now: num
 
 /** Is this the repeated report of the attempt that ended last? */
 function endedByThis(q: QueueState, row: JobRow, request: NackRequest, now: number): boolean {
-  if (givenBackByThis(q, row, request)) return true;
+  if (givenBackByThis(q, row, request) || snoozedByThis(q, row, request)) return true;
   if (row.attempt === 0 || row.state === STATE.cancelled) return false;
   const history = historyOf(row);
   // A handler that reports by itself what the dispatcher has just recorded names nothing.

@@ -152,7 +152,7 @@ export function quarantine(q: QueueState, row: JobRow, now: number): void {
 function errorOf(
   report: FailureReport,
   className: string | undefined,
-): Pick<JobErrorEntry, 'code' | 'type' | 'message' | 'retryable' | 'details'> {
+): Pick<JobErrorEntry, 'code' | 'type' | 'message' | 'retryable' | 'details' | 'stack'> {
   if (report.visibility_expired) {
     return {
       code: 'visibility_timeout',
@@ -164,13 +164,14 @@ function errorOf(
     return { code: 'handler_not_found', type: 'tocsin.no_handler', message: report.message ?? 'no handler registered' };
   }
   const code = report.code ?? 'handler_error';
-  const { details } = report;
+  const { details, stack } = report;
   return {
     code,
     type: report.crash ? 'tocsin.crash' : (report.type ?? report.classes?.[0] ?? className ?? code),
     message: report.message ?? '',
     ...(report.retryable !== undefined && { retryable: report.retryable }),
     ...(details !== undefined && { details }),
+    ...(stack !== undefined && { stack }),
   };
 }
 

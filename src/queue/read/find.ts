@@ -94,7 +94,7 @@ export function viewOfRow(q: QueueState, row: JobRow, now: number): JobView {
   return { record, layers: q.layersFor(row.type) };
 }
 
-/** A row as whoever runs it sees it: with the checkpoint to go on from. */
+/** A row as whoever runs it sees it: with the checkpoint and the steps to go on from. */
 export function viewForRunner(q: QueueState, row: JobRow, now: number): JobView {
   const view = viewOfRow(q, row, now);
   const checkpoint = q.checkpoints.read(row.key);
@@ -102,6 +102,8 @@ export function viewForRunner(q: QueueState, row: JobRow, now: number): JobView 
     const { state } = JSON.parse(checkpoint.content) as CheckpointContent;
     view.record.checkpoint = { state, sequence: checkpoint.sequence };
   }
+  const steps = q.checkpoints.steps(row.key);
+  if (steps !== undefined) view.record.steps = steps;
   return view;
 }
 

@@ -85,6 +85,8 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
   q.recordSequence(row.key);
   const progress = q.progress.read(row.key)?.reported;
   if (progress) q.progress.remove(row.key);
+  const log = q.logs.with(history.log, active);
+  if (active) q.logs.ends(active);
   const checkpointed = q.checkpoints.sizeOf(row.key) > 0;
   const own = keptUntil(row, 'completed', now);
   const until = own ?? now + q.retentionMs('completed');
@@ -102,6 +104,7 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
         ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
         ...(progress && { pg: progress }),
         ...(checkpointed && { cp: 1 as const }),
+        ...(log && { l: log }),
       },
       // A claim has found the body readable; a success that comes later looks again.
       active ? row.body : JSON.stringify(bodyOf(row)),

@@ -1,7 +1,14 @@
-/** The rows of `checkpoints`: the last one of each job, kept until the job itself is removed. */
+/**
+ * The rows of `checkpoints`: what a job's next attempt goes on from, kept until the job itself is removed. One row has its
+ * last checkpoint, and beside it, in the member `steps`, what is on record of its steps. A job with steps that has saved no
+ * checkpoint has the sequence 0.
+ */
 import type { StoredCheckpoint } from '../../rpc/workers';
 
 type Row = { sequence: number; created_at: number; data: string };
+
+/** The recorded steps, in a row of this table. */
+const STEPS = "data -> '$.steps'";
 
 export class CheckpointTable {
   /** May there be rows? Where nobody saves checkpoints, nobody pays for looking. */
@@ -14,15 +21,30 @@ export class CheckpointTable {
     this.used = this.sql.exec('SELECT 1 FROM checkpoints LIMIT 1').toArray().length > 0;
   }
 
+  /** The job's own checkpoint. */
   read(key: number): StoredCheckpoint | undefined {
+    return this.find(key, "sequence, created_at, json_remove(data, '$.steps') AS data", 'AND sequence > 0');
+  }
+
+  /** All that is stored of a job, to be {@link put} elsewhere. */
+  copy(key: number): StoredCheckpoint | undefined {
+    return this.find(key, 'sequence, created_at, data');
+  }
+
+  private find(key: number, columns: string, condition = ''): StoredCheckpoint | undefined {
     if (!this.used) return undefined;
-    const row = this.sql
-      .exec<Row>('SELECT sequence, created_at, data FROM checkpoints WHERE key = ?', key)
-      .toArray()[0];
+    const row = this.sql.exec<Row>(`SELECT ${columns} FROM checkpoints WHERE key = ? ${condition}`, key).toArray()[0];
     return row && { sequence: row.sequence, created_at: row.created_at, content: row.data };
   }
 
-  /** Bytes of a job's checkpoint; 0 when it has none. */
+  /** JSON text of what is on record of the job's steps. */
+  steps(key: number): string | undefined {
+    if (!this.used) return undefined;
+    const query = `SELECT ${STEPS} AS steps FROM checkpoints WHERE key = ?`;
+    return this.sql.exec<{ steps: string | null }>(query, key).toArray()[0]?.steps ?? undefined;
+  }
+
+  /** Bytes of what is stored of a job; 0 when there is nothing. */
   sizeOf(key: number): number {
     if (!this.used) return 0;
     const size = 'SELECT length(CAST(data AS BLOB)) AS n FROM checkpoints WHERE key = ?';
@@ -34,7 +56,8 @@ export class CheckpointTable {
     const [{ sequence }] = this.sql
       .exec<{ sequence: number }>(
         `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?, 1, ?, ?)
-         ON CONFLICT (key) DO UPDATE SET sequence = sequence + 1, created_at = excluded.created_at, data = excluded.data
+         ON CONFLICT (key) DO UPDATE SET sequence = sequence + 1, created_at = excluded.created_at,
+           data = CASE WHEN ${STEPS} IS NULL THEN excluded.data ELSE json_set(excluded.data, '$.steps', ${STEPS}) END
          RETURNING sequence`,
         key,
         now,
@@ -45,7 +68,21 @@ export class CheckpointTable {
     return { sequence, created_at: now, content };
   }
 
-  /** Writes the checkpoint of a job that comes from another queue. One row written. */
+  /** Replaces what is on record of the job's steps. One row written. @param steps JSON text */
+  saveSteps(key: number, steps: string, now: number): void {
+    this.sql
+      .exec(
+        `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
+         ON CONFLICT (key) DO UPDATE SET data = json_set(data, '$.steps', json(?3))`,
+        key,
+        now,
+        steps,
+      )
+      .toArray();
+    this.used = true;
+  }
+
+  /** Writes what is stored of a job that comes from another queue. One row written. */
   put(key: number, { sequence, created_at, content }: StoredCheckpoint): void {
     this.sql
       .exec(
@@ -59,7 +96,17 @@ export class CheckpointTable {
     this.used = true;
   }
 
-  /** Deletes a job's checkpoint. Writes nothing when there is none. */
+  /** Deletes a job's own checkpoint; what is on record of its steps stays. Writes nothing when there is none. */
+  removeOwn(key: number): void {
+    if (this.steps(key) === undefined) {
+      this.remove(key);
+      return;
+    }
+    const forget = `UPDATE checkpoints SET sequence = 0, data = json_object('steps', ${STEPS}) WHERE key = ? AND sequence > 0`;
+    this.sql.exec(forget, key).toArray();
+  }
+
+  /** Deletes all that is stored of a job. Writes nothing when there is nothing. */
   remove(key: number): void {
     if (this.used) this.sql.exec('DELETE FROM checkpoints WHERE key = ?', key).toArray();
   }

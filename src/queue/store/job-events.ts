@@ -67,6 +67,10 @@ function eventsOf(told: Told): Event[] {
         ['job.retrying', { attempt, backoff_ms: error.backoff_ms, run_at }],
       ];
     }
+    case 'snooze':
+      return [['job.snoozed', { attempt: attempt + 1, scheduled_at, signal: history().snoozed?.signal }]];
+    case 'signal':
+      return [['job.enqueued', { attempt, signal: before.history && historyOf(before).snoozed?.signal }]];
     case 'quarantine':
     case 'discard': {
       const { error, reason: why, dead_letter = false } = history();

@@ -6,6 +6,7 @@
  * entered and left, unique keys, the wake, the event, what a workflow must hear.
  */
 import { writeMeta } from '../../durable/sql';
+import { defined } from '../../job/envelope/fields';
 import { LANE_BIT } from '../../job/ids';
 import type { LimitPolicy } from '../../job/limits/policy';
 import type { JobHistory } from '../../job/record';
@@ -15,6 +16,7 @@ import { oldestEnded } from './ended-rows';
 import { noteFailure } from './endings';
 import { type Note, tell } from './job-events';
 import { endOf, keptUntil } from './keep';
+import type { Active } from './leases';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
 import { MOVE, moveOf } from './moves';
@@ -92,6 +94,9 @@ const PLACE = ['state', 'due_at', 'waits_since', 'priority'] as const;
 
 /** Moves after which as many jobs are open as before, though their rows say otherwise for a while. */
 const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside', 'commit']);
+
+/** Moves that end an attempt without using it up. */
+const UNUSED: ReadonlySet<Move> = new Set<Move>(['undoClaim', 'snooze']);
 
 /** The position of a row in the table of moves. */
 export function positionOf(
@@ -211,11 +216,12 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
  */
 export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
   const active = q.leases.active.get(row.key);
-  const { history, availableAt, limit, ...columns } = change;
+  const { availableAt, limit, history: changed, ...columns } = change;
+  const history = active ? withLog(q, row, active, changed) : changed;
   const after: JobRow = { ...row, ...columns, ...(history && { history: JSON.stringify(history) }) };
   if (active) {
     after.claims = active.claim;
-    if (kind !== 'undoClaim') after.attempt = active.attempt;
+    if (!UNUSED.has(kind)) after.attempt = active.attempt;
   }
   const ends = isOpen(row) && row.state !== STATE.held && endOf(after.state) !== undefined;
   if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
@@ -243,6 +249,14 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   if (kind === 'redrive') rememberFingerprint(q, after);
   tell(q, { move: kind, before: row, after, history, active, now, ...note });
   return after;
+}
+
+/** The history after an attempt that has ended, with what it logged. It costs nothing: the row is written anyway. */
+function withLog(q: QueueState, row: JobRow, active: Active, history: JobHistory | undefined): JobHistory | undefined {
+  if (q.logs.of(active).length === 0) return history;
+  q.logs.ends(active);
+  const before = history ?? historyOf(row);
+  return { ...before, ...defined({ log: q.logs.with(before.log, active) }) };
 }
 
 /** Writes the columns that have changed. @param ends how long the job is kept that ends by this, where it says so itself */
@@ -323,6 +337,7 @@ export function remove(
   const active = q.leases.active.get(row.key);
   check(kind, positionOf(row, active !== undefined, now), 'gone');
   q.changes++;
+  if (active) q.logs.ends(active);
   leaves(q, row, active);
   if (isOpen(row)) q.depth.gone(row);
   q.recordSequence(row.key);

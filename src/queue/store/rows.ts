@@ -1,6 +1,7 @@
 /** What a row means at a given moment. */
 
 import { mintId } from '../../job/ids';
+import type { LogLine } from '../../job/log';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../job/record';
 import type { JobState } from '../../job/states';
 import { type JobRow, STATE } from './columns';
@@ -30,8 +31,10 @@ export interface ArchivedJob {
   push?: number;
   /** The last progress report. */
   pg?: ReportedProgress;
-  /** There may be a checkpoint. */
+  /** There may be a checkpoint, or steps. */
   cp?: 1;
+  /** What its attempts have logged. */
+  l?: LogLine[];
 }
 
 /** Parses the history column. One that cannot be read counts as empty: a damaged record must not stop its queue. */
@@ -43,6 +46,7 @@ export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
     delete history.errors;
   }
   if (history.error !== undefined && !isObject(history.error)) delete history.error;
+  if (history.log !== undefined && !Array.isArray(history.log)) delete history.log;
   return history;
 }
 
@@ -97,6 +101,10 @@ export function recordOf(
   const state = stateOf(row, active !== undefined, context.now);
   const history = historyOf(row);
   if (active) history.started_at = active.startedAt;
+  // Read where somebody asks for it, and too long to travel with every job.
+  delete history.log;
+  if (state !== 'scheduled' && state !== 'retryable') delete history.snoozed;
+  else if (history.snoozed) history.snoozed.until = row.due_at as number;
   const due = row.due_at ?? row.waits_since;
   const promoted = row.state === STATE.waiting && due !== null && due <= context.now;
   return {

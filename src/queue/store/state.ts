@@ -27,6 +27,7 @@ import { LockTable } from './locks';
 import { ProgressTable } from './progress';
 import { PullScans } from './pull-scans';
 import type { Removal } from './removal';
+import { RunningLogs } from './running-logs';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
 
@@ -57,6 +58,8 @@ export class QueueState implements Memory {
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
   readonly crons: CronTable;
+  /** What running attempts have logged. */
+  readonly logs = new RunningLogs();
   /** How full the object is. */
   readonly storage: StorageGauge;
   /** How far workers that pull have read. */
@@ -207,6 +210,7 @@ export class QueueState implements Memory {
 
   publish(): void {
     this.wanted = Number.POSITIVE_INFINITY;
+    this.logs.committed((key, claim) => this.leases.active.get(key)?.claim === claim);
     this.events.publish();
   }
 

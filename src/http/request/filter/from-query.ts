@@ -72,6 +72,8 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   const fields = Object.entries(c.req.queries()).flatMap(([name, values]) =>
     isFieldName(name) ? [{ path: readFieldPath(name), values: values.flatMap(jsonTexts) }] : [],
   );
+  const parent = text('parent');
+  if (parent !== undefined) fields.push({ path: readFieldPath('meta.parent_id'), values: [JSON.stringify(parent)] });
   if (fields.length > 0) filter.fields = atMost(fields, MAX_FIELDS, fieldsName(c));
   const queues = queueParam(c, 'queue');
   return { filter: affordable(filter), ...(queues && { queues }) };

@@ -148,7 +148,7 @@ export function packed(q: QueueState, moving: Moving): MovedJob[] {
   return moving.keys.flatMap((key) => {
     const row = rowByKey(q.sql, key);
     if (!row) return [];
-    const checkpoint = q.checkpoints.read(key);
+    const checkpoint = q.checkpoints.copy(key);
     const { type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = row;
     return {
       id: idOf(q.route, row),

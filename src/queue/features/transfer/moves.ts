@@ -67,7 +67,7 @@ export function packedMove(q: QueueState, { key, override, at }: Move): MovedJob
 
 function packed(q: QueueState, row: JobRow, override: Override, at: number): MovedJob {
   const { body, history } = secondLife(row, override);
-  const checkpoint = q.checkpoints.read(row.key);
+  const checkpoint = q.checkpoints.copy(row.key);
   const { type, priority, claims, created_at } = row;
   return {
     id: idOf(q.route, row),

@@ -1,0 +1,39 @@
+/** Durable steps of a job, and the signals that it waits for. */
+import { defined } from '../../job/envelope/fields';
+import { readStep, readStepName } from '../../job/steps';
+import { formatInstant } from '../../job/time';
+import { type AppContext, json } from '../context';
+import { envelopeOf } from '../jobs/render';
+import { readBody, readOptionalBody } from '../request/body';
+import { callJob, pathParam } from '../request/path';
+import { get, post, put, REPORTS, type Route } from '../route';
+import { readAttempt } from '../workers/reports';
+
+/** Routes below `/ojs/v1`. */
+export const stepRoutes: readonly Route[] = [
+  get('/jobs/:id/steps', async (c) => {
+    const steps = JSON.parse(await callJob(c, (queue, id) => queue.steps(id)));
+    return json(c, { job_id: pathParam(c, 'id'), steps });
+  }),
+  put('/jobs/:id/steps/:name', record, REPORTS),
+  post('/jobs/:id/signals/:name', signal),
+];
+
+/** Records a step, its sleep, or that its signal has not come. A step that is on record is answered as it is there. */
+async function record(c: AppContext): Promise<Response> {
+  const name = readStepName(pathParam(c, 'name'), 'name');
+  const body = await readBody(c);
+  const { result, until, timed_out } = body;
+  const isResult = until === undefined && timed_out === undefined;
+  const step = readStep(isResult ? { result } : defined({ until, timed_out }), 'step');
+  const request = { ...readAttempt(c, body), name, record: JSON.stringify(step) };
+  const { earlier } = await callJob(c, (queue) => queue.recordStep(request));
+  return json(c, { job_id: request.job_id, name, recorded: true, ...(earlier !== undefined && JSON.parse(earlier)) });
+}
+
+async function signal(c: AppContext): Promise<Response> {
+  const name = readStepName(pathParam(c, 'name'), 'name');
+  const payload = JSON.stringify((await readOptionalBody(c))?.payload ?? null);
+  const { job, at } = await callJob(c, (queue, job_id) => queue.signal({ job_id, name, payload }));
+  return json(c, { job: envelopeOf(c, job), signal: { name, at: formatInstant(at) } });
+}

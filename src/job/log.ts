@@ -1,0 +1,87 @@
+/** What a handler logs about a job: the newest lines are kept with it, within bounds. */
+import {
+  defined,
+  isObject,
+  type Reader,
+  readInteger,
+  readList,
+  readObject,
+  readString,
+  readWord,
+} from './envelope/fields';
+import { invalidRequest } from './errors';
+import { cut } from './text';
+import type { JobLogLine } from './wire';
+
+export type LogLine = JobLogLine;
+
+const LEVELS: readonly LogLine['level'][] = ['debug', 'info', 'warn', 'error'];
+
+/** Lines that are kept of a job, of all its attempts. */
+export const MAX_LOG_LINES = 100;
+/** Bytes of JSON that they take together. */
+export const MAX_LOG_BYTES = 32 * 1024;
+/** Lines that one report may bring; of these the newest are kept. */
+export const MAX_REPORTED_LINES = 1000;
+/** Longest message in characters, and largest `fields` in characters of JSON: a line of both fits into what is kept. */
+const MAX_MESSAGE = 4096;
+const MAX_FIELDS = 2048;
+const MAX_TIME = 8.64e15;
+
+const encoder = new TextEncoder();
+
+/** Bytes that a line takes. */
+export const bytesOfLine = (line: LogLine): number => encoder.encode(JSON.stringify(line)).byteLength + 1;
+
+/** The newest lines, within what is kept. */
+export function newestLines(lines: readonly LogLine[]): LogLine[] {
+  const kept: LogLine[] = [];
+  let bytes = 0;
+  for (let at = lines.length - 1; at >= 0 && kept.length < MAX_LOG_LINES; at--) {
+    const line = lines[at] as LogLine;
+    bytes += bytesOfLine(line);
+    if (bytes > MAX_LOG_BYTES) break;
+    kept.push(line);
+  }
+  return kept.reverse();
+}
+
+/** Reads one line; texts that are too long are cut. @param now its time when it has none */
+function readLine(now: number): Reader<LogLine> {
+  return (value, field) => {
+    if (!isObject(value)) throw invalidRequest(field, `${field} must be an object.`);
+    const read = <T>(name: string, reader: Reader<T>): T | undefined =>
+      (value[name] ?? null) === null ? undefined : reader(value[name], `${field}.${name}`);
+    const message = read('message', readString);
+    if (message === undefined) throw invalidRequest(`${field}.message`, `${field}.message is required.`);
+    return defined({
+      at: read('at', readInteger(0, MAX_TIME)) ?? now,
+      level: read('level', readWord(LEVELS)) ?? 'info',
+      message: cut(message, MAX_MESSAGE),
+      fields: boundedFields(read('fields', readObject)),
+    });
+  };
+}
+
+function boundedFields(fields: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  const length = fields === undefined ? 0 : JSON.stringify(fields).length;
+  return length > MAX_FIELDS ? { truncated: true, original_length: length } : fields;
+}
+
+/** Reads the lines of a report. @throws {ApiError} 400 */
+export function readLines(now: number): Reader<LogLine[]> {
+  return readList(MAX_REPORTED_LINES, readLine(now));
+}
+
+/** The lines that a handler says: one that is none is left out, because its job must not suffer from it. */
+export function heardLines(value: unknown, now: number): LogLine[] {
+  if (!Array.isArray(value)) return [];
+  const read = readLine(now);
+  return value.slice(-MAX_LOG_LINES).flatMap((line: unknown) => {
+    try {
+      return [read(line, 'log')];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,78 @@
+/** Which attempt a report is about: one about an attempt that is over changes nothing. */
+import { type ApiError, conflict } from '../../job/errors';
+import { claimOfDelivery } from '../../job/ids';
+import type { AttemptName } from '../../rpc/workers';
+import { type Found, mustFindForReport } from '../read/find';
+import type { JobRow } from '../store/columns';
+import type { Active } from '../store/leases';
+import { idOf, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+
+/** Does a report that names its attempt mean this one? Absent names match. */
+export function names(id: string, name: AttemptName, attempt: number, claim: number): boolean {
+  if (name.attempt !== undefined && name.attempt !== attempt) return false;
+  return name.delivery_id === undefined || claimOfDelivery(id, name.delivery_id) === claim;
+}
+
+/** Does a report say which attempt it is about? */
+export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
+
+/** 409: nothing of this job runs that could report. */
+export function notActive(jobId: string, state: string): ApiError {
+  return conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
+    job_id: jobId,
+    current_state: state,
+    expected_state: 'active',
+  });
+}
+
+/** Checks that a report is about the attempt that runs. @throws {ApiError} 409 */
+export function fence(q: QueueState, row: JobRow, active: Active, name: AttemptName): void {
+  const id = idOf(q.route, row);
+  if (!names(id, name, active.attempt, active.claim)) {
+    throw conflict(`The report names another attempt of job ${id}: attempt ${active.attempt} is running.`, {
+      job_id: id,
+      current_state: 'active',
+      current_attempt: active.attempt,
+    });
+  }
+  if (name.worker_id !== undefined && active.workerId !== undefined && name.worker_id !== active.workerId) {
+    throw conflict(`Job ${id} is held by another worker.`, { job_id: id, current_state: 'active' });
+  }
+}
+
+/** The key of a job, wherever it lies. */
+export const keyOfFound = (found: Found): number => (found.row ? found.row.key : found.archived.k);
+
+/** Refuses a report that names an attempt that is over, or another worker's. @throws {ApiError} 409 */
+export function fenced(q: QueueState, found: Found, request: AttemptName, state: string): void {
+  const active = found.row && q.leases.active.get(found.row.key);
+  if (found.row && active) fence(q, found.row, active, request);
+  else if (isNamed(request)) {
+    throw conflict(`The attempt of job ${request.job_id} that this names is over: the job is ${state}.`, {
+      job_id: request.job_id,
+      current_state: state,
+      expected_state: 'active',
+    });
+  }
+}
+
+/**
+ * The row of a job that has not ended, for a report that may come from its running attempt.
+ * @param what can no longer change when it has ended
+ * @throws {ApiError} 404, 409
+ */
+export function openRow(q: QueueState, request: AttemptName, what: string, now: number): JobRow {
+  const found = mustFindForReport(q, request.job_id);
+  const { row } = found;
+  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  if (!row || row.ended_at !== null) {
+    throw conflict(`Job ${request.job_id} is ${state}: ${what} can no longer change.`, {
+      job_id: request.job_id,
+      current_state: state,
+      expected_state: 'scheduled, available, pending, active or retryable',
+    });
+  }
+  fenced(q, found, request, state);
+  return row;
+}

@@ -1,0 +1,33 @@
+/** What the attempts of a job have logged. */
+import { conflict } from '../../job/errors';
+import type { LogLine } from '../../job/log';
+import type { LogRequest } from '../../rpc/workers';
+import { mustFindForReport } from '../read/find';
+import { historyOf, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { fence } from './fence';
+
+/** Takes lines of the attempt that runs. Writes no row: they are kept with the end of the attempt. @throws {ApiError} 404, 409 */
+export function addLog(q: QueueState, request: LogRequest, now: number): { accepted: number } {
+  const { job_id, lines } = request;
+  const { row } = mustFindForReport(q, job_id);
+  const active = row && q.leases.active.get(row.key);
+  if (!row || !active) {
+    const current_state = row ? stateOf(row, false, now) : 'completed';
+    throw conflict(`Job ${job_id} is ${current_state}, not active: nothing runs that could log.`, {
+      job_id,
+      current_state,
+      expected_state: 'active',
+    });
+  }
+  fence(q, row, active, request);
+  q.logs.add(active, lines);
+  return { accepted: lines.length };
+}
+
+/** The newest lines of a job, of the attempt that runs too. @throws {ApiError} 404 */
+export function logOf(q: QueueState, id: string): LogLine[] {
+  const { row, archived } = mustFindForReport(q, id);
+  if (archived) return archived.l ?? [];
+  return q.logs.with(historyOf(row).log, q.leases.active.get(row.key)) ?? [];
+}

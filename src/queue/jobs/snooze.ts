@@ -1,0 +1,80 @@
+/**
+ * Snoozing: the handler ends its run to go on later, at a moment or at a signal. The attempt is not used up, the slot is
+ * free, and nothing is written while the job waits.
+ */
+import { MAX_DURATION_MS } from '../../job/duration';
+import { conflict } from '../../job/errors';
+import { isFinal, parseSteps, type Steps } from '../../job/steps';
+import type { SignalReceipt, SignalRequest, Snooze } from '../../rpc/workers';
+import { viewOfRow } from '../read/find';
+import type { JobRow } from '../store/columns';
+import { move } from '../store/jobs';
+import type { Active } from '../store/leases';
+import { historyOf, stateOf } from '../store/rows';
+import type { QueueState } from '../store/state';
+import { openRow } from './fence';
+import { recordedSteps, recordSteps } from './steps';
+
+/** A handler that goes on at once, with nothing new on record, waits so long, ms: it might do so for ever. */
+const IDLE_PAUSE_MS = 1_000;
+
+/**
+ * Ends the attempt, and records its steps with that. Two rows written, one more for steps.
+ * @throws {ApiError} 413 when these are too much; then nothing has changed
+ */
+export function snooze(q: QueueState, row: JobRow, active: Active, asked: Snooze, now: number): JobRow {
+  const { signal } = asked;
+  const { steps, isNew } = recordSteps(q, row.key, parseSteps(asked.steps), now);
+  const isHere = signal !== undefined && recordOf(steps, signal)?.signal !== undefined;
+  const wanted = isHere ? now : momentOf(asked, now);
+  const until = wanted <= now && !isNew && !isHere ? now + IDLE_PAUSE_MS : wanted;
+  const history = historyOf(row);
+  history.started_at = active.startedAt;
+  history.snoozed = { since: now, until, claim: active.claim, ...(signal !== undefined && { signal }) };
+  delete history.unused;
+  // A job that goes on at once keeps the place that it had.
+  const place = until > now ? { availableAt: until } : { due_at: row.due_at ?? row.enqueued_at };
+  return move(q, row, 'snooze', { ...place, history }, now);
+}
+
+/** Whoever names no moment waits for the signal alone. */
+function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, now: number): number {
+  return Math.max(now, Math.min(until ?? now + after, now + MAX_DURATION_MS));
+}
+
+const recordOf = (steps: Steps, name: string) => (Object.hasOwn(steps, name) ? steps[name] : undefined);
+
+/**
+ * A signal for a job. One that comes before its job waits for it is kept; the first one wins. A job that waits for it is
+ * available at once: two rows written then, beside the signal's own.
+ * @throws {ApiError} 404; 409 when the job has ended, or does not wait for the signal any more; 413
+ */
+export function signal(q: QueueState, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {
+  const row = openRow(q, { job_id }, 'its signals', now);
+  const before = recordOf(recordedSteps(q, row.key), name);
+  if (before?.signal) return { job: viewOfRow(q, row, now), at: before.signal.at };
+  if (before && isFinal(before)) {
+    const why = before.timed_out ? 'has stopped waiting for it' : 'has a step of that name';
+    throw conflict(`Signal ${name} comes too late for job ${job_id}, which ${why}.`, { job_id, signal: name });
+  }
+  recordSteps(
+    q,
+    row.key,
+    parseSteps(JSON.stringify({ [name]: { signal: { payload: JSON.parse(payload), at: now } } })),
+    now,
+  );
+  return { job: viewOfRow(q, wake(q, row, name, now), now), at: now };
+}
+
+/** The job goes on now if it waits for this signal. */
+function wake(q: QueueState, row: JobRow, name: string, now: number): JobRow {
+  const state = stateOf(row, q.leases.active.has(row.key), now);
+  if (state !== 'scheduled' && state !== 'retryable') return row;
+  const { snoozed, ...history } = historyOf(row);
+  return snoozed?.signal === name ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
+}
+
+/** Is this the repeated report of the claim that ended so? @param claim that the report names */
+export function snoozedBy(row: JobRow, claim: number): boolean {
+  return row.claims === claim && historyOf(row).snoozed?.claim === claim;
+}

@@ -1,0 +1,40 @@
+/**
+ * Durable steps: what a handler has done, and need not do again when its job runs another time. They lie beside the job's
+ * checkpoint, outlive retries and redrives, and go with the job.
+ */
+import { mergeSteps, parseSteps, type StepRecord, type Steps, stepsText } from '../../job/steps';
+import type { StepReceipt, StepRequest } from '../../rpc/workers';
+import { mustFindForReport } from '../read/find';
+import type { QueueState } from '../store/state';
+import { keyOfFound, openRow } from './fence';
+
+/** What is on record of a job's steps. */
+export function recordedSteps(q: QueueState, key: number): Steps {
+  return parseSteps(q.checkpoints.steps(key));
+}
+
+/**
+ * Records what a handler says of its steps. One row written, none when it is on record already.
+ * @returns whether anything was new, and all that is on record now
+ * @throws {ApiError} 413 when that would be too much; then nothing has changed
+ */
+export function recordSteps(q: QueueState, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
+  const before = recordedSteps(q, key);
+  const steps = mergeSteps(before, said);
+  if (!steps) return { steps: before, isNew: false };
+  q.checkpoints.saveSteps(key, stepsText(steps), now);
+  return { steps, isNew: true };
+}
+
+/** Records one step; the first result wins. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
+export function recordStep(q: QueueState, request: StepRequest, now: number): StepReceipt {
+  const { name, record } = request;
+  const { key } = openRow(q, request, 'its steps', now);
+  const { steps, isNew } = recordSteps(q, key, { [name]: JSON.parse(record) as StepRecord }, now);
+  return isNew ? {} : { earlier: JSON.stringify(steps[name]) };
+}
+
+/** JSON text of what is on record of a job's steps. @throws {ApiError} 404 */
+export function stepsOf(q: QueueState, id: string): string {
+  return q.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';
+}

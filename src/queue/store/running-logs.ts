@@ -1,0 +1,66 @@
+/**
+ * What running attempts have logged, in memory only: the lines go into rows that are written anyway when the attempt ends, so
+ * a log costs no row. An object that dies loses the lines of what ran then.
+ */
+import { bytesOfLine, type LogLine, newestLines } from '../../job/log';
+import type { Active } from './leases';
+
+/** Bytes of lines that are held in all. Beyond, attempts that said something longest ago lose what they said. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+interface Held {
+  claim: number;
+  lines: LogLine[];
+  bytes: number;
+}
+
+export class RunningLogs {
+  /** By job key; who said something last comes last. */
+  private readonly held = new Map<number, Held>();
+  private bytes = 0;
+  /** Keys whose attempts the running transaction has ended. */
+  private readonly ended = new Set<number>();
+
+  /** Adds what an attempt says. */
+  add({ key, claim }: Active, lines: readonly LogLine[]): void {
+    const before = this.held.get(key);
+    const kept = newestLines([...(before?.claim === claim ? before.lines : []), ...lines]);
+    this.drop(key);
+    if (kept.length === 0) return;
+    const bytes = kept.reduce((sum, line) => sum + bytesOfLine(line), 0);
+    this.held.set(key, { claim, lines: kept, bytes });
+    this.bytes += bytes;
+    for (const oldest of this.held.keys()) {
+      if (this.bytes <= MAX_BYTES) break;
+      this.drop(oldest);
+    }
+  }
+
+  /** What an attempt has said so far. */
+  of({ key, claim }: Active): readonly LogLine[] {
+    const held = this.held.get(key);
+    return held?.claim === claim ? held.lines : [];
+  }
+
+  /** All that is kept of a job with what its attempt has said. @param active the attempt, if one runs or ends by this */
+  with(before: readonly LogLine[] | undefined, active: Active | undefined): LogLine[] | undefined {
+    const said = active ? this.of(active) : [];
+    return said.length === 0 ? before && [...before] : newestLines([...(before ?? []), ...said]);
+  }
+
+  /** The running transaction ends this attempt, and writes its lines. */
+  ends({ key }: Active): void {
+    if (this.held.has(key)) this.ended.add(key);
+  }
+
+  /** The transaction is committed. @param isRunning does this claim of the job still run? */
+  committed(isRunning: (key: number, claim: number) => boolean): void {
+    for (const key of this.ended) if (!isRunning(key, this.held.get(key)?.claim ?? -1)) this.drop(key);
+    this.ended.clear();
+  }
+
+  private drop(key: number): void {
+    this.bytes -= this.held.get(key)?.bytes ?? 0;
+    this.held.delete(key);
+  }
+}

@@ -1,0 +1,249 @@
+/** A handler that goes on later, at a moment or at a signal: over HTTP, by workers that pull. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { clock, DAY, HOUR, iso, MINUTE, SECOND, T0 } from '../../support/clock';
+import { freshName, steady, TestQueue } from '../../support/queue';
+import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
+
+server.emptyBeforeEach();
+clock.startAtT0();
+let queue: string;
+let object: TestQueue;
+beforeEach(() => {
+  queue = freshName('snooze');
+  object = new TestQueue(queue);
+});
+
+const snooze = (job: Json, how: Json, rest: Json = {}) =>
+  server.ok(200, 'POST', `${V1}/workers/nack`, nap(job, how, rest));
+const nap = (job: Json, how: Json, rest: Json = {}): Json => ({
+  ...{ job_id: job.id, attempt: job.attempt, requeue: true, attempt_used: false, snooze: how },
+  ...rest,
+});
+const signal = (id: unknown, name: string, payload?: unknown) =>
+  server.ok(200, 'POST', `${V1}/jobs/${id}/signals/${name}`, payload === undefined ? {} : { payload });
+const steps = async (id: unknown) => (await server.ok(200, 'GET', `${V1}/jobs/${id}/steps`)).steps;
+
+describe('a job whose handler goes on later', () => {
+  it('waits for the moment, and then runs as the same attempt', async () => {
+    const id = await server.enqueue(queue, { options: { retry: steady(1) } });
+    for (let nth = 0; nth < 3; nth++) {
+      const job = await server.takeOne(queue);
+      expect(job).toMatchObject({ id, attempt: 1 });
+      const until = Date.now() + 10 * MINUTE;
+      expect((await snooze(job, { in: '10m' })).job).toMatchObject({ state: 'scheduled', scheduled_at: iso(until) });
+      expect(await object.armedAt()).toBe(until);
+      await object.passTo(until - 1);
+      expect(await server.take(queue)).toEqual([]);
+      await object.passTo(until);
+    }
+    expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 0 });
+    await server.ack((await server.takeOne(queue)).id);
+    expect(await server.job(id)).toMatchObject({ state: 'completed', attempt: 1 });
+  });
+
+  it('costs no row while it waits, survives the death of its object, and wakes its worker', async () => {
+    const id = await server.enqueue(queue);
+    await snooze(await server.takeOne(queue), { until: iso(T0 + DAY) });
+    // The alarm of the lease rings once, and is set anew.
+    await object.passTo(T0 + HOUR);
+    await object.startCounting();
+    await object.passTo(T0 + DAY - 1);
+    await server.job(id);
+    expect((await object.counted()).written).toBe(0);
+    await object.evict();
+    expect(await server.job(id)).toMatchObject({ state: 'scheduled' });
+    const fetched = server.takeOne(queue, { wait_ms: 20_000 });
+    await object.waiting('work', 1);
+    await object.jumpTo(T0 + DAY);
+    expect(await fetched).toMatchObject({ id, attempt: 1 });
+  });
+
+  it('shows since when and until when in its history, until it runs again', async () => {
+    const id = await server.enqueue(queue);
+    await snooze(await server.takeOne(queue), { in: 5000, signal: 'go' });
+    const snoozed = async () => (await object.get(id)).history.snoozed;
+    expect(await snoozed()).toEqual({ since: T0, until: T0 + 5000, signal: 'go', claim: 1 });
+    const { events } = await server.ok(200, 'GET', `${V1}/jobs/${id}/history`);
+    expect(events).toContainEqual(
+      expect.objectContaining({ event_type: 'job.snoozed', data: { until: iso(T0 + 5000), signal: 'go' } }),
+    );
+    expect(await server.events({ queue, types: 'job.snoozed' })).toMatchObject([{ subject: id }]);
+    clock.advance(5000);
+    expect(await snoozed()).toBeUndefined();
+    await server.takeOne(queue);
+    expect(await snoozed()).toBeUndefined();
+    await server.failNow(id);
+    expect(await snoozed()).toBeUndefined();
+  });
+
+  it('keeps its retries as they were', async () => {
+    const id = await server.enqueue(queue, { options: { retry: steady(2, 1000) } });
+    await server.nack((await server.takeOne(queue)).id);
+    clock.advance(1000);
+    const again = await server.takeOne(queue);
+    expect(again).toMatchObject({ attempt: 2 });
+    await snooze(again, { in: 1000 });
+    clock.advance(1000);
+    expect(await server.takeOne(queue)).toMatchObject({ id, attempt: 2 });
+    await server.nack(id);
+    expect(await server.job(id)).toMatchObject({ state: 'discarded', errors: [{ attempt: 1 }, { attempt: 2 }] });
+  });
+
+  it('ends by its expiry, is cancelled and is given another time as any scheduled job', async () => {
+    const [expired, cancelled, moved] = [
+      await server.enqueue(queue, { options: { expires_at: iso(T0 + MINUTE) } }),
+      await server.enqueue(queue),
+      await server.enqueue(queue),
+    ];
+    for (const job of await server.take(queue, { count: 3 })) await snooze(job, { in: '1h' });
+    await server.ok(200, 'DELETE', `${V1}/jobs/${cancelled}`);
+    await server.ok(200, 'PATCH', `${V1}/jobs/${moved}`, { delay_until: '+PT2M' });
+    expect((await object.get(moved)).history.snoozed).toMatchObject({ until: T0 + 2 * MINUTE });
+    await object.passTo(T0 + MINUTE);
+    expect(await server.job(expired)).toMatchObject({ state: 'discarded', discard_reason: 'expired' });
+    expect(await server.job(cancelled)).toMatchObject({ state: 'cancelled' });
+    clock.set(T0 + 2 * MINUTE);
+    expect(await server.takeIds(queue)).toEqual([moved]);
+  });
+
+  it('makes room under its key, and counts under it again when it goes on', async () => {
+    const options = { rate_limit: { key: 'one', concurrency: 1 } };
+    const [first, second] = [await server.enqueue(queue, { options }), await server.enqueue(queue, { options })];
+    const job = await server.takeOne(queue, { count: 2 });
+    await snooze(job, { in: 1000 });
+    expect(await server.takeIds(queue)).toEqual([second]);
+    clock.advance(1000);
+    expect(await server.takeIds(queue)).toEqual([]);
+    await server.ack(second);
+    expect(await server.takeIds(queue)).toEqual([first]);
+  });
+
+  it('stands in the way of its like, and counts in the depth of its queue', async () => {
+    await server.configure(queue, { max_size: 1 });
+    const unique = { keys: ['type'], on_conflict: 'reject' };
+    await server.enqueue(queue, { options: { unique } });
+    await snooze(await server.takeOne(queue), { in: 1000 });
+    const twin = { type: 'test.echo', args: [], options: { queue, unique } };
+    expect(await server.refusal('POST', `${V1}/jobs`, twin)).toMatchObject({ status: 409, code: 'duplicate' });
+    const other = { type: 'test.other', args: [], options: { queue } };
+    expect(await server.refusal('POST', `${V1}/jobs`, other)).toMatchObject({ status: 429 });
+    expect(await object.counts()).toEqual({ scheduled: 1 });
+  });
+
+  it('keeps its place when it goes on at once, but not for ever without anything new', async () => {
+    const first = await server.enqueue(queue);
+    clock.advance(1);
+    await server.enqueue(queue);
+    const job = await server.takeOne(queue);
+    await snooze(job, { in: 0, steps: { one: { result: 1 } } });
+    expect(await server.takeOne(queue)).toMatchObject({ id: first, steps: { one: { result: 1 } } });
+    await snooze(job, { in: 0, steps: { one: { result: 2 } } });
+    expect(await server.job(first)).toMatchObject({ state: 'scheduled' });
+    clock.advance(SECOND);
+    expect(await steps(first)).toEqual({ one: { result: 1 } });
+  });
+
+  it('is told the same when the report is sent again, and 409 when another attempt runs', async () => {
+    await server.enqueue(queue);
+    const job = await server.takeOne(queue);
+    await snooze(job, { in: 1000 });
+    expect((await snooze(job, { in: 1000 })).job).toMatchObject({ state: 'scheduled' });
+    expect(await server.refusal('POST', `${V1}/workers/ack`, { job_id: job.id, attempt: 1 })).toMatchObject({
+      status: 409,
+    });
+    clock.advance(1000);
+    await server.takeOne(queue);
+    expect(await server.refusal('POST', `${V1}/workers/nack`, nap({ ...job, attempt: 2 }, { in: 1 }))).toMatchObject({
+      status: 409,
+    });
+  });
+
+  it.each<[string, Json, Json]>([
+    ['no moment', {}, { field: 'snooze' }],
+    ['two moments', { in: 1, until: iso(T0 + 1) }, { field: 'snooze.until' }],
+    ['a bad duration', { in: 'soon' }, { field: 'snooze.in' }],
+    ['too long a duration', { in: '40000d' }, { field: 'snooze.in' }],
+    ['a bad name', { signal: '' }, { field: 'snooze.signal' }],
+    ['a step that says nothing', { in: 1, steps: { a: {} } }, { field: 'snooze.steps.a' }],
+  ])('is refused with %s, and still runs', async (_, how, details) => {
+    const id = await server.enqueue(queue);
+    const job = await server.takeOne(queue);
+    expect(await server.refusal('POST', `${V1}/workers/nack`, nap(job, how))).toMatchObject({
+      status: 400,
+      ...details,
+    });
+    expect(await server.refusal('POST', `${V1}/workers/nack`, nap(job, { in: 1 }, { requeue: false }))).toMatchObject({
+      status: 400,
+    });
+    expect(await server.state(id)).toBe('active');
+    await server.ack(id);
+  });
+});
+
+describe('a signal', () => {
+  const wait = { signal: 'approved', in: '7d', steps: { approved: { until: T0 + 7 * DAY } } };
+
+  it('wakes the job that waits for it, and its payload is handed out', async () => {
+    const id = await server.enqueue(queue);
+    await snooze(await server.takeOne(queue), wait);
+    clock.advance(DAY);
+    const answer = await signal(id, 'approved', { by: 'ann' });
+    expect(answer).toMatchObject({ job: { id, state: 'available' }, signal: { name: 'approved', at: iso(T0 + DAY) } });
+    expect(await server.takeOne(queue)).toMatchObject({
+      id,
+      attempt: 1,
+      steps: { approved: { signal: { payload: { by: 'ann' }, at: T0 + DAY } } },
+    });
+  });
+
+  it('that comes first is found by the wait, in one transaction', async () => {
+    const id = await server.enqueue(queue);
+    await signal(id, 'approved', 1);
+    const job = await server.takeOne(queue);
+    expect(job.steps).toMatchObject({ approved: { signal: { payload: 1 } } });
+    await snooze(job, wait);
+    expect(await server.takeOne(queue)).toMatchObject({ id, steps: { approved: { signal: { payload: 1 } } } });
+  });
+
+  it('that races with the wait is never missed', async () => {
+    const ids = await server.addAll(Array.from({ length: 20 }, () => ({ type: 'a.b', args: [], options: { queue } })));
+    const jobs = await server.take(queue, { count: 20 });
+    await Promise.all(jobs.flatMap((job) => [snooze(job, wait), signal(job.id, 'approved')]));
+    expect((await server.takeIds(queue, { count: 20 })).sort()).toEqual(ids.sort());
+  });
+
+  it('of another name is kept and wakes nobody; the first of a name wins', async () => {
+    const id = await server.enqueue(queue);
+    await snooze(await server.takeOne(queue), wait);
+    await signal(id, 'rejected', 1);
+    clock.advance(1);
+    expect(await signal(id, 'rejected', 2)).toMatchObject({ job: { state: 'scheduled' }, signal: { at: iso(T0) } });
+    expect(await steps(id)).toMatchObject({ rejected: { signal: { payload: 1, at: T0 } } });
+  });
+
+  it('that comes after its time is refused once the handler has gone on without it', async () => {
+    const id = await server.enqueue(queue);
+    await snooze(await server.takeOne(queue), { ...wait, in: 1000, steps: { approved: { until: T0 + 1000 } } });
+    clock.advance(1000);
+    const job = await server.takeOne(queue);
+    expect(job.steps).toEqual({ approved: { until: T0 + 1000 } });
+    await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/approved`, { timed_out: true, attempt: 1 });
+    expect(await server.refusal('POST', `${V1}/jobs/${id}/signals/approved`, {})).toMatchObject({
+      status: 409,
+      code: 'conflict',
+    });
+    expect(await steps(id)).toEqual({ approved: { timed_out: true } });
+  });
+
+  it('is 404 for a job that nobody knows and 409 for one that has ended', async () => {
+    const id = await server.enqueue(queue);
+    await server.complete(queue);
+    expect(await server.refusal('POST', `${V1}/jobs/${id}/signals/go`)).toMatchObject({ status: 409 });
+    expect(await server.refusal('POST', `${V1}/jobs/${UNKNOWN_ID}/signals/go`)).toMatchObject({ status: 404 });
+    const other = await server.enqueue(queue);
+    const name = 'x'.repeat(129);
+    expect(await server.refusal('POST', `${V1}/jobs/${other}/signals/${name}`)).toEqual({
+      ...{ status: 400, code: 'invalid_request', field: 'name' },
+    });
+  });
+});

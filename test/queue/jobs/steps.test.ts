@@ -1,0 +1,222 @@
+/** Durable steps and the log of a job, over HTTP. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { freshName, TestQueue } from '../../support/queue';
+import { type Json, server, UNKNOWN_ID, V1 } from '../../support/server';
+
+server.emptyBeforeEach();
+let queue: string;
+let object: TestQueue;
+beforeEach(() => {
+  queue = freshName('steps');
+  object = new TestQueue(queue);
+});
+
+const put = (id: unknown, name: string, body: Json) => server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/${name}`, body);
+const steps = async (id: unknown) => (await server.ok(200, 'GET', `${V1}/jobs/${id}/steps`)).steps;
+const checkpoint = (id: unknown) => `${V1}/jobs/${id}/checkpoint`;
+
+describe('a durable step', () => {
+  it('is one row, handed to whoever runs the job again, and shown nowhere else', async () => {
+    const id = await server.enqueue(queue);
+    const job = await server.takeOne(queue);
+    expect(job).not.toHaveProperty('steps');
+    await object.startCounting();
+    for (const [name, result] of [
+      ['charge', { paid: 5 }],
+      ['mail', null],
+    ] as const) {
+      expect(await put(id, name, { result, attempt: 1 })).toEqual({ job_id: id, name, recorded: true });
+      const { written, alarms } = await object.counted();
+      expect(written - alarms).toBe(1);
+    }
+    const recorded = { charge: { result: { paid: 5 } }, mail: { result: null } };
+    expect(await steps(id)).toEqual(recorded);
+    expect(await server.job(id)).not.toHaveProperty('steps');
+    await object.evict();
+    await server.failNow(id);
+    expect(await server.takeOne(queue)).toMatchObject({ id, attempt: 2, steps: recorded });
+    await server.ack(id);
+    expect(await steps(id)).toEqual(recorded);
+  });
+
+  it('that is reported again keeps its first result and writes nothing', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    await put(id, 'once', { result: 1 });
+    await object.startCounting();
+    expect(await put(id, 'once', { result: 2 })).toEqual({ job_id: id, name: 'once', recorded: true, result: 1 });
+    expect((await object.counted()).written).toBe(0);
+    expect(await steps(id)).toEqual({ once: { result: 1 } });
+  });
+
+  it('lies beside the checkpoint: neither shows in the other, nor goes with it', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    await put(id, 'a', { result: 'é' });
+    expect(await server.refusal('GET', checkpoint(id))).toMatchObject({ status: 404 });
+    const state = { steps: { mine: 1 }, n: 1.5e300, text: '\u0007"é' };
+    expect(await server.ok(200, 'PUT', checkpoint(id), { state })).toMatchObject({ sequence: 1 });
+    await put(id, 'b', {});
+    const shown = await server.ok(200, 'GET', checkpoint(id));
+    expect(shown).toMatchObject({ state, sequence: 1 });
+    expect(shown).not.toHaveProperty('steps');
+    await server.failNow(id);
+    const again = await server.takeOne(queue);
+    expect(again).toMatchObject({
+      checkpoint: { state, sequence: 1 },
+      steps: { a: { result: 'é' }, b: { result: null } },
+    });
+    await server.ok(200, 'DELETE', checkpoint(id));
+    expect(await server.refusal('GET', checkpoint(id))).toMatchObject({ status: 404 });
+    expect(await steps(id)).toEqual({ a: { result: 'é' }, b: { result: null } });
+    expect(await server.ok(200, 'PUT', checkpoint(id), { state: 2 })).toMatchObject({ sequence: 1 });
+  });
+
+  it('may have any name, those of JavaScript included', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    const names = ['__proto__', 'constructor', 'a/b c?', '"quoted"', '$.x[0]'];
+    for (const name of names) await put(id, encodeURIComponent(name), { result: name });
+    await server.failNow(id);
+    const job = await server.takeOne(queue);
+    expect(Object.keys(job.steps as Json)).toEqual(names);
+    await server.ok(200, 'POST', `${V1}/jobs/${id}/signals/toString`, {});
+    expect(Object.keys((await steps(id)) as Json)).toEqual([...names, 'toString']);
+  });
+
+  it('of an attempt that is over, or of a job that has ended, is refused', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    await server.failNow(id);
+    await server.takeOne(queue);
+    const path = `${V1}/jobs/${id}/steps/late`;
+    expect(await server.refusal('PUT', path, { result: 1, attempt: 1 })).toMatchObject({ status: 409 });
+    await server.ack(id);
+    expect(await server.refusal('PUT', path, { result: 1 })).toMatchObject({ status: 409 });
+    expect(await server.refusal('PUT', `${V1}/jobs/${UNKNOWN_ID}/steps/a`, {})).toMatchObject({ status: 404 });
+    expect(await steps(id)).toEqual({});
+  });
+
+  it('is refused when it would be too much, and nothing changes', async () => {
+    const id = await server.enqueue(queue);
+    const job = await server.takeOne(queue);
+    await put(id, 'large', { result: 'é'.repeat(390_000) });
+    const path = `${V1}/jobs/${id}/steps/more`;
+    expect(await server.refusal('PUT', path, { result: 'x'.repeat(10_000) })).toEqual({
+      ...{ status: 413, code: 'payload_too_large', field: 'steps' },
+    });
+    const names = Array.from({ length: 1000 }, (_, n) => [`s${n}`, { result: n }]);
+    const snooze = { in: 1000, steps: Object.fromEntries(names) };
+    const nack = { job_id: job.id, attempt: 1, requeue: true, attempt_used: false, snooze };
+    expect(await server.refusal('POST', `${V1}/workers/nack`, nack)).toMatchObject({ status: 413 });
+    expect(await server.state(id)).toBe('active');
+    expect(Object.keys((await steps(id)) as Json)).toEqual(['large']);
+    // A checkpoint as large as it may be fits into the same row.
+    await server.ok(200, 'PUT', checkpoint(id), { state: 'y'.repeat(1_048_000) });
+  });
+
+  it('goes with its job to another queue', async () => {
+    const id = await server.enqueue(queue, { options: { retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } } });
+    await server.takeOne(queue);
+    await put(id, 'a', { result: 1 });
+    await server.nack(id);
+    const target = freshName('other');
+    await server.ok(200, 'POST', `${V1}/dead-letter/${id}/retry`, { override: { queue: target } });
+    expect(await server.takeOne(target)).toMatchObject({ id, steps: { a: { result: 1 } } });
+  });
+});
+
+describe('the log of a job', () => {
+  const line = (message: string, n = 1) => ({ at: n, level: 'info', message });
+  const add = (id: unknown, lines: Json[], rest: Json = {}) =>
+    server.ok(200, 'POST', `${V1}/jobs/${id}/log`, { lines, ...rest });
+  const log = async (id: unknown) => (await server.ok(200, 'GET', `${V1}/jobs/${id}/log`)).lines as Json[];
+
+  it('is kept with what is written anyway: a life with it costs as many rows as one without', async () => {
+    const life = async (says: boolean) => {
+      const id = await server.enqueue(queue);
+      await server.takeOne(queue);
+      await object.startCounting();
+      if (says) expect(await add(id, [line('one'), { message: 'two', fields: { a: 1 } }])).toEqual({ accepted: 2 });
+      await server.failNow(id);
+      await server.takeOne(queue);
+      if (says) await add(id, [line('three')]);
+      await server.ack(id, says ? { log: [line('four')] } : {});
+      const { written, alarms } = await object.counted();
+      return { id, rows: written - alarms };
+    };
+    const [silent, told] = [await life(false), await life(true)];
+    expect(told.rows).toBe(silent.rows);
+    expect(await log(silent.id)).toEqual([]);
+    expect((await log(told.id)).map(({ message }) => message)).toEqual(['one', 'two', 'three', 'four']);
+    expect((await log(told.id))[1]).toEqual({
+      at: expect.any(Number),
+      level: 'info',
+      message: 'two',
+      fields: { a: 1 },
+    });
+    expect(JSON.stringify(await server.job(told.id))).not.toContain('three');
+  });
+
+  it('is there while the attempt runs, and after it was cancelled, failed or snoozed', async () => {
+    const ids = [await server.enqueue(queue), await server.enqueue(queue), await server.enqueue(queue)];
+    await server.take(queue, { count: 3 });
+    for (const id of ids) await add(id, [line('here')]);
+    for (const id of ids) expect(await log(id)).toEqual([line('here')]);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${ids[0]}`);
+    await server.nack(ids[1]);
+    await server.nack(ids[2], { requeue: true, attempt_used: false, snooze: { in: 1000 }, log: [line('later', 2)] });
+    await object.evict();
+    expect(await log(ids[0])).toEqual([line('here')]);
+    expect(await log(ids[1])).toEqual([line('here')]);
+    expect(await log(ids[2])).toEqual([line('here'), line('later', 2)]);
+  });
+
+  it('holds the newest 100 lines and 32 KiB, and cuts long texts', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    await add(
+      id,
+      Array.from({ length: 150 }, (_, n) => line(`${n}`)),
+    );
+    const kept = await log(id);
+    expect(kept).toHaveLength(100);
+    expect(kept.at(-1)).toMatchObject({ message: '149' });
+    await add(
+      id,
+      Array.from({ length: 20 }, () => ({ ...line('é'.repeat(9000)), fields: { x: 'y'.repeat(9000) } })),
+    );
+    const large = await log(id);
+    expect(new TextEncoder().encode(JSON.stringify(large)).byteLength).toBeLessThan(33 * 1024);
+    expect(large.at(-1)).toMatchObject({ message: 'é'.repeat(4096), fields: { truncated: true } });
+    await server.ack(id);
+    expect(await log(id)).toEqual(large);
+  });
+
+  it('takes no line of an attempt that is over, and no line that is none', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    const path = `${V1}/jobs/${id}/log`;
+    expect(await server.refusal('POST', path, { lines: [{ level: 'loud', message: 'm' }] })).toMatchObject({
+      ...{ status: 400, field: 'lines[0].level' },
+    });
+    expect(await server.refusal('POST', path, {})).toMatchObject({ status: 400, field: 'lines' });
+    expect(await server.refusal('POST', path, { lines: [], attempt: 2 })).toMatchObject({ status: 409 });
+    await server.ack(id);
+    expect(await server.refusal('POST', path, { lines: [] })).toMatchObject({ status: 409 });
+    expect(await log(id)).toEqual([]);
+  });
+});
+
+it('a stack is kept with its failure, cut between two characters', async () => {
+  const id = await server.enqueue(queue);
+  await server.takeOne(queue);
+  const stack = `Error: no\n    at f (a.ts:1:1)\n${'🙂'.repeat(4096)}`;
+  await server.nack(id, { error: { message: 'no', stack } });
+  const { error, errors } = (await server.job(id)) as { error: Json; errors: Json[] };
+  expect((error.stack as string).length).toBeGreaterThan(4090);
+  expect((error.stack as string).length).toBeLessThanOrEqual(4096);
+  expect(stack.startsWith(error.stack as string)).toBe(true);
+  expect((error.stack as string).isWellFormed()).toBe(true);
+  expect(errors).toMatchObject([{ stack: error.stack }]);
+});
