@@ -55,6 +55,7 @@ export default defineConfig({
             'wide.*': { binding: 'PLAIN', max_concurrency: 200 },
             'raw.*': { binding: 'RAW', batch_size: 20, timeout_ms: 500 },
             'crowd.*': { binding: 'RAW', batch_size: 50 },
+            'talk.*': { binding: 'TALK', timeout_ms: 5_000, batch_size: 20 },
             'fickle.*': 'FICKLE',
             'deployed.*': 'DEPLOYED',
             'down.*': 'DOWN',
@@ -64,6 +65,7 @@ export default defineConfig({
           WORK: 'work',
           PLAIN: 'plain',
           RAW: 'raw',
+          TALK: 'talk',
           FICKLE: 'fickle',
           DEPLOYED: 'deployed',
           DOWN: 'down',
@@ -74,6 +76,7 @@ export default defineConfig({
           { name: 'work', modules: true, script: bundle('./test/support/workers/work.ts'), ...compatibility },
           { name: 'plain', modules: true, script: bundle('./test/support/workers/plain.ts'), ...compatibility },
           { name: 'raw', modules: true, script: bundle('./test/support/workers/raw.ts'), ...compatibility },
+          { name: 'talk', modules: true, script: bundle('./test/support/workers/talk.ts'), ...compatibility },
           { name: 'fickle', modules: true, script: bundle('./test/support/workers/fickle.ts'), ...compatibility },
           { name: 'deployed', modules: true, script: bundle('./test/support/workers/deployed.ts'), ...compatibility },
           {

@@ -15,9 +15,13 @@ export interface Announcement {
   version?: string;
   /** It reads on while it runs a batch, and stops the jobs that are cancelled meanwhile. */
   control: boolean;
+  /** Types whose handlers may say something while they run: calls with them stay open. */
+  talking: ReadonlySet<string>;
   /** The Worker failed when asked, so this is only the fallback. */
   provisional: boolean;
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** How long an announcement may take, ms. */
 export const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
@@ -41,7 +45,7 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
       body: (await readText(response)).text,
     }));
   } catch {
-    return { payload: target.payload ?? 'envelope', types: null, control: false, provisional: true };
+    return { payload: target.payload ?? 'envelope', types: null, control: false, talking: NONE, provisional: true };
   }
   if (isNotRunning(answer)) return NOT_RUNNING;
   return readAnnouncement(answer, target);
@@ -53,6 +57,7 @@ export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'pay
     payload: target.payload ?? 'envelope',
     types: null,
     control: false,
+    talking: NONE,
     provisional: answer.status >= 500 || answer.status === 429,
   };
   if (answer.status !== 200) return plain;
@@ -64,9 +69,13 @@ export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'pay
     types: types.flatMap(readAnnouncedType),
     ...(typeof version === 'string' && version.length <= MAX_VERSION && { version }),
     control: control === true,
+    talking: new Set(types.flatMap(talkingType)),
     provisional: false,
   };
 }
+
+const talkingType = (entry: unknown): string[] =>
+  isObject(entry) && entry.talks === true && typeof entry.type === 'string' ? [entry.type] : [];
 
 function readAnnouncedType(entry: unknown): AnnouncedType[] {
   if (typeof entry === 'string') return [{ type: entry }];

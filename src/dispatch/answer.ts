@@ -3,10 +3,14 @@
  * throw.
  */
 
-import { parseDuration } from '../job/duration';
-import { defined, parseObject } from '../job/envelope/fields';
+import { MAX_DURATION_MS, parseDuration } from '../job/duration';
+import { defined, isObject, parseObject } from '../job/envelope/fields';
 import { MAX_RESULT_BYTES } from '../job/envelope/names';
-import type { ReportedError } from '../job/record';
+import { ApiError } from '../job/errors';
+import { heardLines, type LogLine } from '../job/log';
+import type { ReportedError, Snooze } from '../job/record';
+import { checkpointContent, type Progress, readProgress } from '../job/run-reports';
+import { readStepName, readSteps, type Steps, stepsText } from '../job/steps';
 import { parseTimestamp } from '../job/time';
 import { type EntryText, MAX_TEXT_BYTES } from './body';
 import type { Answer } from './target';
@@ -23,12 +27,28 @@ export interface ReportedFailure extends ReportedError {
   target_rejected?: boolean;
 }
 
+/** What a handler says of a run beside its outcome, to be written together with it. */
+export interface Said {
+  log?: LogLine[];
+  progress?: Progress;
+  /** JSON text of a `CheckpointContent`. */
+  checkpoint?: string;
+  steps?: Steps;
+  /** Jobs to enqueue, as written. */
+  enqueue?: unknown;
+}
+
 /** The outcome of one delivery. */
-export type DeliveryOutcome =
+export type DeliveryOutcome = { said?: Said } & (
   | { kind: 'completed'; result?: string }
   | { kind: 'failed'; failure: ReportedFailure }
+  /** The handler goes on later. */
+  | { kind: 'snoozed'; snooze: Snooze }
+  /** The run needs a call with a live line. It did nothing. */
+  | { kind: 'again' }
   /** The handler Worker is not running, so the handler was certainly not called. */
-  | { kind: 'not_running' };
+  | { kind: 'not_running' }
+);
 
 /** The outcome of a delivery that failed so. */
 export const failed = (failure: ReportedFailure): DeliveryOutcome => ({ kind: 'failed', failure });
@@ -61,9 +81,61 @@ export function readError(error: unknown): ReportedFailure {
 const invalidAnswer = (message: string): DeliveryOutcome =>
   failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
 
-/** The outcome in one entry: of a batch answer, or the whole answer of a single delivery. */
-export function readStatus(entry: Json): DeliveryOutcome {
+/**
+ * The outcome in one entry: of a batch answer, or the whole answer of a single delivery.
+ * @param now epoch ms
+ */
+export function readStatus(entry: Json, now: number): DeliveryOutcome {
+  try {
+    const outcome = outcomeIn(entry);
+    const said = readSaid(entry, now);
+    return said ? { ...outcome, said } : outcome;
+  } catch (error) {
+    // What it says was not done, though the handler counts on it.
+    if (!(error instanceof ApiError)) return invalidAnswer('The handler said something that cannot be read.');
+    const { code, message, status } = error.data;
+    return failed({ code, type: code, message, retryable: status < 413 });
+  }
+}
+
+/** @throws {ApiError} 400, 413 */
+function readSaid(entry: Json, now: number): Said | undefined {
+  const { log, progress, checkpoint, steps, enqueue } = entry;
+  const said = defined<Said>({
+    log: log === undefined ? undefined : heardLines(log, now),
+    progress: isObject(progress) ? readProgress(progress, 'progress.') : undefined,
+    checkpoint: checkpoint === undefined ? undefined : checkpointContent({ state: checkpoint }, 'checkpoint'),
+    steps: steps === undefined ? undefined : readSteps(steps, 'steps'),
+    enqueue,
+  } as Said);
+  return Object.keys(said).length > 0 ? said : undefined;
+}
+
+/** When the handler goes on. @throws {ApiError} 400, 413 */
+function readSnooze(entry: Json): Snooze | undefined {
+  const { in: after, until, signal, steps } = entry;
+  const isTime = (value: unknown, max: number) => typeof value === 'number' && value >= 0 && value <= max;
+  if (after !== undefined && !isTime(after, MAX_DURATION_MS)) return undefined;
+  if (until !== undefined && !isTime(until, 8.64e15)) return undefined;
+  if (after === undefined && until === undefined && signal === undefined) return undefined;
+  return defined({
+    in: after === undefined ? undefined : Math.ceil(after as number),
+    until: until === undefined ? undefined : Math.ceil(until as number),
+    signal: signal === undefined ? undefined : readStepName(signal, 'signal'),
+    steps: steps === undefined ? undefined : stepsText(readSteps(steps, 'steps')),
+  });
+}
+
+/** @throws {ApiError} 400, 413 */
+function outcomeIn(entry: Json): DeliveryOutcome {
   if (entry.status === 'failed') return failed(readError(entry.error));
+  if (entry.status === 'again') return { kind: 'again' };
+  if (entry.status === 'snoozed') {
+    const snooze = readSnooze(entry);
+    return snooze
+      ? { kind: 'snoozed', snooze }
+      : invalidAnswer('The handler goes on later without saying when: in (ms), until (epoch ms) or signal.');
+  }
   if (entry.status !== 'completed') {
     return invalidAnswer(`The handler answered with status ${JSON.stringify(entry.status)?.slice(0, 100)}.`);
   }
@@ -106,7 +178,7 @@ export function readSingleAnswer(answer: Answer, now: number): DeliveryOutcome {
     // An object that was not read to its end may say that the job failed.
     if (answer.isCut && answer.body.trimStart().startsWith('{')) return tooLong(answer.body.slice(0, HEAD_CHARS));
     const body = answer.body === '' ? undefined : parseObject(answer.body);
-    return body && 'status' in body ? readStatus(body) : { kind: 'completed' };
+    return body && 'status' in body ? readStatus(body, now) : { kind: 'completed' };
   }
   return failed(failureOfStatus(answer, now));
 }
@@ -155,7 +227,7 @@ export function readBatchAnswer(
   for (const entry of results) {
     if (typeof entry !== 'object' || entry === null) continue;
     const id = (entry as Json).delivery_id;
-    if (typeof id === 'string' && outcomes.has(id)) outcomes.set(id, readStatus(entry as Json));
+    if (typeof id === 'string' && outcomes.has(id)) outcomes.set(id, readStatus(entry as Json, now));
   }
   return outcomes;
 }
@@ -170,12 +242,15 @@ export function unmentioned(hasResults: boolean): DeliveryOutcome {
 }
 
 /** One entry of an answer that is read as it arrives: its delivery and outcome, if it has any. */
-export function readEntry({ text, isWhole }: EntryText): { id: string; outcome: DeliveryOutcome } | undefined {
+export function readEntry(
+  { text, isWhole }: EntryText,
+  now: number,
+): { id: string; outcome: DeliveryOutcome } | undefined {
   if (!isWhole) {
     const id = /"delivery_id"\s*:\s*"([^"\\]*)"/.exec(text)?.[1];
     return id === undefined ? undefined : { id, outcome: tooLong(text) };
   }
   const entry = parseObject(text);
   if (typeof entry?.delivery_id !== 'string') return undefined;
-  return { id: entry.delivery_id, outcome: readStatus(entry) };
+  return { id: entry.delivery_id, outcome: readStatus(entry, now) };
 }

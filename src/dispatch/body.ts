@@ -71,6 +71,43 @@ export interface EntryText {
   isWhole: boolean;
 }
 
+/** A text that arrives in pieces. */
+class HeldText {
+  private buffer = new Uint8Array(0);
+  private held = 0;
+  private isWhole = true;
+
+  get isEmpty(): boolean {
+    return this.held === 0;
+  }
+
+  /** Of a text that is too long only the beginning stays. */
+  hold(bytes: Uint8Array): void {
+    if (!this.isWhole) return;
+    const fits = this.held + bytes.length <= MAX_TEXT_BYTES;
+    const room = fits ? bytes.length : Math.max(0, HEAD_BYTES - this.held);
+    const length = fits ? this.held + room : Math.min(this.held + room, HEAD_BYTES);
+    if (length > this.buffer.length) {
+      const larger = new Uint8Array(2 * length);
+      larger.set(this.buffer.subarray(0, this.held));
+      this.buffer = larger;
+    }
+    this.buffer.set(bytes.subarray(0, room), this.held);
+    this.held = length;
+    this.isWhole = fits;
+  }
+
+  /** The text with its last piece; the next one begins. */
+  take(last: Uint8Array): EntryText {
+    this.hold(last);
+    const entry = { text: textOf([this.buffer.subarray(0, this.held)]), isWhole: this.isWhole };
+    this.buffer = new Uint8Array(0);
+    this.held = 0;
+    this.isWhole = true;
+    return entry;
+  }
+}
+
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 /** The name of the list, as bytes. */
 const RESULTS = [...new TextEncoder().encode('results')];
@@ -89,9 +126,7 @@ export class EntryScanner {
   /** The last text that stood directly in the outermost object. */
   private name: number[] = [];
   /** The entry that is arriving. */
-  private buffer = new Uint8Array(0);
-  private held = 0;
-  private isWhole = true;
+  private readonly entry = new HeldText();
   private inEntry = false;
 
   /** Takes the next bytes. @returns the entries that they complete */
@@ -107,10 +142,10 @@ export class EntryScanner {
       } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
         if (this.opens(byte)) start = i;
       } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
-        if (this.closes()) entries.push(this.take(chunk.subarray(start, i + 1)));
+        if (this.closes()) entries.push(this.entry.take(chunk.subarray(start, i + 1)));
       }
     }
-    if (this.inEntry) this.hold(chunk.subarray(start));
+    if (this.inEntry) this.entry.hold(chunk.subarray(start));
     return entries;
   }
 
@@ -147,29 +182,28 @@ export class EntryScanner {
     this.inEntry = false;
     return true;
   }
+}
 
-  /** Of an entry that is too long only the beginning stays. */
-  private hold(bytes: Uint8Array): void {
-    if (!this.isWhole) return;
-    const fits = this.held + bytes.length <= MAX_TEXT_BYTES;
-    const room = fits ? bytes.length : Math.max(0, HEAD_BYTES - this.held);
-    const length = fits ? this.held + room : Math.min(this.held + room, HEAD_BYTES);
-    if (length > this.buffer.length) {
-      const larger = new Uint8Array(2 * length);
-      larger.set(this.buffer.subarray(0, this.held));
-      this.buffer = larger;
+const LINE_FEED = 0x0a;
+
+/** Finds the lines in chunks of bytes as they arrive, each as soon as it is whole. */
+export class LineScanner {
+  private readonly line = new HeldText();
+
+  /** Takes the next bytes. @returns the lines that they complete */
+  push(chunk: Uint8Array): EntryText[] {
+    const lines: EntryText[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, start)) {
+      lines.push(this.line.take(chunk.subarray(start, end)));
+      start = end + 1;
     }
-    this.buffer.set(bytes.subarray(0, room), this.held);
-    this.held = length;
-    this.isWhole = fits;
+    this.line.hold(chunk.subarray(start));
+    return lines;
   }
 
-  private take(last: Uint8Array): EntryText {
-    this.hold(last);
-    const entry = { text: textOf([this.buffer.subarray(0, this.held)]), isWhole: this.isWhole };
-    this.buffer = new Uint8Array(0);
-    this.held = 0;
-    this.isWhole = true;
-    return entry;
+  /** The text has ended: what came after the last line feed. */
+  end(): EntryText[] {
+    return this.line.isEmpty ? [] : [this.line.take(new Uint8Array(0))];
   }
 }

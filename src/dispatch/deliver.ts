@@ -3,10 +3,12 @@
 import { cut } from '../job/text';
 import { VERSION_HEADER } from './announcement';
 import { type DeliveryOutcome, failed, readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './answer';
-import { BodyReader, EntryScanner, readText, textOf } from './body';
+import { BodyReader, EntryScanner, LineScanner, readText, textOf } from './body';
 import { callWithin, NoAnswer } from './call';
 import type { Payload, TargetConfig } from './config';
+import { Conversation, charsOf } from './conversation';
 import { CallLine, CONTROL_HEADER } from './line';
+import type { Message } from './said';
 import { type Answer, isNotRunning, ORIGIN, WORKER_NOT_RUNNING } from './target';
 
 /** One job on its way to a handler. */
@@ -17,6 +19,9 @@ export interface Delivery {
   /** Execution limit in ms. */
   timeoutMs: number;
 }
+
+/** The media type of an answer that is said while its batch runs. */
+const LINES = 'application/x-ndjson';
 
 /** What a call carries, and how. More than one delivery needs the payload `batch`. */
 export interface CallTerms {
@@ -29,6 +34,11 @@ export interface CallTerms {
   now(): number;
   /** Takes outcomes of a large answer while the rest of it arrives. Must not reject. */
   settle(outcomes: ReadonlyMap<string, DeliveryOutcome>): Promise<void>;
+  /**
+   * Takes what the handler of a delivery says while it runs.
+   * @returns what it is answered, once that is durable. Rejects with an `ApiError` that it is told
+   */
+  hear(deliveryId: string, message: Message): Promise<unknown>;
   /** Half a minute has passed, and the call goes on. */
   goesOn(): void;
 }
@@ -65,8 +75,10 @@ export class Call {
   private stop: (reason: NoAnswer) => void = () => undefined;
   private gathered = new Map<string, DeliveryOutcome>();
   private version: string | undefined;
+  /** Bytes of the answer, without what was said before it. */
   private bytes = 0;
-  /** Bytes that had come when this was last asked. */
+  /** Bytes that have come, and had come when this was last asked. */
+  private bytesArrived = 0;
   private bytesSeen = 0;
   /** Nobody waits for the rest of the answer. */
   private isOver = false;
@@ -134,7 +146,10 @@ export class Call {
   private async read(response: Response): Promise<void> {
     const { payload, now } = this.terms;
     this.version = response.headers.get(VERSION_HEADER) ?? undefined;
-    if (payload === 'batch' && response.ok && response.body !== null) return this.readBatch(response.body);
+    if (payload === 'batch' && response.ok && response.body !== null) {
+      const type = response.headers.get('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase();
+      return type === LINES ? this.readLines(response.body) : this.readBatch(response.body);
+    }
     const { text: body, isWhole } = await readText(response);
     this.bytes = body.length;
     const { status, headers } = response;
@@ -168,18 +183,42 @@ export class Call {
     if (!this.isOver) this.conclude(unmentioned(scanner.sawResults));
   }
 
+  /**
+   * Reads an answer that is said while the batch runs: what the handlers have to say, and each outcome as it comes, which is
+   * settled at once.
+   */
+  private async readLines(body: ReadableStream<Uint8Array>): Promise<void> {
+    const reader = new BodyReader(body);
+    const scanner = new LineScanner();
+    const conversation = new Conversation(this.terms, this.line, {
+      isOpen: (id) => !this.isOver && this.open.includes(id),
+      ended: (id, size) => {
+        this.answered.add(id);
+        this.bytes += size;
+      },
+    });
+    while (this.answered.size < this.deliveries.length && !this.isOver) {
+      const chunk = await reader.next();
+      this.bytesArrived += chunk?.length ?? 0;
+      conversation.hear(chunk ? scanner.push(chunk) : scanner.end());
+      if (!chunk) break;
+      await conversation.room();
+    }
+    reader.cancel();
+    if (!this.isOver) this.conclude(unmentioned(true));
+  }
+
   private async take(scanner: EntryScanner, chunk: Uint8Array): Promise<void> {
     this.bytes += chunk.length;
+    this.bytesArrived += chunk.length;
     for (const text of scanner.push(chunk)) {
-      const entry = readEntry(text);
+      const entry = readEntry(text, this.terms.now());
       if (this.isOver || !entry || !this.open.includes(entry.id)) continue;
       this.answered.add(entry.id);
       this.gathered.set(entry.id, entry.outcome);
     }
     let chars = 0;
-    for (const outcome of this.gathered.values()) {
-      chars += outcome.kind === 'completed' ? (outcome.result?.length ?? 0) : GATHERED_CHARS / 16;
-    }
+    for (const outcome of this.gathered.values()) chars += charsOf(outcome);
     if (chars < GATHERED_CHARS || this.isOver) return;
     const outcomes = this.gathered;
     this.gathered = new Map();
@@ -197,8 +236,8 @@ export class Call {
   }
 
   private isArriving(): boolean {
-    const more = this.bytes > this.bytesSeen;
-    this.bytesSeen = this.bytes;
+    const more = this.bytesArrived > this.bytesSeen;
+    this.bytesSeen = this.bytesArrived;
     return more;
   }
 }

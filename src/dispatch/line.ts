@@ -1,7 +1,10 @@
 /**
  * The body of a call that stays open while the call runs: its first line is the batch, each later line is something that
- * the handler library must hear meanwhile. Only targets that announce `control` are called so.
+ * the handler library must hear meanwhile: whose job was cancelled, and the replies to what its handlers ask for. Only targets
+ * that announce `control` are called so.
  */
+
+import type { ErrorData } from '../job/errors';
 
 /** The header that tells the library to read line by line. */
 export const CONTROL_HEADER = 'Tocsin-Control';
@@ -14,12 +17,17 @@ export class CallLine {
     const { readable, writable } = new IdentityTransformStream();
     this.body = readable;
     this.writer = writable.getWriter();
-    this.write(batch);
+    void this.write(batch);
   }
 
   /** The job of this delivery was cancelled. */
   cancel(deliveryId: string): void {
-    this.write(JSON.stringify({ cancel: deliveryId }));
+    void this.write(JSON.stringify({ cancel: deliveryId }));
+  }
+
+  /** What a call of the handler came to. @returns when the handler has read it, or will not */
+  reply(call: number, said: { value?: unknown } | { error: ErrorData }): Promise<void> {
+    return this.write(JSON.stringify({ reply: call, ...('error' in said ? { error: shown(said.error) } : said) }));
   }
 
   /** The answer has come, or nobody waits for it any more. */
@@ -28,7 +36,12 @@ export class CallLine {
   }
 
   // A handler that is gone cannot be told anything, and its call ends by itself.
-  private write(line: string): void {
-    this.writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => undefined);
+  private write(line: string): Promise<void> {
+    return this.writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => undefined);
   }
+}
+
+/** An error as a handler is told it. */
+function shown({ code, type, message, retryable, details }: ErrorData): object {
+  return { code, type: type ?? code, message, retryable, ...(details && { details }) };
 }

@@ -159,6 +159,18 @@ export interface JobHistory {
   unused?: UnusedClaims;
 }
 
+/** When a handler goes on, and what it has done so far. */
+export interface Snooze {
+  /** After so many ms, at most 36500 days… */
+  in?: number;
+  /** …or at this moment, epoch ms. Neither: at the signal only. */
+  until?: number;
+  /** Before that, when this signal comes. */
+  signal?: string;
+  /** JSON text of `Steps` to record with it. */
+  steps?: string;
+}
+
 /** An attempt that ended so that the job goes on later. Times in epoch ms. */
 export interface Snoozed {
   since: number;

@@ -4,6 +4,7 @@
  */
 import { isObject, type Reader, readInteger, readName } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
+import { storable } from './run-reports';
 import type { JobStep } from './wire';
 
 export type StepRecord = JobStep;
@@ -83,5 +84,5 @@ export function stepsText(steps: Steps): string {
   const text = JSON.stringify(steps);
   const bytes = text.length * 3 <= MAX_STEPS_BYTES ? 0 : new TextEncoder().encode(text).byteLength;
   if (bytes > MAX_STEPS_BYTES) throw payloadTooLarge('steps', bytes, MAX_STEPS_BYTES);
-  return text;
+  return storable(text, 'steps');
 }

@@ -2,6 +2,7 @@
  * A feature: something a queue does beside answering its verbs, in one folder below `features/`. The engine keeps a list of
  * them and knows nothing else about them; adding one is a folder and a line in that list (see `docs/reference`).
  */
+import type { Entry } from '../across/batch';
 import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
 import type { Courier, Kind } from '../durable/courier';
@@ -10,7 +11,7 @@ import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { WaitingFor } from '../job/waiting';
 import type { QueueApi } from '../rpc/queue';
-import type { EnqueuedJob } from '../rpc/receipts';
+import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { JobRow } from './store/columns';
 import type { QueueState } from './store/state';
@@ -81,6 +82,12 @@ export interface Others {
   workflow(id: string): WorkflowApi;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
+  /**
+   * Enqueues jobs into whatever queues, all or none, as a producer would.
+   * @param idempotency asked again under it: the same jobs
+   * @throws {ApiError} with `details.index` of the one that was refused
+   */
+  enqueue(entries: readonly Entry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
   /** Begins to reserve unique fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */

@@ -4,7 +4,7 @@
  * that matters is in SQLite, and what is in memory can be rebuilt ({@link QueueEngine}).
  */
 import { v7 as uuidv7 } from 'uuid';
-import { enqueueEntries } from '../across/enqueue';
+import { enqueueEntries, enqueueOnce } from '../across/enqueue';
 import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
 import { type Env, usableConfig } from '../config';
@@ -231,6 +231,7 @@ export class QueueLife {
             ids.map((id) => ({ id, queue })),
             true,
           ),
+        enqueue: async (entries, idempotency) => (await enqueueOnce(this.env, entries, true, idempotency)).jobs,
         enqueueAcross: (job) => this.enqueueAcross(job),
         reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
         destroy: (at) => this.destroy(at),

@@ -1,7 +1,8 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
-import type { JobView, ReportedError } from '../job/record';
+import type { JobView, ReportedError, Snooze } from '../job/record';
+import type { Progress } from '../job/run-reports';
 import type { JobState } from '../job/states';
 
 /** Names the attempt that a report is about; absent members are not checked. */
@@ -46,18 +47,6 @@ export interface NackRequest extends AttemptName {
   log?: LogLine[];
 }
 
-/** When a handler goes on, and what it has done so far. */
-export interface Snooze {
-  /** After so many ms, at most 36500 days… */
-  in?: number;
-  /** …or at this moment, epoch ms. Neither: at the signal only. */
-  until?: number;
-  /** Before that, when this signal comes. */
-  signal?: string;
-  /** JSON text of `Steps` to record with it. */
-  steps?: string;
-}
-
 export interface StepRequest extends AttemptName {
   /** 1 … 128 characters. */
   name: string;
@@ -97,11 +86,7 @@ export interface HeartbeatRequest {
 }
 
 /** A progress report. */
-export interface ProgressRequest extends AttemptName {
-  /** 0 … 1. */
-  progress: number;
-  message?: string;
-  data?: Record<string, unknown>;
+export interface ProgressRequest extends AttemptName, Progress {
   /** JSON text of a `CheckpointContent` to save with it, all or nothing. */
   checkpoint?: string;
 }
@@ -123,13 +108,6 @@ export interface ProgressReport {
 export interface CheckpointRequest extends AttemptName {
   /** JSON text of a `CheckpointContent`, at most 1 MiB. */
   content: string;
-}
-
-/** What a handler saves to go on from after a failure. */
-export interface CheckpointContent {
-  state: unknown;
-  step_index?: number;
-  metadata?: Record<string, unknown>;
 }
 
 /** A checkpoint as it is stored. */

@@ -47,7 +47,7 @@ describe('the answer to a batch, read as it arrives', () => {
         const whole = readBatchAnswer({ status: 200, retryAfter: null, body: text }, ids, 0);
         const { texts, sawResults } = scan(text, cuts);
         expect(sawResults).toBe(true);
-        const read = texts.flatMap((entryText) => readEntry({ text: entryText, isWhole: true }) ?? []);
+        const read = texts.flatMap((entryText) => readEntry({ text: entryText, isWhole: true }, 0) ?? []);
         expect(read).toHaveLength(value.results.length);
         for (const { id, outcome } of read) expect(outcome).toEqual(whole.get(id));
       }),
@@ -76,7 +76,7 @@ describe('the answer to a batch, read as it arrives', () => {
       [false, true],
       [true, true],
     ]);
-    expect(entries.map(readEntry)).toMatchObject([
+    expect(entries.map((text) => readEntry(text, 0))).toMatchObject([
       { id: 'a', outcome: { kind: 'failed', failure: { code: 'result_too_large', retryable: false } } },
       { id: 'b', outcome: { kind: 'completed' } },
     ]);
@@ -85,7 +85,7 @@ describe('the answer to a batch, read as it arrives', () => {
 
 it('an entry of a failure that is too long is a failure', () => {
   const text = '{"delivery_id":"a","status":"failed","error":{"message":"xxx';
-  expect(readEntry({ text, isWhole: false })).toMatchObject({
+  expect(readEntry({ text, isWhole: false }, 0)).toMatchObject({
     outcome: { kind: 'failed', failure: { code: 'handler_error' } },
   });
 });

@@ -60,6 +60,11 @@ POST /ojs/v1/ojs/v1/checkpoints/:id data:write
 GET /ojs/v1/ojs/v1/checkpoints/:id data:read
 DELETE /ojs/v1/ojs/v1/checkpoints/:id data:write
 GET /ojs/v1/ojs/v1/checkpoints/:id/resume data:read
+GET /ojs/v1/jobs/:id/steps data:read
+PUT /ojs/v1/jobs/:id/steps/:name data:write
+POST /ojs/v1/jobs/:id/signals/:name data:write
+GET /ojs/v1/jobs/:id/log data:read
+POST /ojs/v1/jobs/:id/log data:write
 GET /ojs/v1/queues/_default/config data:read
 PUT /ojs/v1/queues/_default/config data:write
 GET /ojs/v1/queues data:read

@@ -16,6 +16,8 @@ const LEGAL: Record<string, string> = {
   complete: 'active > completed, retryable > completed',
   retry: 'active > retryable, active > available',
   giveBack: 'active > available',
+  snooze: 'active > scheduled, active > retryable, active > available',
+  signal: 'scheduled > available, retryable > available',
   undoClaim: 'active > available, active > scheduled, active > retryable',
   discard: 'active > discarded',
   cancel:

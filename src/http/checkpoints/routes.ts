@@ -2,18 +2,16 @@
  * Checkpoints: a handler's own state, kept between the attempts of its job. Offered under `/jobs/:id/checkpoint` and, for
  * the OJS JavaScript SDK, under `/checkpoints/:id`; that SDK puts the prefix `/ojs/v1` before such a path twice.
  */
-import { defined, isObject, optional, readInteger, readObject } from '../../job/envelope/fields';
-import { invalidRequest, notFound, payloadTooLarge } from '../../job/errors';
+import { isObject } from '../../job/envelope/fields';
+import { notFound } from '../../job/errors';
+import { checkpointContent } from '../../job/run-reports';
 import { formatInstant } from '../../job/time';
-import type { CheckpointContent, StoredCheckpoint } from '../../rpc/workers';
+import type { StoredCheckpoint } from '../../rpc/workers';
 import { type AppContext, json } from '../context';
-import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
+import { MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { del, get, post, put, REPORTS, type Route } from '../route';
 import { readAttempt } from '../workers/reports';
-
-/** Largest checkpoint, in bytes of the JSON texts of its state and metadata. */
-const MAX_CHECKPOINT_BYTES = 1_048_576;
 
 /** The SDK's own routes, also mounted below its doubled prefix. */
 export const sdkCheckpointRoutes: readonly Route[] = [
@@ -34,25 +32,6 @@ export const checkpointRoutes: readonly Route[] = [
   del('/jobs/:id/checkpoint', remove),
   ...sdkCheckpointRoutes,
 ];
-
-/**
- * The stored form of a checkpoint.
- * @param field names its largest member in a refusal
- * @throws {ApiError} 400, or 413 above 1 MiB
- */
-export function checkpointContent(body: JsonObject, field = 'state'): string {
-  const step = optional(body, 'step_index', readInteger(0, Number.MAX_SAFE_INTEGER));
-  const metadata = optional(body, 'metadata', readObject);
-  if (body.state === undefined && step === undefined && metadata === undefined) {
-    throw invalidRequest('state', 'state is required; any JSON value will do.');
-  }
-  const content: CheckpointContent = { state: body.state ?? null, ...defined({ step_index: step, metadata }) };
-  const bytes = sizeOf(content.state) + (metadata === undefined ? 0 : sizeOf(metadata));
-  if (bytes > MAX_CHECKPOINT_BYTES) throw payloadTooLarge(field, bytes, MAX_CHECKPOINT_BYTES);
-  return JSON.stringify(content);
-}
-
-const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).byteLength;
 
 async function save(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);

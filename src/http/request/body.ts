@@ -1,14 +1,12 @@
 /** Reads a request's body: media type, size, encoding, JSON, and that it is an object. */
 import { isObject } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
+import { MAX_DEPTH, nestingDepth } from '../../job/envelope/nesting';
 import { type ApiError, invalidPayload, invalidPolicy, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
 import { hold, noRoom } from './held';
-import { BEYOND_DOUBLES, nestingDepth, type Unstorable, unstorable } from './json-text';
-
-/** Deepest nesting of a body, its own braces included. */
-const MAX_DEPTH = 100;
+import { BEYOND_DOUBLES, type Unstorable, unstorable } from './json-text';
 
 /** Largest body of a request that carries many jobs, in bytes. */
 export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;

@@ -4,29 +4,6 @@
 const SUSPICIOUS = /\\u[dD][89a-fA-F]|[eE]\+?\d{3}|\d{200}/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/** How deeply arrays and objects nest in `text`; counting stops above `limit`. Uses no recursion. */
-export function nestingDepth(text: string, limit: number): number {
-  let depth = 0;
-  let deepest = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at++;
-      while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
-    } else if (code === 0x5b || code === 0x7b) {
-      depth++;
-      if (depth > deepest) deepest = depth;
-      if (deepest > limit) return deepest;
-    } else if (code === 0x5d || code === 0x7d) {
-      depth--;
-    }
-  }
-  return deepest;
-}
-
 export const BEYOND_DOUBLES = 'a number beyond the range of doubles';
 
 /** What cannot be stored, and where a number that cannot be stands. */

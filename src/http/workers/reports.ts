@@ -18,11 +18,11 @@ import { MAX_RESULT_BYTES } from '../../job/envelope/names';
 import { invalidRequest, notFound } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { readLines } from '../../job/log';
-import type { ReportedError } from '../../job/record';
+import type { ReportedError, Snooze } from '../../job/record';
 import { boundedError } from '../../job/reported-error';
 import { readStepName, readSteps, stepsText } from '../../job/steps';
 import { parseTimestamp } from '../../job/time';
-import type { AckRequest, AttemptName, NackRequest, Snooze } from '../../rpc/workers';
+import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
 import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 

@@ -1,7 +1,10 @@
 /** Progress reports: how far a running attempt says it is. */
 
+import type { Progress } from '../../job/run-reports';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
+import type { JobRow } from '../store/columns';
+import type { Active } from '../store/leases';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
@@ -17,19 +20,30 @@ export function reportProgress(q: QueueState, request: ProgressRequest, now: num
   const active = row && q.leases.active.get(row.key);
   if (!row || !active) return progressOf(q, request.job_id, now);
   fence(q, row, active, request);
+  noteProgress(q, row, active, request, now);
+  const saved = request.checkpoint === undefined ? undefined : q.checkpoints.save(row.key, request.checkpoint, now);
+  return {
+    ...progressOf(q, request.job_id, now),
+    ...(saved && { checkpoint: { sequence: saved.sequence, created_at: saved.created_at } }),
+  };
+}
+
+/** Writes what the running attempt says of its progress. The lease of a pushed one ends when its handler must have answered. */
+export function noteProgress(q: QueueState, row: JobRow, active: Active, said: Progress, now: number): void {
   const before = q.progress.read(row.key);
   const floor = before?.claim === active.claim ? before.reported.progress : 0;
   const reported: ReportedProgress = {
-    progress: Math.max(floor, request.progress),
-    ...(request.message !== undefined && { message: request.message }),
-    ...(request.data !== undefined && { data: request.data }),
+    progress: Math.max(floor, said.progress),
+    ...(said.message !== undefined && { message: said.message }),
+    ...(said.data !== undefined && { data: said.data }),
     at: now,
   };
-  active.expiresAt = now + active.visibilityMs;
-  q.leases.earliest = Math.min(q.leases.earliest, active.expiresAt);
-  q.wake(q.leases.earliest);
+  if (active.target === undefined) {
+    active.expiresAt = now + active.visibilityMs;
+    q.leases.earliest = Math.min(q.leases.earliest, active.expiresAt);
+    q.wake(q.leases.earliest);
+  }
   q.progress.write(row.key, active.claim, active.expiresAt, reported);
-  const saved = request.checkpoint === undefined ? undefined : q.checkpoints.save(row.key, request.checkpoint, now);
   q.events.add('job.progress', idOf(q.route, row), now, {
     job_type: row.type,
     attempt: active.attempt,
@@ -38,10 +52,6 @@ export function reportProgress(q: QueueState, request: ProgressRequest, now: num
     ...(reported.message !== undefined && { message: reported.message }),
     ...(reported.data !== undefined && { data: reported.data }),
   });
-  return {
-    ...progressOf(q, request.job_id, now),
-    ...(saved && { checkpoint: { sequence: saved.sequence, created_at: saved.created_at } }),
-  };
 }
 
 /** What was last reported about a job; a completed job has done everything. @throws {ApiError} 404 */

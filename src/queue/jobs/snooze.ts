@@ -4,8 +4,9 @@
  */
 import { MAX_DURATION_MS } from '../../job/duration';
 import { conflict } from '../../job/errors';
+import type { Snooze } from '../../job/record';
 import { isFinal, parseSteps, type Steps } from '../../job/steps';
-import type { SignalReceipt, SignalRequest, Snooze } from '../../rpc/workers';
+import type { SignalReceipt, SignalRequest } from '../../rpc/workers';
 import { viewOfRow } from '../read/find';
 import type { JobRow } from '../store/columns';
 import { move } from '../store/jobs';

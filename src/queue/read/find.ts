@@ -2,7 +2,7 @@
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
-import type { CheckpointContent } from '../../rpc/workers';
+import type { CheckpointContent } from '../../job/run-reports';
 import { farResult, findArchived } from '../store/archive';
 import { type JobRow, rowByKey } from '../store/columns';
 import { moveOf } from '../store/moves';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nestingDepth, unstorable } from '../../../src/http/request/json-text';
+import { unstorable } from '../../../src/http/request/json-text';
+import { nestingDepth } from '../../../src/job/envelope/nesting';
 
 describe('nesting depth of JSON text', () => {
   it('counts arrays and objects, not brackets in strings', () => {

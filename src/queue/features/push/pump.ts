@@ -17,6 +17,7 @@ import { takesFrom, targetFor } from '../../../dispatch/config';
 import type { StoppedTarget } from '../../../dispatch/health';
 import { NOT_RUNNING, WORKER_NOT_RUNNING } from '../../../dispatch/target';
 import { earliest } from '../../../durable/alarm-clock';
+import type { Kind } from '../../../durable/courier';
 import { STANDBY_MS } from '../../../durable/outbox';
 import { readMeta, writeMeta } from '../../../durable/sql';
 import type { AnnouncedType } from '../../../job/record';
@@ -28,6 +29,7 @@ import type { JobRow } from '../../store/columns';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
+import { childLetters } from './children';
 import { HandledTypes } from './handled';
 import { CallRunner } from './runner';
 import { PushSelector } from './select';
@@ -55,7 +57,10 @@ export class Pump implements Feature {
   private readonly handled: HandledTypes;
   private readonly waits: PushWaits;
 
+  readonly letters: readonly Kind[];
+
   constructor(private readonly host: Host) {
+    this.letters = [childLetters(host)];
     const stopped = (readMeta(host.q.sql).get('stopped') as StoppedTarget[] | undefined) ?? [];
     this.targets = host.targets
       .filter((config) => takesFrom(config, host.q.name))

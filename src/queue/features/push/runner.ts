@@ -4,8 +4,10 @@
  * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt. What cannot
  * be written is left to the lease.
  */
-import type { DeliveryOutcome } from '../../../dispatch/answer';
+import { type DeliveryOutcome, failed } from '../../../dispatch/answer';
 import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
+import { refusalOf } from '../../../dispatch/said';
+import type { Parent } from '../../../job/envelope/children';
 import { renderJob } from '../../../job/envelope/render';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
@@ -13,7 +15,9 @@ import { deliveryOf } from '../../jobs/settle';
 import { viewForRunner } from '../../read/find';
 import { pushedTimeoutMs } from '../../store/leases';
 import type { RunningCalls } from './calls';
+import { lettersWith } from './children';
 import { type Delivered, settleDeliveries } from './settle';
+import { hear } from './talk';
 import type { PushTarget } from './target';
 
 /** What the pump does about a call. */
@@ -27,6 +31,8 @@ export interface CallWatcher {
 /** A claimed job and the delivery it goes out with. */
 interface Passenger extends Pick<Delivered, 'claimed' | 'delivery'> {
   sent: Delivery;
+  /** Its call has a live line. */
+  isOpen: boolean;
 }
 
 export class CallRunner {
@@ -41,9 +47,11 @@ export class CallRunner {
     const startedAt = this.host.now();
     let call: Call | undefined;
     try {
-      const passengers = batch.map((claimed) => this.passenger(claimed, startedAt));
       const types = new Set(batch.map(({ row }) => row.type));
-      call = this.callFor(target, passengers, types);
+      // Jobs that share a call have the same limit.
+      const isOpen = target.staysOpen(types, pushedTimeoutMs((batch[0] as Claimed).active) ?? 0);
+      const passengers = batch.map((claimed) => this.passenger(claimed, isOpen, startedAt));
+      call = this.callFor(target, passengers, isOpen);
       this.running.add(call);
       const result = await call.run();
       this.running.delete(call);
@@ -56,28 +64,31 @@ export class CallRunner {
     }
   }
 
-  private passenger(claimed: Claimed, now: number): Passenger {
+  private passenger(claimed: Claimed, isOpen: boolean, now: number): Passenger {
     const { q } = this.host;
     const { row, active } = claimed;
     const timeoutMs = pushedTimeoutMs(active) ?? 0;
     // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
     const job = { ...renderJob(viewForRunner(q, row, now), q.variables), timeout_ms: timeoutMs };
     const delivery = deliveryOf(q, row, active);
-    return { claimed, delivery, sent: { delivery_id: delivery, job, timeoutMs } };
+    return { claimed, delivery, sent: { delivery_id: delivery, job, timeoutMs }, isOpen };
   }
 
-  private callFor(target: PushTarget, passengers: readonly Passenger[], types: ReadonlySet<string>): Call {
-    // Jobs that share a call have the same limit.
-    const timeoutMs = (passengers[0] as Passenger).sent.timeoutMs;
+  private callFor(target: PushTarget, passengers: readonly Passenger[], isOpen: boolean): Call {
+    const byDelivery = new Map(passengers.map((passenger) => [passenger.delivery, passenger]));
     return new Call(target.config, {
       payload: target.payload,
       workerId: target.workerId,
       deliveries: passengers.map(({ sent }) => sent),
-      isOpen: target.staysOpen(types, timeoutMs),
+      isOpen,
       now: () => this.host.now(),
       settle: async (outcomes) => {
         await this.settle(target, passengers, outcomes);
         this.watcher.settled();
+      },
+      hear: async (delivery, message) => {
+        const passenger = byDelivery.get(delivery);
+        return passenger && hear(this.host, { ...passenger, parent: parentOf(passenger) }, message);
       },
       goesOn: () => this.running.goesOn(),
     });
@@ -95,10 +106,11 @@ export class CallRunner {
     result?: CallResult,
   ): Promise<void> {
     const { q, random } = this.host;
-    const delivered = passengers.flatMap(({ claimed, delivery }): Delivered[] => {
-      const outcome = outcomes.get(delivery);
-      return outcome ? [{ claimed, delivery, outcome: withNoHandler(target, outcome) }] : [];
-    });
+    const delivered: Delivered[] = [];
+    for (const passenger of passengers) {
+      const outcome = outcomes.get(passenger.delivery);
+      if (outcome) delivered.push(await this.withChildren(passenger, withVerdict(target, passenger, outcome)));
+    }
     const note = (now: number): void => {
       if (result) this.watcher.noteCall(target, result.deliveryError ? (result.trouble ?? '') : undefined, now);
     };
@@ -112,6 +124,20 @@ export class CallRunner {
     await this.isWritten(note);
   }
 
+  /** What is written of a delivery. Jobs that it enqueues and that nobody would take make it fail. */
+  private async withChildren(passenger: Passenger, outcome: DeliveryOutcome): Promise<Delivered> {
+    const { claimed, delivery } = passenger;
+    const { enqueue } = outcome.said ?? {};
+    if (enqueue === undefined) return { claimed, delivery, outcome };
+    try {
+      const children = await lettersWith(enqueue, parentOf(passenger), this.host.now());
+      return { claimed, delivery, outcome, children };
+    } catch (error) {
+      const { code, message } = refusalOf(error);
+      return { claimed, delivery, outcome: failed({ code, type: code, message, retryable: false }) };
+    }
+  }
+
   private async isWritten(operation: (now: number) => void): Promise<boolean> {
     try {
       await this.host.write(operation);
@@ -121,6 +147,24 @@ export class CallRunner {
       return false;
     }
   }
+}
+
+/** The job whose handler runs, as its children know it. */
+function parentOf({ sent: { job } }: Passenger): Parent {
+  return { id: String(job.id), meta: (job.meta ?? {}) as Record<string, unknown> };
+}
+
+/** What an outcome means here, beyond what it says. */
+function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome: DeliveryOutcome): DeliveryOutcome {
+  if (outcome.kind === 'again') {
+    if (!isOpen && target.canTalk) {
+      target.keepOpen(claimed.row.type);
+      return outcome;
+    }
+    const message = 'The handler asked for a live line, which this call had, or which its Worker cannot have.';
+    return failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
+  }
+  return withNoHandler(target, outcome);
 }
 
 /** A Worker that no longer takes a type it announced was deployed anew: it is asked again, the job has no handler. */

@@ -36,6 +36,8 @@ export class PushTarget {
   asking = false;
   /** Jobs of a type that it did not announce wait until it may be asked again. */
   isAwaited = false;
+  /** Entries whose handlers have asked for a live line. */
+  private readonly askedToTalk = new Set<string>();
   private announcement: Announcement | undefined;
   /** When the announcement was asked for, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
@@ -137,9 +139,22 @@ export class PushTarget {
     }
   }
 
-  /** Should a call with jobs of these types stay open, so that each can be stopped? */
+  /** Should a call with jobs of these types stay open, so that each can be stopped, and its handler can say something? */
   staysOpen(types: ReadonlySet<string>, timeoutMs: number): boolean {
-    return this.announcement?.control === true && this.pace.staysOpen(this.entriesOf(types), timeoutMs);
+    if (!this.canTalk) return false;
+    const entries = this.entriesOf(types);
+    const talks = [...entries].some((entry) => this.announcement?.talking.has(entry) || this.askedToTalk.has(entry));
+    return talks || this.pace.staysOpen(entries, timeoutMs);
+  }
+
+  /** Can a call to it have a live line? */
+  get canTalk(): boolean {
+    return this.announcement?.control === true && this.payload === 'batch';
+  }
+
+  /** A handler of this type needs a live line, though its announcement does not say so. */
+  keepOpen(type: string): void {
+    this.askedToTalk.add(this.entryOf(type));
   }
 
   private entriesOf(types: ReadonlySet<string>): Set<string> {
@@ -164,6 +179,7 @@ export class PushTarget {
       this.outdated = false;
       this.isAwaited = false;
       this.pace.forget();
+      this.askedToTalk.clear();
       return undefined;
     }
     this.askAgainAt = now + this.pause(ASK_AGAIN_MS);

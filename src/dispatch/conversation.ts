@@ -1,0 +1,109 @@
+/**
+ * The answer to a call that is said while its batch runs: messages are dealt with as they come and answered on the live line,
+ * outcomes are settled. However much a handler says, and whether it listens or not, what is held of it is bounded.
+ */
+import { type ApiError, conflict } from '../job/errors';
+import type { DeliveryOutcome } from './answer';
+import type { EntryText } from './body';
+import type { CallLine } from './line';
+import { type Heard, type Message, readLine, refusalOf } from './said';
+
+/** What the call does about it. */
+export interface Listener {
+  /** Epoch ms. */
+  now(): number;
+  settle(outcomes: ReadonlyMap<string, DeliveryOutcome>): Promise<void>;
+  hear(deliveryId: string, message: Message): Promise<unknown>;
+}
+
+/** The deliveries of the call. */
+export interface UnderWay {
+  /** Is this one of them, and does it run? */
+  isOpen(deliveryId: string): boolean;
+  /** Its outcome has come. @param size of the line, in characters */
+  ended(deliveryId: string, size: number): void;
+}
+
+/**
+ * Characters of messages that are being dealt with, or whose replies nobody has read, at most: meanwhile no more are read, so
+ * a handler that says very much, or does not listen, waits.
+ */
+const MAX_UNANSWERED = 1024 * 1024;
+
+/** A failure is counted with so many characters. */
+const FAILURE_CHARS = 16 * 1024;
+
+/** Characters that an outcome holds, about. */
+export function charsOf(outcome: DeliveryOutcome): number {
+  return outcome.kind === 'completed' ? (outcome.result?.length ?? 0) : FAILURE_CHARS;
+}
+
+export class Conversation {
+  /** Characters of messages that are being dealt with. */
+  private unanswered = 0;
+  private answeredSome: () => void = () => undefined;
+
+  /** @param line absent: the call is closed, and nobody hears a reply */
+  constructor(
+    private readonly listener: Listener,
+    private readonly line: CallLine | undefined,
+    private readonly underWay: UnderWay,
+  ) {}
+
+  /** May more be read? Waits until it may; for ever where the handler never listens, so that its call ends by its limit. */
+  async room(): Promise<void> {
+    while (this.unanswered > MAX_UNANSWERED) {
+      await new Promise<void>((resolve) => {
+        this.answeredSome = resolve;
+      });
+    }
+  }
+
+  /** Takes some lines. What is said of a delivery that is not under way, or is none of this call, changes nothing. */
+  hear(lines: readonly EntryText[]): void {
+    const outcomes = new Map<string, DeliveryOutcome>();
+    for (const line of lines) {
+      const heard = readLine(line, this.listener.now());
+      if (!heard) continue;
+      const isOpen = this.underWay.isOpen(heard.id);
+      if (heard.kind === 'outcome') {
+        if (!isOpen) continue;
+        this.underWay.ended(heard.id, line.text.length);
+        outcomes.set(heard.id, heard.outcome);
+      } else if (heard.kind === 'log') {
+        if (isOpen) void this.listener.hear(heard.id, heard).catch(() => undefined);
+      } else {
+        void this.dealWith(line.text.length, () => this.answerTo(heard, isOpen));
+      }
+    }
+    if (outcomes.size === 0) return;
+    const chars = [...outcomes.values()].reduce((sum, outcome) => sum + charsOf(outcome), 0);
+    void this.dealWith(chars, () => this.listener.settle(outcomes));
+  }
+
+  private async answerTo(heard: Extract<Heard, { call: number }>, isOpen: boolean): Promise<void> {
+    const reply = async () => {
+      if (heard.kind === 'wrong') return { error: heard.error };
+      if (!isOpen) return { error: refusalOf(notUnderWay(heard.id)) };
+      try {
+        const value = await this.listener.hear(heard.id, heard.ask);
+        return value === undefined ? {} : { value };
+      } catch (error) {
+        return { error: refusalOf(error) };
+      }
+    };
+    await this.line?.reply(heard.call, await reply());
+  }
+
+  /** @param size in characters, counted until it is done */
+  private async dealWith(size: number, work: () => Promise<void>): Promise<void> {
+    this.unanswered += size;
+    await work();
+    this.unanswered -= size;
+    this.answeredSome();
+  }
+}
+
+function notUnderWay(delivery_id: string): ApiError {
+  return conflict(`Delivery ${delivery_id} is not under way in this call.`, { delivery_id });
+}

@@ -1,0 +1,46 @@
+/** Jobs that the handler of another job enqueues: read as any producer's, and marked with whose they are. */
+import { atIndex, payloadTooLarge } from '../errors';
+import { refuseTooMuch } from '../message';
+import { storable } from '../run-reports';
+import { isObject, readList, readObject, withinBytes } from './fields';
+import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES } from './names';
+import { type ParsedJob, parseJob, withFingerprint } from './parse';
+
+/** The job whose handler enqueues. */
+export interface Parent {
+  id: string;
+  meta: Record<string, unknown>;
+}
+
+/** The members of `meta` that tell of a job's parent. */
+export const PARENT_ID = 'parent_id';
+const TRACE = 'traceparent';
+
+/** Reads the jobs. @throws {ApiError} 400, 413, 422 with `details.index` of the first wrong one */
+export async function parseChildren(value: unknown, parent: Parent, now: number): Promise<ParsedJob[]> {
+  const children = readList(Number.POSITIVE_INFINITY, readObject)(value, 'enqueue');
+  if (children.length > MAX_BATCH_SIZE) throw payloadTooLarge('enqueue', children.length, MAX_BATCH_SIZE, 'jobs');
+  const parsed = await Promise.all(
+    children.map((child, index) => {
+      const path = `enqueue[${index}]`;
+      try {
+        storable(withinBytes(JSON.stringify(child), MAX_ENVELOPE_BYTES, path), path);
+        return withFingerprint(parseJob(withParent(child, parent), { now, path }));
+      } catch (error) {
+        throw atIndex(error, index);
+      }
+    }),
+  );
+  refuseTooMuch(parsed.map(({ job }) => job));
+  return parsed;
+}
+
+/** The child with its parent's id in `meta`, and the parent's trace unless it has one of its own. */
+function withParent(child: Record<string, unknown>, { id, meta }: Parent): Record<string, unknown> {
+  const options = isObject(child.options) ? child.options : {};
+  const own = options.meta ?? child.meta ?? {};
+  // Whatever is no object is refused by whoever reads the job.
+  if (!isObject(own)) return child;
+  const trace = TRACE in own || typeof meta[TRACE] !== 'string' ? {} : { [TRACE]: meta[TRACE] };
+  return { ...child, options: { ...options, meta: { ...own, ...trace, [PARENT_ID]: id } } };
+}

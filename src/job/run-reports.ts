@@ -1,0 +1,81 @@
+/** What a run says of itself while it goes on: how far it is, and what it must find again. Read alike wherever it is said. */
+import {
+  defined,
+  optional,
+  type Reader,
+  reader,
+  readInteger,
+  readObject,
+  readText,
+  withinBytes,
+} from './envelope/fields';
+import { MAX_META_BYTES } from './envelope/names';
+import { MAX_DEPTH, nestingDepth } from './envelope/nesting';
+import { invalidRequest, payloadTooLarge } from './errors';
+
+/** Longest `message`, in characters. */
+const MAX_MESSAGE = 8192;
+/** Largest checkpoint, in bytes of the JSON texts of its state and metadata. */
+const MAX_CHECKPOINT_BYTES = 1_048_576;
+
+/** What a handler saves to go on from after a failure. */
+export interface CheckpointContent {
+  state: unknown;
+  step_index?: number;
+  metadata?: Record<string, unknown>;
+}
+
+/** How far a run is. */
+export interface Progress {
+  /** 0 … 1. */
+  progress: number;
+  message?: string;
+  data?: Record<string, unknown>;
+}
+
+const readNumber: Reader<number> = reader(
+  (value) => (typeof value === 'number' ? value : undefined),
+  'must be a number',
+);
+const readMessage = readText(
+  (text) => text.length <= MAX_MESSAGE,
+  `must be a string of at most ${MAX_MESSAGE} characters`,
+);
+
+/** `progress` 0 … 1 or `percentage` 0 … 100, clamped. @throws {ApiError} 400 or 413; undefined when neither is there */
+export function readProgress(body: Record<string, unknown>, path = ''): Progress | undefined {
+  const fraction = optional(body, 'progress', readNumber, path);
+  const percentage = optional(body, 'percentage', readNumber, path);
+  const progress = fraction ?? (percentage === undefined ? undefined : percentage / 100);
+  if (progress === undefined) return undefined;
+  const message = optional(body, 'message', readMessage, path);
+  const data = optional(body, 'data', readObject, path);
+  if (data !== undefined) withinBytes(JSON.stringify(data), MAX_META_BYTES, `${path}data`);
+  return { progress: Math.min(Math.max(progress, 0), 1), ...defined({ message, data }) };
+}
+
+/**
+ * The stored form of a checkpoint.
+ * @param field names its largest member in a refusal
+ * @throws {ApiError} 400, or 413 above 1 MiB
+ */
+export function checkpointContent(body: Record<string, unknown>, field = 'state'): string {
+  const step = optional(body, 'step_index', readInteger(0, Number.MAX_SAFE_INTEGER));
+  const metadata = optional(body, 'metadata', readObject);
+  if (body.state === undefined && step === undefined && metadata === undefined) {
+    throw invalidRequest('state', 'state is required; any JSON value will do.');
+  }
+  const content: CheckpointContent = { state: body.state ?? null, ...defined({ step_index: step, metadata }) };
+  const bytes = sizeOf(content.state) + (metadata === undefined ? 0 : sizeOf(metadata));
+  if (bytes > MAX_CHECKPOINT_BYTES) throw payloadTooLarge(field, bytes, MAX_CHECKPOINT_BYTES);
+  return storable(JSON.stringify(content), field);
+}
+
+/** The JSON text, if SQLite can read it too. @throws {ApiError} 400 */
+export function storable(text: string, field: string): string {
+  // The members around it count.
+  if (nestingDepth(text, MAX_DEPTH + 2) <= MAX_DEPTH + 2) return text;
+  throw invalidRequest(field, `${field} nests more than ${MAX_DEPTH} levels deep.`);
+}
+
+const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).byteLength;

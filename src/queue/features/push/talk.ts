@@ -1,0 +1,70 @@
+/** What a handler says while it runs, on a call that has a live line: done as for a worker that reports the same over HTTP. */
+import type { Message } from '../../../dispatch/said';
+import { type Parent, parseChildren } from '../../../job/envelope/children';
+import { renderJob } from '../../../job/envelope/render';
+import { conflict } from '../../../job/errors';
+import type { Host } from '../../feature';
+import type { Claimed } from '../../jobs/claim';
+import { noteProgress } from '../../jobs/progress';
+import { recordSteps } from '../../jobs/steps';
+import type { Active } from '../../store/leases';
+import type { QueueState } from '../../store/state';
+
+/** A run that says something. */
+export interface Speaker {
+  claimed: Pick<Claimed, 'row' | 'active'>;
+  /** The delivery id. */
+  delivery: string;
+  parent: Parent;
+}
+
+/**
+ * Deals with a message. Those that come together share a transaction.
+ * @returns what the handler is answered, once that is durable
+ * @throws {ApiError} 409 when the attempt is over; 413, and what an enqueue is refused with
+ */
+export async function hear(host: Host, speaker: Speaker, message: Message): Promise<unknown> {
+  const { q } = host;
+  const { row } = speaker.claimed;
+  switch (message.kind) {
+    case 'log':
+      q.logs.add(mustRun(q, speaker), message.lines);
+      return undefined;
+    case 'enqueue':
+      mustRun(q, speaker);
+      return enqueue(host, speaker.parent, message.children);
+    case 'progress':
+      return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message.progress, now));
+    case 'checkpoint':
+      return asWhoRuns(host, speaker, (_, now) => {
+        q.checkpoints.save(row.key, message.content, now);
+      });
+    case 'steps':
+      return asWhoRuns(host, speaker, (_, now) => {
+        const { steps, isNew } = recordSteps(q, row.key, message.steps, now);
+        // The first result has won: the handler is told of it.
+        return isNew ? undefined : Object.keys(message.steps).map((name) => steps[name])[0];
+      });
+  }
+}
+
+/** Runs in the next shared transaction, if the attempt still runs then. */
+function asWhoRuns<T>(host: Host, speaker: Speaker, act: (active: Active, now: number) => T): Promise<T> {
+  host.about(() => [speaker.claimed.row.key]);
+  return host.write((now) => act(mustRun(host.q, speaker), now));
+}
+
+/** @throws {ApiError} 409 */
+function mustRun(q: QueueState, { claimed, delivery }: Speaker): Active {
+  const active = q.leases.active.get(claimed.row.key);
+  if (active?.claim === claimed.active.claim) return active;
+  throw conflict(`Delivery ${delivery} is over.`, { delivery_id: delivery, expected_state: 'active' });
+}
+
+async function enqueue({ q, others, now }: Host, parent: Parent, children: unknown): Promise<unknown> {
+  const jobs = await others.enqueue(await parseChildren(children, parent, now()));
+  return jobs.map((view) => ({
+    ...renderJob(view, q.variables),
+    ...(view.deduplicated && { deduplicated: true }),
+  }));
+}
