@@ -30,8 +30,17 @@ const MAX_TIME = 8.64e15;
 
 const encoder = new TextEncoder();
 
+/** A line is counted whenever one is added to it. */
+const counted = new WeakMap<LogLine, number>();
+
 /** Bytes that a line takes. */
-export const bytesOfLine = (line: LogLine): number => encoder.encode(JSON.stringify(line)).byteLength + 1;
+export function bytesOfLine(line: LogLine): number {
+  const known = counted.get(line);
+  if (known !== undefined) return known;
+  const bytes = encoder.encode(JSON.stringify(line)).byteLength + 1;
+  counted.set(line, bytes);
+  return bytes;
+}
 
 /** The newest lines, within what is kept. */
 export function newestLines(lines: readonly LogLine[]): LogLine[] {

@@ -66,6 +66,13 @@ export interface ModelJob {
   failedBy?: number;
   /** Attempt that was given back last. */
   requeuedBy?: number;
+  /** Attempt that its handler ended to go on later, until it does. */
+  snoozedBy?: number;
+  /** It goes on when the signal comes. */
+  waitsForSignal?: boolean;
+  hasSignal?: boolean;
+  /** Steps on record. */
+  marks?: Set<number>;
   /** What was said of the last attempt that failed. */
   error?: ErrorTexts | undefined;
   result?: Text | undefined;
@@ -187,6 +194,7 @@ export class Model {
 
   claim(job: ModelJob, worker: string, visibility: number, now: number): void {
     job.state = 'active';
+    this.awake(job);
     job.attempt++;
     if (job.order.limit) this.keys[job.order.limit].starts.push(now);
     const timeout = job.order.timeout === 0 ? 30 * MINUTE : job.order.timeout;
@@ -225,6 +233,33 @@ export class Model {
     job.dead = job.order.deadLetter;
     if (job.dead && !this.keepsDead) job.state = 'gone';
     job.reason = how.final ? 'non_retryable' : 'retries_exhausted';
+  }
+
+  /** The attempt is not used up. One that goes on at once keeps its place, unless it has done nothing new. */
+  snooze(job: ModelJob, now: number, how: { in: number; signal: boolean; mark: number }): void {
+    job.snoozedBy = job.attempt;
+    job.attempt--;
+    delete job.lease;
+    job.state = 'waiting';
+    job.marks ??= new Set();
+    const isNew = !job.marks.has(how.mark);
+    job.marks.add(how.mark);
+    job.waitsForSignal = how.signal;
+    if (how.signal && job.hasSignal) return;
+    if (how.in > 0) job.availableAt = now + how.in;
+    else if (!isNew) job.availableAt = now + 1_000;
+  }
+
+  signal(job: ModelJob, now: number): void {
+    job.hasSignal = true;
+    if (!job.waitsForSignal || job.state !== 'waiting' || job.availableAt <= now) return;
+    job.availableAt = now;
+    this.awake(job);
+  }
+
+  private awake(job: ModelJob): void {
+    delete job.snoozedBy;
+    delete job.waitsForSignal;
   }
 
   requeue(job: ModelJob, now: number): void {
@@ -278,6 +313,7 @@ export class Model {
       dead: false,
       expiresAt: Number.POSITIVE_INFINITY,
     });
+    this.awake(job);
     delete job.reason;
     delete job.forgotten;
     delete job.failedBy;
@@ -294,6 +330,7 @@ export class Model {
 
   private endJob(job: ModelJob, state: ModelState, now: number): void {
     delete job.lease;
+    this.awake(job);
     job.state = state;
     job.endedAt = now;
   }

@@ -155,6 +155,12 @@ export class Play {
       case 'nack':
         reports.nack(scene, step);
         break;
+      case 'snooze':
+        reports.snooze(scene, step);
+        break;
+      case 'signal':
+        reports.signal(scene, step.pick);
+        break;
       case 'nack-all':
         reports.nackAll(scene, step);
         break;

@@ -5,6 +5,7 @@ import { claim as claimJobs } from '../../src/queue/jobs/claim';
 import { heartbeat as sendHeartbeat } from '../../src/queue/jobs/heartbeat';
 import { reportProgress } from '../../src/queue/jobs/progress';
 import { nack as reportFailure, ack as reportSuccess } from '../../src/queue/jobs/report';
+import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import { isOpen, type LimitKey, type Model, type ModelJob } from './model';
 import { type Scene, statusOf } from './scene';
@@ -125,6 +126,40 @@ export function nack(scene: Scene, step: Extract<Step, { op: 'nack' }>): void {
     status = 200;
   }
   same(statusOf(outcome), status, `nack of ${job.id} in ${job.state}`);
+}
+
+/** The handler goes on later. */
+export function snooze(scene: Scene, step: Extract<Step, { op: 'snooze' }>): void {
+  const job = pickForReport(scene, step.pick);
+  if (!job) return;
+  const attempt = named(job, step.attempt);
+  const steps = JSON.stringify({ [`s${step.mark}`]: { result: step.mark } });
+  const request = {
+    ...{ job_id: job.id, error: {}, requeue: true, attempt_used: false },
+    ...(attempt !== undefined && { attempt }),
+    snooze: { in: step.in, steps, ...(step.signal && { signal: 'go' }) },
+  };
+  const outcome = scene.attempt((now) => reportFailure(scene.q, request, now, () => 0.5));
+  scene.tidy();
+  let status = 409;
+  if (job.state === 'gone') status = 404;
+  else if (job.state === 'active' && fits(attempt, job.attempt)) {
+    status = 200;
+    scene.model.snooze(job, scene.now, step);
+  } else if (attempt !== undefined && (repeats(job, attempt, true) || attempt === job.snoozedBy)) status = 200;
+  same(statusOf(outcome), status, `snooze of ${job.id} in ${job.state}`);
+}
+
+export function signal(scene: Scene, pick: number): void {
+  scene.onJob(
+    pick,
+    (id, now) => sendSignal(scene.q, { job_id: id, name: 'go', payload: '1' }, now),
+    (job) => {
+      if (!isOpen(job)) return 409;
+      scene.model.signal(job, scene.now);
+      return 200;
+    },
+  );
 }
 
 /** Every attempt that runs fails. */

@@ -24,6 +24,9 @@ export type Step =
       how: 'plain' | 'requeue' | 'final' | 'retry-in';
       error?: ErrorTexts | undefined;
     }
+  /** The handler goes on later, having done the step `mark`; perhaps it waits for the signal. */
+  | { op: 'snooze'; pick: number; attempt: 'right' | 'stale' | 'none'; in: number; signal: boolean; mark: number }
+  | { op: 'signal'; pick: number }
   /** Whatever runs fails. */
   | { op: 'nack-all'; error: ErrorTexts }
   | { op: 'progress'; pick: number; attempt: 'right' | 'stale' | 'none'; message: Text; data: Text }
@@ -122,6 +125,16 @@ export const plainStep: fc.Arbitrary<Step> = fc.oneof(
       ),
     }),
   },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constant('snooze' as const),
+      ...{ pick, attempt, signal: fc.boolean() },
+      in: fc.constantFrom(0, 300, 2_000, 60_000),
+      mark: fc.integer({ min: 0, max: 2 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('signal' as const), pick }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('heartbeat' as const), worker }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('cancel' as const), pick }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('activate' as const), pick }) },

@@ -4,7 +4,7 @@
  */
 
 import { mayNotShorten } from '../../job/errors';
-import type { JobBody, JobView, RetryInput } from '../../job/record';
+import type { JobBody, JobHistory, JobView, RetryInput } from '../../job/record';
 import { ENDS, type End, mergeRetention, ownRetentionMs } from '../../job/retention';
 import { checkRetry } from '../../job/retry/validate';
 import type { PatchRequest } from '../../rpc/operations';
@@ -12,7 +12,7 @@ import { mustFind, viewOfRow } from '../read/find';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { firstWaiting, limiterOf, type Place, policyOf } from '../store/limits/place';
-import { bodyOf } from '../store/rows';
+import { bodyOf, historyOf, isSnoozed } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { movable } from './movable';
 
@@ -43,7 +43,16 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
   const { priority, due_at, waits_since, expires_at } = after;
-  return viewOfRow(q, move(q, row, 'patch', { priority, due_at, waits_since, expires_at, body: after.body }, now), now);
+  const history = snoozedUntil(row, due_at);
+  const change = { priority, due_at, waits_since, expires_at, body: after.body, ...(history && { history }) };
+  return viewOfRow(q, move(q, row, 'patch', change, now), now);
+}
+
+/** The history of a job whose handler goes on later, at another moment now; it still waits for its signal. */
+function snoozedUntil(row: JobRow, until: number | null): JobHistory | undefined {
+  const history = row.due_at === until || until === null ? {} : historyOf(row);
+  if (!history.snoozed || !isSnoozed(row, history)) return undefined;
+  return { ...history, snoozed: { ...history.snoozed, until: until as number } };
 }
 
 /** When the job becomes available. One that is so already and is to stay so keeps its place. */

@@ -11,7 +11,7 @@ import { viewOfRow } from '../read/find';
 import type { JobRow } from '../store/columns';
 import { move } from '../store/jobs';
 import type { Active } from '../store/leases';
-import { historyOf, stateOf } from '../store/rows';
+import { historyOf, isSnoozed, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { openRow } from './fence';
 import { recordedSteps, recordSteps } from './steps';
@@ -72,7 +72,8 @@ function wake(q: QueueState, row: JobRow, name: string, now: number): JobRow {
   const state = stateOf(row, q.leases.active.has(row.key), now);
   if (state !== 'scheduled' && state !== 'retryable') return row;
   const { snoozed, ...history } = historyOf(row);
-  return snoozed?.signal === name ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
+  const waitsForIt = snoozed?.signal === name && isSnoozed(row, { snoozed });
+  return waitsForIt ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
 }
 
 /** Is this the repeated report of the claim that ended so? @param claim that the report names */

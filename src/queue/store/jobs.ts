@@ -217,7 +217,7 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
 export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
   const active = q.leases.active.get(row.key);
   const { availableAt, limit, history: changed, ...columns } = change;
-  const history = active ? withLog(q, row, active, changed) : changed;
+  const history = active ? afterAttempt(q, row, active, kind, changed) : changed;
   const after: JobRow = { ...row, ...columns, ...(history && { history: JSON.stringify(history) }) };
   if (active) {
     after.claims = active.claim;
@@ -251,12 +251,19 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   return after;
 }
 
-/** The history after an attempt that has ended, with what it logged. It costs nothing: the row is written anyway. */
-function withLog(q: QueueState, row: JobRow, active: Active, history: JobHistory | undefined): JobHistory | undefined {
-  if (q.logs.of(active).length === 0) return history;
+/** The history after an attempt, with what it logged. It costs nothing: the row is written anyway. */
+function afterAttempt(
+  q: QueueState,
+  row: JobRow,
+  active: Active,
+  kind: Move,
+  history: JobHistory | undefined,
+): JobHistory | undefined {
+  const isAwake = kind !== 'snooze' && row.history?.includes('"snoozed"') === true;
+  if (q.logs.of(active).length === 0 && !isAwake) return history;
   q.logs.ends(active);
-  const before = history ?? historyOf(row);
-  return { ...before, ...defined({ log: q.logs.with(before.log, active) }) };
+  const { snoozed, ...before } = history ?? historyOf(row);
+  return { ...before, ...defined({ snoozed: isAwake ? undefined : snoozed, log: q.logs.with(before.log, active) }) };
 }
 
 /** Writes the columns that have changed. @param ends how long the job is kept that ends by this, where it says so itself */

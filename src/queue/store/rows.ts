@@ -92,6 +92,11 @@ export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, activ
   return 'available';
 }
 
+/** Does the job wait because its handler said so? Whatever gives it another time since then ends that. */
+export function isSnoozed(row: Pick<JobRow, 'state' | 'due_at'>, { snoozed }: JobHistory): boolean {
+  return snoozed !== undefined && row.state === STATE.waiting && row.due_at === snoozed.until;
+}
+
 /** A row as the queue hands it out. */
 export function recordOf(
   row: JobRow,
@@ -103,8 +108,7 @@ export function recordOf(
   if (active) history.started_at = active.startedAt;
   // Read where somebody asks for it, and too long to travel with every job.
   delete history.log;
-  if (state !== 'scheduled' && state !== 'retryable') delete history.snoozed;
-  else if (history.snoozed) history.snoozed.until = row.due_at as number;
+  if (!isSnoozed(row, history) || (state !== 'scheduled' && state !== 'retryable')) delete history.snoozed;
   const due = row.due_at ?? row.waits_since;
   const promoted = row.state === STATE.waiting && due !== null && due <= context.now;
   return {
