@@ -138,8 +138,7 @@ describe('a job whose handler goes on later', () => {
     await snooze(job, { in: 0, steps: { one: { result: 1 } } });
     expect(await server.takeOne(queue)).toMatchObject({ id: first, steps: { one: { result: 1 } } });
     await snooze(job, { in: 0, steps: { one: { result: 2 } } });
-    expect(await server.job(first)).toMatchObject({ state: 'scheduled' });
-    clock.advance(SECOND);
+    expect(await server.job(first)).toMatchObject({ state: 'scheduled', scheduled_at: iso(T0 + 1 + SECOND) });
     expect(await steps(first)).toEqual({ one: { result: 1 } });
   });
 
@@ -246,4 +245,15 @@ describe('a signal', () => {
       ...{ status: 400, code: 'invalid_request', field: 'name' },
     });
   });
+});
+
+it('a step of a workflow may sleep: what comes after it waits for its end', async () => {
+  const steps = ['one', 'two'].map((name) => ({ type: `test.${name}`, args: [], options: { queue } }));
+  await server.ok(201, 'POST', `${V1}/workflows`, { type: 'chain', steps });
+  const first = (await server.take(queue, { wait_ms: 5000 }))[0] as Json;
+  await snooze(first, { in: 1000, steps: { half: { result: 1 } } });
+  clock.advance(1000);
+  expect(await server.takeOne(queue)).toMatchObject({ id: first.id, type: 'test.one', steps: { half: { result: 1 } } });
+  await server.ack(first.id);
+  expect((await server.take(queue, { wait_ms: 5000 }))[0]).toMatchObject({ type: 'test.two' });
 });
