@@ -7,6 +7,7 @@ import {
   readError,
   readSingleAnswer,
 } from '../../src/dispatch/answer';
+import { readLine } from '../../src/dispatch/said';
 import type { Answer } from '../../src/dispatch/target';
 import { MAX_RESULT_BYTES } from '../../src/job/envelope/names';
 import { decideFailure } from '../../src/job/retry/decide';
@@ -16,11 +17,15 @@ const NOW = 1_700_000_000_000;
 
 const member = fc.constantFrom(
   ...['status', 'result', 'error', 'results', 'delivery_id', 'code', 'type', 'message', 'retryable', 'details'],
-  ...['classes', 'kill', 'retry_in', 'retry_at', '__proto__', 'constructor', 'toString'],
+  ...['classes', 'kill', 'retry_in', 'retry_at', '__proto__', 'constructor', 'toString', 'stack'],
+  ...['in', 'until', 'signal', 'steps', 'log', 'progress', 'checkpoint', 'enqueue', 'step', 'name', 'call', 'at'],
 );
 const word = fc.constantFrom(
   'completed',
   'failed',
+  'snoozed',
+  'again',
+  'info',
   'DISCARD',
   'retry',
   'PT1S',
@@ -54,6 +59,14 @@ const ids = fc.uniqueArray(fc.constantFrom('del_1', 'del_2', 'del_3', '__proto__
 function expectOutcome(outcome: DeliveryOutcome | undefined): void {
   if (outcome?.kind === 'completed') {
     if (outcome.result !== undefined) expect(() => JSON.parse(outcome.result as string)).not.toThrow();
+    return;
+  }
+  if (outcome?.kind === 'again') return;
+  if (outcome?.kind === 'snoozed') {
+    const { in: after = 0, until = 0, signal, steps = '{}' } = outcome.snooze;
+    for (const time of [after, until]) expect(Number.isSafeInteger(time) && time >= 0).toBe(true);
+    expect(signal?.length ?? 1).toBeGreaterThan(0);
+    for (const record of Object.values(JSON.parse(steps))) expect(Object.keys(record as object)).toHaveLength(1);
     return;
   }
   expect(outcome?.kind).toBe('failed');
@@ -100,6 +113,30 @@ describe('any answer', () => {
           if (outcome?.kind === 'failed' && 'error' in entry) expect(outcome.failure).toMatchObject(entry.error);
         }
         expect(outcomes.get('left out')).toMatchObject({ kind: 'failed', failure: { code: 'invalid_response' } });
+      }),
+    );
+  });
+});
+
+describe('any line of an answer that is said as it goes', () => {
+  it('says one thing about one delivery, or nothing', () => {
+    const text = fc.oneof(
+      body,
+      value.map((json) => JSON.stringify({ delivery_id: 'del_1', call: 1, step: json, progress: json })),
+      fc.dictionary(member, value, { maxKeys: 5 }).map((json) => JSON.stringify({ delivery_id: 'del_1', ...json })),
+      fc
+        .dictionary(member, value, { maxKeys: 3 })
+        .map((json) => JSON.stringify({ delivery_id: 'del_1', call: 7, ...json, ...{ status: undefined } })),
+    );
+    fc.assert(
+      fc.property(text, fc.boolean(), (line, isWhole) => {
+        const heard = readLine({ text: line, isWhole }, NOW);
+        if (!heard) return;
+        expect(typeof heard.id).toBe('string');
+        if (heard.kind === 'outcome') expectOutcome(heard.outcome);
+        if (heard.kind === 'wrong')
+          expect(heard.error).toMatchObject({ code: expect.any(String), status: expect.any(Number) });
+        if (heard.kind === 'log') for (const { message } of heard.lines) expect(typeof message).toBe('string');
       }),
     );
   });

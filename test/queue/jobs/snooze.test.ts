@@ -58,6 +58,24 @@ describe('a job whose handler goes on later', () => {
     expect(await fetched).toMatchObject({ id, attempt: 1 });
   });
 
+  it('writes two rows to sleep, one for its steps, and three when its signal comes', async () => {
+    const id = await server.enqueue(queue);
+    const written = async (act: () => Promise<unknown>) => {
+      await object.startCounting();
+      await act();
+      const { written, alarms } = await object.counted();
+      return written - alarms;
+    };
+    const first = await server.takeOne(queue);
+    expect(await written(() => snooze(first, { in: 1000 }))).toBe(2);
+    clock.advance(1000);
+    const second = await server.takeOne(queue);
+    const steps = { a: { result: 1 }, b: { result: 2 }, go: { until: T0 + DAY } };
+    expect(await written(() => snooze(second, { in: DAY, signal: 'go', steps }))).toBe(3);
+    expect(await written(() => signal(id, 'go'))).toBe(3);
+    expect(await server.takeIds(queue)).toEqual([id]);
+  });
+
   it('shows since when and until when in its history, until it runs again', async () => {
     const id = await server.enqueue(queue);
     await snooze(await server.takeOne(queue), { in: 5000, signal: 'go' });
