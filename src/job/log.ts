@@ -23,9 +23,9 @@ export const MAX_LOG_LINES = 100;
 export const MAX_LOG_BYTES = 32 * 1024;
 /** Lines that one report may bring; of these the newest are kept. */
 export const MAX_REPORTED_LINES = 1000;
-/** Longest message in characters, and largest `fields` in characters of JSON: a line of both fits into what is kept. */
+/** Longest message in characters, and largest `fields` in characters of JSON. */
 const MAX_MESSAGE = 4096;
-const MAX_FIELDS = 2048;
+const MAX_FIELDS = 8192;
 const MAX_TIME = 8.64e15;
 
 const encoder = new TextEncoder();
@@ -48,7 +48,10 @@ export function newestLines(lines: readonly LogLine[]): LogLine[] {
   let bytes = 0;
   for (let at = lines.length - 1; at >= 0 && kept.length < MAX_LOG_LINES; at--) {
     const line = lines[at] as LogLine;
-    bytes += bytesOfLine(line);
+    const size = bytesOfLine(line);
+    // One that is too long by itself is the only one that is lost.
+    if (size > MAX_LOG_BYTES) continue;
+    bytes += size;
     if (bytes > MAX_LOG_BYTES) break;
     kept.push(line);
   }
