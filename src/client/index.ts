@@ -8,8 +8,6 @@ export type {
   EnvelopeError,
   EnvelopeWaiting as WaitingFor,
   JobEnvelope as Job,
-  JobLogLine,
-  JobStep,
   RetentionOptions,
   RetryJitter,
   RetryPolicy,
@@ -78,7 +76,7 @@ export type {
 export type { Queues } from './queues';
 export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
 export type { WaitOptions } from './requests';
-export type { Checkpoint, JobOutcome, JobOutcomes, JobProgress, JobResult } from './results';
+export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobResult, JobStep } from './results';
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export type { Deployment, Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';

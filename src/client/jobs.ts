@@ -13,11 +13,14 @@ import type { Requests, WaitOptions } from './requests';
 import {
   type Checkpoint,
   isEnd,
+  type JobLogLine,
   type JobOutcome,
   type JobOutcomes,
   type JobProgress,
   type JobResult,
+  type JobStep,
   outcomesOf,
+  stepsIn,
 } from './results';
 import { pathTo } from './transport';
 
@@ -214,8 +217,8 @@ export class StoredJobs {
 
   /** What is on record of a job's durable steps, sleeps and signals, by name. @throws {NotFoundError} */
   async steps(id: string): Promise<Record<string, JobStep>> {
-    type Answer = { steps: Record<string, JobStep> };
-    return (await this.requests.read<Answer>(pathTo`/jobs/${id}/steps`, 'steps', 'the steps')).steps;
+    type Answer = { steps: Parameters<typeof stepsIn>[0] };
+    return stepsIn((await this.requests.read<Answer>(pathTo`/jobs/${id}/steps`, 'steps', 'the steps')).steps);
   }
 
   /** The checkpoint that a job has saved for its next attempt; undefined when there is none. @throws {NotFoundError} */

@@ -1,7 +1,9 @@
 /** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
 
 import type { EnvelopeError } from '../handler/job';
+import type { Named } from '../handler/names';
 import type { JobState } from '../job/states';
+import type * as wire from '../job/wire';
 import { malformed, shaped } from './answers';
 import { jsonOf } from './job';
 import type { Send } from './transport';
@@ -56,6 +58,19 @@ export interface Checkpoint<State = unknown> {
   createdAt: string;
   stepIndex?: number;
   metadata?: Record<string, unknown>;
+}
+
+/** What is on record under the name of a step, a sleep or a signal: one of its members. Times in epoch ms. */
+export interface JobStep extends Named<wire.JobStep> {}
+
+/** A line that a handler has logged. */
+export interface JobLogLine extends Named<wire.JobLogLine> {}
+
+/** The steps in an answer: what lies under a name is the handler's own. */
+export function stepsIn(steps: Record<string, wire.JobStep>): Record<string, JobStep> {
+  return Object.fromEntries(
+    Object.entries(steps).map(([name, { timed_out, ...rest }]) => [name, timed_out ? { timedOut: true } : rest]),
+  );
 }
 
 /** Ids in one request. */

@@ -88,7 +88,10 @@ export interface EnvelopeWaiting {
   detail: string;
 }
 
-/** What is on record under the name of a step, a sleep or a signal: one of these members. Times in epoch ms. */
+/**
+ * What is on record under the name of a step, a sleep or a signal: one of these members. Times in epoch ms. Whoever runs
+ * the job finds them by name in the member `steps` of its envelope.
+ */
 export interface JobStep {
   /** The step is done. */
   result?: unknown;

@@ -10,7 +10,7 @@ import type { WaitingFor, WaitingReason } from '../../job/waiting';
 import type { Ahead } from '../store/ahead';
 import { batchOf } from '../store/batches';
 import { type JobRow, STATE } from '../store/columns';
-import { bodyOf, historyOf } from '../store/rows';
+import { bodyOf, historyOf, isSnoozed } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
 
@@ -87,20 +87,10 @@ function ofItself(q: QueueState, row: JobRow, now: number): WaitingFor | undefin
   return said(waiting('retry', detail, error?.occurred_at ?? row.enqueued_at, row.due_at));
 }
 
-/** How a history tells of an attempt that ended so that the job goes on later. Times in epoch ms. */
-interface Snoozed {
-  since: number;
-  until: number;
-  /** The job goes on before that when this signal comes. */
-  signal?: string;
-  /** The claim that ended so: a later one has made it history. */
-  claim: number;
-}
-
 /** Its handler has put it to sleep. @param dueAt when it goes on, epoch ms */
 function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
-  const { snoozed } = historyOf(row) as { snoozed?: Snoozed };
-  if (snoozed?.claim !== row.claims) return undefined;
+  const { snoozed } = historyOf(row);
+  if (!snoozed || !isSnoozed(row, { snoozed })) return undefined;
   const { since, signal } = snoozed;
   const at = formatInstant(dueAt);
   if (signal === undefined) {

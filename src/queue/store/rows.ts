@@ -92,9 +92,9 @@ export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, activ
   return 'available';
 }
 
-/** Does the job wait because its handler said so? Whatever gives it another time since then ends that. */
-export function isSnoozed(row: Pick<JobRow, 'state' | 'due_at'>, { snoozed }: JobHistory): boolean {
-  return snoozed !== undefined && row.state === STATE.waiting && row.due_at === snoozed.until;
+/** Does the job wait because its handler said so? A later claim ends that, and whatever gives it another time. */
+export function isSnoozed(row: Pick<JobRow, 'state' | 'due_at' | 'claims'>, { snoozed }: JobHistory): boolean {
+  return row.state === STATE.waiting && snoozed?.claim === row.claims && snoozed.until === row.due_at;
 }
 
 /** A row as the queue hands it out. */

@@ -189,7 +189,7 @@ describe('the log of a job', () => {
     const large = await log(id);
     expect(new TextEncoder().encode(JSON.stringify(large)).byteLength).toBeLessThan(33 * 1024);
     expect(large.at(-1)).toMatchObject({ message: 'é'.repeat(4096), fields: { truncated: true } });
-    const tooLong = { message: '\u0001'.repeat(4096), fields: { x: '\u0002'.repeat(1300) } };
+    const tooLong = { message: '\u0001'.repeat(4096), fields: { x: '\u0002'.repeat(1362) } };
     await add(id, [line('before'), tooLong, line('after')]);
     expect((await log(id)).slice(-2)).toEqual([line('before'), line('after')]);
     const last = await log(id);
