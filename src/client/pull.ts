@@ -1,10 +1,10 @@
 /** A worker that pulls, through the client: fetch, report, extend leases. */
 
-import type { JobEnvelope } from '../handler/job';
 import type { Answer } from '../handler/protocol';
+import type { JobEnvelope } from '../producer/envelope';
+import { jsonOf } from '../producer/job';
 import { jobOf, listOf, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
-import { jsonOf } from './job';
 import type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';

@@ -1,7 +1,7 @@
 /** What a worker that pulls can ask the queue for: all that running it needs. */
 
-import type { JobEnvelope } from '../handler/job';
 import type { Answer } from '../handler/protocol';
+import type { JobEnvelope } from '../producer/envelope';
 import type { ClientOptions } from './options';
 import type { Directive } from './workers';
 

@@ -1,9 +1,9 @@
 /** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
 
-import type { EnvelopeError } from '../handler/job';
 import type { JobState } from '../job/states';
+import type { EnvelopeError } from '../producer/envelope';
+import { jsonOf } from '../producer/job';
 import { malformed, shaped } from './answers';
-import { jsonOf } from './job';
 import type { Send } from './transport';
 
 /** The outcome of a job that has ended. */

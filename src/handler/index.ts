@@ -3,8 +3,8 @@
  * @module tocsin/handler
  */
 
+export type { Duration, RetryJitter, RetryPolicy } from '../producer/envelope';
 export { defineHandlers, handler } from './define';
-export type { Duration, RetryJitter, RetryPolicy } from './job';
 export type { Logger, LogLevel, LogLine, LogSink } from './log';
 export {
   DeadLetterError,

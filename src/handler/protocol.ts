@@ -1,6 +1,7 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
+
+import { named } from '../producer/names';
 import { type Failure, stringOf } from './failure';
-import { named } from './names';
 import type { Job } from './types';
 
 /** A job to run. */

@@ -3,7 +3,7 @@
  * deploy.
  */
 import type { RetryPolicy } from '../job/wire';
-import { wired, wireName } from './names';
+import { wired, wireName } from '../producer/names';
 import { isObject } from './protocol';
 import { Slots } from './slots';
 import type { HandlerFunction, RetryFunction } from './types';

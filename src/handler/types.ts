@@ -1,5 +1,5 @@
 /** The inputs of a handler, and the settings that its author may give. */
-import type { Duration, JobEnvelope, RetryPolicy } from './job';
+import type { Duration, JobEnvelope, RetryPolicy } from '../producer/envelope';
 import type { Logger, LogSink } from './log';
 
 /** The job to run, typed by its arguments. */

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Job } from '../../src/handler';
 import { defineHandlers } from '../../src/handler';
-import { named, wired } from '../../src/handler/names';
-import { deliverOne, quiet } from './deliver';
+import { named, wired } from '../../src/producer/names';
+import { deliverOne, quiet } from '../handler/deliver';
 
 /** A job with names of the user's own wherever there may be any. */
 const WIRE = {
