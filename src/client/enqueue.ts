@@ -1,5 +1,4 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
-
 import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
 import { DuplicateJobError, NotFoundError } from '../producer/errors';
 import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from '../producer/job';

@@ -1,5 +1,4 @@
 /** Single jobs and lists of them through the client: look, change, wait for the end. */
-
 import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
 import { ConflictError, WaitTimeoutError } from '../producer/errors';
 import { jsonOf } from '../producer/job';

@@ -5,7 +5,7 @@ import type { TocsinClient } from '../client/client';
 import type { Env } from '../config';
 import { declare } from '../declaration';
 import { RUNNABLE, type Runnable } from '../handler/runnable';
-import type { HandlerWorker } from '../handler/types';
+import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
 import type { EnqueueOptions } from '../producer/job';
 import { applied } from './applied';

@@ -17,6 +17,9 @@ const OWN = {
   // Of a checkpoint; elsewhere a word.
   state: true,
   labels: true,
+  // Of a signal, and of a line in a log.
+  payload: true,
+  fields: true,
   by_queue: true,
   by_type: true,
   by_error_type: true,
@@ -56,7 +59,9 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
   if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, content]) => {
-      const own = Object.hasOwn(OWN, name) || (within === 'checkpoint' && name === 'metadata');
+      // The steps of a workflow are a list; those of a job are keyed by names that its handler gave them.
+      const isKeyed = name === 'steps' && !Array.isArray(content);
+      const own = isKeyed || Object.hasOwn(OWN, name) || (within === 'checkpoint' && name === 'metadata');
       return [rename(name), own ? content : renamed(content, rename, name)];
     }),
   );
