@@ -17,6 +17,8 @@ const WIRE = {
   checkpoint: { state: { page_no: 7 }, metadata: { my_key: 1 }, created_at: 'then' },
   parent_results: [{ a_b: 1 }],
   progress_data: { rows_done: 5 },
+  steps: { charge_card: { result: { a_b: 1 } }, bookFlight: { signal: { payload: { paid_by: 'x' }, at: 1 } } },
+  log: [{ message: 'x', fields: { http_status: 500 } }],
   next_attempt_at: 'soon',
 };
 
@@ -33,6 +35,8 @@ describe('names', () => {
       checkpoint: { state: { page_no: 7 }, metadata: { my_key: 1 }, createdAt: 'then' },
       parentResults: WIRE.parent_results,
       progressData: WIRE.progress_data,
+      steps: WIRE.steps,
+      log: WIRE.log,
       nextAttemptAt: 'soon',
     });
   });
