@@ -73,10 +73,10 @@ export async function tellHooks(
   if (around.onFailed === undefined && around.onDiscarded === undefined) return;
   const all = tell('onFailed').then(() => tell('onDiscarded'));
   ctx.waitUntil(all);
-  let timer: ReturnType<typeof setTimeout> | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const enough = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, patienceMs);
   });
   await Promise.race([all, enough]);
-  clearTimeout(timer);
+  if (timer !== undefined) clearTimeout(timer);
 }

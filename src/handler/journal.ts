@@ -22,7 +22,7 @@ const MAX_FIELDS = 8_192;
 export class Journal {
   #lines: { entry: LogEntry; bytes: number }[] = [];
   #bytes = 0;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /**
    * @param send takes lines while the run goes on; absent: they all wait for its end
@@ -44,8 +44,8 @@ export class Journal {
 
   /** Takes what was not sent. */
   take(): LogEntry[] {
-    clearTimeout(this.#timer);
-    this.#timer = null;
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#timer = undefined;
     const lines = this.#lines.map(({ entry }) => entry);
     this.#lines = [];
     this.#bytes = 0;
