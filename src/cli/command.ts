@@ -1,7 +1,7 @@
 /** What every command shares: its options, its connection, one way to print and to fail. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { TocsinClient } from '../client/client';
-import { wired } from '../handler/names';
+import { wired } from '../producer/names';
 import { type ConnectionOptions, connect, endpointOf } from './connection';
 import type { Terminal } from './output';
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TocsinClient } from '../client/client';
-import { NotFoundError, TocsinError, UnauthorizedError } from '../client/errors';
+import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
 import { CliError, failureOf } from './failure';
 import { adaptModule } from './project/main-module';
 import { EXPORTS_DATE, EXPORTS_FLAG, OBJECT_CLASSES } from './project/toolchain';

@@ -1,5 +1,5 @@
 /** How a command fails: one line, one hint, an exit code. Never a stack. */
-import { NotFoundError, TocsinError, UnauthorizedError } from '../client/errors';
+import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
 
 /** Exit codes of the program. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;

@@ -1,8 +1,8 @@
 /** The live feed that `tocsin tail` follows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TocsinClient } from '../client/client';
-import { TocsinError } from '../client/errors';
 import type { QueueEvent } from '../client/events';
+import { TocsinError } from '../producer/errors';
 
 /** Events as they happen, until the signal fires. */
 export type Feed = (signal: AbortSignal) => AsyncIterable<QueueEvent>;

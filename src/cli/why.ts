@@ -1,5 +1,5 @@
 /** Explains in a few lines what a job waits for, or how it ended. */
-import type { JobEnvelope } from '../handler/job';
+import type { JobEnvelope } from '../producer/envelope';
 import { lengthText, textOf, timeText } from './output';
 
 /** Why a job does not run, as newer servers say it with the job. */

@@ -2,8 +2,8 @@
  * Parses the server's answers. The server defines their shapes, so only the members that the client relies on are
  * checked.
  */
-import type { JobEnvelope } from '../handler/job';
-import { UnavailableError } from './errors';
+import type { JobEnvelope } from '../producer/envelope';
+import { UnavailableError } from '../producer/errors';
 
 /** The job in an answer about one job. @throws {UnavailableError} */
 export function jobOf(answer: unknown): JobEnvelope {

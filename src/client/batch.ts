@@ -2,9 +2,9 @@
  * Gathers enqueues that are made together into batches, and gives each caller its own outcome. The server takes a batch
  * whole or not at all. So the job named in a refusal gets the error, and the others are sent again without it.
  */
-import type { JobEnvelope } from '../handler/job';
-import { ConflictError, errorFor, InvalidJobError, type TocsinError } from './errors';
-import type { PreparedJob } from './job';
+import type { JobEnvelope } from '../producer/envelope';
+import { ConflictError, errorFor, InvalidJobError, type TocsinError } from '../producer/errors';
+import type { PreparedJob } from '../producer/job';
 
 /** Most bytes of a request body that a batch grows to; the server takes 16 MiB. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;

@@ -1,7 +1,8 @@
 /** Operations on many jobs through the client: by their ids, or on all that match a query. */
+
+import { jsonOf } from '../producer/job';
 import { listOf, malformed, member } from './answers';
 import { keyHeader } from './enqueue';
-import { jsonOf } from './job';
 import { type BulkQuery, filterOf } from './queries';
 import type { Requests, WaitOptions } from './requests';
 import { pathTo } from './transport';

@@ -1,13 +1,13 @@
 /** The client: enqueues jobs, and has one object for each kind of thing that the server knows. */
-import type { JobEnvelope } from '../handler/job';
+import type { JobEnvelope } from '../producer/envelope';
+import { jobIds, uuidv7 } from '../producer/id';
+import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from '../producer/job';
 import { Bulk } from './bulk';
 import { Crons } from './cron';
 import { CronGroups } from './cron-groups';
 import { DeadLetters } from './dead-letters';
 import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
 import { Events } from './events';
-import { jobIds, uuidv7 } from './id';
-import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from './job';
 import { StoredJobs } from './jobs';
 import type { ClientOptions } from './options';
 import type { ListOptions } from './pages';

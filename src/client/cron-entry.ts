@@ -1,6 +1,7 @@
 /** Schedules as a producer writes them, and their JSON. */
+
+import { type CronJobOptions, invalid, type Moment, momentText, type NewJob, wireJob } from '../producer/job';
 import type { CronStatus } from './cron-status';
-import { type CronJobOptions, invalid, type Moment, momentText, type NewJob, wireJob } from './job';
 
 /** A job of a schedule. */
 export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;

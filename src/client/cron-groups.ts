@@ -1,8 +1,9 @@
 /** Groups of schedules through the client: an application declares all its schedules at once, as often as it likes. */
+
+import { jsonOf } from '../producer/job';
 import { listOf, shaped } from './answers';
 import { type CronEntry, type CronJob, wireCron } from './cron-entry';
 import type { CronStatus } from './cron-status';
-import { jsonOf } from './job';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';

@@ -1,9 +1,9 @@
 /** Schedules through the client: declare, look, change, pause, fire by hand. */
-import type { JobEnvelope } from '../handler/job';
+import type { JobEnvelope } from '../producer/envelope';
+import { jsonOf } from '../producer/job';
 import { enqueuedJobOf, listOf } from './answers';
 import { type CronEntry, type CronJob, type CronPatch, wireCron, wireCronPatch } from './cron-entry';
 import { type CronExecution, type CronHistory, type CronSkipped, type CronStatus, cronOf } from './cron-status';
-import { jsonOf } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';

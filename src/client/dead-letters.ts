@@ -1,9 +1,9 @@
 /** Discarded jobs that wait for a human, through the client: list, redrive, remove. */
-import type { JobEnvelope, RetryPolicy } from '../handler/job';
+import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
+import { jsonOf, type Moment, momentText } from '../producer/job';
 import { jobOf } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
 import { keyHeader } from './enqueue';
-import { jsonOf, type Moment, momentText } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import { type BulkQuery, filterOf } from './queries';
 import { type Age, ageText, type Purged, purgedOf } from './queue-config';

@@ -1,11 +1,10 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
-
-import type { EnvelopeError, JobEnvelope } from '../handler/job';
-import { named } from '../handler/names';
+import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
+import { DuplicateJobError, NotFoundError } from '../producer/errors';
+import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from '../producer/job';
+import { named } from '../producer/names';
 import { batchOf, enqueuedJobOf, jobOf, listOf, shaped } from './answers';
 import { Batcher } from './batch';
-import { DuplicateJobError, NotFoundError } from './errors';
-import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from './job';
 import type { Requests } from './requests';
 import { pathTo, type Send } from './transport';
 

@@ -1,6 +1,7 @@
 /** The live feed through the client. It is kept in memory: a feed, not a record. */
+
+import { type Moment, momentText } from '../producer/job';
 import { listOf, member } from './answers';
-import { type Moment, momentText } from './job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 

@@ -1,7 +1,7 @@
 /** The error of a failed job as a worker reports it: the same on the wire as a handler Worker's. */
 import { failureOf, isError } from '../handler/failure';
-import type { Duration } from '../handler/job';
-import { type Moment, momentText } from './job';
+import type { Duration } from '../producer/envelope';
+import { type Moment, momentText } from '../producer/job';
 
 /** The error of a failed job. */
 export interface JobFailure {

@@ -1,5 +1,5 @@
 /** The history of a job, from its own record. */
-import type { HistoryEventType, RetryPolicy } from '../handler/job';
+import type { HistoryEventType, RetryPolicy } from '../producer/envelope';
 
 /** One thing that happened. */
 export interface JobHistoryEvent {

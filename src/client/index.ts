@@ -3,6 +3,7 @@
  * @module tocsin/client
  */
 
+export type { WaitingReason } from '../job/waiting';
 export type {
   Duration,
   EnvelopeError,
@@ -11,8 +12,24 @@ export type {
   RetentionOptions,
   RetryJitter,
   RetryPolicy,
-} from '../handler/job';
-export type { WaitingReason } from '../job/waiting';
+} from '../producer/envelope';
+export {
+  AbortedError,
+  ConflictError,
+  DuplicateJobError,
+  InvalidJobError,
+  NotFoundError,
+  QueueFullError,
+  RateLimitedError,
+  TocsinError,
+  type TocsinErrorInfo,
+  UnauthorizedError,
+  UnavailableError,
+  WaitTimeoutError,
+} from '../producer/errors';
+export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from '../producer/job';
+export type { Period, QueueLimits, Quota, RateLimitOptions } from '../producer/limits';
+export type { UniqueDimension, UniqueOptions } from '../producer/unique';
 export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
 export type { CronQuery, Crons } from './cron';
@@ -27,26 +44,10 @@ export type {
   RetryOverride,
 } from './dead-letters';
 export type { BatchOptions, BulkEnqueued, BulkEnqueueOptions, EnqueueOutcome, Refusal } from './enqueue';
-export {
-  AbortedError,
-  ConflictError,
-  DuplicateJobError,
-  InvalidJobError,
-  NotFoundError,
-  QueueFullError,
-  RateLimitedError,
-  TocsinError,
-  type TocsinErrorInfo,
-  UnauthorizedError,
-  UnavailableError,
-  WaitTimeoutError,
-} from './errors';
 export type { EventQuery, Events, QueueEvent } from './events';
 export type { JobFailure } from './failure';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
-export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from './job';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
-export type { Period, QueueLimits, Quota, RateLimitOptions } from './limits';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
@@ -79,6 +80,7 @@ export type { WaitOptions } from './requests';
 export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobResult, JobStep } from './results';
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
+export { type RunWorkerOptions, runWorker } from './run-worker';
 export type { Deployment, Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { TocsinService } from './service';
 export type {
@@ -91,7 +93,6 @@ export type {
   Targets,
 } from './targets';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
-export type { UniqueDimension, UniqueOptions } from './unique';
 export type { Directive, LeasedJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';
 export type {
   Batch,

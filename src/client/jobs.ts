@@ -1,11 +1,10 @@
 /** Single jobs and lists of them through the client: look, change, wait for the end. */
-
-import type { JobEnvelope, RetryPolicy } from '../handler/job';
-import { wireName } from '../handler/names';
+import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
+import { ConflictError, WaitTimeoutError } from '../producer/errors';
+import { jsonOf } from '../producer/job';
+import { wireName } from '../producer/names';
 import { jobOf, listOf, member, shaped } from './answers';
-import { ConflictError, WaitTimeoutError } from './errors';
 import type { JobHistoryEvent, JobRetries } from './history';
-import { jsonOf } from './job';
 import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import { type JobPatch, wirePatch } from './patch';
 import { type JobQuery, parametersOf } from './queries';

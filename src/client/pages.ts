@@ -1,5 +1,5 @@
 /** Paged lists as one sequence: the next page is requested when the caller has consumed the last one. */
-import { wireName } from '../handler/names';
+import { wireName } from '../producer/names';
 import { listOf, member } from './answers';
 import type { Send } from './transport';
 

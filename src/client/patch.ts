@@ -1,6 +1,6 @@
 /** Changes of a job that waits, as a producer writes them. */
-import type { Duration, RetentionOptions, RetryPolicy } from '../handler/job';
-import { type Moment, momentText, relativeText } from './job';
+import type { Duration, RetentionOptions, RetryPolicy } from '../producer/envelope';
+import { type Moment, momentText, relativeText } from '../producer/job';
 import { invalid } from './queries';
 
 /** Members replace those of the job's own policy, `null` removes them (`maxInterval: null`: no cap). */

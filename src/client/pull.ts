@@ -1,14 +1,17 @@
 /** A worker that pulls, through the client: fetch, report, extend leases. */
 
-import type { JobEnvelope } from '../handler/job';
+import type { LogEntry } from '../handler/journal';
+import { snoozeOf } from '../handler/outcomes';
 import type { Answer } from '../handler/protocol';
-import { jobOf, listOf, shaped } from './answers';
+import type { StepRecord } from '../handler/step-rules';
+import type { JobEnvelope } from '../producer/envelope';
+import { jsonOf } from '../producer/job';
+import { enqueuedJobOf, jobOf, listOf, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
-import { jsonOf } from './job';
 import type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
-import { type RunnableHandlers, type RunOptions, runWorker } from './run';
+import { type RunnableHandlers, type RunOptions, runPuller } from './run';
 import { pathTo } from './transport';
 
 /** How a worker describes itself. */
@@ -42,6 +45,15 @@ export interface ProgressReport {
 export interface ProgressAnswer extends JobProgress {
   /** Was the job cancelled? */
   cancelled?: boolean;
+}
+
+/** The answer to a step: what is on record of it, when that was there before. */
+interface RecordedStep {
+  recorded: true;
+  result?: unknown;
+  signal?: { payload?: unknown; at: number };
+  timedOut?: true;
+  until?: number;
 }
 
 /** The longest that the server waits for work, in ms. */
@@ -116,7 +128,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     const own = new PullWorker(this.connect, this.id, about);
     const deafen = this.onCancelled((job) => own.#tell(job));
     try {
-      await runWorker<Job, Env>(own, handlers, options, visibilityTimeoutMs);
+      await runPuller<Job, Env>(own, handlers, options, visibilityTimeoutMs);
     } finally {
       deafen();
     }
@@ -133,13 +145,23 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    * @throws {ConflictError} when the attempt is over; {@link NotFoundError}
    */
   async nack(job: Held, error: Error | JobFailure): Promise<JobEnvelope> {
+    const snooze = snoozeOf(error);
+    if (snooze !== undefined) return await this.settle(job, { status: 'snoozed', in: snooze });
     return await this.#report('/workers/nack', job, { error: wireFailure(error) });
   }
 
   /** Reports how a handler ended, in the words of a handler Worker. */
   async settle(job: Held, answer: Answer): Promise<JobEnvelope> {
-    if (answer.status === 'failed') return await this.#report('/workers/nack', job, { error: answer.error });
-    return await this.ack(job, answer.result === undefined ? undefined : JSON.parse(answer.result));
+    const { log } = answer;
+    if (answer.status === 'completed') {
+      const result: unknown = answer.result === undefined ? undefined : JSON.parse(answer.result);
+      return await this.#report('/workers/ack', job, { result, log });
+    }
+    if (answer.status === 'failed') return await this.#report('/workers/nack', job, { error: answer.error, log });
+    const back = { requeue: true, attemptUsed: false };
+    if (answer.status === 'again') return await this.#report('/workers/nack', job, back);
+    const { in: ms, until, signal, steps } = answer;
+    return await this.#report('/workers/nack', job, { ...back, snooze: { in: ms, until, signal, steps }, log });
   }
 
   /** Gives a job back without an error. @throws {ConflictError} {@link NotFoundError} */
@@ -200,6 +222,32 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   /** Deletes the checkpoint of a job. @throws {ConflictError} when this attempt is over */
   async deleteCheckpoint(job: Held): Promise<void> {
     await this.#requests.safely('DELETE', pathTo`/jobs/${job.id}/checkpoint`, this.#about(job, {}));
+  }
+
+  /**
+   * Records a durable step, or that a signal did not come.
+   * @returns what was recorded before, which has won; undefined: nothing was
+   * @throws {ConflictError} when this attempt is over
+   */
+  async recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
+    const path = pathTo`/jobs/${job.id}/steps/${name}`;
+    const answer = await this.#requests.safely('PUT', path, this.#about(job, { ...record }));
+    const { result, signal, timedOut, until } = shaped<RecordedStep>(answer, 'recorded', 'the step');
+    if (signal !== undefined) return { signal };
+    if (timedOut !== undefined) return { timed_out: timedOut };
+    if (until !== undefined) return { until };
+    return result === undefined ? undefined : { result };
+  }
+
+  /** Adds lines to the log of a job; the last 100 are kept. @throws {ConflictError} when this attempt is over */
+  async log(job: Held, lines: readonly LogEntry[]): Promise<void> {
+    await this.#requests.once('POST', pathTo`/jobs/${job.id}/log`, this.#about(job, { lines }));
+  }
+
+  /** Enqueues a job of a handler, as it is written on the wire. */
+  async enqueue(child: Record<string, unknown>): Promise<JobEnvelope> {
+    const send = child.id === undefined ? this.#requests.once : this.#requests.safely;
+    return enqueuedJobOf(await send('POST', '/jobs', jsonOf(child)));
   }
 
   #tell(job: Held): void {

@@ -1,7 +1,9 @@
 /** What a worker that pulls can ask the queue for: all that running it needs. */
 
-import type { JobEnvelope } from '../handler/job';
-import type { Answer } from '../handler/protocol';
+import type { LogEntry } from '../handler/journal';
+import type { Answer, Progress } from '../handler/protocol';
+import type { StepRecord } from '../handler/step-rules';
+import type { JobEnvelope } from '../producer/envelope';
 import type { ClientOptions } from './options';
 import type { Directive } from './workers';
 
@@ -50,6 +52,11 @@ export interface Puller {
   fetch(options: FetchOptions): Promise<JobEnvelope[]>;
   settle(job: Held, answer: Answer): Promise<unknown>;
   release(job: Held, options: ReleaseOptions): Promise<unknown>;
+  progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }>;
+  saveCheckpoint(job: Held, state: unknown): Promise<unknown>;
+  recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined>;
+  log(job: Held, lines: readonly LogEntry[]): Promise<void>;
+  enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
   heartbeat(held: readonly Held[], state?: 'drain' | 'stopped'): Promise<HeartbeatAnswer>;
   with(settings: WorkerConnection): Puller;
   onCancelled(listener: (job: Held) => void): () => void;

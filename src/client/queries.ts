@@ -1,9 +1,9 @@
 /** Queries over many jobs as a producer writes them: as query parameters, and as the filter of an operation. */
 
-import type { Duration } from '../handler/job';
 import type { JobState } from '../job/states';
-import { InvalidJobError } from './errors';
-import { type Moment, momentText } from './job';
+import type { Duration } from '../producer/envelope';
+import { InvalidJobError } from '../producer/errors';
+import { type Moment, momentText } from '../producer/job';
 
 /** A value in a payload. */
 export type Scalar = string | number | boolean | null;

@@ -1,10 +1,10 @@
 /** Settings and views of queues, in wire names. Times are RFC 3339. */
 
-import type { Duration, RetentionOptions, RetryPolicy } from '../handler/job';
 import type { JobState } from '../job/states';
+import type { Duration, RetentionOptions, RetryPolicy } from '../producer/envelope';
+import { momentText } from '../producer/job';
+import type { QueueLimits } from '../producer/limits';
 import { member, shaped } from './answers';
-import { momentText } from './job';
-import type { QueueLimits } from './limits';
 import type { RetryChange } from './patch';
 
 /** A minimum age such as `"P1D"` or `"12h"`, or the latest moment that counts. */

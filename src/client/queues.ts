@@ -1,9 +1,9 @@
 /** Queues as a whole through the client: settings, counts, pause, drain, purge, delete. */
 import type { JobState } from '../job/states';
+import { NotFoundError } from '../producer/errors';
+import { jsonOf } from '../producer/job';
 import { listOf, member, shaped } from './answers';
 import { waitParameter } from './bulk';
-import { NotFoundError } from './errors';
-import { jsonOf } from './job';
 import { byCursor, type ListOptions } from './pages';
 import {
   type Age,

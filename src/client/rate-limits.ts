@@ -1,7 +1,8 @@
 /** Limits of keys at run time through the client: limits, running and waiting jobs, and overrides. */
+
+import { jsonOf, type Moment, momentText } from '../producer/job';
+import type { Period } from '../producer/limits';
 import { shaped } from './answers';
-import { jsonOf, type Moment, momentText } from './job';
-import type { Period } from './limits';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';

@@ -1,6 +1,7 @@
 /** The ways to send a request, by whether it may be repeated after a lost answer, and to wait for a slow one. */
+
+import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from '../producer/errors';
 import { shaped } from './answers';
-import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from './errors';
 import { pause, type Retrier, withRetries } from './retry';
 import type { Send } from './transport';
 

@@ -1,11 +1,11 @@
 /** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
 
-import type { EnvelopeError } from '../handler/job';
-import type { Named } from '../handler/names';
 import type { JobState } from '../job/states';
 import type * as wire from '../job/wire';
+import type { EnvelopeError } from '../producer/envelope';
+import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { malformed, shaped } from './answers';
-import { jsonOf } from './job';
 import type { Send } from './transport';
 
 /** The outcome of a job that has ended. */

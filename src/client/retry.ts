@@ -1,5 +1,5 @@
 /** Repeats requests that may safely be sent again. */
-import { AbortedError, aborted, TocsinError } from './errors';
+import { AbortedError, aborted, TocsinError } from '../producer/errors';
 
 /** How a client repeats requests. */
 export interface RetryOptions {

@@ -1,7 +1,8 @@
 /** How a worker that pulls is run: its handlers and options, checked. */
 import type { LogSink } from '../handler/log';
 import { runnable } from '../handler/runnable';
-import type { HandlerEntry, HandlerFunction, HandlerWorker } from '../handler/types';
+import type { HandlerEntry, HandlerFunction } from '../handler/types';
+import type { HandlerWorker } from '../handler/worker-types';
 import type { Puller } from './puller';
 import { Runner } from './runner';
 
@@ -51,7 +52,7 @@ const HEARTBEATS_IN_A_LEASE = 4;
  * given back.
  * @throws {TypeError} when a handler or an option is wrong
  */
-export async function runWorker<Job extends { type: string; args: readonly unknown[] }, Env>(
+export async function runPuller<Job extends { type: string; args: readonly unknown[] }, Env>(
   worker: Puller,
   handlers: RunnableHandlers<Job, Env>,
   options: RunOptions<Env>,

@@ -12,8 +12,8 @@
  * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
  * they had not been fetched.
  */
-import type { JobEnvelope } from '../handler/job';
-import { AbortedError, UnauthorizedError } from './errors';
+import type { JobEnvelope } from '../producer/envelope';
+import { AbortedError, UnauthorizedError } from '../producer/errors';
 import type { Held, Puller, ReleaseOptions } from './puller';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
 import { atMost, Backoff, Changes, wait } from './timing';

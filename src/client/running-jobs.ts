@@ -1,10 +1,11 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
 import { CancelledError } from '../handler/control';
-import type { JobEnvelope } from '../handler/job';
 import type { Answer } from '../handler/protocol';
 import { type Host, runDelivery } from '../handler/run';
 import type { Runnable } from '../handler/runnable';
-import { ConflictError, TocsinError } from './errors';
+import type { JobEnvelope } from '../producer/envelope';
+import { ConflictError, TocsinError } from '../producer/errors';
+import { PullVoice } from './pull-voice';
 import type { HeartbeatAnswer, Held, Puller } from './puller';
 import { Backoff, type Changes, wait } from './timing';
 
@@ -145,6 +146,7 @@ export class RunningJobs {
       executionCtx: { waitUntil: (promise) => this.#waitUntil(promise) },
       signal,
       sink: this.options.sink,
+      voice: () => new PullVoice(this.reporting, job, () => run.stop('cancelled'), this.complain),
       limits: PULLED,
     };
     const deliveryId = `pull_${job.id}_${attempt}`;

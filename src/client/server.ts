@@ -1,7 +1,7 @@
 /** The deployment through the client: its health, what it offers, and a preview of retry policies. */
-import type { Duration, RetryPolicy } from '../handler/job';
+import type { Duration, RetryPolicy } from '../producer/envelope';
+import { jsonOf, type Moment, momentText } from '../producer/job';
 import { shaped } from './answers';
-import { jsonOf, type Moment, momentText } from './job';
 import type { QueueConfig } from './queue-config';
 import type { LimitsInForce } from './rate-limits';
 import type { Requests } from './requests';

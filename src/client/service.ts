@@ -1,8 +1,8 @@
 /** The queue as another Worker of the account sees it through a service binding with the entrypoint `Tocsin`. */
-import type { JobEnvelope } from '../handler/job';
+import type { JobEnvelope } from '../producer/envelope';
+import type { EnqueueOptions } from '../producer/job';
 import type { JobOf } from './client';
 import type { BatchOptions } from './enqueue';
-import type { EnqueueOptions } from './job';
 import type { JobPatch } from './patch';
 import type { JobQuery } from './queries';
 

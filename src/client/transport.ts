@@ -1,6 +1,7 @@
 /** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
-import { named } from '../handler/names';
-import { aborted, errorFor, type TocsinError, UnavailableError } from './errors';
+
+import { aborted, errorFor, type TocsinError, UnavailableError } from '../producer/errors';
+import { named } from '../producer/names';
 
 /** The part of `RequestInit` that is used. */
 export interface RequestOptions {

@@ -1,6 +1,7 @@
 /** The workers that pull, as operators see and direct them through the client. */
+
+import { jsonOf } from '../producer/job';
 import { shaped } from './answers';
-import { jsonOf } from './job';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';

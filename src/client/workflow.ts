@@ -1,5 +1,5 @@
 /** Workflows as a producer writes them, and their JSON. */
-import { invalid, type NewJob, type StepOptions, wireJob } from './job';
+import { invalid, type NewJob, type StepOptions, wireJob } from '../producer/job';
 
 /** A job of a workflow: its id is chosen by the server, and it cannot be unique. */
 export type StepJob = NewJob<string, readonly unknown[], StepOptions>;

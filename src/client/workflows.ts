@@ -1,6 +1,6 @@
 /** Workflows through the client: start, read, follow, cancel. */
-import { ConflictError, DuplicateJobError } from './errors';
-import { jsonOf } from './job';
+import { ConflictError, DuplicateJobError } from '../producer/errors';
+import { jsonOf } from '../producer/job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests, WaitOptions } from './requests';
 import { pathTo } from './transport';

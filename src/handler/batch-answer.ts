@@ -1,7 +1,9 @@
 /**
- * The answer to a batch. It is one text while it is small. Once the results are many it is sent as they come, so that the
- * Worker does not hold all of them at once, and the queue has those that came even if a later run takes the Worker down.
+ * The answer to a batch. It is one text while it is small and nothing was said before its end. Otherwise it is sent as it
+ * comes, so that the Worker does not hold all results at once, the queue has those that came even if a later run takes
+ * the Worker down, and runs can speak while others go on.
  */
+import { type Line, Outbox } from './line';
 
 /** Characters of entries that wait for the others of their batch. */
 const MAX_WAITING = 1_048_576;
@@ -9,34 +11,56 @@ const MAX_WAITING = 1_048_576;
 const START = '{"results":[';
 const END = ']}';
 
-/** Answers with all entries; a large answer in the order in which they come. @param entries none may reject */
-export async function batchAnswer(entries: readonly Promise<string>[]): Promise<string | ReadableStream<Uint8Array>> {
-  const waiting: string[] = [];
+/** The body of an answer, and whether it is lines. */
+export interface BatchBody {
+  body: string | ReadableStream<Uint8Array>;
+  isLines: boolean;
+}
+
+/**
+ * Answers with all entries; what is sent early is in the order in which it comes.
+ * @param entries none may reject
+ * @param line of an open call: what is sent early is lines, what was said among them
+ */
+export async function batchAnswer(entries: readonly Promise<string>[], line?: Line): Promise<BatchBody> {
+  const outbox = line?.outbox ?? new Outbox();
   let chars = 0;
   let left = entries.length;
-  /** Called when an entry has come that the stream may wait for. */
-  let came: () => void = () => undefined;
+  if (left === 0) outbox.end();
   const isLarge = new Promise<undefined>((resolve) => {
     for (const entry of entries) {
       void entry.then((text) => {
-        waiting.push(text);
+        outbox.push(text);
         chars += text.length;
-        left--;
         if (chars > MAX_WAITING) resolve(undefined);
-        came();
+        if (--left === 0) outbox.end();
       });
     }
   });
-  const all = await Promise.race([Promise.all(entries), isLarge]);
-  if (all) return `${START}${all.join(',')}${END}`;
+  const all = await Promise.race([Promise.all(entries), isLarge, ...(line ? [line.spoken] : [])]);
+  if (all && !line?.hasSpoken) return { body: `${START}${all.join(',')}${END}`, isLines: false };
+  return { body: line ? linesOf(outbox, line) : listOf(outbox), isLines: line !== undefined };
+}
 
-  const encoder = new TextEncoder();
+/** Each text a line, sent as soon as it is there. */
+function linesOf(outbox: Outbox, line: Line): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(stream) {
+      const text = await outbox.next();
+      if (text === undefined) stream.close();
+      else stream.enqueue(new TextEncoder().encode(`${text}\n`));
+    },
+    cancel: () => line.lose(),
+  });
+}
+
+/** The texts as the entries of one list. */
+function listOf(outbox: Outbox): ReadableStream<Uint8Array> {
   let before = START;
   return new ReadableStream<Uint8Array>({
     async pull(stream) {
-      while (waiting.length === 0 && left > 0) await new Promise<void>((resolve) => (came = resolve));
-      const text = waiting.shift();
-      stream.enqueue(encoder.encode(text === undefined ? END : `${before}${text}`));
+      const text = await outbox.next();
+      stream.enqueue(new TextEncoder().encode(text === undefined ? END : `${before}${text}`));
       before = ',';
       if (text === undefined) stream.close();
     },

@@ -1,14 +1,16 @@
 /**
  * What the queue says while a batch runs. A call with the header {@link CONTROL_HEADER} has a body of lines: the first is
- * the batch, and the body stays open. A later line `{"cancel": "<delivery id>"}` says that this job was cancelled.
+ * the batch, and the body stays open. A later line `{"cancel": "<delivery id>"}` says that this job was cancelled, and
+ * `{"reply": n, …}` answers what a run said on its {@link Line}.
  */
+import { Line } from './line';
 import { isObject } from './protocol';
 
 /** Its presence says that the body is lines. */
 export const CONTROL_HEADER = 'Tocsin-Control';
 
-/** Longest line after the first, in characters. */
-const MAX_LINE = 65_536;
+/** Longest line after the first, in characters: a reply may hold the result of a step, or a job. */
+const MAX_LINE = 4_194_304;
 /** Cancellations that are remembered for runs that have not begun. */
 const MAX_EARLY = 1_000;
 
@@ -25,6 +27,8 @@ type Stop = (reason: CancelledError) => void;
 export class Control {
   readonly #running = new Map<string, Stop>();
   readonly #early = new Set<string>();
+  /** What the runs of the call say. */
+  readonly line = new Line();
 
   /** Calls `stop` when the job of this delivery is cancelled. @returns ends that */
   onCancel(deliveryId: string | undefined, stop: Stop): () => void {
@@ -45,7 +49,9 @@ export class Control {
   hear(line: string): void {
     try {
       const message: unknown = JSON.parse(line);
-      if (isObject(message) && typeof message.cancel === 'string') this.cancel(message.cancel);
+      if (!isObject(message)) return;
+      if (typeof message.cancel === 'string') this.cancel(message.cancel);
+      if (typeof message.reply === 'number') this.line.hear(message);
     } catch {
       // Not JSON: nothing was said.
     }
@@ -70,6 +76,8 @@ async function listen(lines: AsyncGenerator<string, void>, control: Control): Pr
     for await (const line of lines) control.hear(line);
   } catch {
     // The caller hung up, which the request's own signal tells.
+  } finally {
+    control.line.lose();
   }
 }
 

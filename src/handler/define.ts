@@ -1,18 +1,14 @@
 /** The Worker around the handlers: it tells deliveries, the announcement and other requests apart. */
 import { batchAnswer } from './batch-answer';
 import { readCall } from './control';
+import { LineVoice } from './line';
 import { parseDeliveries, writeAnswer } from './protocol';
 import type { Registry } from './registry';
-import { type Host, runDelivery } from './run';
+import { type Host, newId, runDelivery } from './run';
 import { RUNNABLE, type Runnable, runnable } from './runnable';
-import type {
-  ExecutionContextLike,
-  HandlerDefinition,
-  HandlerFunction,
-  Handlers,
-  HandlerWorker,
-  WorkerOptions,
-} from './types';
+import type { ExecutionContextLike, HandlerDefinition, HandlerFunction } from './types';
+import { AnswerVoice } from './voice';
+import type { Handlers, HandlerWorker, InferredEntry, KnownSettings, WorkerOptions } from './worker-types';
 
 /** The path of the announcement: the types that this Worker can run. */
 export const ANNOUNCEMENT_PATH = '/.well-known/tocsin';
@@ -20,13 +16,20 @@ export const ANNOUNCEMENT_PATH = '/.well-known/tocsin';
 /** The header of an answer that names the announcement it was given under, so that the queue notices a new one. */
 const VERSION_HEADER = 'Tocsin-Announcement';
 
-const WORKER_OPTIONS = ['fetch', 'path', 'log'];
+/** The type of an answer that is begun before its end: each line is an entry, or something that a run says. */
+const LINES_TYPE = 'application/x-ndjson';
+
+const WORKER_OPTIONS = ['fetch', 'path', 'log', 'use', 'onFailed', 'onDiscarded'];
 
 /**
  * Makes the default export of a handler Worker from functions by job type, or from one function for all types.
  *
  * Deliver to it through a service binding and keep it off the public network (`workers_dev = false`): who can reach
  * its delivery path can run its handlers.
+ *
+ * The types of jobs are found from the handlers: from the schema in `args`, else from the `job` that a handler
+ * declares. `defineHandlers<Jobs, Env>` takes them from a map of arguments by type instead, and then every type needs a
+ * handler.
  *
  * @param handlers a function, or an object of functions and definitions; `"*"` takes every other type
  * @throws {TypeError} at module load when a type name, a handler or a setting is wrong
@@ -46,20 +49,34 @@ const WORKER_OPTIONS = ['fetch', 'path', 'log'];
  *   },
  * });
  */
+export function defineHandlers(
+  handler: HandlerFunction<unknown[], unknown, unknown>,
+  options?: WorkerOptions,
+): HandlerWorker<unknown, Record<string, HandlerFunction>>;
+// The third parameter keeps this overload from calls that name the types of their jobs.
+// biome-ignore lint/suspicious/noExplicitAny: the arguments of each type are found by inference
+export function defineHandlers<Args extends Record<string, any>, Map, _Inferred>(
+  handlers: { [Type in keyof Args]: InferredEntry<Args[Type]> } & Map & {
+      [Type in keyof Map]: KnownSettings<Map[Type]>;
+    },
+  options?: WorkerOptions,
+): HandlerWorker<unknown, Map>;
 export function defineHandlers<
   Jobs extends Record<keyof Jobs, readonly unknown[]> = Record<string, unknown[]>,
   Env = unknown,
 >(
   handlers: Handlers<NoInfer<Jobs>, NoInfer<Env>> | HandlerFunction<unknown[], unknown, NoInfer<Env>>,
-  options: WorkerOptions<NoInfer<Env>> = {},
-): HandlerWorker<Env> {
-  const { registry, sink } = runnable(handlers, options.log);
+  options?: WorkerOptions<NoInfer<Env>>,
+): HandlerWorker<Env, { [Type in keyof Jobs]: HandlerFunction<Jobs[Type], unknown, Env> }>;
+export function defineHandlers(handlers: unknown, options: WorkerOptions = {}): HandlerWorker {
+  const { use, onFailed, onDiscarded } = options;
+  const { registry, sink } = runnable(handlers, options.log, { use, onFailed, onDiscarded });
   checkOptions(options);
   const deliveryPath = options.path ?? (options.fetch ? '/' : undefined);
 
-  const worker: HandlerWorker<Env> & Record<typeof RUNNABLE, Runnable> = {
+  const worker: Pick<HandlerWorker, 'fetch'> & Record<typeof RUNNABLE, Runnable> = {
     [RUNNABLE]: { registry, sink },
-    async fetch(request: Request, env: Env, executionCtx?: ExecutionContextLike): Promise<Response> {
+    async fetch(request: Request, env: unknown, executionCtx?: ExecutionContextLike): Promise<Response> {
       const { pathname } = new URL(request.url);
       const isDeliveryPath = deliveryPath === undefined || pathname === deliveryPath;
       if (pathname === ANNOUNCEMENT_PATH && request.method === 'GET') return json(200, registry.announcement());
@@ -72,7 +89,8 @@ export function defineHandlers<
       return refusal(404, 'not_found', `Nothing is served at ${pathname}.`);
     },
   };
-  return worker;
+  // The member that holds the types of the handlers exists in types only.
+  return worker as typeof worker & HandlerWorker;
 }
 
 /**
@@ -93,7 +111,11 @@ export function handler<T>(entry: T): T {
   return entry;
 }
 
-async function deliver(request: Request, registry: Registry, around: Omit<Host, 'control'>): Promise<Response> {
+async function deliver(
+  request: Request,
+  registry: Registry,
+  around: Omit<Host, 'control' | 'voice'>,
+): Promise<Response> {
   let call: Awaited<ReturnType<typeof readCall>>;
   try {
     call = await readCall(request);
@@ -102,20 +124,24 @@ async function deliver(request: Request, registry: Registry, around: Omit<Host, 
   }
   const parsed = parseDeliveries(call.body, request.headers);
   if (parsed.kind === 'malformed') return refusal(400, 'invalid_request', `Not a delivery: ${parsed.problem}.`);
-  const host = { ...around, control: call.control };
+  const { control } = call;
   const version = { [VERSION_HEADER]: registry.version };
   if (parsed.kind === 'single') {
-    return jsonText(200, writeAnswer(await runDelivery(parsed.delivery, registry, host)), version);
+    return jsonText(200, writeAnswer(await runDelivery(parsed.delivery, registry, { ...around, control })), version);
   }
+  const voice: Host['voice'] = ({ deliveryId = '' }, notes) =>
+    control ? new LineVoice(control.line, deliveryId) : new AnswerVoice('never', notes, newId);
   const entries = parsed.deliveries.map(async (delivery) =>
-    writeAnswer(await runDelivery(delivery, registry, host), delivery.deliveryId),
+    writeAnswer(await runDelivery(delivery, registry, { ...around, control, voice }), delivery.deliveryId),
   );
-  return jsonText(200, await batchAnswer(entries), version);
+  const { body, isLines } = await batchAnswer(entries, control?.line);
+  return jsonText(200, body, { ...version, ...(isLines && { 'Content-Type': LINES_TYPE }) });
 }
 
 function checkOptions(options: object): void {
   for (const [name, value] of Object.entries(options)) {
     if (!WORKER_OPTIONS.includes(name)) throw new TypeError(`defineHandlers: unknown option ${JSON.stringify(name)}`);
+    if (name === 'use') continue;
     const expected = name === 'path' ? 'string' : 'function';
     if (value !== undefined && typeof value !== expected) {
       throw new TypeError(`defineHandlers: option ${name} must be a ${expected}`);

@@ -1,6 +1,6 @@
 /** Asks a handler's retry function for the delay before the next run. */
 import { durationMs } from './duration';
-import { type Failure, followsPolicy } from './failure';
+import { type Failure, followsPolicy, isNonRetryable } from './failure';
 import type { Logger } from './log';
 import type { Job, RetryFunction } from './types';
 
@@ -34,15 +34,4 @@ export function withChosenDelay(
     return failure;
   }
   return { ...failure, retry_in: ms };
-}
-
-function isNonRetryable(failure: Failure, job: Job): boolean {
-  const entries: unknown = job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors;
-  if (!Array.isArray(entries)) return false;
-  const names = [failure.type ?? failure.code, failure.code];
-  return entries.some(
-    (entry) =>
-      typeof entry === 'string' &&
-      names.some((name) => name === entry || (entry.endsWith('.*') && name.startsWith(entry.slice(0, -1)))),
-  );
 }

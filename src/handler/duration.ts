@@ -1,5 +1,5 @@
 /** Recognises the durations that the queue accepts, so that a wrong one fails where it was written. */
-import type { Duration } from '../job/wire';
+import type { Duration } from '../producer/envelope';
 
 /** 36500 days in ms, the longest duration there is. */
 const MAX_DURATION_MS = 3_153_600_000_000;

@@ -1,5 +1,7 @@
 /** Turns any thrown value into the error of its delivery. Never throws itself. */
-import { UnrecoverableError, verdictOf } from './outcomes';
+import { isExpected, UnrecoverableError, verdictOf } from './outcomes';
+import { clip, stringOf } from './text';
+import type { Job } from './types';
 
 /** An error as an answer carries it to the queue. */
 export interface Failure {
@@ -10,6 +12,10 @@ export interface Failure {
   /** Names of the classes the error belongs to, own class first. */
   classes?: string[];
   details?: unknown;
+  /** Where it was thrown; of what nobody expected. */
+  stack?: string;
+  /** `false`: another run would fail the same. */
+  retryable?: boolean;
   kill?: boolean;
   /** Milliseconds. */
   retry_in?: number;
@@ -22,6 +28,8 @@ const MAX_MESSAGE = 8192;
 /** Longest type or class name that is sent, in characters. */
 const MAX_NAME = 255;
 const MAX_CLASSES = 32;
+/** Longest stack that is sent, in characters. */
+const MAX_STACK = 4096;
 /** Largest `details` that are sent, in characters of JSON. */
 const MAX_DETAILS = 65_536;
 
@@ -43,11 +51,41 @@ export function failureOf(thrown: unknown): Failure {
   }
 }
 
+/** The stack of what was thrown, if it has one. */
+export function stackOf(thrown: unknown): string | undefined {
+  try {
+    return isError(thrown) ? stringOf(thrown.stack) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Does the job's policy say that this failure is not retried? */
+export function isNonRetryable(failure: Failure, job: Job): boolean {
+  const entries: unknown = job.retryEffective?.nonRetryableErrors ?? job.retry?.nonRetryableErrors;
+  if (!Array.isArray(entries)) return false;
+  const names = [failure.type ?? failure.code, failure.code];
+  return entries.some(
+    (entry) =>
+      typeof entry === 'string' &&
+      names.some((name) => name === entry || (entry.endsWith('.*') && name.startsWith(entry.slice(0, -1)))),
+  );
+}
+
+/** Does this failure end the job, as far as it can be told here? The queue decides: it knows policies that a job does not show. */
+export function endsJob(failure: Failure, job: Job, attempt: number): boolean {
+  const isFinal = failure.code === 'DISCARD' || failure.code === 'FAIL' || failure.code === 'DEAD_LETTER';
+  if (isFinal || failure.kill === true || failure.retryable === false) return true;
+  if (failure.classes?.includes('UnrecoverableError') || isNonRetryable(failure, job)) return true;
+  return typeof job.maxAttempts === 'number' && attempt >= job.maxAttempts;
+}
+
 /** True when the failure leaves the choice of the next run to the retry policy. */
 export function followsPolicy(failure: Failure): boolean {
   return (
     (failure.code === 'handler_error' || failure.code === 'timeout') &&
     failure.kill !== true &&
+    failure.retryable !== false &&
     failure.retry_in === undefined &&
     failure.retry_at === undefined &&
     !failure.classes?.includes('UnrecoverableError')
@@ -58,12 +96,14 @@ function describe(thrown: object): Failure {
   const classes = isError(thrown) ? classNames(thrown) : [];
   const type = stringOf(Reflect.get(thrown, 'type')) ?? classes[0];
   const details = detailsOf(thrown);
+  const stack = isExpected(thrown) ? undefined : stackOf(thrown);
   return {
     code: 'handler_error',
     ...(type !== undefined && { type: clip(type, MAX_NAME) }),
     message: clip(messageOf(thrown), MAX_MESSAGE),
     ...(classes.length > 0 && { classes }),
     ...(details !== undefined && { details }),
+    ...(stack !== undefined && { stack: clip(stack, MAX_STACK) }),
     ...verdictOf(thrown),
   };
 }
@@ -119,15 +159,4 @@ function detailsOf(thrown: object): unknown {
 /** Is it an error, of any realm? One of a `node:vm` context or of a test runner is no `instanceof` this realm's. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
-}
-
-/** The text, unless it is empty or none. */
-export function stringOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** Shortens a text and replaces half surrogate pairs, which the queue would refuse. */
-function clip(value: string, length: number): string {
-  const short = value.length > length ? `${value.slice(0, length - 1)}…` : value;
-  return short.replace(/\p{Surrogate}/gu, '\uFFFD');
 }

@@ -2,9 +2,19 @@
  * The library of a handler Worker: it makes a Worker for a queue's deliveries from functions by job type.
  * @module tocsin/handler
  */
-
+export type { Duration, RetryJitter, RetryPolicy } from '../producer/envelope';
+export {
+  ConflictError,
+  DuplicateJobError,
+  InvalidJobError,
+  TocsinError,
+  type TocsinErrorInfo,
+  UnavailableError,
+} from '../producer/errors';
+export type { JobOptions } from '../producer/job';
+export { InvalidArgsError } from './arguments';
+export { CancelledError } from './control';
 export { defineHandlers, handler } from './define';
-export type { Duration, RetryJitter, RetryPolicy } from './job';
 export type { Logger, LogLevel, LogLine, LogSink } from './log';
 export {
   DeadLetterError,
@@ -20,17 +30,30 @@ export {
   RetryLaterError,
   retryAt,
   retryIn,
+  SignalTimeoutError,
+  SnoozeError,
+  snooze,
   UnrecoverableError,
 } from './outcomes';
+export type { SchemaIssue, SchemaResult, StandardSchema } from './schema';
+export { isSuspended, SuspendedError } from './suspension';
 export type {
   ExecutionContextLike,
   HandlerContext,
   HandlerDefinition,
   HandlerEntry,
   HandlerFunction,
-  Handlers,
-  HandlerWorker,
   Job,
   RetryFunction,
-  WorkerOptions,
 } from './types';
+export type {
+  FailureHook,
+  Handlers,
+  HandlerWorker,
+  InferredEntry,
+  InferredJob,
+  JobsOf,
+  Middleware,
+  ResultsOf,
+  WorkerOptions,
+} from './worker-types';

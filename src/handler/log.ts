@@ -21,6 +21,9 @@ export type LogSink = (line: LogLine) => void;
  */
 export type Logger = Record<LogLevel, (message: string, fields?: Record<string, unknown>) => void>;
 
+/** Takes what a handler says: level, message and its own fields. */
+type Keep = (level: LogLevel, message: string, fields: Record<string, unknown>) => void;
+
 /** Writes a line to the console, at the console's own level. A line that is not JSON is reduced to its text parts. */
 export const consoleSink: LogSink = (line) => {
   console[line.level](textOf(line));
@@ -35,12 +38,16 @@ function textOf(line: LogLine): string {
   }
 }
 
-/** A logger whose lines all carry `bound`; a field of the same name in a call does not replace it. */
-export function createLogger(sink: LogSink, bound: Record<string, unknown>): Logger {
+/**
+ * A logger whose lines all carry `bound`; a field of the same name in a call does not replace it.
+ * @param keep takes each line too, without `bound`
+ */
+export function createLogger(sink: LogSink, bound: Record<string, unknown>, keep?: Keep): Logger {
   const at =
     (level: LogLevel) =>
     (message: string, fields: Record<string, unknown> = {}): void => {
       try {
+        keep?.(level, message, fields);
         sink({ ...fields, ...bound, level, message });
       } catch {
         // A log line must not fail a job.

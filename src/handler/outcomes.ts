@@ -3,7 +3,7 @@
  * else. They carry their outcome under a registered symbol, so that two copies of this library in one bundle understand
  * each other.
  */
-import type { Duration } from '../job/wire';
+import type { Duration } from '../producer/envelope';
 import { requireDuration } from './duration';
 
 /** Response codes of the queue: stronger than the retry policy. */
@@ -11,7 +11,8 @@ export type ResponseCode = 'RETRY' | 'DISCARD' | 'FAIL' | 'DEAD_LETTER';
 
 /** The outcome that an {@link OutcomeError} requests from the queue. */
 export interface Verdict {
-  code?: ResponseCode;
+  code?: ResponseCode | 'invalid_args';
+  retryable?: false;
   kill?: true;
   /** Milliseconds. */
   retry_in?: number;
@@ -30,6 +31,8 @@ export interface OutcomeOptions {
 }
 
 const VERDICT = Symbol.for('tocsin.verdict');
+/** The member of a verdict that is not for the queue's error, in ms. A symbol is in no JSON. */
+const SNOOZE = Symbol.for('tocsin.snooze');
 
 /**
  * The job cannot succeed, whatever its policy says: it becomes a dead letter without another run. Subclasses do the
@@ -74,6 +77,42 @@ export class DeadLetterError extends OutcomeError {}
 export class RetryLaterError extends OutcomeError {}
 /** Stops the job for good, as a dead letter. Thrown by way of {@link kill}. */
 export class KillError extends OutcomeError {}
+
+/** Runs the job later without using an attempt. Thrown by way of {@link snooze}. */
+export class SnoozeError extends OutcomeError {
+  /** @param ms how long the job waits */
+  constructor(
+    message: string,
+    readonly ms: number,
+    options?: OutcomeOptions,
+  ) {
+    super(message, { [SNOOZE]: ms } as Verdict, options);
+  }
+}
+
+/**
+ * The signal of a `ctx.waitFor` did not come within its timeout. Catch it to go on without the signal; otherwise the job
+ * becomes a dead letter.
+ */
+export class SignalTimeoutError extends UnrecoverableError {
+  static {
+    // A minifier renames the class, and policies name errors.
+    Object.defineProperty(SignalTimeoutError.prototype, 'name', { value: 'SignalTimeoutError', configurable: true });
+  }
+}
+
+/** How long a thrown value asks to wait before the next run, without using an attempt, in ms; undefined: it does not. */
+export function snoozeOf(thrown: unknown): number | undefined {
+  const verdict = typeof thrown === 'object' && thrown !== null ? verdictOf(thrown) : undefined;
+  const ms: unknown = verdict && Reflect.get(verdict, SNOOZE);
+  return typeof ms === 'number' ? ms : undefined;
+}
+
+/** Is this how the handler meant the run to end? Then it is no error of the handler. */
+export function isExpected(thrown: object): boolean {
+  const { code } = verdictOf(thrown) ?? {};
+  return code === 'RETRY' || code === 'DISCARD' || code === 'FAIL' || code === 'invalid_args';
+}
 
 /** The outcome that a thrown value requests, if any. */
 export function verdictOf(thrown: object): Verdict | undefined {
@@ -139,6 +178,19 @@ export function retryAt(
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) throw new TypeError(`retryAt: ${String(time)} is no time; use a Date or RFC 3339`);
   return new RetryLaterError(message, { code: 'RETRY', retry_at: date.toISOString() }, options);
+}
+
+/**
+ * Run the job again after `duration` without using an attempt: the run did not fail, it came too early. Only
+ * `expiresAt` ends a job that snoozes for ever.
+ *
+ * @param message kept with the log of the job
+ * @throws {TypeError} when `duration` is none.
+ * @example
+ * if (!(await isReady(job.args[0]))) throw snooze('10m', 'the export is not ready');
+ */
+export function snooze(duration: Duration, message = 'to be run later', options?: OutcomeOptions): SnoozeError {
+  return new SnoozeError(message, requireDuration(duration, 'snooze'), options);
 }
 
 /**

@@ -1,6 +1,9 @@
 /** The requests that a queue sends and the answers that it expects (push delivery): parsing and writing, no running. */
-import { type Failure, stringOf } from './failure';
-import { named } from './names';
+import { named } from '../producer/names';
+import type { Failure } from './failure';
+import type { LogEntry } from './journal';
+import type { StepRecord } from './step-rules';
+import { stringOf } from './text';
 import type { Job } from './types';
 
 /** A job to run. */
@@ -25,8 +28,34 @@ export type DeliveryRequest =
   | { kind: 'single'; delivery: Delivery }
   | { kind: 'malformed'; problem: string };
 
-/** How one delivery ended. `result` is JSON text. */
-export type Answer = { status: 'completed'; result?: string } | { status: 'failed'; error: Failure };
+/** How far a job is, as its handler says. */
+export interface Progress {
+  /** 0 … 1. */
+  progress: number;
+  message?: string;
+  data?: Record<string, unknown>;
+}
+
+/** How one run ended. `result` is JSON text. */
+export type Outcome =
+  | { status: 'completed'; result?: string }
+  | { status: 'failed'; error: Failure }
+  /** It goes on later without having used an attempt: after `in` ms, at `until`, or when the signal comes. */
+  | { status: 'snoozed'; in?: number; until?: number; signal?: string }
+  /** It needs a call that stays open, and has done nothing. */
+  | { status: 'again' };
+
+/** What the run had to say and has not said yet: told together with its outcome. */
+export interface Remarks {
+  log?: LogEntry[];
+  progress?: Progress;
+  checkpoint?: unknown;
+  steps?: Record<string, StepRecord>;
+  enqueue?: Record<string, unknown>[];
+}
+
+/** How one delivery ended, and what is told with that. */
+export type Answer = Outcome & Remarks;
 
 /**
  * Reads the body of a delivery: `{deliveries: […]}`, `{job, delivery_id, worker_id}`, or the bare job, whose delivery
@@ -50,10 +79,18 @@ export function parseDeliveries(body: string, headers: Headers): DeliveryRequest
 
 /** The answer to one delivery as JSON text; `deliveryId` only inside a batch. */
 export function writeAnswer(answer: Answer, deliveryId?: string): string {
-  const id = deliveryId === undefined ? '' : `"delivery_id":${JSON.stringify(deliveryId)},`;
-  if (answer.status === 'failed') return `{${id}"status":"failed","error":${JSON.stringify(answer.error)}}`;
+  const id = deliveryId === undefined ? {} : { delivery_id: deliveryId };
+  if (answer.status !== 'completed' || answer.result === undefined) return JSON.stringify({ ...id, ...answer });
+  const { result, ...rest } = answer;
   // Results are text already. Writing them once avoids a second copy of a large batch in memory.
-  return `{${id}"status":"completed"${answer.result === undefined ? '' : `,"result":${answer.result}`}}`;
+  return `${JSON.stringify({ ...id, ...rest }).slice(0, -1)},"result":${result}}`;
+}
+
+/** What is recorded of the durable steps of a job. */
+export function stepsOf(job: Job): Record<string, StepRecord> {
+  const steps: unknown = Reflect.get(job, 'steps');
+  // The queue wrote them.
+  return isObject(steps) ? (steps as Record<string, StepRecord>) : {};
 }
 
 function batch(entries: unknown[], workerId: string | undefined): (Delivery | BrokenDelivery)[] {

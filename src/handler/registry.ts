@@ -3,8 +3,11 @@
  * deploy.
  */
 import type { RetryPolicy } from '../job/wire';
-import { wired, wireName } from './names';
+import { wired, wireName } from '../producer/names';
+import { isSchema, withArguments } from './arguments';
+import { type Around, checkAround, type Surrounded, takesContext, within } from './around';
 import { isObject } from './protocol';
+import type { StandardSchema } from './schema';
 import { Slots } from './slots';
 import type { HandlerFunction, RetryFunction } from './types';
 
@@ -17,7 +20,7 @@ const MAX_TYPE_LENGTH = 255;
 export const MAX_TIMEOUT_MS = 900_000;
 const MAX_ATTEMPTS = 2_147_483_647;
 
-const SETTINGS = ['handler', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency'];
+const SETTINGS = ['handler', 'args', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency'];
 const POLICY_FIELDS = [
   ...['preset', 'max_attempts', 'backoff_strategy', 'backoff_type', 'strategy', 'backoff', 'initial_interval'],
   ...['initial_interval_ms', 'backoff_coefficient', 'max_interval', 'max_interval_ms', 'offset', 'offset_ms'],
@@ -27,7 +30,10 @@ const POLICY_FIELDS = [
 /** A handler with its settings, ready to run. */
 export interface Registration {
   type: string;
-  run: HandlerFunction;
+  /** The handler, inside of the middleware. */
+  run: Surrounded;
+  /** May it say something while it runs? Announced, so that its calls stay open. */
+  talks: boolean;
   /** Announced to the queue. */
   policy?: RetryPolicy;
   /** Asked after a failure. */
@@ -44,10 +50,14 @@ export class Registry {
   readonly version: string;
 
   /** @throws {TypeError} naming the type and the setting that is wrong. */
-  constructor(handlers: unknown) {
+  constructor(
+    handlers: unknown,
+    readonly around: Around = {},
+  ) {
+    checkAround(around);
     const entries = typeof handlers === 'function' ? { [CATCH_ALL]: handlers } : handlers;
     if (!isObject(entries)) throw new TypeError('handlers: expected an object of handlers, or a function');
-    this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry)]));
+    this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry, around)]));
     if (this.#byType.size === 0) throw new TypeError('handlers: there is none');
     this.version = digest(JSON.stringify(this.#types()));
   }
@@ -77,6 +87,7 @@ export class Registry {
       timeout_ms: entry.timeoutMs,
       max_attempts: entry.maxAttempts,
       concurrency: entry.concurrency,
+      talks: entry.talks || undefined,
     }));
   }
 }
@@ -88,11 +99,12 @@ function digest(text: string): string {
   return (hash >>> 0).toString(16).padStart(8, '0');
 }
 
-function register(type: string, entry: unknown): Registration {
+function register(type: string, entry: unknown, around: Around): Registration {
   if (type !== CATCH_ALL && (type.length > MAX_TYPE_LENGTH || !TYPE_NAME.test(type))) {
     throw wrong(type, 'is no job type; use lower-case words joined by dots, such as "email.send"');
   }
-  if (isFunction<HandlerFunction>(entry)) return { type, run: entry };
+  if (isFunction<HandlerFunction>(entry)) return { type, ...surrounded(entry, undefined, around) };
+  if (entry === undefined) throw wrong(type, 'has no handler');
   if (!isObject(entry)) throw wrong(type, 'needs a function, or an object with a handler');
   for (const [name, value] of Object.entries(entry)) {
     if (!SETTINGS.includes(name) && value !== undefined) {
@@ -100,18 +112,33 @@ function register(type: string, entry: unknown): Registration {
     }
   }
   if (!isFunction<HandlerFunction>(entry.handler)) throw wrong(type, 'needs a function as its handler');
+  if (entry.args !== undefined && !isSchema(entry.args)) {
+    throw wrong(type, 'needs a schema as args, of a library that follows Standard Schema');
+  }
   const timeoutMs = integer(type, 'timeoutMs', entry.timeoutMs, 1, MAX_TIMEOUT_MS);
   const maxAttempts = integer(type, 'maxAttempts', entry.maxAttempts, 0, MAX_ATTEMPTS);
   const concurrency = integer(type, 'concurrency', entry.concurrency, 1, Number.MAX_SAFE_INTEGER);
   return {
     type,
-    run: entry.handler,
+    ...surrounded(entry.handler, entry.args, around),
     ...retryOf(type, entry.retry, maxAttempts),
     timeoutMs,
     maxAttempts,
     concurrency,
     slots: concurrency === undefined ? undefined : new Slots(concurrency),
   };
+}
+
+/** The handler with its arguments checked, inside of the middleware. */
+function surrounded(
+  handler: HandlerFunction,
+  args: StandardSchema<unknown, readonly unknown[]> | undefined,
+  around: Around,
+): Pick<Registration, 'run' | 'talks'> {
+  const checked = args === undefined ? handler : withArguments(args, handler);
+  // A handler of one parameter, or none, has no context to speak through.
+  const talks = (handler.length !== 0 && handler.length !== 1) || takesContext(around);
+  return { run: within(around.use ?? [], checked), talks };
 }
 
 function retryOf(

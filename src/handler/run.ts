@@ -3,13 +3,21 @@
  * promise resolves, at the job's timeout at the latest. A batch is answered as a whole, so one hanging job would
  * otherwise take the other results down with it.
  */
+import { jobIds } from '../producer/id';
+import { tellHooks } from './around';
+import { contextOf } from './context';
 import { CancelledError, type Control } from './control';
 import { withChosenDelay } from './delay';
-import { failureOf, isError, ResultTooLarge, TimeoutError, UnserialisableResult } from './failure';
+import { failureOf, ResultTooLarge, stackOf, TimeoutError, UnserialisableResult } from './failure';
+import { Journal, logEntry } from './journal';
 import { createLogger, type Logger, type LogSink } from './log';
-import type { Answer, BrokenDelivery, Delivery } from './protocol';
+import { isExpected, snoozeOf } from './outcomes';
+import { type Answer, type BrokenDelivery, type Delivery, type Outcome, stepsOf } from './protocol';
 import { MAX_TIMEOUT_MS, type Registration, type Registry } from './registry';
+import { AT_ONCE } from './step-rules';
+import { Steps, type Suspension } from './steps';
 import type { ExecutionContextLike, HandlerContext } from './types';
+import { AnswerVoice, Notes, type Voice } from './voice';
 
 /** The limits of a run, in ms. */
 export interface TimeLimits {
@@ -23,6 +31,12 @@ const PUSHED: TimeLimits = { default: 30_000, longest: MAX_TIMEOUT_MS };
 /** Largest result, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 1_048_576;
 
+/** Hooks may take what is left of the time limit, and this much longer, in ms: the queue waits a second for a batch. */
+const HOOKS_BEYOND_MS = 500;
+
+/** Chooses the ids of jobs that are enqueued with an answer. */
+export const newId = jobIds(Date.now, Math.random);
+
 /** What surrounds a run: the request that brought the delivery, or the worker that fetched the job. */
 export interface Host {
   env: unknown;
@@ -31,6 +45,8 @@ export interface Host {
   signal: AbortSignal | undefined;
   /** Hears which jobs are cancelled, where the caller says so. */
   control?: Control | undefined;
+  /** How a run speaks before its end. Default: with its answer. */
+  voice?: ((delivery: Delivery, notes: Notes) => Voice) | undefined;
   sink: LogSink;
   /** Default: those of a pushed job. */
   limits?: TimeLimits;
@@ -44,34 +60,111 @@ export async function runDelivery(
 ): Promise<Answer> {
   if (delivery.kind === 'broken') return failed('invalid_request', delivery.problem);
   const { job, attempt, deliveryId } = delivery;
-  const log = createLogger(host.sink, { job_id: job.id, type: job.type, attempt, delivery_id: deliveryId });
+  const bound = { job_id: job.id, type: job.type, attempt, delivery_id: deliveryId };
+  const log = createLogger(host.sink, bound);
   const registration = registry.find(job.type);
   if (!registration) {
     log.error('no handler registered for this job type');
     return failed('handler_not_found', `No handler registered for job type ${JSON.stringify(job.type)}.`);
   }
+  const notes = new Notes();
+  const voice: Voice = host.voice?.(delivery, notes) ?? new AnswerVoice('with the answer', notes, newId);
+  const journal = new Journal(voice.log?.bind(voice), voice.logAfterMs);
+  const steps = new Steps(stepsOf(job), voice, notes, queueClock(job.startedAt, Date.now()));
+  const run = { delivery, registration, registry, host, log, journal, steps, isOpen: true };
+  const aborter = new AbortController();
+  const { env, executionCtx, sink } = host;
+  const parts = { delivery, env, executionCtx, signal: aborter.signal, sink, bound, journal, steps, voice };
+  const ctx = contextOf({ ...parts, isOpen: () => run.isOpen });
+  const outcome = await outcomeOf(run, ctx, aborter);
+  run.isOpen = false;
+  return { ...outcome, ...notes.remarks(outcome.status, journal.take()) };
+}
+
+/** A run and what it needs. */
+interface Run {
+  delivery: Delivery;
+  registration: Registration;
+  registry: Registry;
+  host: Host;
+  log: Logger;
+  journal: Journal;
+  steps: Steps;
+  isOpen: boolean;
+}
+
+async function outcomeOf(run: Run, ctx: HandlerContext, aborter: AbortController): Promise<Outcome> {
+  const { delivery, registration, registry, host, log, journal, steps } = run;
+  const { job, attempt } = delivery;
+  const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
+  const deadline = Date.now() + limit;
   try {
-    const result = resultText(await withinTimeout(delivery, registration, host, log));
+    const value = await withinTimeout(run, ctx, aborter, limit);
+    if (steps.suspension) return suspended(steps.suspension);
+    const result = resultText(value);
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
   } catch (thrown) {
     if (thrown instanceof CancelledError) {
       log.info('job cancelled');
       return failed('cancelled', thrown.message);
     }
-    const failure = failureOf(thrown);
-    log.error('job failed', { error_type: failure.type, error: failure.message, stack: stackOf(thrown) });
-    return { status: 'failed', error: withChosenDelay(failure, thrown, registration.delay, job, attempt, log) };
+    // Middleware that goes on although the run is suspended changes nothing, unless a step hangs.
+    if (thrown instanceof TimeoutError && steps.suspension && !steps.busy) return suspended(steps.suspension);
+    const snooze = snoozeOf(thrown);
+    if (snooze !== undefined) {
+      const message = (thrown as Error).message;
+      log.info('job snoozed', { reason: message, in_ms: snooze });
+      journal.add(logEntry(Date.now(), 'info', message, {}));
+      return { status: 'snoozed', in: snooze };
+    }
+    const failure = withChosenDelay(failureOf(thrown), thrown, registration.delay, job, attempt, log);
+    const said = { error_type: failure.type, error: failure.message };
+    if (isMeant(thrown)) log.info('job ended as its handler said', { ...said, code: failure.code });
+    else log.error('job failed', { ...said, stack: stackOf(thrown) });
+    if (!host.signal?.aborted) {
+      const patience = Math.max(0, deadline - Date.now()) + HOOKS_BEYOND_MS;
+      await tellHooks(registry.around, { job, ctx, thrown, failure, attempt }, patience, (name, error) =>
+        log.error(`${name} threw`, { error: String(error), stack: stackOf(error) }),
+      );
+    }
+    return { status: 'failed', error: failure };
+  } finally {
+    steps.close();
   }
 }
 
+function suspended(suspension: Suspension): Outcome {
+  if (suspension.kind === 'again') return { status: 'again' };
+  const { until, signal } = suspension.pause;
+  return { status: 'snoozed', ...(until === AT_ONCE ? { in: 0 } : { until }), ...(signal !== undefined && { signal }) };
+}
+
+/** Is it what the handler meant, such as a retry at a time? */
+function isMeant(thrown: unknown): boolean {
+  try {
+    return typeof thrown === 'object' && thrown !== null && isExpected(thrown);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The queue's time during a run: that of its claim, and what has passed here since. A queue whose clock differs from
+ * this machine's would otherwise begin runs too early for their sleeps.
+ * @param arrived when the run began here, epoch ms
+ */
+function queueClock(claimedAt: string | undefined, arrived: number): () => number {
+  const claimed = Date.parse(claimedAt ?? '');
+  const ahead = Number.isNaN(claimed) ? 0 : claimed - arrived;
+  return () => Date.now() + ahead;
+}
+
 async function withinTimeout(
-  delivery: Delivery,
-  registration: Registration,
-  host: Host,
-  log: Logger,
+  { delivery, registration, host, steps }: Run,
+  ctx: HandlerContext,
+  controller: AbortController,
+  limit: number,
 ): Promise<unknown> {
-  const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
-  const controller = new AbortController();
   const hangUp = (): void => controller.abort(host.signal?.reason);
   if (host.signal?.aborted) hangUp();
   host.signal?.addEventListener('abort', hangUp, { once: true });
@@ -92,7 +185,8 @@ async function withinTimeout(
     const give = await registration.slots?.acquire(Date.now() + limit, controller.signal);
     if (over) give?.();
     else release = give;
-    return await registration.run(delivery.job, contextOf(delivery, host, controller.signal, log));
+    const guard = (handler: Promise<unknown>): Promise<unknown> => steps.guard(handler);
+    return await toTheEnd(async () => registration.run(delivery.job, ctx, guard), steps);
   };
   try {
     return await Promise.race([execute(), ended]);
@@ -105,23 +199,30 @@ async function withinTimeout(
   }
 }
 
+/**
+ * Runs the handler, and waits for the steps that it began. A run that was suspended has no other end, whatever the
+ * middleware around it returns or throws; but a step that fails meanwhile is a failure of the attempt.
+ */
+async function toTheEnd(run: () => Promise<unknown>, steps: Steps): Promise<unknown> {
+  let thrown: { thrown: unknown } | undefined;
+  let result: unknown;
+  try {
+    result = await run();
+  } catch (error) {
+    thrown = { thrown: error };
+  }
+  const own = steps.suspension ? undefined : thrown;
+  const failedStep = await steps.settle();
+  const failure = own ?? failedStep;
+  if (failure) throw failure.thrown;
+  return result;
+}
+
 /** The job's limit, else the handler's, else the default; counted from the arrival of the delivery. */
 function timeoutOf({ job }: Delivery, registration: Registration, limits: TimeLimits): number {
   const own: unknown = job.timeoutMs;
   const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? limits.default);
   return Math.min(limit, limits.longest);
-}
-
-function contextOf(delivery: Delivery, host: Host, signal: AbortSignal, log: Logger): HandlerContext {
-  return {
-    job: delivery.job,
-    attempt: delivery.attempt,
-    deliveryId: delivery.deliveryId,
-    env: host.env,
-    signal,
-    log,
-    waitUntil: (promise) => host.executionCtx?.waitUntil(promise),
-  };
 }
 
 /** A result as JSON text; undefined when there is none. @throws when it is not JSON, or too large. */
@@ -138,14 +239,6 @@ function resultText(result: unknown): string | undefined {
   throw new ResultTooLarge(`The result has ${bytes} bytes; at most ${MAX_RESULT_BYTES} are kept.`);
 }
 
-function failed(code: string, message: string): Answer {
+function failed(code: string, message: string): Outcome {
   return { status: 'failed', error: { code, type: code, message } };
-}
-
-function stackOf(thrown: unknown): string | undefined {
-  try {
-    return isError(thrown) ? thrown.stack : undefined;
-  } catch {
-    return undefined;
-  }
 }

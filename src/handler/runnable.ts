@@ -1,4 +1,5 @@
 /** Handlers that are ready to run, in a handler Worker or in a worker that pulls. */
+import type { Around } from './around';
 import { consoleSink, type LogSink } from './log';
 import { isObject } from './protocol';
 import { Registry } from './registry';
@@ -18,10 +19,11 @@ export interface Runnable {
 /**
  * Makes handlers ready to run.
  * @param handlers functions and definitions by type, one function for all types, or what `defineHandlers` returned
+ * @param around middleware and hooks of handlers that are not ready yet
  * @param sink default: that of the handler Worker, else the console
  * @throws {TypeError} when a type name, a handler or a setting is wrong
  */
-export function runnable(handlers: unknown, sink?: LogSink): Runnable {
+export function runnable(handlers: unknown, sink?: LogSink, around?: Around): Runnable {
   const made = isObject(handlers) ? (Reflect.get(handlers, RUNNABLE) as Runnable | undefined) : undefined;
-  return { registry: made?.registry ?? new Registry(handlers), sink: sink ?? made?.sink ?? consoleSink };
+  return { registry: made?.registry ?? new Registry(handlers, around), sink: sink ?? made?.sink ?? consoleSink };
 }

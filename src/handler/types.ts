@@ -1,6 +1,8 @@
 /** The inputs of a handler, and the settings that its author may give. */
-import type { Duration, JobEnvelope, RetryPolicy } from './job';
-import type { Logger, LogSink } from './log';
+import type { Duration, JobEnvelope, RetryPolicy } from '../producer/envelope';
+import type { JobOptions } from '../producer/job';
+import type { Logger } from './log';
+import type { StandardSchema } from './schema';
 
 /** The job to run, typed by its arguments. */
 export type Job<Args extends readonly unknown[] = unknown[]> = JobEnvelope<Args>;
@@ -18,14 +20,40 @@ export interface HandlerContext<Env = unknown> {
   attempt: number;
   /** New for each attempt; undefined when the caller named none. */
   deliveryId: string | undefined;
-  /** Bindings and variables of this Worker. */
+  /** Bindings and variables of this Worker, or what a worker that pulls was given. */
   env: Env;
-  /** Aborts when the job's timeout is over, or when the queue ends the call. Pass it to `fetch`. */
+  /** Aborts at the job's timeout, when the job is cancelled, and when the worker is stopped. Pass it to `fetch`. */
   signal: AbortSignal;
-  /** Writes JSON lines that carry the job's id, type and attempt. */
+  /** Writes JSON lines that carry the job's id, type and attempt. The last 100 lines are kept with the job. */
   log: Logger;
   /** Keeps the Worker alive for work that outlives the answer. Its failure does not fail the job. */
   waitUntil(promise: Promise<unknown>): void;
+  /** Reports how far the job is, 0 … 1; it need not be awaited. */
+  progress(fraction: number, message?: string, data?: Record<string, unknown>): Promise<void>;
+  /** Saves JSON for the next attempt, which reads it as `job.checkpoint?.state`. Resolves once it is durable. */
+  checkpoint(state: unknown): Promise<void>;
+  /**
+   * Enqueues a job; its `meta.parent_id` is the id of this one. In a run that is repeated it is enqueued again, except
+   * inside of a {@link HandlerContext.step}.
+   */
+  enqueue(type: string, args: readonly unknown[], options?: JobOptions): Promise<JobEnvelope>;
+  /**
+   * Does something once per job: its result is recorded, and later runs get it from there. The result is JSON, and comes
+   * back as JSON does. When `run` throws nothing is recorded, and the attempt fails unless the handler catches it.
+   * @param name 1 … 128 characters, each once in a run, and the same in every run
+   */
+  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  /**
+   * Ends the run, and goes on after `duration`, counted from when it was first reached. Nothing runs meanwhile: a later run
+   * comes back to this place. In a run that ends here the call does not return, and no `finally` around it is entered.
+   */
+  sleep(name: string, duration: Duration): Promise<void>;
+  /**
+   * Ends the run until a signal of this name is sent to the job, and returns what came with it, as `sleep` does.
+   * @param options.timeout default 7 days
+   * @throws {SignalTimeoutError} when it did not come in time
+   */
+  waitFor<T = unknown>(name: string, options?: { timeout?: Duration }): Promise<T>;
 }
 
 /**
@@ -50,6 +78,12 @@ export type RetryFunction = (attempt: number, error: unknown) => Duration;
 /** A handler with settings. Settings are the job-type layer: the job's own take precedence. */
 export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown> {
   handler: HandlerFunction<Args, Result, Env>;
+  /**
+   * A schema of the arguments as a list, of any library that follows Standard Schema. What it makes of them is `job.args`;
+   * a job whose arguments it refuses fails with the code `invalid_args` and is not retried.
+   * @example args: z.tuple([z.object({ to: z.email() })])
+   */
+  args?: StandardSchema<unknown, Args>;
   /** A policy, announced to the queue; or a function that is called after each failure. */
   retry?: RetryPolicy | RetryFunction;
   /** How long a run may take, in ms, 1 … 900000. Default 30000. */
@@ -64,23 +98,3 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
 export type HandlerEntry<Args extends readonly unknown[] = unknown[], Env = unknown> =
   | HandlerFunction<Args, unknown, Env>
   | HandlerDefinition<Args, unknown, Env>;
-
-/** Handlers by job type. Every type of `Jobs` needs one; `"*"` takes the types that have none. */
-export type Handlers<Jobs extends Record<keyof Jobs, readonly unknown[]>, Env = unknown> = {
-  [Type in keyof Jobs]: HandlerEntry<Jobs[Type], Env>;
-} & Partial<Record<Exclude<'*', keyof Jobs>, HandlerEntry<unknown[], Env>>>;
-
-/** Settings of the whole handler Worker. */
-export interface WorkerOptions<Env = unknown> {
-  /** Serves requests that are not deliveries. Without it such requests are answered 404 or 405. */
-  fetch?(request: Request, env: Env, executionCtx: ExecutionContextLike): Response | Promise<Response>;
-  /** The path at which deliveries arrive. Default: any, or `/` when there is a `fetch` of your own. */
-  path?: string;
-  /** Receives log lines. Default: the console, one JSON line each. */
-  log?: LogSink;
-}
-
-/** The default export of a handler Worker. */
-export interface HandlerWorker<Env = unknown> {
-  fetch(request: Request, env: Env, executionCtx?: ExecutionContextLike): Promise<Response>;
-}

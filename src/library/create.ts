@@ -2,12 +2,12 @@
 import { Hono } from 'hono';
 import { routePath } from 'hono/route';
 import type { TocsinClient } from '../client/client';
-import type { EnqueueOptions } from '../client/job';
 import type { Env } from '../config';
 import { declare } from '../declaration';
 import { RUNNABLE, type Runnable } from '../handler/runnable';
-import type { HandlerWorker } from '../handler/types';
+import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
+import type { EnqueueOptions } from '../producer/job';
 import { applied } from './applied';
 import { insideClient } from './inside';
 import { readOptions, type TocsinOptions } from './options';

@@ -1,9 +1,9 @@
 /** The entrypoints of a Worker that holds the queue: for its own handlers, and for other Workers that enqueue. */
 import { WorkerEntrypoint } from 'cloudflare:workers';
-import type { EnqueueOptions } from '../client/job';
 import type { JobPatch } from '../client/patch';
 import type { TocsinService } from '../client/service';
 import { declaration } from '../declaration';
+import type { EnqueueOptions } from '../producer/job';
 import { insideClient, insideFetch } from './inside';
 
 /**

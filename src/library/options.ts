@@ -3,14 +3,14 @@ import { type CronEntry, wireCron } from '../client/cron-entry';
 import type { QueueConfig } from '../client/queue-config';
 import type { RateLimitOverride } from '../client/rate-limits';
 import type { Declared, OwnDelivery } from '../declaration';
-import { wired } from '../handler/names';
-import type { HandlerWorker } from '../handler/types';
+import type { HandlerWorker } from '../handler/worker-types';
 import { parseQueueConfig } from '../http/queues/config';
 import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
 import { readQueueName } from '../job/envelope/fields';
 import { ApiError } from '../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../job/limits/policy';
 import type { QueueConfig as Settings } from '../job/settings';
+import { wired } from '../producer/names';
 
 /** A schedule as the code declares it: its name is the key. */
 export type DeclaredCron = CronEntry extends infer Entry

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { UnavailableError } from '../../src/client';
-import { uuidv7 } from '../../src/client/id';
+import { uuidv7 } from '../../src/producer/id';
 import { errorAnswer, fakeQueue, jobsOf, type Script } from './fake-queue';
 
 const cut: Script = () => {

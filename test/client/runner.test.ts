@@ -1,14 +1,10 @@
 /** How a worker that runs by itself behaves when things go wrong, against a queue that answers from a script. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ClientOptions, type RunOptions, TocsinClient, UnauthorizedError } from '../../src/client';
+import { type RunOptions, TocsinClient, UnauthorizedError } from '../../src/client';
 import { retryIn } from '../../src/handler';
-
 import { errorAnswer, fakeQueue, type SentRequest } from './fake-queue';
-
-type Answers = Partial<Record<'fetch' | 'heartbeat' | 'ack' | 'nack' | 'progress', (request: SentRequest) => unknown>>;
-
-const never = (): Promise<never> => new Promise(() => undefined);
+import { type Answers, job, jobsInTurn, never, nothing, startWorker } from './scripted-worker';
 
 let stop: AbortController;
 beforeEach(() => {
@@ -20,52 +16,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A job as a fetch answers it. */
-function job(id: string, change: Record<string, unknown> = {}): Record<string, unknown> {
-  return { id, type: 'a.b', args: [], meta: {}, attempt: 1, queue: 'q', ...change };
-}
-
-/** An empty answer once the wait is over, as of a queue without work; cut off when the client gives the fetch up. */
-function nothing({ body, signal }: SentRequest): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    setTimeout(() => resolve(Response.json({ jobs: [] })), Number(body?.wait_ms));
-    signal?.addEventListener('abort', () => reject(new Error('cut off')), { once: true });
-  });
-}
-
-/** Answers the fetches with these jobs in turn, then as a queue without work. */
-function jobsInTurn(...batches: unknown[][]): (request: SentRequest) => unknown {
-  return (request) => (batches.length > 0 ? { jobs: batches.shift() } : nothing(request));
-}
-
-/** A worker on a queue that answers as told; requests are named by the end of their path. */
-function start(answers: Answers, handlers: object = { 'a.b': never }, options: Partial<RunOptions> = {}) {
-  const said: [string, SentRequest['body']][] = [];
-  const script = async (request: SentRequest): Promise<Response> => {
-    const name = (request.path.split('/').at(-1) ?? '') as keyof Answers;
-    said.push([name, request.body]);
-    const answer = await answers[name]?.(request);
-    if (answer instanceof Response) return answer;
-    if (name === 'fetch') return answer === undefined ? await nothing(request) : Response.json(answer);
-    const known =
-      name === 'heartbeat' ? { state: 'running', jobs_extended: request.body?.active_jobs } : { job: { id: '' } };
-    return Response.json({ ...known, ...(answer as object) });
-  };
-  const { client } = fakeQueue(script, { retry: false, timeoutMs: 60_000 } as ClientOptions);
-  const errors: unknown[] = [];
-  const onError = (error: unknown): void => void errors.push(error);
-  const worker = client.worker('w', { queues: ['q'] });
-  const settings = { signal: stop.signal, onError, log: () => undefined, ...options };
-  const running = worker.run(handlers as never, settings);
-  let ended = false;
-  const end = (): void => {
-    ended = true;
-  };
-  running.then(end, end);
-  /** The bodies of requests of a name. */
-  const sent = (name: string) => said.filter(([other]) => other === name).map(([, body]) => body);
-  return { worker, running, errors, said, sent, ended: () => ended };
-}
+const start = (answers: Answers, handlers?: object, options?: Partial<RunOptions>) =>
+  startWorker(stop.signal, answers, handlers, options);
 
 /** A handler that notes its signal and runs on until that aborts. */
 function untilAborted() {

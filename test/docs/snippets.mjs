@@ -63,7 +63,12 @@ async function compile(folder, snippets, options, declarations) {
     ...options,
     // A snippet shows what there is to get; it need not use it.
     noUnusedLocals: false,
-    paths: { 'tocsin/client': [CLIENT], 'tocsin/handler': [HANDLER], 'tocsin/queue': [QUEUE] },
+    paths: {
+      'tocsin/client': [CLIENT],
+      'tocsin/handler': [HANDLER],
+      'tocsin/queue': [QUEUE],
+      zod: [join(root, 'node_modules/zod')],
+    },
   };
   const include = ['*.ts', ...declarations];
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));

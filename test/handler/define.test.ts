@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defineHandlers, handler, type Job } from '../../src/handler';
+import { defineHandlers, type HandlerContext, handler, type Job, type WorkerOptions } from '../../src/handler';
 import { deliver, deliverOne, post, quiet } from './deliver';
 
 const echo = defineHandlers({ 'test.echo': (job) => job.args }, quiet());
@@ -147,6 +147,28 @@ describe('the announcement', () => {
       control: true,
       version: expect.stringMatching(/^[0-9a-f]{8}$/),
     });
+  });
+
+  it('says of which types the calls must stay open: those whose handlers may speak', async () => {
+    const types = async (worker: { fetch: (request: Request, env: object) => Promise<Response> }) => {
+      const response = await worker.fetch(new Request('http://handler/.well-known/tocsin'), {});
+      const { types } = await response.json<{ types: { type: string; talks?: true }[] }>();
+      return types.filter(({ talks }) => talks).map(({ type }) => type);
+    };
+    const handlers = {
+      none: () => 1,
+      job: (job: Job) => job.id,
+      ctx: (_job: Job, ctx: HandlerContext) => ctx.attempt,
+      any: { handler: (_job: Job, ..._rest: unknown[]) => 1 },
+      later: { handler: async (_job: Job, _ctx: HandlerContext) => 1, timeoutMs: 5 },
+    };
+    expect(await types(defineHandlers(handlers))).toEqual(['ctx', 'later']);
+    const use: WorkerOptions['use'] = [(_job, _ctx, next) => next()];
+    expect(await types(defineHandlers(handlers, { use }))).toEqual(Object.keys(handlers));
+    const onFailed: WorkerOptions['onFailed'] = (_job, ctx) => ctx.enqueue('a.b', []);
+    expect(await types(defineHandlers({ none: handlers.none }, { onFailed }))).toEqual(['none']);
+    const quietHook = { onFailed: () => undefined };
+    expect(await types(defineHandlers({ none: handlers.none }, quietHook))).toEqual([]);
   });
 
   it('has another version when a type or a setting differs, and every answer names it', async () => {

@@ -3,7 +3,11 @@ import type { HandlerWorker, LogLine } from '../../src/handler';
 
 export interface Result {
   delivery_id?: string;
-  status: 'completed' | 'failed';
+  status: 'completed' | 'failed' | 'snoozed' | 'again';
+  in?: number;
+  until?: number;
+  signal?: string;
+  steps?: Record<string, object>;
   result?: unknown;
   error?: {
     code: string;
@@ -14,6 +18,8 @@ export interface Result {
     kill?: boolean;
     retry_in?: number;
     retry_at?: string;
+    retryable?: boolean;
+    stack?: string;
   };
 }
 
@@ -25,6 +31,10 @@ export interface TestJob {
   timeout_ms?: number;
   retry?: unknown;
   retry_effective?: unknown;
+  steps?: Record<string, object>;
+  max_attempts?: number;
+  meta?: object;
+  started_at?: string;
 }
 
 /** Options of a Worker whose log lines are collected in `lines`. */
@@ -41,7 +51,11 @@ export function post(body: unknown, headers: Record<string, string> = {}, url = 
 }
 
 /** Delivers `jobs` in one call; the results are in the order of the jobs. */
-export async function deliver<Env>(worker: HandlerWorker<Env>, env: Env, ...jobs: TestJob[]): Promise<Result[]> {
+export async function deliver<Env>(
+  worker: HandlerWorker<Env>,
+  env: NoInfer<Env>,
+  ...jobs: TestJob[]
+): Promise<Result[]> {
   const deliveries = jobs.map((job, index) => ({
     delivery_id: `del_${index}`,
     job: { id: `job-${index}`, args: [], attempt: 1, ...job },
@@ -57,7 +71,7 @@ export async function deliver<Env>(worker: HandlerWorker<Env>, env: Env, ...jobs
 }
 
 /** Delivers one job. */
-export async function deliverOne<Env>(worker: HandlerWorker<Env>, env: Env, job: TestJob): Promise<Result> {
+export async function deliverOne<Env>(worker: HandlerWorker<Env>, env: NoInfer<Env>, job: TestJob): Promise<Result> {
   const [result] = await deliver(worker, env, job);
   if (!result) throw new Error('no result');
   return result;

@@ -25,7 +25,17 @@ describe('a thrown error', () => {
       type: 'PaymentError',
       message: 'declined',
       classes: ['PaymentError', 'Error'],
+      stack: expect.stringMatching(/^Error: declined\n +at .*failure\.test/),
     });
+  });
+
+  it('has a stack of bounded length, unless the handler meant it', () => {
+    const deep = Object.assign(new Error('deep'), { stack: `Error: deep\n${'    at here\n'.repeat(1000)}` });
+    expect(failureOf(deep).stack?.length).toBe(4096);
+    for (const meant of [discard('x'), fail('x'), retryIn(1), retryAt(0)]) {
+      expect(failureOf(meant)).not.toHaveProperty('stack');
+    }
+    expect(failureOf(deadLetter('x')).stack).toContain('x');
   });
 
   it('names its kind by its own type', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defineHandlers, type LogLine } from '../../src/handler';
+import { deadLetter, defineHandlers, discard, fail, type LogLine, retryAt, retryIn, snooze } from '../../src/handler';
 import { deliver, deliverOne, post, quiet } from './deliver';
 
 const never = new Promise<never>(() => undefined);
@@ -95,6 +95,24 @@ describe('a result', () => {
   it('is measured in bytes, not characters', async () => {
     const worker = defineHandlers(() => 'é'.repeat(600_000), quiet());
     expect((await deliverOne(worker, {}, { type: 'a' })).error?.type).toBe('ResultTooLarge');
+  });
+});
+
+describe('a snooze', () => {
+  it('runs the job later, uses no attempt, and says why in its log', async () => {
+    const lines: LogLine[] = [];
+    const worker = defineHandlers(() => Promise.reject(snooze('10m', 'not ready')), quiet(lines));
+    expect(await deliverOne(worker, {}, { type: 'a' })).toEqual({
+      delivery_id: 'del_0',
+      status: 'snoozed',
+      in: 600_000,
+      log: [{ at: expect.any(Number), level: 'info', message: 'not ready' }],
+    });
+    expect(lines).toMatchObject([{ level: 'info', reason: 'not ready', in_ms: 600_000 }]);
+  });
+
+  it.each<[never]>([['soon' as never], [-1 as never], ['36501d' as never]])('of %j is a mistake', (duration) => {
+    expect(() => snooze(duration)).toThrow(/^snooze: /);
   });
 });
 
@@ -224,6 +242,22 @@ describe('the log', () => {
     }, quiet(lines));
     await deliverOne(worker, {}, { type: 'a' });
     expect(lines).toMatchObject([{ level: 'error', error: 'broken', stack: expect.stringContaining('broken') }]);
+  });
+
+  it.each([
+    ['discard', discard('meant'), 'info'],
+    ['fail', fail('meant'), 'info'],
+    ['retryIn', retryIn('1h', 'meant'), 'info'],
+    ['retryAt', retryAt(0, 'meant'), 'info'],
+    ['deadLetter', deadLetter('meant'), 'error'],
+  ])('says what the handler meant by %s', async (_, thrown, level) => {
+    const lines: LogLine[] = [];
+    await deliverOne(
+      defineHandlers(() => Promise.reject(thrown), quiet(lines)),
+      {},
+      { type: 'a' },
+    );
+    expect(lines).toMatchObject([{ level, error: 'meant' }]);
   });
 
   it('never fails a job, even when it cannot be written', async () => {

@@ -11,7 +11,8 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 const ROOMS = {
   job: [],
   durable: ['job'],
-  handler: ['job'],
+  producer: ['job'],
+  handler: ['job', 'producer'],
   dispatch: ['job', 'durable', 'handler'],
   declaration: ['job'],
   config: ['job', 'declaration', 'dispatch'],
@@ -22,8 +23,8 @@ const ROOMS = {
   workflow: ['job', 'durable', 'config', 'rpc', 'across'],
   queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   http: ['job', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
-  client: ['job', 'handler'],
-  cli: ['client', 'handler', 'job'],
+  client: ['job', 'producer', 'handler'],
+  cli: ['client', 'producer', 'handler', 'job'],
   library: [
     'job',
     'durable',
@@ -35,6 +36,7 @@ const ROOMS = {
     'workflow',
     'queue',
     'http',
+    'producer',
     'handler',
     'client',
   ],
@@ -42,7 +44,7 @@ const ROOMS = {
 };
 
 /** From these rooms the libraries take types only, so that nothing of the engine is in them. */
-const TYPES_ONLY = { handler: ['job'], client: ['job'], cli: ['job'] };
+const TYPES_ONLY = { producer: ['job'], handler: ['job'], client: ['job'], cli: ['job'] };
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
 const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];

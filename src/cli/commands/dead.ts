@@ -1,7 +1,7 @@
 /** `tocsin dead` and `tocsin dead retry` */
 import type { Command } from 'commander';
 import type { DeadLetterSelection } from '../../client/dead-letters';
-import type { JobEnvelope } from '../../handler/job';
+import type { JobEnvelope } from '../../producer/envelope';
 import { integer, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, usageError } from '../failure';

@@ -1,6 +1,6 @@
 /** `tocsin enqueue` */
 import type { Command } from 'commander';
-import type { EnqueueOptions } from '../../client/job';
+import type { EnqueueOptions } from '../../producer/job';
 import { integer, json, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, EXIT, usageError } from '../failure';

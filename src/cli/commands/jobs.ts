@@ -1,10 +1,10 @@
 /** `tocsin jobs`, `job`, `why`, `retry` and `cancel` */
 import type { Command } from 'commander';
 import type { TocsinClient } from '../../client/client';
-import { NotFoundError, TocsinError, UnauthorizedError } from '../../client/errors';
 import type { JobQuery } from '../../client/queries';
-import type { JobEnvelope } from '../../handler/job';
 import type { JobState } from '../../job/states';
+import type { JobEnvelope } from '../../producer/envelope';
+import { NotFoundError, TocsinError, UnauthorizedError } from '../../producer/errors';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, failureOf, usageError } from '../failure';

@@ -93,6 +93,17 @@ export default defineHandlers(
       maxAttempts: 9,
       timeoutMs: 5_000,
     },
+    'work.talk': async (job, ctx) => {
+      run(job, ctx);
+      await ctx.progress(0.5, 'half way');
+      const first = await ctx.step('first', () => runs.filter(({ id }) => id === job.id).length);
+      ctx.log.info('first step done', { first });
+      if (ctx.attempt === 1) throw new TypeError('between the steps');
+      const child = await ctx.enqueue('work.do', [{ value: 'child' }]);
+      await ctx.sleep('pause', '1h');
+      const { by } = await ctx.waitFor<{ by: string }>('approved', { timeout: '1d' });
+      return { first, by, child: child.id };
+    },
     'work.narrow': { handler: async (job, ctx) => run(job, ctx), concurrency: 1 },
   },
   {

@@ -1,9 +1,9 @@
 /** A job as a producer writes it, and its JSON. */
 
-import type { Duration, RetentionOptions, RetryPolicy } from '../handler/job';
-import { wired } from '../handler/names';
+import type { Duration, RetentionOptions, RetryPolicy } from './envelope';
 import { InvalidJobError } from './errors';
 import type { RateLimitOptions } from './limits';
+import { wired } from './names';
 import type { UniqueOptions } from './unique';
 
 /** A moment: a Date, epoch milliseconds, or RFC 3339 with a zone. */

@@ -1,5 +1,5 @@
 /** Limits as a producer or an operator writes them; members that contradict each other do not compile. */
-import type { Duration } from '../handler/job';
+import type { Duration } from './envelope';
 
 /** The length of a rate's window: a duration, or the word for one. */
 export type Period = Duration | 'second' | 'minute' | 'hour' | 'day';

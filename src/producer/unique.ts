@@ -1,7 +1,7 @@
 /** Unique policies as a producer writes them, in every spelling; members that contradict each other do not compile. */
 
-import type { Duration } from '../handler/job';
 import type { JobState } from '../job/states';
+import type { Duration } from './envelope';
 
 /** A part of a job that may make it the same as another. */
 export type UniqueDimension = 'type' | 'queue' | 'args' | 'meta';

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Job } from '../../src/handler';
 import { defineHandlers } from '../../src/handler';
-import { named, wired } from '../../src/handler/names';
-import { deliverOne, quiet } from './deliver';
+import { named, wired } from '../../src/producer/names';
+import { deliverOne, quiet } from '../handler/deliver';
 
 /** A job with names of the user's own wherever there may be any. */
 const WIRE = {
@@ -17,6 +17,8 @@ const WIRE = {
   checkpoint: { state: { page_no: 7 }, metadata: { my_key: 1 }, created_at: 'then' },
   parent_results: [{ a_b: 1 }],
   progress_data: { rows_done: 5 },
+  steps: { charge_card: { result: { a_b: 1 } }, bookFlight: { signal: { payload: { paid_by: 'x' }, at: 1 } } },
+  log: [{ message: 'x', fields: { http_status: 500 } }],
   next_attempt_at: 'soon',
 };
 
@@ -33,6 +35,8 @@ describe('names', () => {
       checkpoint: { state: { page_no: 7 }, metadata: { my_key: 1 }, createdAt: 'then' },
       parentResults: WIRE.parent_results,
       progressData: WIRE.progress_data,
+      steps: WIRE.steps,
+      log: WIRE.log,
       nextAttemptAt: 'soon',
     });
   });

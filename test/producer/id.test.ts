@@ -1,8 +1,8 @@
 /** Ids that the client chooses name the queue of their job in the server's own way. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { jobIds } from '../../src/client/id';
 import { decodeId, FIRST_CHOSEN, isUuidV7, routeCandidate, sequenceOf } from '../../src/job/ids';
+import { jobIds } from '../../src/producer/id';
 
 it('is a UUIDv7 with the time, the queue, and a number that the server never gives out, new each time', () => {
   const queue = fc.string({ minLength: 1, maxLength: 128 });

@@ -1,0 +1,47 @@
+/** What the handler of a pulled job says while it runs: each thing is a request. */
+import type { LogEntry } from '../handler/journal';
+import type { Progress } from '../handler/protocol';
+import type { StepRecord } from '../handler/step-rules';
+import type { ChildJob, Voice } from '../handler/voice';
+import type { JobEnvelope } from '../producer/envelope';
+import type { Held, Puller } from './puller';
+
+/** How long log lines are gathered, in ms: longer than for a pushed job, because a request costs more than a line. */
+const LOG_AFTER_MS = 5_000;
+
+export class PullVoice implements Voice {
+  readonly durable = 'now';
+  readonly logAfterMs = LOG_AFTER_MS;
+
+  /**
+   * @param cancelled is told that the job was cancelled
+   * @param complain takes errors of what nobody waits for
+   */
+  constructor(
+    private readonly puller: Puller,
+    private readonly job: Held,
+    private readonly cancelled: () => void,
+    private readonly complain: (error: unknown) => void,
+  ) {}
+
+  log(lines: LogEntry[]): void {
+    this.puller.log(this.job, lines).catch(this.complain);
+  }
+
+  async progress(report: Progress): Promise<void> {
+    const answer = await this.puller.progress(this.job, report);
+    if (answer.cancelled) this.cancelled();
+  }
+
+  async checkpoint(state: unknown): Promise<void> {
+    await this.puller.saveCheckpoint(this.job, state);
+  }
+
+  async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
+    return await this.puller.recordStep(this.job, name, record);
+  }
+
+  async enqueue(job: ChildJob): Promise<JobEnvelope> {
+    return await this.puller.enqueue(job);
+  }
+}

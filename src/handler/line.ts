@@ -1,0 +1,152 @@
+/**
+ * The live line of an open call: what its runs say while they go on, as lines of an answer that is begun early, and the
+ * queue's replies, which come over the body of the request.
+ */
+import type { JobEnvelope } from '../producer/envelope';
+import { errorFor, type TocsinError, UnavailableError } from '../producer/errors';
+import { named } from '../producer/names';
+import type { LogEntry } from './journal';
+import { isObject, type Progress } from './protocol';
+import type { StepRecord } from './step-rules';
+import { stringOf } from './text';
+import type { ChildJob, Voice } from './voice';
+
+/** How long log lines are gathered, in ms: a run that is over by then says them with its answer. */
+const LOG_AFTER_MS = 1_000;
+
+/** The statuses that the codes of refusals stand for; the client's classes of errors follow from them. */
+const STATUS: Record<string, number> = {
+  conflict: 409,
+  duplicate: 409,
+  not_found: 404,
+  payload_too_large: 413,
+  rate_limited: 429,
+  QUEUE_FULL: 429,
+  forbidden: 403,
+};
+
+interface Call {
+  resolve(value: unknown): void;
+  reject(error: TocsinError): void;
+}
+
+/** Texts that wait to be sent, in order. */
+export class Outbox {
+  readonly #texts: string[] = [];
+  #ended = false;
+  #wake: () => void = () => undefined;
+
+  push(text: string): void {
+    this.#texts.push(text);
+    this.#wake();
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  /** The next text; undefined at the end. */
+  async next(): Promise<string | undefined> {
+    while (this.#texts.length === 0 && !this.#ended) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return this.#texts.shift();
+  }
+}
+
+export class Line {
+  readonly outbox = new Outbox();
+  readonly #calls = new Map<number, Call>();
+  #last = 0;
+  #isLost = false;
+  #speak: () => void = () => undefined;
+  /** Resolves when something is said for the first time. */
+  readonly spoken = new Promise<undefined>((resolve) => {
+    this.#speak = () => resolve(undefined);
+  });
+  /** Has anything been said? */
+  hasSpoken = false;
+
+  /** Says something that needs no reply. */
+  say(message: Record<string, unknown>): void {
+    this.hasSpoken = true;
+    this.outbox.push(JSON.stringify(message));
+    this.#speak();
+  }
+
+  /** Says something and waits for the reply. @throws {TocsinError} that the queue replies, or when the line is lost */
+  async call(message: Record<string, unknown>): Promise<unknown> {
+    if (this.#isLost) throw lost();
+    const call = ++this.#last;
+    return await new Promise((resolve, reject) => {
+      this.#calls.set(call, { resolve, reject });
+      this.say({ ...message, call });
+    });
+  }
+
+  /** Takes a reply. */
+  hear({ reply, value, error }: Record<string, unknown>): void {
+    const call = this.#calls.get(Number(reply));
+    this.#calls.delete(Number(reply));
+    if (isObject(error)) call?.reject(refusal(error));
+    else call?.resolve(value);
+  }
+
+  /** The queue says nothing more. */
+  lose(): void {
+    this.#isLost = true;
+    for (const { reject } of this.#calls.values()) reject(lost());
+    this.#calls.clear();
+  }
+}
+
+/** Speaks for one delivery. */
+export class LineVoice implements Voice {
+  readonly durable = 'now';
+  readonly logAfterMs = LOG_AFTER_MS;
+
+  constructor(
+    private readonly line: Line,
+    private readonly deliveryId: string,
+  ) {}
+
+  log(lines: LogEntry[]): void {
+    this.line.say({ delivery_id: this.deliveryId, log: lines });
+  }
+
+  async progress(progress: Progress): Promise<void> {
+    await this.#call({ progress });
+  }
+
+  async checkpoint(checkpoint: unknown): Promise<void> {
+    await this.#call({ checkpoint });
+  }
+
+  async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
+    const earlier = await this.#call({ step: { name, ...record } });
+    return isObject(earlier) ? (earlier as StepRecord) : undefined;
+  }
+
+  async enqueue(job: ChildJob): Promise<JobEnvelope> {
+    const value = await this.#call({ enqueue: [job] });
+    if (Array.isArray(value) && isObject(value[0])) return named(value[0]) as JobEnvelope;
+    throw new UnavailableError('The reply holds no job.', { status: 200, code: 'invalid_response', retryable: false });
+  }
+
+  #call(said: Record<string, unknown>): Promise<unknown> {
+    return this.line.call({ delivery_id: this.deliveryId, ...said });
+  }
+}
+
+function refusal(error: Record<string, unknown>): TocsinError {
+  const code = stringOf(error.code) ?? 'unavailable';
+  const retryable = error.retryable === true;
+  const status = STATUS[code] ?? (retryable ? 503 : 400);
+  const details = isObject(error.details) ? (named(error.details) as Record<string, unknown>) : undefined;
+  return errorFor(stringOf(error.message) ?? code, { status, code, retryable, details, hint: stringOf(error.hint) });
+}
+
+function lost(): UnavailableError {
+  const info = { status: 0, code: 'network_error', retryable: true, outcomeUnknown: true };
+  return new UnavailableError('The queue has ended the call.', info);
+}

@@ -1,0 +1,88 @@
+/**
+ * The rules of durable steps, sleeps and signals, as pure functions of what is recorded of a job and of the time.
+ *
+ * A job runs from its beginning after each sleep, signal and failure. What it finds recorded under a name is not done
+ * again: a step gives its recorded result, a sleep that is over returns, a signal that has come gives its payload.
+ */
+
+/** What is recorded under a name. A step that returned nothing has the result null. */
+export type StepRecord =
+  | { result: unknown }
+  /** Asleep, or waiting for a signal: until this moment, epoch ms. */
+  | { until: number }
+  | { signal: { payload?: unknown; at: number } }
+  /** The signal did not come in time. */
+  | { timed_out: true };
+
+/** When a run that ends early goes on. */
+export interface Pause {
+  /** Epoch ms, or {@link AT_ONCE}. */
+  until: number;
+  /** The signal that ends the pause early. */
+  signal?: string;
+}
+
+/** The end of a pause that is none. */
+export const AT_ONCE = 0;
+
+const MAX_NAME = 128;
+
+/** @throws {TypeError} when it is no name */
+export function requireName(verb: string, name: unknown): asserts name is string {
+  if (typeof name === 'string' && name.length >= 1 && name.length <= MAX_NAME) return;
+  throw new TypeError(`ctx.${verb}: a name is a text of 1 to ${MAX_NAME} characters, not ${JSON.stringify(name)}`);
+}
+
+/** The recorded result of a step; undefined: it must run. @throws {TypeError} when the name is another thing's */
+export function recordedResult(name: string, record: StepRecord | undefined): { result: unknown } | undefined {
+  if (record === undefined) return undefined;
+  const kind = kindOf(record);
+  if (kind === 'step') return { result: Reflect.get(record, 'result') };
+  throw taken('step', name, kind);
+}
+
+/** When a sleep ends; undefined: it is over. @throws {TypeError} when the name is a step's */
+export function sleepUntil(
+  name: string,
+  record: StepRecord | undefined,
+  ms: number,
+  now: number,
+): { until: number } | undefined {
+  if (record !== undefined && kindOf(record) === 'step') throw taken('sleep', name, 'step');
+  // A signal of this name ends the sleep: it shares its name with nothing else.
+  if (record !== undefined && !('until' in record)) return undefined;
+  const until = record?.until ?? now + ms;
+  return until > now ? { until } : undefined;
+}
+
+/** What is known of a signal. @throws {TypeError} when the name is a step's */
+export function signalOf(
+  name: string,
+  record: StepRecord | undefined,
+  timeoutMs: number,
+  now: number,
+): { payload: unknown } | { until: number } | 'timed out' {
+  if (record !== undefined) {
+    if ('signal' in record) return { payload: record.signal.payload };
+    if ('timed_out' in record) return 'timed out';
+    if (!('until' in record)) throw taken('waitFor', name, 'step');
+  }
+  const until = record?.until ?? now + timeoutMs;
+  return until > now ? { until } : 'timed out';
+}
+
+/** Of several pauses the earliest end counts, and the first signal: a queue waits for one. */
+export function earlier(one: Pause | undefined, other: Pause): Pause {
+  if (one === undefined) return other;
+  const signal = one.signal ?? other.signal;
+  return { until: Math.min(one.until, other.until), ...(signal !== undefined && { signal }) };
+}
+
+function kindOf(record: StepRecord): 'step' | 'sleep' | 'signal' {
+  if ('until' in record) return 'sleep';
+  return 'signal' in record || 'timed_out' in record ? 'signal' : 'step';
+}
+
+function taken(verb: string, name: string, kind: string): TypeError {
+  return new TypeError(`ctx.${verb}: ${JSON.stringify(name)} is recorded as a ${kind} of this job; use another name`);
+}

@@ -1,0 +1,81 @@
+/** What a run can say to its queue, by the way in which its job came. */
+import type { JobEnvelope } from '../producer/envelope';
+import type { LogEntry } from './journal';
+import type { Progress, Remarks } from './protocol';
+import type { StepRecord } from './step-rules';
+
+/** A job that a handler enqueues, as the queue reads it. */
+export type ChildJob = Record<string, unknown> & { type: string; args: readonly unknown[] };
+
+/** Speaks for one run. All values are JSON. */
+export interface Voice {
+  /**
+   * When something said can be durable: now; with the answer, because this call carries nothing else; or never, because
+   * this call stays closed and another one need not.
+   */
+  readonly durable: 'now' | 'with the answer' | 'never';
+  /** How long log lines are gathered, in ms; absent: until the end. */
+  readonly logAfterMs?: number;
+  log?(lines: LogEntry[]): void;
+  progress(report: Progress): Promise<void>;
+  /** Resolves once it is durable. */
+  checkpoint(state: unknown): Promise<void>;
+  /** Records a step, or that a signal did not come. @returns what was recorded before, which has won; else undefined */
+  record(name: string, record: StepRecord): Promise<StepRecord | undefined>;
+  enqueue(job: ChildJob): Promise<JobEnvelope>;
+}
+
+/** What waits for the answer of a run. */
+export class Notes {
+  progress: Progress | undefined;
+  checkpoint: { state: unknown } | undefined;
+  readonly steps = new Map<string, StepRecord>();
+  readonly children: ChildJob[] = [];
+
+  /** What is told with an outcome. What only a further run would read is left out when there is none. */
+  remarks(status: string, log: LogEntry[]): Remarks {
+    if (status === 'again') return {};
+    const goesOn = status !== 'completed';
+    return {
+      ...(log.length > 0 && { log }),
+      ...(goesOn && this.progress && { progress: this.progress }),
+      ...(goesOn && this.checkpoint && { checkpoint: this.checkpoint.state }),
+      ...(goesOn && this.steps.size > 0 && { steps: Object.fromEntries(this.steps) }),
+      ...(this.children.length > 0 && { enqueue: this.children }),
+    };
+  }
+}
+
+/**
+ * Speaks through the answer alone. In a closed call of a queue that can keep calls open, what has to be durable at once
+ * is not said: the run asks for an open call instead.
+ */
+export class AnswerVoice implements Voice {
+  constructor(
+    readonly durable: 'with the answer' | 'never',
+    private readonly notes: Notes,
+    private readonly newId: (queue: string) => string,
+  ) {}
+
+  async progress(report: Progress): Promise<void> {
+    this.notes.progress = report;
+  }
+
+  async checkpoint(state: unknown): Promise<void> {
+    this.notes.checkpoint = { state };
+  }
+
+  async record(name: string, record: StepRecord): Promise<undefined> {
+    this.notes.steps.set(name, record);
+  }
+
+  /** The job is made when the answer arrives; its id is chosen here. */
+  async enqueue(job: ChildJob): Promise<JobEnvelope> {
+    const options = (job.options ?? {}) as Record<string, unknown>;
+    const queue = typeof options.queue === 'string' ? options.queue : 'default';
+    const child = { ...job, id: typeof job.id === 'string' ? job.id : this.newId(queue) };
+    this.notes.children.push(child);
+    const { id, type, args, meta } = child as ChildJob & { id: string; meta: Record<string, unknown> };
+    return { id, type, args, meta, queue, state: 'available', attempt: 0 } as unknown as JobEnvelope;
+  }
+}

@@ -1,0 +1,84 @@
+/** A whole worker in one call. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runWorker } from '../../src/client';
+import { defineHandlers, type HandlerContext, type Job } from '../../src/handler';
+import type { SentRequest } from './fake-queue';
+import { job, never, nothing } from './scripted-worker';
+
+let stop: AbortController;
+beforeEach(() => {
+  stop = new AbortController();
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  stop.abort();
+  vi.useRealTimers();
+});
+
+describe('runWorker', () => {
+  const script = (request: SentRequest) =>
+    request.path.endsWith('fetch')
+      ? (jobsOnce(request) ?? nothing(request))
+      : Response.json({ state: 'running', job: { id: '1' } });
+  let left: unknown[] = [];
+  const jobsOnce = (_: SentRequest) => (left.length > 0 ? Response.json({ jobs: left.splice(0) }) : undefined);
+  const service = (requests: SentRequest[]) => ({
+    fetch: async (input: string, init: { method?: string; body?: string; signal?: AbortSignal } = {}) => {
+      const path = new URL(input).pathname.replace('/ojs/v1', '');
+      const request = { path, body: init.body && JSON.parse(init.body), signal: init.signal } as SentRequest;
+      requests.push(request);
+      return await script(request);
+    },
+  });
+
+  it('runs what defineHandlers made until it is told to end', async () => {
+    left = [job('1')];
+    const requests: SentRequest[] = [];
+    const handlers = defineHandlers({ 'a.b': (_job, ctx: HandlerContext<{ NAME: string }>) => ctx.env.NAME });
+    const how = { queues: ['q'], id: 'w', env: { NAME: 'ada' }, signal: stop.signal, labels: { zone: 'x' } };
+    const running = runWorker(handlers, { service: service(requests), ...how });
+    await vi.advanceTimersByTimeAsync(10);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(10_000);
+    await running;
+    const bodies = (end: string) => requests.filter(({ path }) => path.endsWith(end)).map(({ body }) => body);
+    expect(bodies('fetch')[0]).toMatchObject({ queues: ['q'], worker_id: 'w', types: ['a.b'] });
+    expect(bodies('heartbeat')[0]).toMatchObject({ labels: { zone: 'x' } });
+    expect(bodies('ack')).toMatchObject([{ job_id: '1', result: 'ada' }]);
+    expect(bodies('heartbeat').at(-1)).toMatchObject({ state: 'stopped' });
+  });
+
+  it('ends at the signals of its process when it is given none', async () => {
+    const listeners = new Map<string, () => void>();
+    const host = {
+      pid: 7,
+      env: { NAME: 'grace' },
+      once: (name: string, listener: () => void) => listeners.set(name, listener),
+      off: (name: string) => listeners.delete(name),
+    };
+    vi.stubGlobal('process', host);
+    left = [job('1')];
+    const requests: SentRequest[] = [];
+    const handlers = { 'a.b': (_job: Job, ctx: HandlerContext<{ NAME: string }>) => ctx.env.NAME };
+    const running = runWorker(handlers, { service: service(requests), queues: ['q'] });
+    await vi.advanceTimersByTimeAsync(10);
+    expect([...listeners.keys()]).toEqual(['SIGINT', 'SIGTERM']);
+    listeners.get('SIGTERM')?.();
+    // A second signal finds the process as it was, and ends it.
+    expect(listeners.size).toBe(0);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await running;
+    vi.unstubAllGlobals();
+    expect(requests.find(({ path }) => path.endsWith('ack'))?.body).toMatchObject({ result: 'grace' });
+    expect(requests[0]?.body).toMatchObject({ pid: 7, worker_id: expect.stringMatching(/^worker-7-\w+$/) });
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['no queue', { queues: [] }, /queues/],
+    ['no address', { queues: ['q'], url: undefined }, /url/],
+    ['a concurrency of 0', { queues: ['q'], concurrency: 0 }, /concurrency/],
+  ])('refuses %s', async (_, wrong, message) => {
+    const options = { url: 'http://localhost', signal: stop.signal, ...wrong } as never;
+    await expect(runWorker({ 'a.b': never }, options)).rejects.toThrow(message);
+  });
+});

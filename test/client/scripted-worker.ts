@@ -1,0 +1,60 @@
+/** A worker that runs by itself on a queue that answers from a script. Timers are the test's own. */
+import type { ClientOptions, RunOptions } from '../../src/client';
+import { fakeQueue, type SentRequest } from './fake-queue';
+
+/** Answers by the end of the path. */
+export type Answers = Partial<Record<string, (request: SentRequest) => unknown>>;
+
+export const never = (): Promise<never> => new Promise(() => undefined);
+
+/** A job as a fetch answers it. */
+export function job(id: string, change: Record<string, unknown> = {}): Record<string, unknown> {
+  return { id, type: 'a.b', args: [], meta: {}, attempt: 1, queue: 'q', ...change };
+}
+
+/** An empty answer once the wait is over, as of a queue without work; cut off when the client gives the fetch up. */
+export function nothing({ body, signal }: SentRequest): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    setTimeout(() => resolve(Response.json({ jobs: [] })), Number(body?.wait_ms));
+    signal?.addEventListener('abort', () => reject(new Error('cut off')), { once: true });
+  });
+}
+
+/** Answers the fetches with these jobs in turn, then as a queue without work. */
+export function jobsInTurn(...batches: unknown[][]): (request: SentRequest) => unknown {
+  return (request) => (batches.length > 0 ? { jobs: batches.shift() } : nothing(request));
+}
+
+/** A worker on a queue that answers as told; requests are named by the end of their path. */
+export function startWorker(
+  signal: AbortSignal,
+  answers: Answers,
+  handlers: object = { 'a.b': never },
+  options: Partial<RunOptions> = {},
+) {
+  const said: [string, SentRequest['body']][] = [];
+  const script = async (request: SentRequest): Promise<Response> => {
+    const name = request.path.split('/').at(-1) ?? '';
+    said.push([name, request.body]);
+    const answer = await answers[name]?.(request);
+    if (answer instanceof Response) return answer;
+    if (name === 'fetch') return answer === undefined ? await nothing(request) : Response.json(answer);
+    const known =
+      name === 'heartbeat' ? { state: 'running', jobs_extended: request.body?.active_jobs } : { job: { id: '' } };
+    return Response.json({ ...known, ...(answer as object) });
+  };
+  const { client } = fakeQueue(script, { retry: false, timeoutMs: 60_000 } as ClientOptions);
+  const errors: unknown[] = [];
+  const onError = (error: unknown): void => void errors.push(error);
+  const worker = client.worker('w', { queues: ['q'] });
+  const settings = { signal, onError, log: () => undefined, ...options };
+  const running = worker.run(handlers as never, settings);
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+  };
+  running.then(end, end);
+  /** The bodies of requests of a name. */
+  const sent = (name: string) => said.filter(([other]) => other === name).map(([, body]) => body);
+  return { worker, running, errors, said, sent, ended: () => ended };
+}

@@ -1,0 +1,98 @@
+/** A handler that speaks, sleeps and waits, from the enqueue to its end: pushed to over a binding, and pulled. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { defineHandlers, type HandlerContext, type Job } from '../../src/handler';
+import { liveClient } from '../client/live-client';
+import { clock, HOUR, T0, until } from '../support/clock';
+import { freshName, TestQueue } from '../support/queue';
+import { server } from '../support/server';
+
+server.emptyBeforeEach();
+clock.startAtT0();
+const client = liveClient();
+let queue: string;
+beforeEach(() => {
+  queue = freshName('steps');
+});
+
+const messages = async (id: string) => (await client.jobs.log(id)).map(({ message }) => message);
+const inState = (id: string, state: string) =>
+  until(async () => (await client.get(id)).state === state, `the job is ${state}`);
+
+describe('a handler that is pushed to', () => {
+  it('does each step once, sleeps, and goes on when a signal comes', async () => {
+    const object = new TestQueue(queue);
+    const { id } = await client.enqueue('work.talk', [], {
+      queue,
+      retry: { maxAttempts: 3, initialInterval: 1000, jitter: false },
+    });
+    await inState(id, 'retryable');
+    expect(await client.get(id)).toMatchObject({ attempt: 1, error: { type: 'TypeError' } });
+    expect(await client.jobs.steps(id)).toEqual({ first: { result: 1 } });
+    expect(await messages(id)).toEqual(['first step done']);
+
+    await object.passTo(T0 + 1000);
+    await until(async () => 'pause' in (await client.jobs.steps(id)), 'the job sleeps');
+    const { until: wakes } = (await client.jobs.steps(id)).pause as { until: number };
+    expect(wakes - T0 - 1000).toBeGreaterThanOrEqual(HOUR);
+    expect(wakes - T0 - 1000).toBeLessThan(HOUR + 5000);
+    const children = await client.jobs.page({ parent: id });
+    expect(children.jobs).toMatchObject([{ type: 'work.do', meta: { parent_id: id } }]);
+
+    await object.passTo(wakes);
+    await until(async () => 'approved' in (await client.jobs.steps(id)), 'the job waits for its signal');
+    await client.signal(id, 'approved', { by: 'ada', snake_case: 1 });
+    await inState(id, 'completed');
+    // The first step ran in the first run only; of the runs only the failed one has used an attempt.
+    expect(await client.get(id)).toMatchObject({ attempt: 2, result: { first: 1, by: 'ada' } });
+    expect(await messages(id)).toEqual(Array(4).fill('first step done'));
+  });
+});
+
+describe('a handler that pulls', () => {
+  it('does the same', async () => {
+    const object = new TestQueue(queue);
+    const done: string[] = [];
+    const stop = new AbortController();
+    const handlers = defineHandlers(
+      {
+        'trip.book': async (job: Job<[place: string]>, ctx: HandlerContext) => {
+          await ctx.progress(0.5);
+          const flight = await ctx.step('bookFlight', () => ({ seat_no: done.push('flight'), to: job.args[0] }));
+          if (ctx.attempt === 1) throw new Error('no hotel');
+          await ctx.sleep('untilMorning', '8h');
+          ctx.log.info('good morning', { at_home: true });
+          const signal = await ctx
+            .waitFor<{ paid_by: string }>('paidFor', { timeout: '1h' })
+            .catch((error) => error.name);
+          return { flight, signal };
+        },
+      },
+      { log: () => undefined },
+    );
+    const running = client.worker('w1', { queues: [queue] }).run(handlers, { signal: stop.signal, waitMs: 50 });
+    const { id } = await client.enqueue('trip.book', ['Rome'], {
+      queue,
+      retry: { maxAttempts: 2, initialInterval: 1000, jitter: false },
+    });
+    await inState(id, 'retryable');
+    await object.passTo(T0 + 1000);
+    await until(async () => 'untilMorning' in (await client.jobs.steps(id)), 'the job sleeps');
+    expect(await client.jobs.steps(id)).toMatchObject({
+      bookFlight: { result: { seat_no: 1, to: 'Rome' } },
+      untilMorning: { until: expect.any(Number) },
+    });
+    const wakes = (await client.jobs.steps(id)).untilMorning as { until: number };
+    await object.passTo(wakes.until);
+    await until(async () => 'paidFor' in (await client.jobs.steps(id)), 'the job waits for its signal');
+    await client.signal(id, 'paidFor', { paid_by: 'ada' });
+    await inState(id, 'completed');
+    expect(await client.get(id)).toMatchObject({
+      attempt: 2,
+      result: { flight: { seat_no: 1, to: 'Rome' }, signal: { paid_by: 'ada' } },
+    });
+    expect(await client.jobs.log(id)).toMatchObject([{ message: 'good morning', fields: { at_home: true } }, {}]);
+    expect(done).toEqual(['flight']);
+    stop.abort();
+    await running;
+  });
+});
