@@ -12,6 +12,7 @@ export type {
   RetryJitter,
   RetryPolicy,
 } from '../handler/job';
+export type { OpenTelemetry } from '../handler/telemetry';
 export type { WaitingReason } from '../job/waiting';
 export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';

@@ -22,6 +22,8 @@ export {
   retryIn,
   UnrecoverableError,
 } from './outcomes';
+export type { OpenTelemetry } from './telemetry';
+export { type TracingMiddleware, tracing } from './tracing';
 export type {
   ExecutionContextLike,
   HandlerContext,

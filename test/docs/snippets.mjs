@@ -11,6 +11,9 @@ const CLIENT = join(root, 'src/client/index.ts');
 const HANDLER = join(root, 'src/handler/index.ts');
 const QUEUE = join(root, 'src/library/index.ts');
 
+/** Packages of others that snippets use. */
+const OTHERS = ['@opentelemetry/api', 'standardwebhooks'];
+
 /** What the documents take for given. */
 const GIVEN = `
 declare global {
@@ -63,7 +66,10 @@ async function compile(folder, snippets, options, declarations) {
     ...options,
     // A snippet shows what there is to get; it need not use it.
     noUnusedLocals: false,
-    paths: { 'tocsin/client': [CLIENT], 'tocsin/handler': [HANDLER], 'tocsin/queue': [QUEUE] },
+    paths: {
+      ...{ 'tocsin/client': [CLIENT], 'tocsin/handler': [HANDLER], 'tocsin/queue': [QUEUE] },
+      ...Object.fromEntries(OTHERS.map((name) => [name, [join(root, 'node_modules', name)]])),
+    },
   };
   const include = ['*.ts', ...declarations];
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));

@@ -1,7 +1,8 @@
 /** A target as one queue sees it: is it worth calling, what does it take, and how are jobs handed to it? */
-import type { Announcement } from '../../../dispatch/announcement';
+import { type Announcement, announcementOfRemote } from '../../../dispatch/announcement';
 import type { Payload, TargetConfig } from '../../../dispatch/config';
 import { TargetHealth } from '../../../dispatch/health';
+import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { defined } from '../../../job/envelope/fields';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
@@ -27,6 +28,11 @@ export interface Bound {
   max: number;
 }
 
+/** How many more calls to URLs the platform would not keep back. */
+export function connectionsLeft(targets: readonly PushTarget[]): number {
+  return targets.reduce((left, { config, openCalls }) => left - (config.isRemote ? openCalls : 0), MAX_CONNECTIONS);
+}
+
 export class PushTarget {
   readonly health: TargetHealth;
   private readonly pace = new Pace();
@@ -36,6 +42,8 @@ export class PushTarget {
   asking = false;
   /** Jobs of a type that it did not announce wait until it may be asked again. */
   isAwaited = false;
+  /** Calls that it has not answered. */
+  openCalls = 0;
   private announcement: Announcement | undefined;
   /** When the announcement was asked for, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
@@ -53,6 +61,7 @@ export class PushTarget {
   ) {
     this.health = new TargetHealth(longestPauseMs);
     this.deferred = new DeferredEntries(config.id);
+    if (config.isRemote) this.announcement = announcementOfRemote(config);
   }
 
   /** A pause before it is asked again, ms. */
