@@ -71,7 +71,7 @@ export class PushTarget {
 
   /** When it was asked last what it takes, epoch ms; undefined: never, or without an answer. */
   get knownSince(): number | undefined {
-    return this.isCertain ? this.askedAt : undefined;
+    return this.isCertain && !this.config.isRemote ? this.askedAt : undefined;
   }
 
   /** When it may be asked again, if not now; epoch ms. */

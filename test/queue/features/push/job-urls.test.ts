@@ -236,8 +236,11 @@ describe('what a job with a URL waits for', () => {
     const suspended = async () => (await server.events({ queue, types: 'queue.push_suspended' })).length > 0;
     await until(suspended, 'the host to be stopped');
     const before = (await arrivals(id as string)).length;
+    expect(await server.ok(200, 'GET', `${V1}/targets/down.example?queue=${queue}`)).toMatchObject({
+      state: 'stopped',
+    });
     await until(async () => (await server.job(id as string)).state === 'available', 'its job to wait for it');
-    await server.ok(200, 'POST', `${V1}/targets/down.example/resume`);
+    await server.ok(200, 'POST', `${V1}/targets/down.example/resume?queue=${queue}`);
     await until(async () => (await arrivals(id as string)).length > before, 'the trial');
     const calls = await arrivals(id as string);
     expect(calls.every(({ body }) => body.includes('"job"'))).toBe(true);
