@@ -5,9 +5,12 @@
  * | variable | value | default |
  * |---|---|---|
  * | `API_KEYS` | secret: JSON array of `{key, scopes, name?}`, or keys separated by commas or spaces (all scopes) | none |
- * | `ALLOW_LOCALHOST` | `true`: while there is no key, requests to localhost are served; for development only | off |
+ * | `ALLOW_LOCALHOST` | `true`: while there is no key, requests to localhost are served, and jobs may be sent there; for development only | off |
  * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
- * | `HANDLERS` | table of `[queue/]type-pattern` → binding, or `{binding, batch_size, timeout_ms, max_concurrency, payload}` | none: pull only |
+ * | `HANDLERS` | table of `[queue/]type-pattern` → binding or URL, or a table with its options (`dispatch/config`) | none: pull only |
+ * | `TARGET_SECRET` | secret that signs calls to URLs; while it is replaced the new and the old one, with a space between | none |
+ * | `TARGET_SIGNATURE` | how calls to URLs are signed: `standard`, `ojs`, `qstash` | `standard ojs` |
+ * | `ALLOWED_TARGET_HOSTS` | hosts, `*.` for all below one, that a job may name in `target_url` | none |
  * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE`, `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the deployment's retry layer | unset |
  * | `MAX_HANDLER_PAUSE_MS` | a handler that does not take its calls is tried again after this time at the latest, ms | 60000; 1000 in development |
  * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
@@ -16,7 +19,9 @@
 import { declaration } from './declaration';
 import { readTargets, type TargetConfig } from './dispatch/config';
 import { STOP_FOR_MS } from './dispatch/health';
+import { readHostTargets, targetReader } from './dispatch/hosts';
 import { ownTarget } from './dispatch/own';
+import type { Allows } from './dispatch/target-url';
 import { invalidConfiguration } from './job/errors';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
@@ -37,6 +42,9 @@ export interface Env {
   ALLOW_LOCALHOST?: unknown;
   ALLOWED_ORIGINS?: unknown;
   HANDLERS?: unknown;
+  TARGET_SECRET?: string;
+  TARGET_SIGNATURE?: string;
+  ALLOWED_TARGET_HOSTS?: string;
   TEST_HOOKS?: unknown;
   DEFAULT_RETRY_LIMIT?: string;
   DEFAULT_BACKOFF_BASE?: string;
@@ -108,7 +116,11 @@ export const readConfig = once(
     testHooks: hasTestHooks(env),
     retryVariables: readRetryVariables(env),
     // Of two patterns that fit a job alike, that of the variable counts: it can be changed without a change of code.
-    targets: [...readTargets(env.HANDLERS, env as unknown as Record<string, unknown>), ...ownTargets()],
+    targets: [
+      ...readTargets(env.HANDLERS, valuesOf(env), allowsOf(env)),
+      ...ownTargets(),
+      ...readHostTargets(valuesOf(env), allowsOf(env)),
+    ],
     ...readLongestPause(env),
     ...readStorageBound(env.MAX_STORAGE_BYTES),
     version: VERSION,
@@ -138,6 +150,13 @@ export const usableConfig = once(
     }
   },
 );
+
+/** Reads the URL that a job names as its target, as far as this deployment allows any. */
+export const readTargetUrl = once((env) => targetReader(readConfig(env).targets, allowsOf(env)));
+
+const valuesOf = (env: Env) => env as unknown as Record<string, unknown>;
+
+const allowsOf = (env: Env): Allows => ({ loopback: isOn(env.ALLOW_LOCALHOST) });
 
 /** The handlers that the code of this deployment brings along. */
 function ownTargets(): TargetConfig[] {

@@ -121,6 +121,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.#enqueuer = new Enqueuer(requests, {
       maxBatch,
       linger,
+      otel: options.otel,
       newId: options.safeRetries ? jobIds(now, random) : () => undefined,
     });
     this.jobs = new StoredJobs(requests);

@@ -1,11 +1,14 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
+
+import type { OpenTelemetry } from '../handler/telemetry';
 import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
 import { DuplicateJobError, NotFoundError } from '../producer/errors';
-import { type EnqueueOptions, type NewJob, type PreparedJob, prepare } from '../producer/job';
+import { DEFAULT_QUEUE, type EnqueueOptions, type NewJob, type PreparedJob, prepare } from '../producer/job';
 import { named } from '../producer/names';
 import { batchOf, enqueuedJobOf, jobOf, listOf, shaped } from './answers';
 import { Batcher } from './batch';
 import type { Requests } from './requests';
+import { metaWithTrace, type TraceHeaders, Tracing } from './tracing';
 import { pathTo, type Send } from './transport';
 
 /** Most jobs in one request. */
@@ -53,41 +56,59 @@ export interface GatherOptions {
   linger: number | undefined;
   /** An id for each job of a queue, or none. */
   newId: (queue: string) => string | undefined;
+  /** Traces what is enqueued. */
+  otel: OpenTelemetry | undefined;
 }
+
+const queuesOf = (jobs: readonly PreparedJob[]) => jobs.map(({ queue }) => queue);
 
 /** The sending side of a client. */
 export class Enqueuer {
   readonly #newId: (queue: string) => string | undefined;
   readonly #batcher: Batcher;
+  readonly #tracing: Tracing;
 
   constructor(
     private readonly requests: Requests,
-    { maxBatch, linger, newId }: GatherOptions,
+    { maxBatch, linger, newId, otel }: GatherOptions,
   ) {
     this.#newId = newId;
+    this.#tracing = new Tracing(otel);
     this.#batcher = new Batcher(
-      (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey),
+      (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey, jobs[0]?.trace),
       maxBatch,
       (flush) => void (linger === undefined ? queueMicrotask(flush) : setTimeout(flush, linger)),
     );
   }
 
   async one(type: string, args: readonly unknown[], options: EnqueueOptions): Promise<JobEnvelope> {
-    return await this.#batcher.add(prepare(type, args, options, this.#newId));
+    const { queue = DEFAULT_QUEUE, idempotencyKey, meta } = options;
+    const send = (trace: TraceHeaders): Promise<JobEnvelope> => {
+      // Jobs of several spans share a request. Under a key the text must be the same each time, and such a job goes alone.
+      if (idempotencyKey !== undefined)
+        return this.#batcher.add({ ...prepare(type, args, options, this.#newId), trace });
+      const traced = metaWithTrace(meta, trace);
+      return this.#batcher.add(prepare(type, args, traced ? { ...options, meta: traced } : options, this.#newId));
+    };
+    return await this.#tracing.enqueue([queue], send, ({ id }) => [id], false);
   }
 
   async batch(jobs: readonly NewJob[], { idempotencyKey }: BatchOptions): Promise<JobEnvelope[]> {
     if (jobs.length === 0) return [];
-    return await this.#post(this.#prepare(jobs, idempotencyKey), true, idempotencyKey);
+    const prepared = this.#prepare(jobs, idempotencyKey);
+    const send = (trace: TraceHeaders) => this.#post(prepared, true, idempotencyKey, trace);
+    return await this.#tracing.enqueue(queuesOf(prepared), send, () => [], true);
   }
 
   async each(jobs: readonly NewJob[], options: BulkEnqueueOptions): Promise<BulkEnqueued> {
     if (jobs.length === 0) return { total: 0, succeeded: 0, failed: 0, items: [] };
     const { idempotencyKey, atomicity = 'partial' } = options;
-    const entries = this.#prepare(jobs, idempotencyKey).map(({ json }) => json);
-    const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${entries.join(',')}]}`;
+    const prepared = this.#prepare(jobs, idempotencyKey);
+    const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${prepared.map(({ json }) => json).join(',')}]}`;
     const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
-    const answer = await send('POST', '/jobs/bulk', body, { headers: keyHeader(idempotencyKey), answers: [422] });
+    const post = (trace: TraceHeaders) =>
+      send('POST', '/jobs/bulk', body, { headers: { ...keyHeader(idempotencyKey), ...trace }, answers: [422] });
+    const answer = await this.#tracing.enqueue(queuesOf(prepared), post, () => [], true);
     const items = listOf<EnqueueOutcome>(answer, 'items', 'the outcomes').map(withNamedDetails);
     return { ...shaped<BulkEnqueued>(answer, 'total', 'the outcomes'), items };
   }
@@ -98,10 +119,15 @@ export class Enqueuer {
     );
   }
 
-  async #post(jobs: PreparedJob[], asBatch: boolean, key: string | undefined): Promise<JobEnvelope[]> {
+  async #post(
+    jobs: PreparedJob[],
+    asBatch: boolean,
+    key: string | undefined,
+    trace: TraceHeaders = {},
+  ): Promise<JobEnvelope[]> {
     const repeatable = key !== undefined || jobs.every((job) => job.id !== undefined);
     const send = async (post: Send) => {
-      const options = { headers: keyHeader(key) };
+      const options = { headers: { ...keyHeader(key), ...trace } };
       if (!asBatch) return [enqueuedJobOf(await post('POST', '/jobs', jobs[0]?.json ?? '', options))];
       const json = `{"jobs":[${jobs.map((job) => job.json).join(',')}]}`;
       return batchOf(await post('POST', '/jobs/batch', json, options), jobs.length);

@@ -3,6 +3,7 @@
  * @module tocsin/client
  */
 
+export type { OpenTelemetry } from '../handler/telemetry';
 export type { WaitingReason } from '../job/waiting';
 export type {
   Duration,

@@ -1,4 +1,5 @@
 /** The settings of a client. */
+import type { OpenTelemetry } from '../handler/telemetry';
 import type { RetryOptions } from './retry';
 import type { Endpoint } from './transport';
 
@@ -32,6 +33,13 @@ export type ClientOptions = Endpoint & {
    * once.
    */
   onWarning?: (warning: string) => void;
+  /**
+   * The module `@opentelemetry/api`: enqueues are then spans, and jobs take the trace along to their handlers.
+   * @example
+   * import * as otel from '@opentelemetry/api';
+   * const tocsin = new TocsinClient({ service: env.TOCSIN, otel });
+   */
+  otel?: OpenTelemetry | undefined;
   /** Source of randomness in [0, 1). Default `Math.random`. */
   random?: () => number;
   /** Clock, epoch ms. Default `Date.now`. */

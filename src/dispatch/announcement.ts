@@ -23,6 +23,14 @@ export interface Announcement {
 
 const NONE: ReadonlySet<string> = new Set();
 
+/**
+ * What is known of a target over the network, which is not asked: nothing says that it has more than its one path. The table
+ * of handlers says which types it takes, and in which form.
+ */
+export function announcementOfRemote(target: Pick<TargetConfig, 'payload'>): Announcement {
+  return { payload: target.payload ?? 'envelope', types: null, control: false, talking: NONE, provisional: false };
+}
+
 /** How long an announcement may take, ms. */
 export const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
 

@@ -1,10 +1,12 @@
 /**
- * Which handler Worker takes which jobs. `HANDLERS` maps `[queue/]type-pattern` to a service binding:
+ * Which handler takes which jobs. `HANDLERS` maps `[queue/]type-pattern` to a service binding or a URL:
  *
  *     [vars.HANDLERS]
  *     "email.*" = "EMAIL"                     # jobs of these types, in any queue
  *     "reports/*" = "REPORTS"                 # every job of the queue `reports`
  *     "image.resize" = { binding = "IMAGES", batch_size = 20, timeout_ms = 60000 }
+ *     "crm.*" = "https://crm.example/hooks/jobs"   # signed with TARGET_SECRET
+ *     "invoice.*" = { url = "https://pay.example/jobs", secret_binding = "PAY_SECRET", signature = ["standard", "ojs"] }
  *
  * The most specific pattern wins: one that names the queue before one that does not, then the longer one. A queue named
  * in a pattern belongs to handlers: a job there that no pattern takes has no handler. In all other queues, jobs that no
@@ -12,11 +14,14 @@
  */
 import { defined } from '../job/envelope/fields';
 import { invalidConfiguration } from '../job/errors';
+import { Remote } from './remote';
+import { readSigning, type Wrong } from './signing';
+import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './target-url';
 
 /** The form of a call: several jobs, one job with its delivery, or the bare job. */
 export type Payload = 'batch' | 'envelope' | 'job';
 
-/** The part of a service binding that is used. */
+/** How a target is called: the part of a service binding that is used. */
 export interface Binding {
   fetch(request: Request): Promise<Response>;
 }
@@ -28,15 +33,19 @@ export interface TargetPattern {
   type: string;
 }
 
-/** One handler Worker and its options. */
+/** One handler Worker, or a URL, and its options. */
 export interface TargetConfig {
   /**
-   * Distinguishes targets of the same binding with different options: the binding's name, numbered from the second on.
+   * Distinguishes targets of the same name with different options: the name, numbered from the second on.
    */
   id: string;
-  /** The binding's name: names the target in errors, events and worker ids. */
+  /** The name of the binding, or the URL's host: names the target in errors, events and worker ids. */
   name: string;
   binding: Binding;
+  /** It is called over the network: it may be unreachable, and it announces nothing. */
+  isRemote?: true;
+  /** It takes the jobs that name such a URL, and no others; each is sent to its own. */
+  takesUrl?(url: string): boolean;
   patterns: TargetPattern[];
   /** Fixed by configuration; absent: the form that the Worker announces, else `envelope`. */
   payload?: Payload;
@@ -54,26 +63,35 @@ const PATTERN =
 /** What holds where a target's options do not say. */
 export const TARGET_DEFAULTS = { batchSize: 10, timeoutMs: 30_000 } as const;
 
-const OPTIONS = ['binding', 'batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
+const COMMON_OPTIONS = ['batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
+const BINDING_OPTIONS = ['binding', ...COMMON_OPTIONS];
+const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', ...COMMON_OPTIONS];
 
-const wrong = (message: string, details: Record<string, unknown> = {}) =>
+const wrong: Wrong = (message, details = {}) =>
   invalidConfiguration(`HANDLERS: ${message}`, { variable: 'HANDLERS', ...details });
 
 /**
  * Reads `HANDLERS`, a table or its JSON text.
+ * @param allows `loopback`: URLs may lead to this machine, for development
  * @throws {ApiError} 500 `invalid_configuration` naming the entry, or the binding that does not exist
  */
-export function readTargets(handlers: unknown, env: Record<string, unknown>): TargetConfig[] {
+export function readTargets(
+  handlers: unknown,
+  env: Record<string, unknown>,
+  allows: Allows = { loopback: false },
+): TargetConfig[] {
   const targets = new Map<string, TargetConfig>();
   for (const [key, value] of Object.entries(asTable(handlers))) {
     const match = PATTERN.exec(key);
     if (!match?.groups) throw wrong(`"${key}" is not of the form [queue/]type, [queue/]prefix.* or [queue/]*`, { key });
-    const options = typeof value === 'string' ? { binding: value } : value;
+    const options = typeof value === 'string' ? { [value.includes('://') ? 'url' : 'binding']: value } : value;
     if (typeof options !== 'object' || options === null) {
-      throw wrong(`"${key}" must name a binding, or be a table with a binding`, { key });
+      throw wrong(`"${key}" must name a binding or a URL, or be a table with one`, { key });
     }
-    const target = readTarget(key, options as Record<string, unknown>, env);
-    const identity = JSON.stringify({ ...target, binding: undefined });
+    const isUrl = 'url' in options;
+    const read = isUrl ? readUrlTarget : readBindingTarget;
+    const target = read({ key, options: options as Record<string, unknown>, env, allows });
+    const identity = JSON.stringify({ ...target, binding: isUrl ? options : undefined });
     const known = targets.get(identity) ?? { ...target, id: newId(target.name, targets.values()) };
     const { queue, type } = match.groups as { queue?: string; type: string };
     known.patterns.push({ type, ...defined({ queue }) });
@@ -101,11 +119,18 @@ function asTable(handlers: unknown): Record<string, unknown> {
   return table as Record<string, unknown>;
 }
 
-function readTarget(key: string, options: Record<string, unknown>, env: Record<string, unknown>): TargetConfig {
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) throw wrong(`"${key}": unknown option ${unknown}`, { key, option: unknown });
+/** An entry of `HANDLERS`. */
+interface Entry {
+  key: string;
+  options: Record<string, unknown>;
+  env: Record<string, unknown>;
+  allows: Allows;
+}
+
+function readBindingTarget({ key, options, env }: Entry): TargetConfig {
+  refuseUnknown(key, options, BINDING_OPTIONS);
   const name = options.binding;
-  if (typeof name !== 'string' || name === '') throw wrong(`"${key}" must name a binding`, { key });
+  if (typeof name !== 'string' || name === '') throw wrong(`"${key}" must name a binding or a url`, { key });
   const binding = env[name];
   if (typeof binding !== 'object' || binding === null || typeof (binding as Binding).fetch !== 'function') {
     throw wrong(`"${key}" is mapped to the binding ${name}, which does not exist or is not a service`, {
@@ -113,6 +138,25 @@ function readTarget(key: string, options: Record<string, unknown>, env: Record<s
       missing: [name],
     });
   }
+  return { id: name, name, binding: binding as Binding, ...readCommon(key, options) };
+}
+
+function readUrlTarget({ key, options, env, allows }: Entry): TargetConfig {
+  refuseUnknown(key, options, URL_OPTIONS);
+  const url = typeof options.url === 'string' ? parseTargetUrl(options.url, allows) : undefined;
+  if (!url) throw wrong(`"${key}": url ${TARGET_URL_RULE}`, { key, option: 'url' });
+  const signing = readSigning(key, options, env, wrong);
+  const common = readCommon(key, options);
+  return { id: url.host, name: url.host, binding: new Remote(signing, url.href), isRemote: true, ...common };
+}
+
+function refuseUnknown(key: string, options: Record<string, unknown>, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw wrong(`"${key}": unknown option ${unknown}`, { key, option: unknown });
+}
+
+/** The options of every target. */
+function readCommon(key: string, options: Record<string, unknown>) {
   const payload = options.payload;
   if (payload !== undefined && payload !== 'batch' && payload !== 'envelope' && payload !== 'job') {
     throw wrong(`"${key}": payload must be batch, envelope or job`, { key, option: 'payload' });
@@ -123,11 +167,8 @@ function readTarget(key: string, options: Record<string, unknown>, env: Record<s
     throw wrong(`"${key}": ${option} must be an integer from 1 to ${max}`, { key, option });
   };
   return {
-    id: name,
-    name,
-    binding: binding as Binding,
-    patterns: [],
-    ...(payload !== undefined && { payload }),
+    patterns: [] as TargetPattern[],
+    ...(payload !== undefined && { payload: payload as Payload }),
     batchSize: integer('batch_size', TARGET_DEFAULTS.batchSize, 100),
     timeoutMs: integer('timeout_ms', TARGET_DEFAULTS.timeoutMs, 900_000),
     ...(options.max_concurrency !== undefined && { maxConcurrency: integer('max_concurrency', 10, 10_000) }),
@@ -142,8 +183,17 @@ function specificity(pattern: TargetPattern, queue: string, type: string): numbe
   return (pattern.queue === undefined ? 0 : 10_000) + pattern.type.length * 2 + (wild ? 0 : 1);
 }
 
-/** The target for a job type in a queue, or undefined when no pattern matches. */
-export function targetFor(targets: readonly TargetConfig[], queue: string, type: string): TargetConfig | undefined {
+/**
+ * The target for a job in a queue, or undefined when there is none.
+ * @param url the one that the job names: only a target that takes it will do, whatever the type is mapped to
+ */
+export function targetFor(
+  targets: readonly TargetConfig[],
+  queue: string,
+  type: string,
+  url?: string,
+): TargetConfig | undefined {
+  if (url !== undefined) return targets.find(({ takesUrl }) => takesUrl?.(url));
   let best: TargetConfig | undefined;
   let bestFit = -1;
   for (const target of targets) {
@@ -160,6 +210,7 @@ export function targetFor(targets: readonly TargetConfig[], queue: string, type:
 
 /** Can any job of this queue be pushed? */
 export function takesFrom(target: TargetConfig, queue: string): boolean {
+  if (target.takesUrl) return true;
   return target.patterns.some((pattern) => pattern.queue === undefined || pattern.queue === queue);
 }
 

@@ -75,6 +75,7 @@ export class Call {
   private stop: (reason: NoAnswer) => void = () => undefined;
   private gathered = new Map<string, DeliveryOutcome>();
   private version: string | undefined;
+  private unreachable = false;
   /** Bytes of the answer, without what was said before it. */
   private bytes = 0;
   /** Bytes that have come, and had come when this was last asked. */
@@ -119,12 +120,14 @@ export class Call {
     try {
       await callWithin(this.target, this.request(), limits, (response) => this.read(response));
     } catch (error) {
-      this.conclude(failureOfThrow(error, deliveries.length));
+      this.unreachable = this.target.isRemote === true && !(error instanceof NoAnswer);
+      this.conclude(this.unreachable ? unreachable(error) : failureOfThrow(error, deliveries.length));
     } finally {
       this.isOver = true;
       this.line?.close();
     }
-    const culprit = [...this.gathered.values()].find(isDeliveryError);
+    const all = [...this.gathered.values()];
+    const culprit = this.unreachable ? all[0] : all.find(isDeliveryError);
     const { gathered: outcomes, version, bytes } = this;
     return {
       outcomes,
@@ -139,8 +142,9 @@ export class Call {
     const { terms, line } = this;
     const headers = headersOf(terms);
     if (line) headers.set(CONTROL_HEADER, 'lines');
+    const url = this.target.takesUrl ? String(this.deliveries[0]?.job.target_url) : ORIGIN;
     // A redirect is an answer of the handler. Following it would call another path without the job.
-    return new Request(ORIGIN, { method: 'POST', headers, body: line?.body ?? bodyOf(terms), redirect: 'manual' });
+    return new Request(url, { method: 'POST', headers, body: line?.body ?? bodyOf(terms), redirect: 'manual' });
   }
 
   private async read(response: Response): Promise<void> {
@@ -154,7 +158,7 @@ export class Call {
     this.bytes = body.length;
     const { status, headers } = response;
     const answer: Answer = { status, retryAfter: headers.get('Retry-After'), body, isCut: !isWhole };
-    if (isNotRunning(answer)) this.conclude({ kind: 'not_running' });
+    if (!this.target.isRemote && isNotRunning(answer)) this.conclude({ kind: 'not_running' });
     else if (payload === 'batch') this.gathered = readBatchAnswer(answer, this.open, now());
     else this.conclude(readSingleAnswer(answer, now()));
   }
@@ -264,6 +268,12 @@ function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
   return failed({ code: 'delivery_error', type: 'tocsin.batch_crash', message: text, retryable: true });
 }
 
+/** The network failed. The handler may have run all the same, so an attempt is over. */
+function unreachable(error: unknown): DeliveryOutcome {
+  const message = `No answer from the URL: ${error instanceof Error ? error.message : String(error)}`;
+  return failed({ code: 'delivery_error', type: 'tocsin.unreachable', message, retryable: true });
+}
+
 function bodyOf({ payload, workerId, deliveries }: CallTerms): string {
   if (payload === 'batch') {
     const entries = deliveries.map(({ job, delivery_id }) => ({ job, delivery_id }));
@@ -272,6 +282,12 @@ function bodyOf({ payload, workerId, deliveries }: CallTerms): string {
   const { job, delivery_id } = deliveries[0] as Delivery;
   return JSON.stringify(payload === 'job' ? job : { job, worker_id: workerId, delivery_id });
 }
+
+/** The headers of a trace, and how many characters each may have. */
+const MAX_TRACE_HEADERS: readonly [name: string, max: number][] = [
+  ['traceparent', 256],
+  ['tracestate', 512],
+];
 
 function headersOf({ payload, deliveries }: CallTerms): Headers {
   const headers = new Headers({ 'Content-Type': 'application/json', 'OJS-Version': '1.0' });
@@ -282,9 +298,10 @@ function headersOf({ payload, deliveries }: CallTerms): Headers {
   headers.set('X-OJS-Attempt', String(job.attempt));
   // A delivery id never comes back once its lease is over. The handler must remember it for twice that time.
   headers.set('X-OJS-Idempotency-Window', String(Math.ceil((timeoutMs * 2) / 1000) + 20));
-  const traceparent = (job.meta as Record<string, unknown> | undefined)?.traceparent;
-  if (typeof traceparent === 'string' && /^[\x20-\x7e]{1,256}$/.test(traceparent)) {
-    headers.set('traceparent', traceparent);
+  const meta = job.meta as Record<string, unknown> | undefined;
+  for (const [name, max] of MAX_TRACE_HEADERS) {
+    const value = meta?.[name];
+    if (typeof value === 'string' && value.length <= max && /^[\x20-\x7e]+$/.test(value)) headers.set(name, value);
   }
   return headers;
 }

@@ -37,6 +37,8 @@ export {
 } from './outcomes';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './schema';
 export { isSuspended, SuspendedError } from './suspension';
+export type { OpenTelemetry } from './telemetry';
+export { type TracingMiddleware, tracing } from './tracing';
 export type {
   ExecutionContextLike,
   HandlerContext,

@@ -17,6 +17,8 @@ export interface JobBody {
   type: string;
   args: unknown[];
   meta: Record<string, unknown>;
+  /** Where the job is sent, whatever its type is mapped to. */
+  target_url?: string;
   /** Execution limit in ms, counted from the start of an attempt. */
   timeout_ms?: number;
   /** Length of a lease in ms. */

@@ -130,6 +130,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   retry?: RetryPolicy;
   /** The merged policy, durations in ISO 8601. */
   retry_effective?: RetryPolicy;
+  /** Where the job is sent, whatever its type is mapped to. */
+  target_url?: string;
   timeout_ms?: number;
   visibility_timeout_ms?: number;
   scheduled_at?: string;

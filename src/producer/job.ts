@@ -67,6 +67,8 @@ export type CronJobOptions = StepOptions & { unique?: UniqueOptions };
 
 /** Options of one job of many. */
 export type JobOptions = CronJobOptions & {
+  /** Sends the job to this URL, whatever its type is mapped to. The deployment must allow its host. */
+  targetUrl?: string;
   /** Your own UUIDv7. The job is then enqueued at most once, and an enqueue without an answer is repeated. */
   id?: string;
 };
@@ -91,6 +93,9 @@ export interface NewJob<
   options?: Options;
 }
 
+/** The queue of a job that names none. */
+export const DEFAULT_QUEUE = 'default';
+
 /** A job ready to be sent. */
 export interface PreparedJob {
   type: string;
@@ -98,6 +103,8 @@ export interface PreparedJob {
   /** Present when the client chose the id, so that sending it twice makes one job. */
   id: string | undefined;
   idempotencyKey: string | undefined;
+  /** Headers of the trace that it belongs to, where its text does not say it. */
+  trace?: Readonly<Record<string, string>>;
   /** JSON text, taken at the enqueue: later changes of its arguments do not matter. */
   json: string;
 }
@@ -128,7 +135,7 @@ export function prepare(
   options: EnqueueOptions,
   newId?: (queue: string) => string | undefined,
 ): PreparedJob {
-  const { queue = 'default', idempotencyKey } = options;
+  const { queue = DEFAULT_QUEUE, idempotencyKey } = options;
   // Under a key the same request must be the same text. An id chosen here would differ when the producer repeats the
   // call.
   const chosenId = options.id ?? (idempotencyKey === undefined ? newId?.(queue) : undefined);
@@ -144,6 +151,7 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
     expiresAt: momentText(options.expiresAt, 'expiresAt'),
     retry: options.retry,
     maxAttempts: options.maxAttempts,
+    targetUrl: options.targetUrl,
     timeoutMs: options.timeoutMs,
     visibilityTimeoutMs: options.visibilityTimeoutMs,
     tags: options.tags,

@@ -26,7 +26,7 @@ import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { endings } from './features/workflow/endings';
 import { waitingFor } from './jobs/waiting';
-import type { JobRow } from './store/columns';
+import { type JobRow, mayNameUrl } from './store/columns';
 import { QueueState } from './store/state';
 
 /** An armed alarm that is this late has been lost, ms. */
@@ -124,7 +124,10 @@ export class QueueEngine {
   ): { q: QueueState; committer: Committer } {
     const q = QueueState.open(storage.sql, retryVariables);
     q.storage.ofDeployment = maxStorageBytes;
-    q.isPushed = (type) => targetFor(targets, q.name, type) !== undefined || ownsQueue(targets, q.name);
+    const isOwned = ownsQueue(targets, q.name);
+    const takesUrls = targets.some(({ takesUrl }) => takesUrl !== undefined);
+    q.isPushed = (type, bodies) =>
+      isOwned || targetFor(targets, q.name, type) !== undefined || (takesUrls && bodies.some(mayNameUrl));
     q.pushesAny = targets.some((target) => takesFrom(target, q.name));
     const committer = new Committer(storage, clock, q, {
       now: () => this.host.now(),

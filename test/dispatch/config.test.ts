@@ -102,6 +102,73 @@ describe('HANDLERS', () => {
   });
 });
 
+describe('a URL in HANDLERS', () => {
+  const secrets = { TARGET_SECRET: 'secret-of-the-tests', OTHER: 'other-secret-of-tests' };
+  const url = 'https://app.example/jobs';
+  const readUrls = (handlers: unknown, env: Record<string, unknown> = secrets, allows = { loopback: false }) =>
+    readTargets(handlers, { ...bindings, ...env }, allows);
+  const wrongWith = (value: unknown, env: Record<string, unknown> = secrets) => {
+    try {
+      readUrls({ 'a.*': value }, env);
+    } catch (error) {
+      if (error instanceof ApiError) return error.data.details;
+      throw error;
+    }
+    throw new Error(`accepted: ${JSON.stringify(value)}`);
+  };
+
+  it('is a target with the name of its host', () => {
+    expect(readUrls({ 'a.*': url, b: { url, payload: 'job' }, c: url, d: 'A' })).toMatchObject([
+      {
+        id: 'app.example',
+        name: 'app.example',
+        isRemote: true,
+        timeoutMs: 30_000,
+        patterns: [{ type: 'a.*' }, { type: 'c' }],
+      },
+      { id: 'app.example#2', name: 'app.example', payload: 'job', patterns: [{ type: 'b' }] },
+      { id: 'A' },
+    ]);
+    expect(readUrls({ a: url, b: `${url}/2` }).map(({ id }) => id)).toEqual(['app.example', 'app.example#2']);
+  });
+
+  it('needs a secret, and names the variable that has none', () => {
+    expect(wrongWith(url, {})).toMatchObject({ variable: 'TARGET_SECRET', missing: ['TARGET_SECRET'] });
+    expect(wrongWith({ url, secret_binding: 'GONE' })).toMatchObject({ variable: 'GONE', missing: ['GONE'] });
+    expect(wrongWith({ url, secret_binding: 'A' })).toEqual({ variable: 'A' });
+    expect(wrongWith(url, { TARGET_SECRET: 'short' })).toEqual({ variable: 'TARGET_SECRET' });
+    expect(readUrls({ a: { url, secret: 'secret-in-the-table' } }, {})).toHaveLength(1);
+    expect(readUrls({ a: { url, secret_binding: 'OTHER' } }, { OTHER: secrets.OTHER })).toHaveLength(1);
+  });
+
+  it.each([
+    ['url', { url: 'http://app.example/' }],
+    ['url', { url: 'https://10.0.0.1/' }],
+    ['url', { url: 7 }],
+    ['url', 'https://user@app.example/'],
+    ['url', 'http://localhost:8787/jobs'],
+    ['binding', { url, binding: 'A' }],
+    ['secret', { url, secret: 'short' }],
+    ['secret', { url, secret: ['secret-of-the-tests'] }],
+    ['secret', { url, secret: 'secret-of-the-tests', secret_binding: 'OTHER' }],
+    ['secret_binding', { url, secret_binding: 7 }],
+    ['signature', { url, signature: [] }],
+    ['signature', { url, signature: 'hmac' }],
+    ['signature', { url, signature: ['ojs', 'hmac'] }],
+    ['signature', { url, signature: ['ojs', 'ojs'] }],
+    ['payload', { url, payload: 'body' }],
+    ['retries', { url, retries: 3 }],
+    ['binding', { binding: 'A', secret: 'secret-of-the-tests', url: null }],
+  ])('has no wrong %s: %j', (option, value) => {
+    expect(wrongWith(value)).toMatchObject({ variable: 'HANDLERS', key: 'a.*', option });
+  });
+
+  it('may lead to this machine in development', () => {
+    const [target] = readUrls({ a: 'http://localhost:8787/jobs' }, secrets, { loopback: true });
+    expect(target).toMatchObject({ id: 'localhost:8787', isRemote: true });
+  });
+});
+
 describe('the target of a job', () => {
   const targets = read({ '*': 'A', 'a.*': 'B', 'a.b': 'A', 'q/*': { binding: 'B', batch_size: 2 }, 'q/a.b.c': 'A' });
   const named = (queue: string, type: string) => targetFor(targets, queue, type)?.id;

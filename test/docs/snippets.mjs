@@ -11,6 +11,9 @@ const CLIENT = join(root, 'src/client/index.ts');
 const HANDLER = join(root, 'src/handler/index.ts');
 const QUEUE = join(root, 'src/library/index.ts');
 
+/** Packages of others that snippets use. */
+const OTHERS = ['@opentelemetry/api', 'standardwebhooks'];
+
 /** What the documents take for given. */
 const GIVEN = `
 declare global {
@@ -64,10 +67,8 @@ async function compile(folder, snippets, options, declarations) {
     // A snippet shows what there is to get; it need not use it.
     noUnusedLocals: false,
     paths: {
-      'tocsin/client': [CLIENT],
-      'tocsin/handler': [HANDLER],
-      'tocsin/queue': [QUEUE],
-      zod: [join(root, 'node_modules/zod')],
+      ...{ 'tocsin/client': [CLIENT], 'tocsin/handler': [HANDLER], 'tocsin/queue': [QUEUE] },
+      ...Object.fromEntries(OTHERS.map((name) => [name, [join(root, 'node_modules', name)]])),
     },
   };
   const include = ['*.ts', ...declarations];

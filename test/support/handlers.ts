@@ -3,7 +3,7 @@
 import { env } from 'cloudflare:workers';
 import { until } from './clock';
 
-export type HandlerName = 'WORK' | 'PLAIN' | 'RAW' | 'TALK' | 'FICKLE' | 'DEPLOYED' | 'DOWN';
+export type HandlerName = 'WORK' | 'PLAIN' | 'RAW' | 'TALK' | 'FICKLE' | 'DEPLOYED' | 'DOWN' | 'INTERNET';
 
 /** One run as a handler Worker saw it. */
 export interface Run {
@@ -31,7 +31,7 @@ export const runsOf = (name: 'WORK' | 'PLAIN', id: string) => handler<Run[]>(nam
 /** A gate that jobs with `{do: 'gate', gate}` wait at. */
 export class Gate {
   constructor(
-    private readonly worker: 'WORK' | 'PLAIN',
+    private readonly worker: 'WORK' | 'PLAIN' | 'INTERNET',
     readonly name: string = crypto.randomUUID(),
   ) {}
 

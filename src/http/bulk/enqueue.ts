@@ -6,7 +6,7 @@ import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue
 import { readConfig } from '../../config';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
-import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
@@ -16,6 +16,7 @@ import { renderEnqueued, warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
+import { parseContext } from '../request/parse-context';
 
 const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 
@@ -25,13 +26,15 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   const { body, jobs } = await readBulk(c);
   const enqueueMany = readAtomicity(body) === 'atomic' ? enqueueAllOrNone : enqueueEach;
   const idempotency = await readIdempotency(c, body, body.idempotency_key);
-  const entries = await readEntries(jobs);
+  const ctx = parseContext(c);
+  const entries = await readEntries(jobs, ctx);
   refuseTooMuch(entries.flatMap((entry) => (entry.ok ? [entry.value.job] : [])));
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const items = outcomes.map((outcome, index) => {
     if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
     const entry = entries[index];
-    const job = renderEnqueued(outcome.value, entry?.ok ? entry.value : undefined, variables);
+    const parsed = entry?.ok ? entry.value : undefined;
+    const job = renderEnqueued(outcome.value, parsed, variables, replayed ? ctx.trace : undefined);
     return { index, status: outcome.value.deduplicated ? 'duplicate' : 'created', job };
   });
   const succeeded = outcomes.filter(({ ok }) => ok).length;
@@ -60,13 +63,13 @@ async function readBulk(c: AppContext): Promise<{ body: JsonObject; jobs: unknow
 }
 
 /** Reads every entry; a wrong one keeps its error. An id named twice belongs to the first entry. */
-function readEntries(jobs: readonly unknown[]): Promise<Outcome<ParsedJob>[]> {
-  const now = Date.now();
+function readEntries(jobs: readonly unknown[], ctx: ParseContext): Promise<Outcome<ParsedJob>[]> {
   const seen = new Set<string>();
   return Promise.all(
     jobs.map((entry, index) =>
       eventualOutcomeOf(async () => {
-        const parsed = parseJob(readObject(entry, `jobs[${index}]`), { now, path: `jobs[${index}]` });
+        const path = `jobs[${index}]`;
+        const parsed = parseJob(readObject(entry, path), { ...ctx, path });
         const { id } = parsed.job;
         if (id !== undefined && seen.has(id)) throw duplicate(id, 'available');
         if (id !== undefined) seen.add(id);

@@ -1,27 +1,33 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
 import { enqueueOnce } from '../../across/enqueue';
 import { readConfig } from '../../config';
+import { parseEvent } from '../../job/cloud-event';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
-import { type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten } from '../../job/envelope/render';
 import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
+import { parseContext } from '../request/parse-context';
 import { limitHeaders, renderEnqueued, warningsOf } from './render';
 
-/** POST /jobs. */
+/** POST /jobs: a job, or CloudEvents. */
 export async function enqueueOne(c: AppContext): Promise<Response> {
   const { retryVariables: variables } = readConfig(c.env);
-  const body = await readBody(c);
+  const form = eventFormOf(c);
+  if (form === 'batched') return enqueueBatch(c);
+  const body = form ? await readEvent(c, form) : await readBody(c);
   const idempotency = await readIdempotency(c, body);
-  const parsed = await withFingerprint(parseJob(body, { now: Date.now() }));
+  const ctx = parseContext(c);
+  const parsed = await withFingerprint(form ? parseEvent(body, ctx) : parseJob(body, ctx));
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
   const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
-  const envelope = renderEnqueued(view, parsed, variables);
+  const envelope = renderEnqueued(view, parsed, variables, replayed ? ctx.trace : undefined);
   const warned = warningsOf([view]);
   const answer = { job: envelope, ...flatten(envelope), ...warned.members };
   const headers = { ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
@@ -29,16 +35,22 @@ export async function enqueueOne(c: AppContext): Promise<Response> {
   return json(c, answer, 201, { Location: `/ojs/v1/jobs/${view.record.id}`, ...headers });
 }
 
-/** POST /jobs/batch. */
+/** POST /jobs/batch: jobs, or CloudEvents. */
 export async function enqueueBatch(c: AppContext): Promise<Response> {
   const { retryVariables: variables } = readConfig(c.env);
-  const body = await readBody(c, MAX_BATCH_BYTES);
+  const form = eventFormOf(c);
+  if (form && form !== 'batched') throw invalidRequest('Content-Type', 'A single CloudEvent is sent to /jobs.');
+  const body = form ? { events: await readEvents(c) } : await readBody(c, MAX_BATCH_BYTES);
   const idempotency = await readIdempotency(c, body);
-  const parsed = await Promise.all(parseBatch(body).map(withFingerprint));
+  const ctx = parseContext(c);
+  const entries = form
+    ? parseEach(readEntries(body, 'events'), '', parseEvent, ctx)
+    : parseEach(readJobList(body), 'jobs', parseJob, ctx);
+  const parsed = await Promise.all(entries.map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const jobs = views.map((view, index) => ({
-    ...renderEnqueued(view, parsed[index], variables),
+    ...renderEnqueued(view, parsed[index], variables, replayed ? ctx.trace : undefined),
     ...(view.deduplicated && { deduplicated: true }),
   }));
   const deduplicated = views.filter((view) => view.deduplicated).length;
@@ -48,20 +60,32 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   return json(c, { jobs, ...counts, ...warned.members }, 201, headers);
 }
 
-/** The entries of a request that carries many jobs. @throws {ApiError} 400; 413 when they are too many */
-export function readJobList({ jobs }: JsonObject): unknown[] {
-  if (!Array.isArray(jobs)) throw invalidRequest('jobs', 'jobs is required and must be an array.');
-  if (jobs.length === 0) throw invalidRequest('jobs', 'jobs must have at least one entry.');
-  if (jobs.length > MAX_BATCH_SIZE) throw payloadTooLarge('jobs', jobs.length, MAX_BATCH_SIZE, 'jobs');
-  return jobs;
+/** The jobs of a request that carries many. @throws {ApiError} 400; 413 when they are too many */
+export const readJobList = (body: JsonObject): unknown[] => readEntries(body, 'jobs');
+
+function readEntries(body: JsonObject, name: 'jobs' | 'events'): unknown[] {
+  const entries = body[name];
+  if (!Array.isArray(entries)) throw invalidRequest(name, `${name} is required and must be an array.`);
+  if (entries.length === 0) throw invalidRequest(name, `${name} must have at least one entry.`);
+  if (entries.length > MAX_BATCH_SIZE) throw payloadTooLarge(name, entries.length, MAX_BATCH_SIZE, name);
+  return entries;
 }
 
-/** Reads every entry before any is written. @throws {ApiError} with `details.index` of the first wrong entry */
-function parseBatch(body: JsonObject): ParsedJob[] {
-  const now = Date.now();
-  return readJobList(body).map((entry, index) => {
+/**
+ * Reads every entry before any is written.
+ * @param name of their list; empty: the body is the list
+ * @throws {ApiError} with `details.index` of the first wrong entry
+ */
+function parseEach(
+  entries: readonly unknown[],
+  name: string,
+  parse: (entry: JsonObject, ctx: ParseContext) => ParsedJob,
+  ctx: ParseContext,
+): ParsedJob[] {
+  return entries.map((entry, index) => {
+    const path = `${name}[${index}]`;
     try {
-      return parseJob(readObject(entry, `jobs[${index}]`), { now, path: `jobs[${index}]` });
+      return parse(readObject(entry, path), { ...ctx, path });
     } catch (error) {
       throw atIndex(error, index);
     }

@@ -2,7 +2,8 @@
 import { usableConfig } from '../../config';
 import type { ParsedJob } from '../../job/envelope/parse';
 import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
-import type { JobView } from '../../job/record';
+import type { JobBody, JobView } from '../../job/record';
+import type { Trace } from '../../job/trace';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
 
@@ -17,14 +18,23 @@ export function answerJob(c: AppContext, view: JobView): Response {
   return json(c, { job: envelope, ...flatten(envelope) });
 }
 
-/** The envelope of an entry's job, which is that of another job when the entry was a duplicate. */
+/**
+ * The envelope of an entry's job, which is that of another job when the entry was a duplicate.
+ * @param repeated the trace of a request that only repeats an earlier one: the job has that of the earlier one, so this one
+ *   is not told
+ */
 export function renderEnqueued(
   view: EnqueuedJob,
   entry: ParsedJob | undefined,
   variables: Parameters<typeof renderJob>[1],
+  repeated?: Trace,
 ): Envelope {
   const asWritten = entry !== undefined && entry.job.body === view.record.body;
-  return renderJob(view, variables, asWritten ? entry.body : undefined);
+  const envelope = renderJob(view, variables, asWritten ? entry.body : undefined);
+  const meta = envelope.meta as JobBody['meta'];
+  if (repeated === undefined || meta.traceparent !== repeated.traceparent) return envelope;
+  const { traceparent: _, tracestate: __, ...rest } = meta;
+  return { ...envelope, meta: rest };
 }
 
 /** The headers for an answer to an enqueue; none where nothing is limited. */

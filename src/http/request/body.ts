@@ -14,6 +14,8 @@ export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
 /** Largest body that is read to its end only to refuse it, in bytes. */
 const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
 
+const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
+
 export type JsonObject = Record<string, unknown>;
 
 /**
@@ -33,15 +35,41 @@ export async function readOptionalBody(
   c: AppContext,
   maxBytes: number = MAX_ENVELOPE_BYTES,
 ): Promise<JsonObject | undefined> {
+  const value = await readJson(c, maxBytes, JSON_TYPES);
+  if (value === undefined || isObject(value)) return value;
+  throw notObject();
+}
+
+/** The media type of a request, lower case and without parameters; empty when it names none. */
+export function mediaTypeOf(c: AppContext): string {
+  return c.req.header('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+/**
+ * Whatever JSON the body is; undefined when there is none.
+ * @param types media types that it may have
+ * @throws {ApiError} as {@link readBody}
+ */
+export async function readJson(c: AppContext, maxBytes: number, types: readonly string[]): Promise<unknown> {
   const bytes = await readBytes(c, maxBytes);
   if (bytes.byteLength === 0) return undefined;
-  checkMediaType(c.req.header('Content-Type'));
-  const text = decode(bytes);
-  return parseObject(text);
+  const type = mediaTypeOf(c);
+  if (type !== '' && !types.includes(type)) {
+    throw invalidRequest('Content-Type', `Content-Type ${quote(type)} is not accepted; send ${types.join(' or ')}.`);
+  }
+  return parseJson(decode(bytes));
 }
 
 /** Parses one JSON object and refuses what could not be stored as it is. */
 export function parseObject(text: string): JsonObject {
+  const value = parseJson(text);
+  if (isObject(value)) return value;
+  throw notObject();
+}
+
+const notObject = () => invalidPayload('The body must be a JSON object.');
+
+function parseJson(text: string): unknown {
   if (nestingDepth(text, MAX_DEPTH) > MAX_DEPTH) {
     throw invalidPayload(`The body nests more than ${MAX_DEPTH} levels deep.`, { max_depth: MAX_DEPTH });
   }
@@ -51,7 +79,6 @@ export function parseObject(text: string): JsonObject {
   } catch {
     throw invalidPayload('The body is not valid JSON.');
   }
-  if (!isObject(value)) throw invalidPayload('The body must be a JSON object.');
   const problem = unstorable(text, value);
   if (problem !== undefined) throw refusalOf(problem);
   return value;
@@ -75,15 +102,6 @@ function pathOf(path: readonly (string | number)[]): string {
     .map((name) => (typeof name === 'number' ? `[${name}]` : `.${name}`))
     .join('')
     .replace(/^\./, '');
-}
-
-function checkMediaType(header: string | undefined): void {
-  const type = header?.split(';', 1)[0]?.trim().toLowerCase();
-  if (!type || type === MEDIA_TYPE || type === 'application/json') return;
-  throw invalidRequest(
-    'Content-Type',
-    `Content-Type ${quote(type)} is not accepted; send ${MEDIA_TYPE} or application/json.`,
-  );
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });

@@ -10,6 +10,7 @@ import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
 import { quote } from '../text';
 import { formatInstant, parseInstant } from '../time';
+import { type Trace, withTrace } from '../trace';
 import { fingerprintOf } from '../unique/fingerprint';
 import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
@@ -65,6 +66,7 @@ const SERVER_MANAGED = [
 export const JOB_OPTIONS = [
   'queue',
   'priority',
+  'target_url',
   'timeout_ms',
   'visibility_timeout_ms',
   'delay_until',
@@ -110,12 +112,20 @@ const readVersion: Reader<number | string> = (value, field) => {
   throw invalidRequest(field, `${field} must be an integer or a string of 1 to 255 characters.`);
 };
 
+const refuseTarget: Reader<string> = (_, field) => {
+  throw invalidRequest(field, `${field} is not offered for schedules and workflows: map the type to the URL instead.`);
+};
+
 /** The context in which a job is read. */
 export interface ParseContext {
   /** Epoch ms; relative times count from here. */
   now: number;
   /** Path of the job in the request, e.g. `jobs[3]`; absent: the request is the job. */
   path?: string;
+  /** The trace of the request; a job that names none belongs to it. */
+  trace?: Trace;
+  /** Reads the URL that a job names as its target. Absent: none may. */
+  readTarget?: Reader<string>;
 }
 
 /** A validated job, the queue it goes to, and its body before it became text. */
@@ -183,7 +193,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   const { retry, maxAttempts } = readRetry(members);
 
   const args = readArgs(input.args, members.at('args'));
-  const meta = members.option('meta', readMeta) ?? {};
+  const meta = withTrace(members.option('meta', readMeta) ?? {}, ctx.trace);
   const unique = members.option('unique', (value, field) => readUnique(value, field, { type, queue, args, meta }));
   const limit = members.option('rate_limit', (value, field) => readLimitPolicy(value, field, queue));
 
@@ -191,6 +201,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     type,
     args,
     meta,
+    target_url: members.option('target_url', ctx.readTarget ?? refuseTarget),
     timeout_ms: members.option('timeout_ms', readMilliseconds),
     visibility_timeout_ms: members.option('visibility_timeout_ms', readMilliseconds),
     retry,

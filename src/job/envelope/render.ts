@@ -37,6 +37,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     max_attempts,
     retry: written.retry,
     retry_effective,
+    target_url: written.target_url,
     timeout_ms: written.timeout_ms,
     visibility_timeout_ms: written.visibility_timeout_ms,
     unique: written.unique,

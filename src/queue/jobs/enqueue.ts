@@ -164,7 +164,7 @@ export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): En
   const receipt = insertJobs(q, plan, now);
   const pressure = bounded ? pressureOf(q) : undefined;
   if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
-  warnOfUnhandled(q, receipt.jobs);
+  warnOfUnhandled(q, receipt.jobs, (index) => jobs[index]?.body);
   return receipt;
 }
 

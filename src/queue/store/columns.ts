@@ -84,3 +84,6 @@ export function rowByKey(sql: SqlStorage, key: number): JobRow | undefined {
 export function isInLine(row: Pick<JobRow, 'state' | 'due_at' | 'waits_since'>): boolean {
   return row.state === STATE.waiting && row.due_at === null && row.waits_since === null;
 }
+
+/** Does this body name a URL, as far as its text tells at once? Then it says so; of few others it says so too. */
+export const mayNameUrl = (body: string) => body.includes('"target_url":"');

@@ -205,7 +205,7 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
     tell(q, { move: 'enqueue', before: row, after: row, now });
   }
   if (q.lineLength !== null) q.lineLength += rows.length;
-  q.arrived(now, type);
+  q.arrived(now, type, bodies);
   return rows;
 }
 

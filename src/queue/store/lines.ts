@@ -24,7 +24,7 @@ export function enters(q: QueueState, row: JobRow, now: number, staysPut = false
   if (!staysPut) {
     if (isInLine(row)) {
       if (q.lineLength !== null) q.lineLength++;
-      q.arrived(now, row.type);
+      q.arrived(now, row.type, [row.body]);
     } else if (row.state === STATE.waiting) {
       if (row.waits_since === null) entersDueIndex(q, row, now);
       else waitsForKey(q, row);
@@ -57,7 +57,7 @@ function entersDueIndex(q: QueueState, row: JobRow, now: number): void {
     return;
   }
   if (row.limit_key !== null) limiterOf(q, row).enters(row.priority);
-  q.arrived(now, row.type);
+  q.arrived(now, row.type, [row.body]);
 }
 
 function waitsForKey(q: QueueState, row: JobRow): void {

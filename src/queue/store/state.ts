@@ -106,7 +106,7 @@ export class QueueState implements Memory {
   /** Types of the jobs that have become available since workers that wait were last called. */
   readonly arrivedTypes = new Set<string>();
   /** Is a job of this type pushed? Jobs that workers pull need no wake once they are available. */
-  isPushed: (type: string) => boolean = () => false;
+  isPushed: (type: string, bodies: readonly string[]) => boolean = () => false;
   /** Is any job of this queue pushed? */
   pushesAny = false;
   /** What handlers take of this queue's jobs. Without any, nothing is said of a type. */
@@ -265,11 +265,13 @@ export class QueueState implements Memory {
    * A job of this type is available now. One that is pushed is pushed at once; the wake stands by in case this object
    * dies before the push is on record.
    * @param type absent: of any type
+   * @param bodies of the jobs, as text
    */
-  arrived(now: number, type?: string): void {
+  arrived(now: number, type?: string, bodies: readonly string[] = []): void {
     this.workArrived = true;
     this.arrivedTypes.add(type ?? ANY_TYPE);
-    if (!this.paused && (type === undefined ? this.pushesAny : this.isPushed(type))) this.wake(now + STANDBY_MS);
+    if (!this.paused && (type === undefined ? this.pushesAny : this.isPushed(type, bodies)))
+      this.wake(now + STANDBY_MS);
   }
 
   /** Workers that pull may find jobs that they did not find before, of whatever type. */

@@ -91,7 +91,7 @@ export class Pulling implements Feature {
   /** Nobody has fetched the job. */
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
     const { q } = this.host;
-    if (q.isPushed(row.type)) return undefined;
+    if (q.isPushed(row.type, [row.body])) return undefined;
     const since = availableSince(row);
     const askedAt = this.asked.lastFor(row.type);
     const isAsked = askedAt !== undefined && now - askedAt <= RECENTLY_MS;
@@ -100,7 +100,7 @@ export class Pulling implements Feature {
       const scan = new Scan();
       scan.reset(q.leases.head);
       const isRival = (other: Pick<JobRow, 'key' | 'type'>) =>
-        !q.isPushed(other.type) && !q.leases.active.has(other.key);
+        !q.isPushed(other.type, []) && !q.leases.active.has(other.key);
       const before = behind(countAhead(q, scan, row, now, isRival), since, closed) ?? closed;
       if (before) return before;
     }

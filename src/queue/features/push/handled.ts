@@ -2,8 +2,10 @@
 import { ownsQueue, type TargetConfig, targetFor } from '../../../dispatch/config';
 import { didYouMean } from '../../../job/near-miss';
 import { quote } from '../../../job/text';
+import type { JobRow } from '../../store/columns';
 import type { Handled } from '../../store/state';
-import type { PushTarget } from './target';
+import { targetOf } from './destination';
+import { connectionsLeft, type PushTarget } from './target';
 
 /** Hints remembered, so that a producer of very many jobs does not pay for each. */
 const MAX_HINTS = 1_000;
@@ -29,6 +31,17 @@ export class HandledTypes implements Handled {
   targetOf(type: string): PushTarget | undefined {
     const config = targetFor(this.configs, this.queue, type);
     return config && this.targets.find((target) => target.config === config);
+  }
+
+  /** The target that a job is pushed to. */
+  targetOfJob(row: JobRow): PushTarget | undefined {
+    const config = targetOf(this.configs, this.queue, row);
+    return config && this.targets.find((target) => target.config === config);
+  }
+
+  /** Have the calls to URLs used up what the platform lets wait at once? */
+  get isConnectedOut(): boolean {
+    return connectionsLeft(this.targets) <= 0;
   }
 
   /** Types that are taken, as far as they are known: those announced, else the patterns that lead to a target. */

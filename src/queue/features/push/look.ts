@@ -1,8 +1,9 @@
 /** Looking whether there is anything to push, without claiming it. */
-import { type TargetConfig, targetFor } from '../../../dispatch/config';
+import type { TargetConfig } from '../../../dispatch/config';
 import type { JobRow } from '../../store/columns';
 import { Scan, selectReady } from '../../store/lanes';
 import type { QueueState } from '../../store/state';
+import { targetOf } from './destination';
 import type { PushTarget } from './target';
 
 /** Rows of the due index that are read again rather than remembered. */
@@ -24,7 +25,7 @@ export class PushLook {
     let passed = 0;
     let found = false;
     selectReady(q, scan, now, 1, (row) => {
-      if (targetFor(this.configs, q.name, row.type) !== target.config) scan.exact = false;
+      if (targetOf(this.configs, q.name, row) !== target.config) scan.exact = false;
       else if (!q.leases.active.has(row.key)) {
         found = true;
         return 'stop';
@@ -46,13 +47,13 @@ export class PushLook {
 
   /** Is there a job that no target takes? */
   hasOrphan(now: number): boolean {
-    return this.finds(this.q.pushScan(''), now, (row) => !targetFor(this.configs, this.q.name, row.type));
+    return this.finds(this.q.pushScan(''), now, (row) => !targetOf(this.configs, this.q.name, row));
   }
 
   private hasTakeableFor(target: PushTarget, now: number): boolean {
     const { q } = this;
     const running = target.runningByEntry(q);
-    const isOurs = (row: JobRow) => targetFor(this.configs, q.name, row.type) === target.config;
+    const isOurs = (row: JobRow) => targetOf(this.configs, q.name, row) === target.config;
     const takes = (row: JobRow) => isOurs(row) && target.takes(row.type, running);
     if (this.finds(q.pushScan(target.id), now, (row) => takes(row) && !target.deferred.has(target.entryOf(row.type)))) {
       return true;

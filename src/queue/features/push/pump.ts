@@ -119,7 +119,8 @@ export class Pump implements Feature {
     const troubled = this.targets.filter(({ config, health }) => config.name === name && health.trouble);
     const tried = troubled.filter(({ asking }) => !asking && this.budget.take());
     for (const { health } of tried) health.tryNow();
-    await Promise.all(tried.map((target) => this.ask(target)));
+    // A URL announces nothing: its next job is the trial.
+    await Promise.all(tried.map((target) => (target.config.isRemote ? this.pump() : this.ask(target))));
     return troubled.map((target) => viewOf(target, this.host.now()));
   }
 
@@ -212,7 +213,9 @@ export class Pump implements Feature {
     const chars = batch.reduce((sum, { row }) => sum + row.body.length, 0);
     this.charsUnderWay += chars;
     this.underWay.add(batch);
+    target.openCalls++;
     await this.runner.run(target, batch);
+    target.openCalls--;
     this.charsUnderWay -= chars;
     this.underWay.delete(batch);
     target.health.trialEnded();

@@ -2,7 +2,7 @@
  * Choosing what to push: which jobs, to which target, in which calls. Everything here runs inside a transaction and
  * decides by the moment it is given.
  */
-import { coversQueue, ownsQueue, type TargetConfig, targetFor } from '../../../dispatch/config';
+import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
 import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
@@ -13,9 +13,10 @@ import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/leases';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
 import { bodyOf, historyOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
+import { targetOf } from './destination';
 import { PushLook } from './look';
 import { CallPlan } from './plan';
-import type { PushTarget } from './target';
+import { connectionsLeft, type PushTarget } from './target';
 
 /** What one selection found. */
 export interface Selection {
@@ -147,8 +148,13 @@ export class PushSelector {
       selection.starved ||= this.isReadyFor(target, now, selection);
       return 0;
     }
+    const connections = this.connectionsLeft(target, selection);
+    if (connections <= 0) {
+      selection.full = true;
+      return 0;
+    }
     // A stopped target gets a single trial; the rest follows when it answers.
-    const calls = isTrial ? 1 : callsLeft;
+    const calls = isTrial ? 1 : Math.min(callsLeft, connections);
     const plan = new CallPlan(calls, target.batchSize);
     const limit = Math.min(room, calls * target.batchSize, startsLeft(q, now));
     if (limit <= 0) return 0;
@@ -168,8 +174,11 @@ export class PushSelector {
       rows.push(...others);
     }
     if (rows.length === room) selection.full = true;
-    // Every call was used: whether more waits is for the next event to see.
-    if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) selection.starved = true;
+    if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) {
+      // Every call was used: whether more waits is for the next event to see, or the first answer that frees a connection.
+      if (calls < callsLeft) selection.full = true;
+      else selection.starved = true;
+    }
     if (rows.length === 0) {
       if (limits.setAside() >= CROWD) selection.starved = true;
       return 0;
@@ -182,6 +191,12 @@ export class PushSelector {
     }
     if (limits.setAside() >= CROWD) selection.starved = true;
     return plan.calls.length;
+  }
+
+  /** How many more calls this target could be sent before the platform keeps one back. */
+  private connectionsLeft({ config }: PushTarget, { calls }: Selection): number {
+    if (!config.isRemote) return Number.POSITIVE_INFINITY;
+    return connectionsLeft(this.targets) - calls.filter(({ target }) => target.config.isRemote).length;
   }
 
   /** Jobs of types whose concurrency was used up, as far as it is not any more. */
@@ -211,7 +226,7 @@ export class PushSelector {
   private consider(row: JobRow, scan: Scan, { target, plan, running, now, selection, limits }: Round): Verdict {
     const { q } = this;
     if (passOver(q, row, now, selection.expired)) return 'pass';
-    if (targetFor(this.configs, q.name, row.type) !== target.config) {
+    if (targetOf(this.configs, q.name, row) !== target.config) {
       scan.exact = false;
       return 'pass';
     }
@@ -270,7 +285,7 @@ export class PushSelector {
     const { q } = this;
     const scan = q.pushScan('');
     const found = selectReady(q, scan, now, 500, (row) => {
-      if (passOver(q, row, now, selection.expired) || targetFor(this.configs, q.name, row.type)) {
+      if (passOver(q, row, now, selection.expired) || targetOf(this.configs, q.name, row)) {
         scan.exact = false;
         return 'pass';
       }

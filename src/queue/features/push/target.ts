@@ -1,7 +1,8 @@
 /** A target as one queue sees it: is it worth calling, what does it take, and how are jobs handed to it? */
-import type { Announcement } from '../../../dispatch/announcement';
+import { type Announcement, announcementOfRemote } from '../../../dispatch/announcement';
 import type { Payload, TargetConfig } from '../../../dispatch/config';
 import { TargetHealth } from '../../../dispatch/health';
+import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { defined } from '../../../job/envelope/fields';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
@@ -27,6 +28,11 @@ export interface Bound {
   max: number;
 }
 
+/** How many more calls to URLs the platform would not keep back. */
+export function connectionsLeft(targets: readonly PushTarget[]): number {
+  return targets.reduce((left, { config, openCalls }) => left - (config.isRemote ? openCalls : 0), MAX_CONNECTIONS);
+}
+
 export class PushTarget {
   readonly health: TargetHealth;
   private readonly pace = new Pace();
@@ -38,6 +44,8 @@ export class PushTarget {
   isAwaited = false;
   /** Entries whose handlers have asked for a live line. */
   private readonly askedToTalk = new Set<string>();
+  /** Calls that it has not answered. */
+  openCalls = 0;
   private announcement: Announcement | undefined;
   /** When the announcement was asked for, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
@@ -55,6 +63,7 @@ export class PushTarget {
   ) {
     this.health = new TargetHealth(longestPauseMs);
     this.deferred = new DeferredEntries(config.id);
+    if (config.isRemote) this.announcement = announcementOfRemote(config);
   }
 
   /** A pause before it is asked again, ms. */
@@ -64,7 +73,7 @@ export class PushTarget {
 
   /** When it was asked last what it takes, epoch ms; undefined: never, or without an answer. */
   get knownSince(): number | undefined {
-    return this.isCertain ? this.askedAt : undefined;
+    return this.isCertain && !this.config.isRemote ? this.askedAt : undefined;
   }
 
   /** When it may be asked again, if not now; epoch ms. */

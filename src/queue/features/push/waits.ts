@@ -1,4 +1,6 @@
 /** Why a job that is pushed does not run: asks, in their order, what the selection (`select.ts`) asks. */
+import { MAX_CONNECTIONS } from '../../../dispatch/remote';
+import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { WaitingFor } from '../../../job/waiting';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
@@ -7,6 +9,7 @@ import { countAhead } from '../../store/ahead';
 import type { JobRow } from '../../store/columns';
 import { startsLeft } from '../../store/limits/queue-limit';
 import type { QueueState } from '../../store/state';
+import { urlOf } from './destination';
 import type { HandledTypes } from './handled';
 import type { Bound, PushTarget } from './target';
 
@@ -20,10 +23,18 @@ export class PushWaits {
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
     const { q } = this;
     const since = availableSince(row);
-    const target = this.handled.targetOf(row.type);
+    const target = this.handled.targetOfJob(row);
     const down = target && waitsForTarget(target, row, now);
     if (down) return down;
-    const unhandled = this.handled.whyUnhandled(row.type);
+    const url = urlOf(row);
+    if (url !== undefined && !target) {
+      return waiting(
+        'no_handler',
+        `ALLOWED_TARGET_HOSTS does not list the host of its target_url ${quote(url)}.`,
+        since,
+      );
+    }
+    const unhandled = url === undefined ? this.handled.whyUnhandled(row.type) : undefined;
     if (unhandled !== undefined) return this.noHandler(unhandled, target, since, now);
     if (!target) return undefined;
     const closed = this.waitsForRoom(target, row, since, now);
@@ -61,6 +72,10 @@ export class PushWaits {
     if (startsLeft(q, now) <= 0) {
       const most = `As many jobs run in queue ${q.name} as one queue can have at once.`;
       return waitsForQueueLimit(q, since, now) ?? waiting('concurrency', most, since);
+    }
+    if (target.config.isRemote && this.handled.isConnectedOut) {
+      const most = `Queue ${q.name} waits for ${MAX_CONNECTIONS} answers from URLs, as many as the platform allows at once.`;
+      return waiting('concurrency', most, since);
     }
     const bound = target.boundOf(row.type, target.runningByEntry(q));
     if (!bound || bound.running < bound.max) return undefined;

@@ -56,7 +56,10 @@ export function prepareBatch(
   });
   if (keys.length > 0) plan.tidy();
   writeShare(q, batch, share, now);
-  warnOfUnhandled(q, receipt);
+  warnOfUnhandled(q, receipt, (index) => {
+    const placement = plan.placements[index];
+    return placement && 'job' in placement ? placement.job.body : undefined;
+  });
   return { jobs: receipt };
 }
 

@@ -120,7 +120,8 @@ describe('a crowd of one type', () => {
     const { read } = await rowsWhile(new TestQueue(queue).stub, async () => {
       for (let n = 0; n < 5; n++) await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
     });
-    expect(read / 5).toBeLessThan(150);
+    // Each of the deployment's two dozen targets looks at the few rows that are new.
+    expect(read / 5).toBeLessThan(300);
     expect(await server.counts(queue)).toMatchObject({ active: 1, available: 5099 });
     await server.ok(202, 'DELETE', `/ojs/v1/queues/${queue}`, { strategy: 'discard' });
     await gate.open();

@@ -1,0 +1,61 @@
+/**
+ * The hosts that single jobs may name as their target. Whoever may enqueue could otherwise have this deployment call and sign
+ * anything, so there are none until the deployment lists them:
+ *
+ *     ALLOWED_TARGET_HOSTS = "app.example *.hooks.example"
+ *
+ * Each entry is a target of its own, with its own health: a host that is down stops none but the jobs for its entry.
+ */
+import type { Reader } from '../job/envelope/fields';
+import { invalidConfiguration, invalidRequest } from '../job/errors';
+import { quote } from '../job/text';
+import type { TargetConfig } from './config';
+import { TARGET_DEFAULTS } from './config';
+import { Remote } from './remote';
+import { readDefaultSigning } from './signing';
+import { type Allows, isLoopback, isPublicName, parseTargetUrl, TARGET_URL_RULE } from './target-url';
+
+const VARIABLE = 'ALLOWED_TARGET_HOSTS';
+
+/**
+ * Reads the list: host names, or `*.name` for all below one, separated by spaces or commas.
+ * @throws {ApiError} 500 `invalid_configuration`
+ */
+export function readHostTargets(env: Record<string, unknown>, allows: Allows): TargetConfig[] {
+  const text = env[VARIABLE];
+  const entries = typeof text === 'string' ? [...new Set(text.split(/[\s,]+/).filter(Boolean))] : [];
+  if (entries.length === 0) return [];
+  const signing = readDefaultSigning(env, VARIABLE);
+  return entries.map((entry) => {
+    const isHost = isPublicName(entry.replace(/^\*\./, '')) || (allows.loopback && isLoopback(entry));
+    if (!isHost) {
+      const message = `${VARIABLE}: ${quote(JSON.stringify(entry))} must be a public host name such as app.example or *.app.example.`;
+      throw invalidConfiguration(message, { variable: VARIABLE, host: entry });
+    }
+    return {
+      id: `url:${entry}`,
+      name: entry,
+      binding: new Remote(signing),
+      isRemote: true,
+      patterns: [],
+      takesUrl: (url) => {
+        const host = parseTargetUrl(url, allows)?.host;
+        return host !== undefined && (entry.startsWith('*.') ? host.endsWith(entry.slice(1)) : host === entry);
+      },
+      ...TARGET_DEFAULTS,
+    };
+  });
+}
+
+/** Reads the URL that a job names. @throws {ApiError} 400 for one that no host of the list has */
+export function targetReader(targets: readonly TargetConfig[], allows: Allows): Reader<string> {
+  return (value, field) => {
+    const url = typeof value === 'string' ? parseTargetUrl(value, allows) : undefined;
+    if (!url) throw invalidRequest(field, `${field} ${TARGET_URL_RULE}.`);
+    if (targets.some(({ takesUrl }) => takesUrl?.(url.href))) return url.href;
+    throw invalidRequest(
+      field,
+      `${field}: jobs may not be sent to ${quote(url.host)}; ${VARIABLE} lists where they may.`,
+    );
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * Calling a URL in the place of a service binding: the request is signed and leaves this Worker. Whatever a handler answers
+ * means the same as from a bound Worker; only that it may not be there at all is different.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import { type Signature, signatureHeaders } from './signature';
+
+/**
+ * Calls to URLs that one object makes at once. The platform lets six connections wait for the headers of their answers, and
+ * keeps any further one back while its time limit runs. So jobs are not even taken for a seventh call: they stay where they
+ * are until one of the six is over. Calls over service bindings do not count.
+ */
+export const MAX_CONNECTIONS = 6;
+
+/**
+ * Cloudflare's answers in the place of an origin that it could not reach: down, timed out while connecting, unreachable, TLS
+ * that failed, or a name that does not resolve. No handler has seen the call.
+ */
+const UNREACHED: ReadonlySet<number> = new Set([521, 522, 523, 525, 526, 530]);
+
+const USER_AGENT = 'Tocsin/1';
+
+/** How the calls to a URL are signed. */
+export interface Signing {
+  signatures: readonly Signature[];
+  /** The current one, and the one before while it is being replaced. */
+  secrets: readonly string[];
+}
+
+/** What a remote target needs from outside. */
+export interface RemoteContext {
+  fetch(request: Request): Promise<Response>;
+  /** Epoch ms. */
+  now(): number;
+  newId(): string;
+}
+
+const WORLD: RemoteContext = {
+  fetch: (request) => fetch(request),
+  now: () => Date.now(),
+  newId: () => `del_${uuidv7()}`,
+};
+
+/** Signs requests and sends them to a URL. */
+export class Remote {
+  /** @param url absent: each request names its own */
+  constructor(
+    private readonly signing: Signing,
+    private readonly url?: string,
+    private readonly world: RemoteContext = WORLD,
+  ) {}
+
+  /** @throws {Error} when there was no answer from there */
+  async fetch(request: Request): Promise<Response> {
+    const url = this.url ?? request.url;
+    const body = await request.text();
+    const headers = new Headers(request.headers);
+    // A call with a single job has the id of its delivery. No call is sent twice, so each of the others gets a new one.
+    const id = headers.get('X-OJS-Delivery-ID') ?? this.world.newId();
+    const { signatures, secrets } = this.signing;
+    const signed = await signatureHeaders(signatures, secrets, { url, id, body, at: this.world.now() });
+    for (const [name, value] of Object.entries(signed)) headers.set(name, value);
+    headers.set('User-Agent', USER_AGENT);
+    // A redirect is an answer: where it leads has not been looked at, and the job would not be sent there.
+    const init: RequestInit = { method: 'POST', headers, body, redirect: 'manual', signal: request.signal };
+    const response = await this.world.fetch(new Request(url, init));
+    if (!UNREACHED.has(response.status)) return response;
+    await response.body?.cancel();
+    throw new Error(`${new URL(url).host} could not be reached (${response.status}).`);
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * Signing the calls to URLs, so that a receiver can tell them from anybody else's. A call may be signed in several ways at
+ * once, each in headers of its own:
+ *
+ * | kind | headers | what is signed |
+ * |---|---|---|
+ * | `standard` | `webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64>` | `id.timestamp.body` (Standard Webhooks) |
+ * | `ojs` | `X-OJS-Timestamp`, `X-OJS-Signature: sha256=<hex>` | `timestamp.body` |
+ * | `qstash` | `Upstash-Signature`: a JWT | the URL and the SHA-256 of the body, for five minutes |
+ *
+ * While a secret is replaced there are two, the new one first: both sign, but in a JWT, which has room for one signature.
+ * QStash's receivers take the current key and the next for that reason.
+ */
+import { SignJWT } from 'jose';
+import { Webhook } from 'standardwebhooks';
+
+export const SIGNATURES = ['standard', 'ojs', 'qstash'] as const;
+export type Signature = (typeof SIGNATURES)[number];
+
+/** What is signed. */
+export interface Signable {
+  url: string;
+  /** Names the call. No other one has it. */
+  id: string;
+  body: string;
+  /** When it is sent, epoch ms. */
+  at: number;
+}
+
+/** How long a JWT holds, seconds. */
+const JWT_SECONDS = 300;
+
+const BASE64_PREFIX = 'whsec_';
+
+/** What a secret must be, for messages. */
+export const SECRET_RULE =
+  'must be one secret, or the new and the old one with a space between, each of 16 or more visible ASCII characters (after "whsec_": base64)';
+
+/** The secrets in a text, the current one first; undefined when it is no such text. */
+export function parseSecrets(text: string): string[] | undefined {
+  const secrets = text.split(/[\s,]+/).filter(Boolean);
+  const fits = (secret: string) => /^[\x21-\x7e]{16,512}$/.test(secret) && canSign(secret);
+  return secrets.length >= 1 && secrets.length <= 2 && secrets.every(fits) ? secrets : undefined;
+}
+
+function canSign(secret: string): boolean {
+  try {
+    return Boolean(standard(secret));
+  } catch {
+    return false;
+  }
+}
+
+/** Standard Webhooks takes what follows `whsec_` as base64. Any other secret is used as it is written, as OJS uses all. */
+function standard(secret: string): Webhook {
+  return secret.startsWith(BASE64_PREFIX) ? new Webhook(secret) : new Webhook(secret, { format: 'raw' });
+}
+
+/** The headers that sign a call in each of these ways. */
+export async function signatureHeaders(
+  kinds: readonly Signature[],
+  secrets: readonly string[],
+  call: Signable,
+): Promise<Record<string, string>> {
+  const seconds = String(Math.floor(call.at / 1000));
+  const headers: Record<string, string> = {};
+  if (kinds.includes('standard')) {
+    headers['webhook-id'] = call.id;
+    headers['webhook-timestamp'] = seconds;
+    headers['webhook-signature'] = secrets
+      .map((secret) => standard(secret).sign(call.id, new Date(call.at), call.body))
+      .join(' ');
+  }
+  if (kinds.includes('ojs')) {
+    const signed = secrets.map(async (secret) => `sha256=${await hmacHex(secret, `${seconds}.${call.body}`)}`);
+    headers['X-OJS-Timestamp'] = seconds;
+    headers['X-OJS-Signature'] = (await Promise.all(signed)).join(',');
+  }
+  if (kinds.includes('qstash')) headers['Upstash-Signature'] = await jwt(secrets[0] as string, call);
+  return headers;
+}
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+async function hmacHex(secret: string, text: string): Promise<string> {
+  const key = await crypto.subtle.importKey('raw', bytes(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes(text)));
+  return [...mac].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+async function jwt(secret: string, { url, id, body, at }: Signable): Promise<string> {
+  const now = Math.floor(at / 1000);
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes(body)));
+  const base64 = btoa(String.fromCharCode(...hash));
+  return new SignJWT({ body: base64.replaceAll('+', '-').replaceAll('/', '_') })
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .setIssuer('Upstash')
+    .setSubject(url)
+    .setIssuedAt(now)
+    .setNotBefore(now)
+    .setExpirationTime(now + JWT_SECONDS)
+    .setJti(id)
+    .sign(bytes(secret));
+}

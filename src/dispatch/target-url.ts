@@ -1,0 +1,72 @@
+/**
+ * Which URLs jobs may be sent to. A request to a URL that somebody wrote into a job or a variable leaves this Worker with its
+ * network position, so only addresses of the public Internet are taken:
+ *
+ * - `https:` on its own port, with no user name, password or fragment;
+ * - a host by its public name: no address in numbers, in whatever notation, no single word, no name that is reserved for
+ *   private networks, no dot at its end;
+ * - with `loopback`, for development alone: `http:` or `https:` to `localhost`, `127.0.0.1` or `[::1]` on any port.
+ *
+ * The *parsed* host is judged, because parsers read `2130706433`, `0x7f.1` and `①27.0.0.1` as 127.0.0.1. A public name may
+ * still lead to a private address. A Worker can neither look that up beforehand nor hold a name to an address; on Cloudflare
+ * it reaches no private network, under `wrangler dev` it reaches that of the machine. Redirects are never followed.
+ */
+
+/** Longest URL, in characters. */
+const MAX_LENGTH = 2048;
+
+/** Names that end so mean a machine or a private network (RFC 6761, 6762, 7686, 8375, and ICANN's list of collisions). */
+const PRIVATE_SUFFIXES = [
+  'localhost',
+  'local',
+  'localdomain',
+  'internal',
+  'intranet',
+  'private',
+  'corp',
+  'home',
+  'lan',
+  'arpa',
+  'onion',
+  'invalid',
+];
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** One label of a host name as `URL` writes it: lower case, other scripts as `xn--…`. */
+const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
+
+/** What a URL must be, for messages. */
+export const TARGET_URL_RULE =
+  'must be an https URL with a public host name and no port, user name, password or fragment, at most 2048 characters';
+
+/** What a deployment allows beyond the public Internet. */
+export interface Allows {
+  /** This machine, for development. */
+  loopback: boolean;
+}
+
+/** The URL, if jobs may be sent there. */
+export function parseTargetUrl(text: string, allows: Allows): URL | undefined {
+  if (text.length > MAX_LENGTH || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '' || text.includes('#')) return undefined;
+  if (allows.loopback && isWeb(url.protocol) && LOOPBACK.has(url.hostname)) return url;
+  return url.protocol === 'https:' && url.port === '' && isPublicName(url.hostname) ? url : undefined;
+}
+
+/** Is this the host of a URL on this machine? With a port or without. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.has(host.replace(/:\d{1,5}$/, ''));
+}
+
+const isWeb = (protocol: string) => protocol === 'https:' || protocol === 'http:';
+
+/** Is this the name of a host on the public Internet, by its form? */
+export function isPublicName(host: string): boolean {
+  const labels = host.split('.');
+  const last = labels.at(-1) as string;
+  // The last label of an address in numbers has a digit first; no top-level domain does.
+  if (labels.length < 2 || host.length > 253 || /^\d/.test(last)) return false;
+  return labels.every((label) => LABEL.test(label)) && !PRIVATE_SUFFIXES.includes(last);
+}

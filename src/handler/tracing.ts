@@ -1,0 +1,48 @@
+/** Spans around handlers. */
+import type { JobEnvelope } from '../producer/envelope';
+import { failSpan, messaging, type OpenTelemetry, SPAN_KIND, spanContextOf, TRACER } from './telemetry';
+
+/** The part of a job that its span tells of. */
+type TracedJob = Pick<JobEnvelope, 'id' | 'type' | 'queue' | 'attempt' | 'meta'>;
+
+/** Runs around a handler. */
+export type TracingMiddleware = (job: TracedJob, ctx: unknown, next: () => Promise<unknown>) => Promise<unknown>;
+
+/**
+ * Middleware that makes a span `process <queue>` of each run. It belongs to the trace of whoever enqueued the job (its
+ * `meta.traceparent`), is linked to the span in which the call arrived, and is active while the handler runs.
+ * @param otel the module `@opentelemetry/api`
+ * @param isFailure what else than a failure a handler may throw, such as to run again later, is not marked as an error
+ * @example
+ * import * as otel from '@opentelemetry/api';
+ *
+ * export default defineHandlers(handlers, { use: [tracing(otel)] });
+ */
+export function tracing<Context>(
+  { context, trace }: OpenTelemetry<Context>,
+  isFailure: (thrown: unknown) => boolean = () => true,
+): TracingMiddleware {
+  return async ({ id, type, queue, attempt, meta }, _, next) => {
+    const active = context.active();
+    const producer = spanContextOf(meta.traceparent);
+    const around = trace.getSpanContext(active);
+    const attributes = {
+      ...messaging('process', queue),
+      'messaging.message.id': id,
+      'tocsin.job.type': type,
+      'tocsin.job.attempt': attempt,
+    };
+    const parent = producer ? trace.setSpanContext(active, producer) : active;
+    const links = producer && around ? [{ context: around }] : [];
+    const options = { kind: SPAN_KIND.consumer, attributes, links };
+    const span = trace.getTracer(TRACER).startSpan(`process ${queue}`, options, parent);
+    try {
+      return await context.with(trace.setSpan(parent, span), next);
+    } catch (thrown) {
+      if (isFailure(thrown)) failSpan(span, thrown);
+      throw thrown;
+    } finally {
+      span.end();
+    }
+  };
+}

@@ -1,0 +1,14 @@
+/** Where a job is pushed: to the URL that it names, else to the target that its type is mapped to. */
+import { type TargetConfig, targetFor } from '../../../dispatch/config';
+import { type JobRow, mayNameUrl } from '../../store/columns';
+import { bodyOf } from '../../store/rows';
+
+/** The URL that a job names. */
+export function urlOf(row: JobRow): string | undefined {
+  return mayNameUrl(row.body) ? bodyOf(row).target_url : undefined;
+}
+
+/** The target of a job; undefined when there is none. A job with a URL goes nowhere else, even where that is no longer allowed. */
+export function targetOf(targets: readonly TargetConfig[], queue: string, row: JobRow): TargetConfig | undefined {
+  return targetFor(targets, queue, row.type, urlOf(row));
+}
