@@ -18,7 +18,9 @@ it('a signal wakes the job that waits for it, and stays on record', async () => 
   const snooze = { in: '1h', signal: 'approved by/all' };
   await server.nack(job.id, { requeue: true, attempt_used: false, snooze });
   expect(await client.signal(job.id, 'approved by/all', { approvedBy: 'ann' })).toMatchObject({ state: 'available' });
-  expect(await client.jobs.steps(job.id)).toMatchObject({ 'approved by/all': { signal: { payload: { approvedBy: 'ann' } } } });
+  expect(await client.jobs.steps(job.id)).toMatchObject({
+    'approved by/all': { signal: { payload: { approvedBy: 'ann' } } },
+  });
   await client.signal(job.id, 'other');
   expect(await client.jobs.steps(job.id)).toMatchObject({ other: { signal: { payload: null } } });
   await client.cancel(job.id);
