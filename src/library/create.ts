@@ -5,8 +5,9 @@ import type { TocsinClient } from '../client/client';
 import type { Env } from '../config';
 import { declare } from '../declaration';
 import { RUNNABLE, type Runnable } from '../handler/runnable';
-import type { HandlerWorker } from '../handler/worker-types';
+import type { HandlerWorker, JobsOf } from '../handler/worker-types';
 import { createApp } from '../http/app';
+import type { JobEnvelope } from '../producer/envelope';
 import type { EnqueueOptions } from '../producer/job';
 import { applied } from './applied';
 import { insideClient } from './inside';
@@ -34,7 +35,7 @@ export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unkno
     type: Type,
     args: Jobs[Type],
     options?: EnqueueOptions,
-  ): ReturnType<TocsinClient<Jobs>['enqueue']>;
+  ): Promise<JobEnvelope<Jobs[Type]>>;
 }
 
 /**
@@ -47,9 +48,14 @@ export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unkno
  * export { DirectoryObject, QueueObject, TocsinHandlers, UniqueLockObject, WorkflowObject } from 'tocsin/queue';
  * export default tocsin.worker({ fetch: app.fetch });
  */
+export function createTocsin<Worker extends HandlerWorker>(
+  options: TocsinOptions & { handlers: Worker },
+): TocsinDeployment<JobsOf<Worker>>;
+/** As above, for jobs whose types no handler in this Worker says. */
 export function createTocsin<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs>(
-  options: TocsinOptions = {},
-): TocsinDeployment<Jobs> {
+  options?: TocsinOptions,
+): TocsinDeployment<Jobs>;
+export function createTocsin(options: TocsinOptions = {}): TocsinDeployment {
   const { handlers, delivery, ...declared } = readOptions(options);
   declare({ ...declared, ...(handlers && { handlers: { ...delivery, ...ownHandlers(handlers) } }) });
   const served = createApp({ ready: applied });
@@ -62,9 +68,9 @@ export function createTocsin<Jobs extends Record<keyof Jobs, readonly unknown[]>
         own.fetch && !isOurs(new URL(request.url).pathname) ? own.fetch(request, env, ctx) : serve(request, env as Env),
     }),
     get client() {
-      return insideClient() as unknown as TocsinClient<Jobs>;
+      return insideClient();
     },
-    enqueue: (type, args, how) => (insideClient() as unknown as TocsinClient<Jobs>).enqueue(type, args, how),
+    enqueue: (type, args, how) => insideClient().enqueue(type, args, how),
   };
 }
 
