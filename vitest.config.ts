@@ -71,7 +71,7 @@ export default defineConfig({
             },
           },
           TARGET_SECRET: 'whsec_bmV3LXNlY3JldC1vZi10ZXN0cw== old-secret-of-tests',
-          ALLOWED_TARGET_HOSTS: 'app.example down.example, *.hooks.example localhost:8788',
+          ALLOWED_TARGET_HOSTS: 'app.example down.example, *.hooks.example',
           UPSTASH_SECRET: 'sig_current_of_tests sig_before_of_tests',
         },
         serviceBindings: {

@@ -142,7 +142,9 @@ describe('the URL that a job names', () => {
     expect((await server.ok(201, 'POST', `${V1}/jobs`, top)).job).toMatchObject({
       target_url: 'https://app.example/b',
     });
-    const here = await server.ok(201, 'POST', `${V1}/jobs`, order('http://localhost:8788/x', { pending: true }));
+    const local = TestServer.with({ ALLOWED_TARGET_HOSTS: 'localhost:8788' });
+    const job = order('http://localhost:8788/x', { pending: true });
+    const here = await local.ok(201, 'POST', `${V1}/jobs`, job);
     expect(here.job).toMatchObject({ target_url: 'http://localhost:8788/x' });
     for (const path of ['/jobs/batch', '/jobs/bulk']) {
       await server.ok(201, 'POST', `${V1}${path}`, { jobs: [order(spelled)] });
