@@ -1,5 +1,7 @@
 /** Spans around handlers. */
 import type { JobEnvelope } from '../producer/envelope';
+import { snoozeOf } from './outcomes';
+import { isSuspended } from './suspension';
 import { failSpan, messaging, type OpenTelemetry, SPAN_KIND, spanContextOf, TRACER } from './telemetry';
 
 /** The part of a job that its span tells of. */
@@ -10,18 +12,15 @@ export type TracingMiddleware = (job: TracedJob, ctx: unknown, next: () => Promi
 
 /**
  * Middleware that makes a span `process <queue>` of each run. It belongs to the trace of whoever enqueued the job (its
- * `meta.traceparent`), is linked to the span in which the call arrived, and is active while the handler runs.
+ * `meta.traceparent`), is linked to the span in which the call arrived, and is active while the handler runs. A run that only
+ * ends until later is no error.
  * @param otel the module `@opentelemetry/api`
- * @param isFailure what else than a failure a handler may throw, such as to run again later, is not marked as an error
  * @example
  * import * as otel from '@opentelemetry/api';
  *
  * export default defineHandlers(handlers, { use: [tracing(otel)] });
  */
-export function tracing<Context>(
-  { context, trace }: OpenTelemetry<Context>,
-  isFailure: (thrown: unknown) => boolean = () => true,
-): TracingMiddleware {
+export function tracing<Context>({ context, trace }: OpenTelemetry<Context>): TracingMiddleware {
   return async ({ id, type, queue, attempt, meta }, _, next) => {
     const active = context.active();
     const producer = spanContextOf(meta.traceparent);
@@ -39,7 +38,7 @@ export function tracing<Context>(
     try {
       return await context.with(trace.setSpan(parent, span), next);
     } catch (thrown) {
-      if (isFailure(thrown)) failSpan(span, thrown);
+      if (!isSuspended(thrown) && snoozeOf(thrown) === undefined) failSpan(span, thrown);
       throw thrown;
     } finally {
       span.end();

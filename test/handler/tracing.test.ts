@@ -1,6 +1,6 @@
 import * as otel from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
-import { tracing } from '../../src/handler';
+import { defineHandlers, SuspendedError, snooze, tracing } from '../../src/handler';
 import { inSpan, traced } from '../support/otel';
 
 const spans = traced();
@@ -65,10 +65,18 @@ describe('a run with OpenTelemetry', () => {
     expect(second?.status).toEqual({ code: otel.SpanStatusCode.ERROR, message: 'a text' });
   });
 
-  it('that only ends until later is a span without an error', async () => {
-    const later = new Error('later');
-    const middleware = tracing(otel, (thrown) => thrown !== later);
-    await expect(middleware(job(), {}, () => Promise.reject(later))).rejects.toBe(later);
-    expect(processed()?.status).toEqual({ code: otel.SpanStatusCode.UNSET });
+  it.each([['snoozes', snooze('10m')] as const, ['sleeps', new SuspendedError()] as const])(
+    'that %s is a span without an error',
+    async (_, later) => {
+      await expect(run(() => Promise.reject(later))).rejects.toBe(later);
+      expect(processed()?.status).toEqual({ code: otel.SpanStatusCode.UNSET });
+    },
+  );
+
+  it('is one around the handlers of a Worker', async () => {
+    const worker = defineHandlers({ 'email.send': (sent) => sent.attempt }, { use: [tracing(otel)] });
+    const request = new Request('https://handler', { method: 'POST', body: JSON.stringify({ job: job() }) });
+    expect(await (await worker.fetch(request, {})).json()).toEqual({ status: 'completed', result: 2 });
+    expect(processed()).toMatchObject({ name: 'process mail', parentSpanContext: { traceId: TRACE, spanId: PARENT } });
   });
 });
