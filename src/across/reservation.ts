@@ -4,7 +4,7 @@
  */
 import type { Env } from '../config';
 import { ApiError, type Outcome, unavailable, unwrap } from '../job/errors';
-import { type OpenTicket, REGISTER, shardOf, type Wanted } from '../rpc/locks';
+import { type OpenTicket, REGISTER, shardOf, type UniqueLockApi, type Wanted } from '../rpc/locks';
 import { lockObject, queueObject } from '../rpc/stubs';
 
 /** How long an enqueue waits for others of the same fingerprint, ms. */
@@ -14,9 +14,16 @@ const TTL_MS = { job: 5_000, batch: 15_000 };
 
 /** Empties all lock objects in use. */
 export async function resetLocks(env: Env): Promise<void> {
+  const [register, ...shards] = await lockObjects(env);
+  await Promise.all(shards.map(({ lock }) => lock.reset()));
+  await register?.lock.reset();
+}
+
+/** The lock objects: the register of them, and those that it knows. */
+export async function lockObjects(env: Env): Promise<{ name: string; lock: UniqueLockApi }[]> {
   const register = lockObject(env, REGISTER);
-  await Promise.all((await register.shards()).map((name) => lockObject(env, name).reset()));
-  await register.reset();
+  const shards = (await register.shards()).map((name) => ({ name, lock: lockObject(env, name) }));
+  return [{ name: REGISTER, lock: register }, ...shards];
 }
 
 export class Reservations {

@@ -30,6 +30,11 @@ export async function applied(env: Env): Promise<void> {
   if (wrong) throw wrong;
 }
 
+/** What is stored was emptied: the next request puts into effect again what the code declares. */
+export function forgetApplied(): void {
+  isApplied = false;
+}
+
 async function apply(env: Env): Promise<void> {
   try {
     await applyDeclared(env, declaration(), Date.now());

@@ -10,7 +10,8 @@ import { createApp } from '../http/app';
 import type { JobEnvelope } from '../producer/envelope';
 import type { EnqueueOptions } from '../producer/job';
 import { applied } from './applied';
-import { insideClient } from './inside';
+import { DEPLOYMENT } from './deployment';
+import { inside, insideClient } from './inside';
 import { readOptions, type TocsinOptions } from './options';
 
 /** Arguments of jobs by type. */
@@ -58,6 +59,7 @@ export function createTocsin<Jobs extends Record<keyof Jobs, readonly unknown[]>
 export function createTocsin(options: TocsinOptions = {}): TocsinDeployment {
   const { handlers, delivery, ...declared } = readOptions(options);
   declare({ ...declared, ...(handlers && { handlers: { ...delivery, ...ownHandlers(handlers) } }) });
+  Object.defineProperty(globalThis, DEPLOYMENT, { value: inside, configurable: true });
   const served = createApp({ ready: applied });
   const serve = async (request: Request, env: Env): Promise<Response> => await served.fetch(request, env);
   return {

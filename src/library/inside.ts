@@ -2,10 +2,13 @@
  * The queue as the code of its own Worker reaches it: through the application itself, without a network and without a key.
  */
 import { env } from 'cloudflare:workers';
+import { allObjects } from '../across/objects';
+import { resetAll } from '../across/reset';
 import { TocsinClient } from '../client/client';
 import type { Env } from '../config';
 import { createApp } from '../http/app';
-import { applied } from './applied';
+import { applied, forgetApplied } from './applied';
+import type { Deployment } from './deployment';
 
 const ORIGIN = 'https://tocsin.inside';
 
@@ -26,3 +29,15 @@ export function insideClient(): TocsinClient {
   });
   return client;
 }
+
+/** The deployment as tests of the Worker reach it. */
+export const inside: Deployment = {
+  get client() {
+    return insideClient();
+  },
+  objects: () => allObjects(env as unknown as Env),
+  async reset() {
+    await resetAll(env as unknown as Env);
+    forgetApplied();
+  },
+};

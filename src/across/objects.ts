@@ -1,0 +1,38 @@
+/** Every object of a deployment. For tests of a Worker that holds the queue: they look when each wakes by itself. */
+import type { Env } from '../config';
+import { directoryObject, idShard, queueObject, workflowObject } from '../rpc/stubs';
+import { allQueues } from './queues';
+import { lockObjects } from './reservation';
+
+const PAGE = 200;
+
+/** The stubs, by names that say what each is. */
+export async function allObjects(env: Env): Promise<{ name: string; stub: DurableObjectStub }[]> {
+  const directory = directoryObject(env);
+  const found: { name: string; stub: unknown }[][] = await Promise.all([
+    queues(env),
+    workflows(env),
+    directory.shards().then((names) => names.map((name) => ({ name, stub: idShard(env, name) }))),
+    lockObjects(env).then((locks) => locks.map(({ name, lock }) => ({ name, stub: lock }))),
+    [{ name: 'directory', stub: directory }],
+  ]);
+  // What the rooms see of a stub is its verbs.
+  return found.flat() as { name: string; stub: DurableObjectStub }[];
+}
+
+async function queues(env: Env): Promise<{ name: string; stub: unknown }[]> {
+  const found: { name: string; stub: unknown }[] = [];
+  for await (const page of allQueues(env)) {
+    for (const { name } of page) found.push({ name: `queue ${name}`, stub: queueObject(env, name) });
+  }
+  return found;
+}
+
+async function workflows(env: Env): Promise<{ name: string; stub: unknown }[]> {
+  const found: { name: string; stub: unknown }[] = [];
+  for (;;) {
+    const page = await directoryObject(env).workflows({ offset: found.length, limit: PAGE });
+    for (const { id } of page.workflows) found.push({ name: `workflow ${id}`, stub: workflowObject(env, id) });
+    if (!page.more || page.workflows.length === 0) return found;
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * How tests reach the deployment in a Worker: `tocsin/testing/vitest` is a bundle of its own, so that an import of this library
+ * there could be a second copy of it. It finds the one of the Worker under a registered symbol.
+ */
+import type { TocsinClient } from '../client/client';
+
+/** Under this name of the global object stands the {@link Deployment} of a Worker that holds the queue. */
+export const DEPLOYMENT = Symbol.for('tocsin.deployment');
+
+export interface Deployment {
+  /** Everything that a client can do, without a key. */
+  readonly client: TocsinClient;
+  /** Every Durable Object of the deployment, with a name that says what it is. */
+  objects(): Promise<{ name: string; stub: DurableObjectStub }[]>;
+  /** Empties the deployment. What the code declares is put into effect again by the next request. */
+  reset(): Promise<void>;
+}
