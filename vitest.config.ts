@@ -110,6 +110,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
+    // Of another Worker: vitest.inside.config.ts runs them.
+    exclude: ['test/testing/inside/**'],
     // Longer than tests wait for what they observe, whose own error says what did not happen.
     testTimeout: 20_000,
     provide: {

@@ -27,7 +27,12 @@ const bundle = (entryPoints, options = {}) =>
     logLevel: 'warning',
     ...options,
   });
-await bundle({ 'handler/index': 'src/handler/index.ts', 'client/index': 'src/client/index.ts' });
+await bundle({
+  'handler/index': 'src/handler/index.ts',
+  'client/index': 'src/client/index.ts',
+  'testing/index': 'src/testing/index.ts',
+});
+await bundle({ 'testing/vitest/index': 'src/testing/vitest/index.ts' }, { external: ['cloudflare:*', 'vitest'] });
 await bundle(
   { 'queue/index': 'src/library/index.ts' },
   { external: ['cloudflare:*', ...Object.keys(dependencies)], loader: { '.sql': 'text' } },
@@ -63,7 +68,8 @@ const follow = (file) => {
     follow(`${resolve(dirname(file), path)}.d.ts`);
   }
 };
-for (const library of ['handler', 'client', 'library']) follow(join(dist, library, 'index.d.ts'));
+for (const library of ['handler', 'client', 'library', 'testing', 'testing/vitest'])
+  follow(join(dist, library, 'index.d.ts'));
 for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
   if (name.endsWith('.d.ts') && !shown.has(join(dist, name))) rmSync(join(dist, name));
 }

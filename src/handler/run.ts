@@ -48,6 +48,8 @@ export interface Host {
   /** How a run speaks before its end. Default: with its answer. */
   voice?: ((delivery: Delivery, notes: Notes) => Voice) | undefined;
   sink: LogSink;
+  /** The queue's time, epoch ms. Default: counted from the job's claim. */
+  queueNow?: () => number;
   /** Default: those of a pushed job. */
   limits?: TimeLimits;
 }
@@ -70,7 +72,7 @@ export async function runDelivery(
   const notes = new Notes();
   const voice: Voice = host.voice?.(delivery, notes) ?? new AnswerVoice('with the answer', notes, newId);
   const journal = new Journal(voice.log?.bind(voice), voice.logAfterMs);
-  const steps = new Steps(stepsOf(job), voice, notes, queueClock(job.startedAt, Date.now()));
+  const steps = new Steps(stepsOf(job), voice, notes, host.queueNow ?? queueClock(job.startedAt, Date.now()));
   const run = { delivery, registration, registry, host, log, journal, steps, isOpen: true };
   const aborter = new AbortController();
   const { env, executionCtx, sink } = host;

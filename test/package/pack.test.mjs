@@ -1,7 +1,7 @@
 // The package as its users get it: packed, unpacked into a project of its own, type checked and run there.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -14,6 +14,7 @@ const installed = join(project, 'node_modules/tocsin');
 const USAGE = `
 import { TocsinClient, DuplicateJobError, type Job as StoredJob } from 'tocsin/client';
 import { defineHandlers, discard, handler, type Job, retryIn, UnrecoverableError } from 'tocsin/handler';
+import { runHandler, runToEnd } from 'tocsin/testing';
 
 interface Email { to: string; subject: string }
 interface Jobs { 'email.send': [Email]; 'image.resize': [key: string, width: number] }
@@ -72,6 +73,13 @@ export async function produce(service: { fetch(input: string, init?: object): Pr
   }
 }
 
+export async function test(): Promise<void> {
+  const run = await runHandler(worker, 'email.send', [{ to: '', subject: '' }], { attempt: 2, env: { MAIL_URL: '' } });
+  if (run.error?.retryIn === 5 && run.isLast) throw new Error(run.status);
+  // @ts-expect-error the width is missing
+  await runToEnd(worker, 'image.resize', ['a.png']);
+}
+
 export default worker;
 `;
 
@@ -92,6 +100,7 @@ const RUN = `
 import assert from 'node:assert/strict';
 import { TocsinClient, TocsinError } from 'tocsin/client';
 import { defineHandlers, UnrecoverableError } from 'tocsin/handler';
+import { runHandler } from 'tocsin/testing';
 
 const worker = defineHandlers(
   { 'math.add': (job) => job.args[0] + job.args[1], 'math.fail': () => { throw new UnrecoverableError('no'); } },
@@ -109,10 +118,71 @@ assert.deepEqual(results[0], { delivery_id: 'del_1', status: 'completed', result
 assert.equal(results[1].status, 'failed');
 assert.deepEqual(results[1].error.classes, ['UnrecoverableError', 'Error']);
 
+assert.equal((await runHandler(worker, 'math.add', [1, 2])).result, 3);
+assert.equal((await runHandler(worker, 'math.fail', [])).isLast, true);
+
 const service = { fetch: async () => Response.json({ job: { id: '1', type: 'math.add' } }, { status: 201 }) };
 assert.equal((await new TocsinClient({ service }).enqueue('math.add', [1, 2])).id, '1');
 assert.equal(typeof TocsinError, 'function');
 `;
+
+/** A Worker that holds the queue, and its tests. */
+const TESTED = {
+  'wrangler.toml': `
+name = "tested"
+main = "tested.ts"
+compatibility_date = "2026-05-03"
+migrations = [{ tag = "v1", new_sqlite_classes = ["QueueObject", "DirectoryObject", "UniqueLockObject", "WorkflowObject"] }]
+`,
+  'vitest.config.ts': `
+import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({ plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' } })] });
+`,
+  'tested.ts': `
+import { createTocsin, defineHandlers, type Job } from 'tocsin/queue';
+
+export { DirectoryObject, QueueObject, TocsinHandlers, UniqueLockObject, WorkflowObject } from 'tocsin/queue';
+
+export const handlers = defineHandlers({
+  'greeting.write': async (job: Job<[name: string]>, ctx) => {
+    await ctx.sleep('wait', '1h');
+    return 'Hello, ' + job.args[0];
+  },
+});
+const tocsin = createTocsin({ handlers });
+export default tocsin.worker({
+  fetch: async () => Response.json(await tocsin.enqueue('greeting.write', ['Ada'])),
+});
+`,
+  'tested.test.ts': `
+import { exports } from 'cloudflare:workers';
+import { expect, it } from 'vitest';
+import type { JobsOf } from 'tocsin/queue';
+import { runToEnd, testQueue } from 'tocsin/testing/vitest';
+import { handlers } from './tested';
+
+declare global {
+  namespace Cloudflare {
+    interface GlobalProps {
+      mainModule: typeof import('./tested');
+    }
+  }
+}
+
+const queue = testQueue<JobsOf<typeof handlers>>();
+
+it('greets an hour after it was asked', async () => {
+  await exports.default.fetch('http://tested/');
+  await queue.advance('59m');
+  await expect(queue).not.toHaveCompleted('greeting.write');
+  await queue.advance('1m');
+  await expect(queue).toHaveCompleted('greeting.write', ['Ada'], { result: 'Hello, Ada' });
+  expect((await runToEnd(handlers, 'greeting.write', ['Bob'])).result).toBe('Hello, Bob');
+});
+`,
+};
 
 describe('the packed package', () => {
   before(() => {
@@ -159,10 +229,32 @@ describe('the packed package', () => {
     typeCheck(options, 'usage.ts', 'worker.ts');
   });
 
+  it('tests a Worker that holds the queue', { timeout: 120_000 }, () => {
+    for (const [name, text] of Object.entries(TESTED)) writeFileSync(join(project, name), text);
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    for (const name of ['@cloudflare/vitest-pool-workers', 'vitest', ...Object.keys(dependencies)]) {
+      mkdirSync(dirname(join(project, 'node_modules', name)), { recursive: true });
+      symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name), 'dir');
+    }
+    const types = ['@cloudflare/workers-types/experimental', '@cloudflare/vitest-pool-workers/types'];
+    const options = { lib: ['ES2024'], types, module: 'esnext', moduleResolution: 'bundler', skipLibCheck: true };
+    typeCheck(options, 'tested.ts', 'tested.test.ts');
+    run([join(root, 'node_modules/vitest/vitest.mjs'), 'run']);
+  });
+
   it('runs in a project that has no other dependency', () => {
-    execFileSync(process.execPath, ['run.mjs'], { cwd: project, stdio: 'pipe' });
+    run(['run.mjs']);
   });
 });
+
+/** Runs a program of Node in the project. Fails with what it prints. */
+function run(args) {
+  try {
+    execFileSync(process.execPath, args, { cwd: project, stdio: 'pipe' });
+  } catch (error) {
+    assert.fail(`${error.stdout}${error.stderr}`);
+  }
+}
 
 function exists(folder) {
   const names = readdirSync(folder);
@@ -172,19 +264,12 @@ function exists(folder) {
 /** Fails with what the compiler prints. Libraries are checked too: a declaration that does not resolve is an error. */
 function typeCheck(options, ...files) {
   const compilerOptions = {
-    ...options,
     strict: true,
     exactOptionalPropertyTypes: true,
     skipLibCheck: false,
     noEmit: true,
+    ...options,
   };
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-  try {
-    execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', '.'], {
-      cwd: project,
-      stdio: 'pipe',
-    });
-  } catch (error) {
-    assert.fail(`${error.stdout}${error.stderr}`);
-  }
+  run([join(root, 'node_modules/typescript/bin/tsc'), '-p', '.']);
 }

@@ -40,11 +40,12 @@ const ROOMS = {
     'handler',
     'client',
   ],
+  testing: ['job', 'producer', 'handler', 'client', 'library'],
   index: ['library'],
 };
 
 /** From these rooms the libraries take types only, so that nothing of the engine is in them. */
-const TYPES_ONLY = { producer: ['job'], handler: ['job'], client: ['job'], cli: ['job'] };
+const TYPES_ONLY = { producer: ['job'], handler: ['job'], client: ['job'], cli: ['job'], testing: ['job'] };
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
 const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];

@@ -1,0 +1,54 @@
+/** The job of a test, as a queue would hand it over. */
+
+import type { Registration } from '../handler/registry';
+import type { StepRecord } from '../handler/step-rules';
+import { jsonCopy } from '../handler/text';
+import type { Job } from '../handler/types';
+import type { RetryPolicy } from '../producer/envelope';
+import { named } from '../producer/names';
+import type { RunOptions } from './types';
+
+/** Always the same, so that a test may compare what was made of it. */
+const ID = '01900000-0000-7000-8000-000000000001';
+
+const DEFAULT_ATTEMPTS = 3;
+
+/** @throws {TypeError} when something of it is not JSON */
+export function testJob(
+  type: string,
+  args: readonly unknown[],
+  handler: Registration,
+  options: RunOptions & { now: number },
+): Job {
+  const { attempt = 1, meta = {}, checkpoint, timeoutMs, now, job = {} } = options;
+  const at = new Date(now).toISOString();
+  const policy = { ...(named(handler.policy) as RetryPolicy | undefined), ...job.retry };
+  const made = {
+    specversion: '1.0',
+    id: ID,
+    type,
+    queue: 'default',
+    args,
+    meta,
+    priority: 0,
+    state: 'active',
+    attempt,
+    maxAttempts: options.maxAttempts ?? handler.maxAttempts ?? policy.maxAttempts ?? DEFAULT_ATTEMPTS,
+    retryEffective: policy,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    createdAt: at,
+    enqueuedAt: at,
+    startedAt: at,
+    ...(checkpoint !== undefined && { checkpoint: { state: checkpoint, sequence: 1 } }),
+    steps: recorded(options, now),
+    ...job,
+  };
+  // As after a way over the wire: what is not JSON is not there.
+  return jsonCopy(made, 'runHandler: the job') as Job;
+}
+
+/** What is recorded before the run. */
+export function recorded({ steps = {}, signals = {} }: RunOptions, now: number): Record<string, StepRecord> {
+  const come = Object.entries(signals).map(([name, payload]) => [name, { signal: { payload, at: now } }]);
+  return { ...steps, ...Object.fromEntries(come) };
+}

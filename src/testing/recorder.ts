@@ -1,0 +1,42 @@
+/** Stands in for the queue while a handler runs: takes what the run says, and keeps it. */
+import { type Progress, stepsOf } from '../handler/protocol';
+import { newId } from '../handler/run';
+import type { StepRecord } from '../handler/step-rules';
+import type { Job } from '../handler/types';
+import { AnswerVoice, type ChildJob, type Notes, type Voice } from '../handler/voice';
+import type { JobEnvelope } from '../producer/envelope';
+
+export class Recorder implements Voice {
+  readonly durable = 'now';
+  readonly reports: Progress[] = [];
+  readonly steps: Record<string, StepRecord>;
+  state: unknown;
+  /** Jobs are gathered where the answer takes them from. */
+  readonly #answer: AnswerVoice;
+
+  constructor(job: Job, notes: Notes) {
+    this.steps = { ...stepsOf(job) };
+    this.state = job.checkpoint?.state;
+    this.#answer = new AnswerVoice('with the answer', notes, newId);
+  }
+
+  async progress(report: Progress): Promise<void> {
+    this.reports.push(report);
+  }
+
+  async checkpoint(state: unknown): Promise<void> {
+    this.state = state;
+  }
+
+  async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
+    const before = this.steps[name];
+    // As at the queue: a sleep or a wait gives way, anything else has won.
+    if (before !== undefined && !('until' in before)) return before;
+    this.steps[name] = record;
+    return undefined;
+  }
+
+  async enqueue(job: ChildJob): Promise<JobEnvelope> {
+    return await this.#answer.enqueue(job);
+  }
+}

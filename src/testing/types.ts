@@ -1,0 +1,92 @@
+/** What a test gives to a handler, and what it gets back. */
+import type { Failure } from '../handler/failure';
+import type { LogEntry } from '../handler/journal';
+import type { Progress } from '../handler/protocol';
+import type { StepRecord } from '../handler/step-rules';
+import type { HandlerWorker, JobsOf, ResultsOf } from '../handler/worker-types';
+import type { JobEnvelope } from '../producer/envelope';
+import type { Named } from '../producer/names';
+
+/** What a run finds around it. All optional. */
+export interface RunOptions<Env = unknown> {
+  /** Which run of the job this is. Default 1. */
+  attempt?: number;
+  /** Runs in all. Default: as the handler says, else 3. */
+  maxAttempts?: number;
+  meta?: Record<string, unknown>;
+  /** `ctx.env`: bindings and variables, or what stands in for them. Default: none. */
+  env?: Env;
+  /** The state that an earlier run saved by `ctx.checkpoint`. */
+  checkpoint?: unknown;
+  /** What earlier runs recorded: the `steps` of their outcome, or `{ charge: { result: 7 } }`. */
+  steps?: Readonly<Record<string, StepRecord>>;
+  /** Signals that have come, with their payloads: `{ approved: { by: 'Ada' } }`. */
+  signals?: Readonly<Record<string, unknown>>;
+  /** Limit of the run in ms, of the job itself. Default: as the handler says, else 30 s. */
+  timeoutMs?: number;
+  /** Aborts `ctx.signal`, as when a worker is stopped. */
+  signal?: AbortSignal;
+  /** When the run begins: epoch ms. Sleeps are counted from it. Default: now. */
+  now?: number;
+  /** Anything else of the job, as the queue would hand it over: `{ queue: 'mail', tags: ['vip'], parentResults: […] }`. */
+  job?: Partial<JobEnvelope>;
+}
+
+/** How a run ended, and all it said. */
+export interface HandlerRun<Result = unknown> {
+  /** `snoozed`: it goes on later, and no attempt was used. */
+  status: 'completed' | 'failed' | 'snoozed';
+  /** As the queue keeps it: what JSON makes of it. */
+  result: Result | undefined;
+  /** What the queue is told of the failure. */
+  error: RunError | undefined;
+  /** Is it the job's last run? Not after a snooze, nor after a failure that is tried again. */
+  isLast: boolean;
+  /** After a snooze: when the job goes on, epoch ms, and the signal that it waits for. */
+  wakes: { at: number; signal?: string } | undefined;
+  /** The lines of `ctx.log`, as they are kept with the job. */
+  log: LogEntry[];
+  /** Every report of `ctx.progress`. */
+  progress: Progress[];
+  /** The last state of `ctx.checkpoint`; that of an earlier run when it saved none. */
+  checkpoint: unknown;
+  /** What is recorded now of steps, sleeps and signals: for the next run, give it as `steps`. */
+  steps: Record<string, StepRecord>;
+  /** Jobs that the handler enqueued. */
+  enqueued: EnqueuedJob[];
+}
+
+/** The failure of a run as the queue is told of it. */
+export interface RunError extends Named<Failure> {}
+
+/** A job that a handler enqueued. */
+export interface EnqueuedJob {
+  id: string;
+  type: string;
+  args: readonly unknown[];
+  /** With `parent_id`: the id of the job that enqueued it. */
+  meta: Record<string, unknown>;
+  /** Those that were given; times are as they are sent: `delay: '10s'` is `delayUntil: '+10s'` or the like. */
+  options: Record<string, unknown>;
+}
+
+/** The handlers by type, of a Worker or as they are. */
+// biome-ignore lint/suspicious/noExplicitAny: of any environment
+type MapOf<H> = H extends HandlerWorker<any, infer Map> ? Map : H;
+
+/** The job types that handlers can run. */
+export type TypesOf<H> = '*' extends keyof MapOf<H>
+  ? string
+  : [keyof JobsOf<H>] extends [never]
+    ? string
+    : keyof JobsOf<H> & string;
+
+/** The arguments of a type. */
+export type ArgsOf<H, Type> = Type extends keyof JobsOf<H> ? JobsOf<H>[Type] : readonly unknown[];
+
+/** The result of a type. */
+export type ResultOf<H, Type> = Type extends keyof ResultsOf<H> ? ResultsOf<H>[Type] : unknown;
+
+/** The environment of handlers. */
+// biome-ignore lint/suspicious/noExplicitAny: of any handlers
+export type EnvOf<H> = H extends HandlerWorker<infer Env, any> ? Env : unknown;

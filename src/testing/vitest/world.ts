@@ -1,0 +1,149 @@
+/**
+ * The deployment under test, as a world with a clock of its own: time passes only when the test says so, and what the objects
+ * would do by themselves is done then, in the order of time.
+ *
+ * The clock stands in the far future, where no alarm of the runtime fires by itself: it fires when the world rings it. Work
+ * that objects do beside their requests (pushes to handlers, letters to each other) goes on in real time meanwhile. The
+ * world waits for it, so that each alarm finds what came of the ones before it.
+ */
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { exports } from 'cloudflare:workers';
+import { vi } from 'vitest';
+import { DEPLOYMENT, type Deployment } from '../../library/deployment';
+import { forgetWork, settleWork, watchWork, worksBegun } from './under-way';
+
+/** A clock that has not come so far while a test waited in vain is that of work which makes new work without end, ms. */
+const MINUTE_MS = 60_000;
+
+/** What is due up to this much after now is due now, ms: the platform takes no alarm for the present moment. */
+const AT_ONCE_MS = 1;
+
+/** One object, as the world looks at it. */
+interface Looked {
+  name: string;
+  stub: DurableObjectStub;
+  /** Does it work on something? */
+  busy: boolean;
+  /** When it wakes by itself, epoch ms. */
+  wakes: number | null;
+}
+
+const DIRECTORY = 'DirectoryObject';
+
+// Taken at load: a test may fake it.
+const realNow = performance.now.bind(performance);
+
+export class World {
+  /**
+   * @param start when it begins, epoch ms
+   * @param restMs how long it may take in real time to come to rest, or a minute on; after it a test is told
+   */
+  constructor(
+    private readonly start: number,
+    private readonly restMs: number,
+  ) {}
+
+  /** The clock, epoch ms. */
+  get now(): number {
+    return Date.now();
+  }
+
+  /** @throws {Error} when the Worker under test holds no queue */
+  get deployment(): Deployment {
+    const found = Reflect.get(globalThis, DEPLOYMENT) as Deployment | undefined;
+    if (found) return found;
+    throw new Error(
+      'testQueue: the Worker under test holds no queue; its main module calls createTocsin of tocsin/queue',
+    );
+  }
+
+  /** Begins anew: no queue, no job, and what the code declares. */
+  async restart(): Promise<void> {
+    vi.setSystemTime(this.start);
+    const directory = Reflect.get(exports, DIRECTORY) as unknown as DurableObjectNamespace | undefined;
+    if (typeof directory?.getByName !== 'function') {
+      throw new Error(
+        `testQueue: the main module of the Worker under test does not export ${DIRECTORY} of tocsin/queue`,
+      );
+    }
+    // The first call of an object loads the main module.
+    await runInDurableObject(directory.getByName('directory'), (_, state) => watchWork(state));
+    await this.deployment.reset();
+    forgetWork();
+  }
+
+  /** Waits for what is under way, then rings what is due now, and so on until nothing is. */
+  async idle(): Promise<void> {
+    await this.pass((now) => now + AT_ONCE_MS);
+  }
+
+  /** Lets time pass up to `target`, epoch ms. */
+  async passTo(target: number): Promise<void> {
+    if (target <= Date.now()) return await this.idle();
+    await this.pass(() => target - 1);
+    const later = new Map((await this.rest()).map(({ name, wakes }) => [name, wakes]));
+    await this.pass(() => target);
+    vi.setSystemTime(target);
+    // What is due at the target may go on at once. What was set for a moment after it waits.
+    await this.pass(
+      (now) => now + AT_ONCE_MS,
+      ({ name, wakes }) => later.get(name) !== wakes,
+    );
+  }
+
+  /**
+   * Rings all alarms that are set up to the horizon, which may move along with the clock.
+   * @param isMeant should this object be rung at all?
+   */
+  private async pass(horizon: (now: number) => number, isMeant: (one: Looked) => boolean = () => true): Promise<void> {
+    let since = { clock: Date.now(), real: realNow(), rings: 0 };
+    for (;;) {
+      const next = earliest((await this.rest()).filter(isMeant));
+      const now = Date.now();
+      if (next === undefined || next.wakes > horizon(now)) return;
+      if (next.wakes > since.clock + MINUTE_MS) since = { clock: next.wakes, real: realNow(), rings: 0 };
+      if (realNow() > since.real + this.restMs) throw new Error(endless(next, since.rings, now - since.clock));
+      if (next.wakes > now) vi.setSystemTime(next.wakes);
+      await runDurableObjectAlarm(next.stub);
+      since.rings++;
+    }
+  }
+
+  /** Waits until nothing is under way. @returns the objects */
+  private async rest(): Promise<Looked[]> {
+    const end = realNow() + this.restMs;
+    for (;;) {
+      const begun = worksBegun();
+      const objects = await this.deployment.objects();
+      const looked = await Promise.all(objects.map(({ name, stub }) => this.look(name, stub)));
+      const busy = looked.filter((one) => one.busy);
+      // What ended meanwhile may have given work to an object that was looked at before.
+      if (busy.length === 0 && begun === worksBegun()) return looked;
+      if (realNow() > end) throw new Error(await this.complaint(busy));
+    }
+  }
+
+  private look(name: string, stub: DurableObjectStub): Promise<Looked> {
+    return runInDurableObject(stub, async (_, state): Promise<Looked> => {
+      const busy = await settleWork(state);
+      return { name, stub, busy, wakes: await state.storage.getAlarm() };
+    });
+  }
+
+  private async complaint(busy: readonly Looked[]): Promise<string> {
+    const running: string[] = [];
+    for await (const job of this.deployment.client.list({ state: 'active' })) running.push(`${job.type} (${job.id})`);
+    const jobs = running.length > 0 ? `; running: ${running.slice(0, 10).join(', ')}` : '';
+    const names = busy.map(({ name }) => name).join(', ') || 'objects that begin more and more of it';
+    return `the queue does not come to rest: after ${this.restMs} ms there is work under way in ${names}${jobs}`;
+  }
+}
+
+function endless({ name }: Looked, rings: number, passedMs: number): string {
+  return `the queue does not come to rest: ${rings} alarms rang within ${passedMs} ms of its clock, and ${name} goes on`;
+}
+
+function earliest(objects: readonly Looked[]): (Looked & { wakes: number }) | undefined {
+  const set = objects.filter((one): one is Looked & { wakes: number } => one.wakes !== null);
+  return set.sort((a, b) => a.wakes - b.wakes)[0];
+}

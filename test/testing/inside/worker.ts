@@ -1,0 +1,35 @@
+/** A Worker that holds the queue, with handlers that behave as a test needs it. */
+import { createTocsin, defineHandlers, type Job, retryIn } from '../../../src/library';
+
+export { DirectoryObject, QueueObject, TocsinHandlers, UniqueLockObject, WorkflowObject } from '../../../src/library';
+
+export const handlers = defineHandlers(
+  {
+    'note.write': (job: Job<[text: string]>) => ({ text: job.args[0], at: Date.now() }),
+    'note.fail': (_job: Job<[text: string]>) => {
+      throw retryIn('90s', 'no paper');
+    },
+    /** Takes a while of real time, in which the clock of the test stands still. */
+    'note.slow': async (job: Job<[ms: number]>) => {
+      await scheduler.wait(job.args[0]);
+      return Date.now();
+    },
+    'chain.next': async (job: Job<[left: number, delay: number]>) => {
+      const [left, delay] = job.args;
+      if (left > 0) await tocsin.enqueue('chain.next', [left - 1, delay], { delay });
+    },
+  },
+  { log: () => undefined },
+);
+
+const tocsin = createTocsin({
+  handlers,
+  queues: { narrow: { concurrency: 1 } },
+  crons: {
+    daily: { expression: '0 7 * * *', job: { type: 'note.write', args: ['daily'], options: { queue: 'cron' } } },
+  },
+});
+
+export default tocsin.worker({
+  fetch: async () => Response.json(await tocsin.enqueue('note.write', ['by the route'])),
+});
