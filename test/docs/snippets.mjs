@@ -23,16 +23,18 @@ declare global {
 }
 `;
 
+/** A part of a project of several files, which a test of its page compiles as a whole. */
+const BESIDE = /from '\.{1,2}\//;
+
 /**
- * Every block of TypeScript that has to do with the client, in the order of the page.
+ * Every block of TypeScript that has to do with the client and stands on its own, in the order of the page.
  * @returns {{ name: string, text: string }[]} names are like `queues-1`
  */
 export function snippetsOf(path) {
   const blocks = [];
   walkTokens(lexer(readFileSync(join(root, path), 'utf8')), (token) => {
-    if (token.type === 'code' && token.lang === 'ts' && /\btocsin\b.*[.=]|TocsinClient/.test(token.text)) {
-      blocks.push(token.text);
-    }
+    if (token.type !== 'code' || token.lang !== 'ts' || BESIDE.test(token.text)) return;
+    if (/\btocsin\b.*[.=]|TocsinClient/.test(token.text)) blocks.push(token.text);
   });
   return blocks.map((text, index) => ({ name: `${basename(path, '.md')}-${index + 1}`, text }));
 }
