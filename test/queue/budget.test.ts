@@ -227,6 +227,6 @@ describe('rows read by a claim', () => {
     });
     await take(queue);
     await queue.inside(({ instance }) => instance.alarm());
-    expect((await take(queue)).read).toBeLessThan(60);
+    expect((await take(queue)).read).toBeLessThan(80);
   });
 });

@@ -250,7 +250,9 @@ export class Model {
     else if (!isNew) job.availableAt = now + 1_000;
   }
 
+  /** The first one counts: a later one changes nothing. */
   signal(job: ModelJob, now: number): void {
+    if (job.hasSignal) return;
     job.hasSignal = true;
     if (!job.waitsForSignal || job.state !== 'waiting' || job.availableAt <= now) return;
     job.availableAt = now;
