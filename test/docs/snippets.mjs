@@ -12,7 +12,7 @@ const HANDLER = join(root, 'src/handler/index.ts');
 const QUEUE = join(root, 'src/library/index.ts');
 
 /** Packages of others that snippets use. */
-const OTHERS = ['@opentelemetry/api', 'standardwebhooks'];
+const OTHERS = ['@opentelemetry/api', 'standardwebhooks', 'zod'];
 
 /** What the documents take for given. */
 const GIVEN = `
