@@ -15,7 +15,7 @@ export interface Session<Options> {
    * Prints the answer: `value` as one line of JSON under `--json`, else the text for humans.
    * @param value also what scripts rely on: members are added, never changed
    */
-  answer(value: unknown, text: () => string): void;
+  answer(value: object, text: () => string): void;
 }
 
 /** A command that talks to a queue. */
@@ -30,7 +30,7 @@ export function remote(name: string, description: string): Command {
 /** Opens the connection that the options of a command name. */
 export function session<Options extends object>(terminal: Terminal, options: Options & ConnectionOptions) {
   const opened: Session<Options> = {
-    tocsin: connect(options, terminal.env),
+    tocsin: connect(options, terminal),
     url: endpointOf(options, terminal.env).url,
     options,
     terminal,
@@ -40,9 +40,14 @@ export function session<Options extends object>(terminal: Terminal, options: Opt
 }
 
 /** Prints JSON, with the names of the wire, or text. */
-export function print(terminal: Terminal, json: boolean | undefined, value: unknown, text: () => string): void {
-  const shown = json ? JSON.stringify(wired(value)) : text();
+export function print(terminal: Terminal, json: boolean | undefined, value: object, text: () => string): void {
+  const shown = json ? JSON.stringify({ ...(wired(value) as object), ...warningsOf(terminal) }) : text();
   if (shown !== '') terminal.out(`${shown}\n`);
+}
+
+/** What the server has warned of since the last line of JSON, as a member of the next one. */
+export function warningsOf({ warnings }: Terminal): { warnings?: string[] } {
+  return warnings.length > 0 ? { warnings: warnings.splice(0) } : {};
 }
 
 /** Reads a whole number. */

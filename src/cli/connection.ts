@@ -1,7 +1,7 @@
 /** The queue that a command talks to: `--url`, `--key`, or `TOCSIN_URL`, `TOCSIN_KEY`. */
 import { TocsinClient } from '../client/client';
 import { usageError } from './failure';
-import type { Terminal } from './output';
+import { printable, type Terminal } from './output';
 
 /** Where `tocsin dev` serves. */
 export const DEFAULT_URL = 'http://localhost:8787';
@@ -23,6 +23,10 @@ export function endpointOf(options: ConnectionOptions, env: Terminal['env']): { 
 }
 
 /** A client that gives up soon: a human waits. */
-export function connect(options: ConnectionOptions, env: Terminal['env'], signal?: AbortSignal): TocsinClient {
-  return new TocsinClient({ ...endpointOf(options, env), retry: { attempts: 3, maxMs: 2000 }, signal });
+export function connect(options: ConnectionOptions, terminal: Terminal): TocsinClient {
+  const onWarning = (warning: string) => {
+    if (options.json) terminal.warnings.push(warning);
+    else terminal.err(printable(`warning: ${warning}\n`));
+  };
+  return new TocsinClient({ ...endpointOf(options, terminal.env), retry: { attempts: 3, maxMs: 2000 }, onWarning });
 }

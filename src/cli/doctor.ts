@@ -2,8 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TocsinClient } from '../client/client';
+import type { TargetStatus } from '../client/targets';
 import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
 import { CliError, failureOf } from './failure';
+import { shellWord } from './output';
 import { adaptModule } from './project/main-module';
 import { EXPORTS_DATE, EXPORTS_FLAG, OBJECT_CLASSES } from './project/toolchain';
 import { findWrangler, installedVersion, type Wrangler } from './project/wrangler';
@@ -109,7 +111,7 @@ export async function serverChecks(tocsin: TocsinClient, url: string, version: s
   }
   const checks = [ok('server', url), versionCheck(server, version), ...(await keyChecks(tocsin, url))];
   if (checks.some(({ name, status }) => name === 'key' && status !== 'ok')) return checks;
-  return [...checks, ...(await settingsChecks(tocsin))];
+  return [...checks, ...(await settingsChecks(tocsin)), ...(await targetChecks(tocsin))];
 }
 
 /** What the code declares; nothing at a server that does not say. */
@@ -125,6 +127,27 @@ async function settingsChecks(tocsin: TocsinClient): Promise<Check[]> {
     if (error instanceof NotFoundError) return [];
     throw error;
   }
+}
+
+/** The handlers in the Worker of the queue, as a target; what they take is among the settings. */
+const OWN_TARGET = 'handlers';
+
+/** The handlers that jobs are pushed to; nothing at a server that does not say. */
+async function targetChecks(tocsin: TocsinClient): Promise<Check[]> {
+  try {
+    const targets = await tocsin.targets.list();
+    return targets.filter(({ name, state }) => name !== OWN_TARGET || state !== 'up').map(targetCheck);
+  } catch (error) {
+    if (error instanceof NotFoundError) return [];
+    throw error;
+  }
+}
+
+function targetCheck({ name, state, types, patterns, lastError }: TargetStatus): Check {
+  const takes = types ? types.join(', ') : `${patterns.join(', ')} (not asked yet what it takes)`;
+  if (state === 'up') return ok('target', `${name}: ${takes}`);
+  const message = `${name} is ${state}: ${lastError ?? 'it does not take its calls'}`;
+  return warned('target', message, `Start or deploy it, then: tocsin targets resume ${shellWord(name)}`);
 }
 
 /** Versions that differ in more than the last number may not know each other's commands. */

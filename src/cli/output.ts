@@ -11,6 +11,8 @@ export interface Terminal {
   interrupted(): AbortSignal;
   /** Epoch ms. */
   now(): number;
+  /** What the server has warned of, for the next line of JSON. */
+  warnings: string[];
 }
 
 /** Longest value of a cell, in characters. */
@@ -60,6 +62,11 @@ function oneLine(value: unknown): string {
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '�');
+}
+
+/** A name as it can be pasted into a shell: names of signals and targets may have any characters. */
+export function shellWord(name: string): string {
+  return /^[\w@%+=:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 const UNITS = [

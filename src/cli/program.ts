@@ -1,13 +1,16 @@
 /** The program: its commands, and the one place where their failures become exit codes. */
 import { Command, CommanderError } from 'commander';
+import { warningsOf } from './command';
 import { deadCommand } from './commands/dead';
 import { devCommand } from './commands/dev';
 import { doctorCommand } from './commands/doctor';
 import { enqueueCommand } from './commands/enqueue';
 import { initCommand } from './commands/init';
-import { changeCommands, jobsCommand, whyCommands } from './commands/jobs';
+import { jobCommands } from './commands/job';
+import { changeCommands, jobsCommand } from './commands/jobs';
 import { queuesCommand } from './commands/queues';
 import { tailCommand } from './commands/tail';
+import { targetsCommand } from './commands/targets';
 import { DEFAULT_URL } from './connection';
 import { EXIT, failureOf } from './failure';
 import { printable, type Terminal } from './output';
@@ -24,10 +27,11 @@ export function createProgram(terminal: Terminal, version: string): Command {
     devCommand(terminal),
     enqueueCommand(terminal),
     jobsCommand(terminal),
-    ...whyCommands(terminal),
+    ...jobCommands(terminal),
     ...changeCommands(terminal),
     deadCommand(terminal),
     queuesCommand(terminal),
+    targetsCommand(terminal),
     tailCommand(terminal),
     doctorCommand(terminal, version),
   ];
@@ -65,7 +69,7 @@ export async function run(program: Command, args: readonly string[], terminal: T
     const { message, hint } = failure;
     terminal.err(
       json
-        ? `${JSON.stringify({ error: failure })}\n`
+        ? `${JSON.stringify({ error: failure, ...warningsOf(terminal) })}\n`
         : printable(`${program.name()}: ${message}\n${hint ? `→ ${hint}\n` : ''}`),
     );
     return exitCode;

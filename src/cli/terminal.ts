@@ -16,5 +16,6 @@ export function processTerminal(): Terminal {
       return controller.signal;
     },
     now: Date.now,
+    warnings: [],
   };
 }

@@ -1,26 +1,8 @@
 /** Explains in a few lines what a job waits for, or how it ended. */
-import type { JobEnvelope } from '../producer/envelope';
-import { lengthText, textOf, timeText } from './output';
-
-/** Why a job does not run, as newer servers say it with the job. */
-export interface WaitingFor {
-  reason: string;
-  since: string;
-  until?: string;
-  /** A sentence or two for a human. */
-  detail: string;
-}
-
-/** A job, perhaps with the server's own explanation. */
-export type ExplainedJob = JobEnvelope & { waitingFor?: WaitingFor };
-
-/** What is known of its queue. */
-export interface QueueState {
-  status: string;
-  /** Jobs that may run now. */
-  available: number;
-  active: number;
-}
+import type { JobLogLine, JobProgress, JobStep } from '../client/results';
+import type { WaitingReason } from '../job/waiting';
+import type { EnvelopeWaiting, JobEnvelope } from '../producer/envelope';
+import { lengthText, shellWord, textOf, timeText } from './output';
 
 /** The explanation, as `--json` shows it beside the job. */
 export interface Explanation {
@@ -34,70 +16,41 @@ export interface Explanation {
 }
 
 /**
- * Why this job does not run.
- * @param queue undefined: nothing is known of it
+ * Why this job does not run, or how it ended.
+ * @param steps what is on record of it
  */
-export function explain(job: ExplainedJob, queue: QueueState | undefined, now: number): Explanation {
-  return job.waitingFor ? fromServer(job, job.waitingFor) : fromState(job, queue, now);
-}
-
-function fromServer(job: ExplainedJob, { reason, since, until, detail }: WaitingFor): Explanation {
-  const command = COMMANDS[reason]?.(job);
-  return { reason, text: detail, since, ...(until && { until }), ...(command && { hint: command }) };
+export function explain(job: JobEnvelope, steps: Record<string, JobStep> = {}): Explanation {
+  const { waitingFor } = job;
+  if (waitingFor === undefined) return fromState(job);
+  const { reason, since, until, detail } = waitingFor;
+  // A sleep on record keeps its moment: woken earlier, the handler would sleep again.
+  const isKept = reason === 'snoozed' && Object.values(steps).some((step) => (step.until ?? 0) > Date.parse(since));
+  const hint = isKept ? undefined : COMMANDS[reason]?.(job, waitingFor);
+  return { reason, text: detail, since, ...(until && { until }), ...(hint && { hint }) };
 }
 
 /** Commands that end a wait, by its reason. */
-const COMMANDS: Readonly<Record<string, (job: JobEnvelope) => string>> = {
+const COMMANDS: { [Reason in WaitingReason]?: (job: JobEnvelope, waiting: EnvelopeWaiting) => string | undefined } = {
   queue_paused: ({ queue }) => `tocsin queues resume ${queue}`,
   retry: ({ id }) => `tocsin retry ${id}`,
+  pending: ({ id }) => `tocsin activate ${id}`,
+  delayed: ({ id }) => `tocsin reschedule ${id}`,
+  snoozed: ({ id }) => `tocsin reschedule ${id}`,
+  signal: ({ id }, { signal }) => signal && `tocsin signal ${id} ${shellWord(signal)}`,
+  handler_down: (_, { target }) => target && `tocsin targets resume ${shellWord(target)}`,
 };
 
-function fromState(job: ExplainedJob, queue: QueueState | undefined, now: number): Explanation {
-  const { state } = job;
-  switch (state) {
-    case 'available':
-      return waiting(job, queue);
-    case 'scheduled':
-      return {
-        reason: 'delayed',
-        text: `Its time has not come: ${timeText(job.scheduledAt, now)}.`,
-        since: job.createdAt,
-        ...(job.scheduledAt && { until: job.scheduledAt }),
-      };
-    case 'retryable':
-      return {
-        reason: 'retry',
-        text: `Attempt ${job.attempt} of ${job.maxAttempts} failed; the next is due ${timeText(job.nextAttemptAt, now)}.`,
-        ...(job.error && { since: job.error.occurredAt }),
-        ...(job.nextAttemptAt && { until: job.nextAttemptAt }),
-        hint: `tocsin retry ${job.id}`,
-      };
-    case 'pending':
-      return { reason: 'pending', text: 'It waits to be activated.', since: job.createdAt };
-    case 'active':
-      return {
-        reason: 'running',
-        text: `It is running${job.workerId ? ` at ${job.workerId}` : ''}, attempt ${job.attempt} of ${job.maxAttempts}.`,
-        ...(job.startedAt && { since: job.startedAt }),
-      };
-    default:
-      return ended(job);
+function fromState(job: JobEnvelope): Explanation {
+  if (job.state === 'active') {
+    const text = `It is running${job.workerId ? ` at ${job.workerId}` : ''}, attempt ${job.attempt} of ${job.maxAttempts}.`;
+    return { reason: 'running', text, ...(job.startedAt && { since: job.startedAt }) };
   }
+  if (ENDED.has(job.state)) return ended(job);
+  // It changed while the server looked, or the server is older than its explanations.
+  return { reason: job.state, text: `It is ${job.state}.`, since: job.enqueuedAt };
 }
 
-function waiting(job: JobEnvelope, queue: QueueState | undefined): Explanation {
-  const since = job.enqueuedAt;
-  if (queue?.status === 'paused') {
-    const hint = `tocsin queues resume ${job.queue}`;
-    return { reason: 'queue_paused', text: `Its queue ${job.queue} is paused.`, since, hint };
-  }
-  if (queue !== undefined && queue.available > 1) {
-    const text = `${queue.available} jobs are available in ${job.queue}, and ${queue.active} run.`;
-    return { reason: 'behind', text, since };
-  }
-  const hint = 'Is there a handler for its type, and does it run? A worker that pulls has to name its queue.';
-  return { reason: 'available', text: `It may run now; nothing has taken it from ${job.queue} yet.`, since, hint };
-}
+const ENDED: ReadonlySet<string> = new Set(['completed', 'cancelled', 'discarded']);
 
 function ended(job: JobEnvelope): Explanation {
   const at = job.completedAt ?? job.cancelledAt ?? job.discardedAt;
@@ -121,7 +74,11 @@ function runTime({ startedAt, completedAt }: JobEnvelope): string | undefined {
 }
 
 /** The rows that show a job: what it is, how far it came, what went wrong last. */
-export function jobFacts(job: ExplainedJob, now: number): [name: string, value: unknown][] {
+export function jobFacts(
+  job: JobEnvelope,
+  progress: JobProgress | undefined,
+  now: number,
+): [name: string, value: unknown][] {
   const errors = job.errors ?? (job.error ? [job.error] : []);
   return [
     ['id', job.id],
@@ -134,7 +91,7 @@ export function jobFacts(job: ExplainedJob, now: number): [name: string, value: 
     ['scheduled', job.state === 'scheduled' ? timeText(job.scheduledAt, now) : undefined],
     ['next attempt', timeText(job.nextAttemptAt, now)],
     ['ended', timeText(job.completedAt ?? job.cancelledAt ?? job.discardedAt, now)],
-    ['progress', job.progress],
+    ['progress', progress && progressText(progress)],
     ['result', job.result],
     ...errors
       .slice(-3)
@@ -143,4 +100,27 @@ export function jobFacts(job: ExplainedJob, now: number): [name: string, value: 
         `${error.type}: ${error.message.split('\n')[0]} (${error.occurredAt})`,
       ]),
   ];
+}
+
+function progressText({ progress, message, data }: JobProgress): string | undefined {
+  if (progress === null) return undefined;
+  return [`${Math.round(progress * 100)} %`, message, data && textOf(data)].filter(Boolean).join('  ');
+}
+
+/** What is on record under the name of a step, in a few words. Times in it are epoch ms. */
+export function stepText(step: JobStep, now: number): string {
+  const time = (at: number) => timeText(new Date(at).toISOString(), now);
+  if (step.signal) return `signal ${time(step.signal.at)}: ${textOf(step.signal.payload)}`;
+  if (step.timedOut) return 'no signal came in time';
+  if (step.until !== undefined) return `until ${time(step.until)}`;
+  return `done: ${textOf(step.result ?? null)}`;
+}
+
+/** A line of the log: `10:14:59.289  INFO   sent  {"to":"ada"}` */
+export function logText({ at, level, message, fields }: JobLogLine): string {
+  const parts = [new Date(at).toISOString(), level.toUpperCase().padEnd(5), message, fields && textOf(fields)];
+  return parts
+    .filter(Boolean)
+    .join('  ')
+    .replace(/\s*\n\s*/g, ' ');
 }

@@ -33,4 +33,8 @@ export interface WaitingFor {
   until?: number;
   /** A sentence or two for a human: what is in the way, and what to do. */
   detail: string;
+  /** The handler that is down. */
+  target?: string;
+  /** The name of the signal. */
+  signal?: string;
 }

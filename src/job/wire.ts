@@ -86,6 +86,10 @@ export interface EnvelopeWaiting {
   until?: string;
   /** What is in the way and what to do, for a human. */
   detail: string;
+  /** With `handler_down`: the name of the target. */
+  target?: string;
+  /** With `signal`: the name of the signal. */
+  signal?: string;
 }
 
 /**

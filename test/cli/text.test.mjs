@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
-const { explain } = await load('why.ts');
+const { explain, stepText, logText } = await load('why.ts');
 const { table, lengthText, whenText, printable } = await load('output.ts');
 const { typeFilter, eventLine } = await load('commands/tail.ts');
 const { settingsLines } = await load('settings.ts');
@@ -16,41 +16,47 @@ const JOB = {
 };
 
 describe('why', () => {
+  const waits = (waitingFor) => ({
+    ...JOB,
+    waitingFor: { since: '2026-01-01T11:59:00.000Z', detail: 'x', ...waitingFor },
+  });
+
   it("repeats the server's own reason", () => {
-    const waitingFor = { reason: 'concurrency', since: '2026-01-01T11:59:00.000Z', detail: '20 of 20 jobs run.' };
-    const { reason, text, since } = explain({ ...JOB, waitingFor }, undefined, NOW);
+    const { reason, text, since } = explain(waits({ reason: 'concurrency', detail: '20 of 20 jobs run.' }));
     assert.deepEqual([reason, text, since], ['concurrency', '20 of 20 jobs run.', '2026-01-01T11:59:00.000Z']);
   });
 
-  it('names the command that ends the wait', () => {
-    const hint = (reason) => explain({ ...JOB, waitingFor: { reason, since: '', detail: 'x' } }, undefined, NOW).hint;
-    assert.deepEqual(['queue_paused', 'retry', 'behind'].map(hint), [
-      'tocsin queues resume mail',
-      'tocsin retry 0190',
-      undefined,
-    ]);
+  it('names the command that ends the wait, as it can be pasted', () => {
+    const cases = [
+      [{ reason: 'queue_paused' }, 'tocsin queues resume mail'],
+      [{ reason: 'retry' }, 'tocsin retry 0190'],
+      [{ reason: 'pending' }, 'tocsin activate 0190'],
+      [{ reason: 'delayed' }, 'tocsin reschedule 0190'],
+      [{ reason: 'snoozed' }, 'tocsin reschedule 0190'],
+      [{ reason: 'signal', signal: "ann's word" }, "tocsin signal 0190 'ann'\\''s word'"],
+      [{ reason: 'handler_down', target: 'https://a.example/x' }, 'tocsin targets resume https://a.example/x'],
+      [{ reason: 'handler_down' }, undefined],
+      [{ reason: 'behind' }, undefined],
+    ];
+    for (const [waitingFor, hint] of cases) assert.equal(explain(waits(waitingFor)).hint, hint);
   });
 
-  it('explains each state where the server does not', () => {
+  it('does not offer to wake a handler that would sleep again', () => {
+    const hint = (until) => explain(waits({ reason: 'snoozed' }), { night: { until } }).hint;
+    assert.equal(hint(NOW + 3_600_000), undefined);
+    assert.equal(hint(NOW - 3_600_000), 'tocsin reschedule 0190', 'this sleep is over');
+  });
+
+  it('explains the states in which a job waits for nothing', () => {
     const error = { code: 'x', type: 'SmtpError', message: 'no host', attempt: 1, occurredAt: JOB.createdAt };
     const cases = [
-      [{}, { status: 'paused', available: 1, active: 0 }, /queue mail is paused/],
-      [{}, { status: 'active', available: 7, active: 2 }, /7 jobs are available in mail, and 2 run/],
-      [{}, undefined, /nothing has taken it/],
-      [{ state: 'scheduled', scheduledAt: '2026-01-01T14:00:00.000Z' }, undefined, /in 2h/],
-      [
-        { state: 'retryable', attempt: 1, nextAttemptAt: '2026-01-01T12:00:05.000Z', error },
-        undefined,
-        /Attempt 1 of 3.*in 5s/,
-      ],
-      [{ state: 'pending' }, undefined, /activated/],
-      [{ state: 'active', attempt: 1, workerId: 'w1' }, undefined, /running at w1, attempt 1 of 3/],
-      [{ state: 'discarded', attempt: 3, error }, undefined, /discarded after attempt 3: SmtpError: no host/],
-      [{ state: 'discarded', expiresAt: JOB.createdAt }, undefined, /expired/],
-      [{ state: 'cancelled' }, undefined, /cancelled/],
-      [{ state: 'completed', startedAt: JOB.createdAt, completedAt: JOB.createdAt }, undefined, /completed in 0 ms/],
+      [{ state: 'active', attempt: 1, workerId: 'w1' }, /running at w1, attempt 1 of 3/],
+      [{ state: 'discarded', attempt: 3, error }, /discarded after attempt 3: SmtpError: no host/],
+      [{ state: 'discarded', expiresAt: JOB.createdAt }, /expired/],
+      [{ state: 'cancelled' }, /cancelled/],
+      [{ state: 'completed', startedAt: JOB.createdAt, completedAt: JOB.createdAt }, /completed in 0 ms/],
     ];
-    for (const [job, queue, says] of cases) assert.match(explain({ ...JOB, ...job }, queue, NOW).text, says);
+    for (const [job, says] of cases) assert.match(explain({ ...JOB, ...job }).text, says);
   });
 });
 
@@ -76,6 +82,23 @@ describe('output', () => {
 
   it('does not let a payload steer the terminal', () => {
     assert.equal(printable('a\u001b[2Jb\n'), 'a�[2Jb\n');
+  });
+
+  it('shows steps and lines of a log, each on one line', () => {
+    const until = Date.parse('2026-01-01T14:00:00.000Z');
+    const steps = [{ result: { a: 1 } }, { until }, { signal: { payload: 'yes', at: NOW } }, { timedOut: true }, {}];
+    assert.deepEqual(
+      steps.map((step) => stepText(step, NOW)),
+      [
+        'done: {"a":1}',
+        'until 2026-01-01T14:00:00.000Z (in 2h)',
+        'signal 2026-01-01T12:00:00.000Z (0s ago): yes',
+        'no signal came in time',
+        'done: null',
+      ],
+    );
+    const line = logText({ at: NOW, level: 'warn', message: 'a\nb', fields: { to: 'ada' } });
+    assert.equal(line, '2026-01-01T12:00:00.000Z  WARN   a b  {"to":"ada"}');
   });
 
   it('shows an event on one line, and filters by type of event or job', () => {

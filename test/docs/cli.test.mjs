@@ -19,7 +19,7 @@ const names = [...everyCommand(program)].flatMap((command) => {
 });
 
 /** The block below a command's heading. */
-const blockOf = (name) => new RegExp(`(## tocsin ${name}\\n[^#]*?\`\`\`text\\n)([^\`]*)(\`\`\`)`);
+const blockOf = (name) => new RegExp(`(## tocsin ${name}\\n(?:(?!\\n## )[^])*?\`\`\`text\\n)([^\`]*)(\`\`\`)`);
 
 describe('the page about the command line', () => {
   for (const name of names) {

@@ -1,15 +1,15 @@
-/** `tocsin jobs`, `job`, `why`, `retry` and `cancel` */
+/** `tocsin jobs`, `retry`, `cancel`, `activate` and `reschedule` */
 import type { Command } from 'commander';
 import type { TocsinClient } from '../../client/client';
+import type { JobPatch } from '../../client/patch';
 import type { JobQuery } from '../../client/queries';
 import type { JobState } from '../../job/states';
-import type { JobEnvelope } from '../../producer/envelope';
-import { NotFoundError, TocsinError, UnauthorizedError } from '../../producer/errors';
+import type { Duration, JobEnvelope } from '../../producer/envelope';
+import { TocsinError } from '../../producer/errors';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, failureOf, usageError } from '../failure';
-import { facts, printable, type Terminal, table, whenText } from '../output';
-import { type ExplainedJob, explain, jobFacts, type QueueState } from '../why';
+import { type Terminal, table, whenText } from '../output';
 
 const STATES = ['pending', 'scheduled', 'available', 'active', 'retryable', 'completed', 'cancelled', 'discarded'];
 
@@ -18,6 +18,7 @@ interface ListOptions extends ConnectionOptions {
   state?: string[];
   type?: string[];
   tag?: string[];
+  parent?: string;
   limit: number;
 }
 
@@ -28,6 +29,7 @@ export function jobsCommand(terminal: Terminal): Command {
     .option('--state <state>', `in this state: ${STATES.join(', ')}`, list)
     .option('--type <type>', 'of this type; * stands for anything', list)
     .option('--tag <tag>', 'with this tag', list)
+    .option('--parent <id>', 'enqueued by the handler of this job')
     .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
     .action(async (options: ListOptions) => {
       const { tocsin, answer } = session(terminal, options);
@@ -39,12 +41,13 @@ export function jobsCommand(terminal: Terminal): Command {
     });
 }
 
-function queryOf({ queue, state, type, tag }: ListOptions): JobQuery {
+function queryOf({ queue, state, type, tag, parent }: ListOptions): JobQuery {
   return {
     ...(queue && { queue }),
     ...(state && { state: state as JobState[] }),
     ...(type && { type }),
     ...(tag && { tags: tag }),
+    ...(parent && { parent }),
   };
 }
 
@@ -63,42 +66,7 @@ export function jobTable(jobs: readonly JobEnvelope[], now: number, none: string
   return table(['ID', 'STATE', 'QUEUE', 'TYPE', 'ATTEMPT', 'CREATED', 'LAST ERROR'], rows);
 }
 
-/** Shows a job and why it does not run. `job` and `why` differ in what comes first. */
-export function whyCommands(terminal: Terminal): Command[] {
-  const show = async (id: string, options: ConnectionOptions, factsFirst: boolean) => {
-    const { tocsin, answer } = session(terminal, options);
-    const job: ExplainedJob = await tocsin.get(id);
-    const queue = job.state === 'available' && !job.waitingFor ? await queueOf(tocsin, job.queue) : undefined;
-    const now = terminal.now();
-    const why = explain(job, queue, now);
-    answer({ job, why }, () => {
-      const said = [why.text, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
-      const known = facts(jobFacts(job, now));
-      return printable(factsFirst ? `${known}\n\n${said}` : `${said}\n\n${known}`);
-    });
-  };
-  return [
-    remote('job', 'show a job')
-      .argument('<id>', 'id of the job')
-      .action((id: string, options: ConnectionOptions) => show(id, options, true)),
-    remote('why', 'explain why a job does not run, or how it ended')
-      .argument('<id>', 'id of the job')
-      .action((id: string, options: ConnectionOptions) => show(id, options, false)),
-  ];
-}
-
-/** Counts of the queue; undefined where this key may not see them, or the queue has gone. */
-async function queueOf(tocsin: TocsinClient, name: string): Promise<QueueState | undefined> {
-  try {
-    const { status, stats } = await tocsin.queues.get(name);
-    return { status, available: stats.available, active: stats.active };
-  } catch (error) {
-    if (error instanceof NotFoundError || error instanceof UnauthorizedError) return undefined;
-    throw error;
-  }
-}
-
-/** Runs jobs again, and cancels them. */
+/** Changes single jobs. */
 export function changeCommands(terminal: Terminal): Command[] {
   return [
     remote('retry', 'run jobs again that were discarded or cancelled, or wait for a retry')
@@ -107,6 +75,17 @@ export function changeCommands(terminal: Terminal): Command[] {
     remote('cancel', 'cancel jobs that have not ended')
       .argument('<id...>', 'ids of the jobs')
       .action((ids: string[], options: ConnectionOptions) => each(ids, options, (tocsin, id) => tocsin.cancel(id))),
+    remote('activate', 'make jobs available that were enqueued as pending')
+      .argument('<id...>', 'ids of the jobs')
+      .action((ids: string[], options: ConnectionOptions) =>
+        each(ids, options, (tocsin, id) => tocsin.jobs.activate(id)),
+      ),
+    remote('reschedule', 'start a job that waits earlier or later')
+      .argument('<id>', 'id of the job')
+      .argument('[when]', 'after this time (30s, PT1H) or at this one (RFC 3339); default: now')
+      .action((id: string, when: string | undefined, options: ConnectionOptions) =>
+        each([id], options, (tocsin) => tocsin.patch(id, startOf(when))),
+      ),
   ];
 
   /** One job after the other; those that can be changed are, whatever becomes of the others. */
@@ -139,4 +118,10 @@ export function changeCommands(terminal: Terminal): Command[] {
     const first = failed.map(({ message }) => message)[0] ?? '';
     throw new CliError(`${failed.length} of ${ids.length} jobs stayed as they were: ${first}`, undefined, 'partial');
   }
+}
+
+/** A duration or a moment, as a human writes it. */
+function startOf(when: string | undefined): JobPatch {
+  if (when === undefined) return { delayUntil: null };
+  return /^\d{4}-/.test(when) ? { delayUntil: when } : { delay: when as Duration };
 }

@@ -133,8 +133,14 @@ function renderUnused({ count, at, worker_id }: UnusedClaims): Envelope {
   return { count, last_at: formatInstant(at), ...defined({ worker_id }) };
 }
 
-function renderWaiting({ reason, since, until, detail }: WaitingFor): Envelope {
-  return { reason, since: formatInstant(since), ...defined({ until: instant(until) }), detail };
+function renderWaiting({ reason, since, until, detail, target, signal }: WaitingFor): Envelope {
+  return {
+    reason,
+    since: formatInstant(since),
+    ...defined({ until: instant(until) }),
+    detail,
+    ...defined({ target, signal }),
+  };
 }
 
 function jobLayer(body: JobBody): Record<string, unknown> {

@@ -101,7 +101,7 @@ function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
   const until = dueAt - since < MAX_DURATION_MS ? dueAt : undefined;
   const limit = until === undefined ? '' : ` It goes on without it at ${at}.`;
   const detail = `It waits for the signal ${quote(signal)}: POST /jobs/:id/signals/${quote(signal)}.${limit}`;
-  return waiting('signal', detail, since, until);
+  return { ...waiting('signal', detail, since, until), signal };
 }
 
 function paused(q: QueueState, row: JobRow): WaitingFor | undefined {

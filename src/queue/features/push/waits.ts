@@ -94,7 +94,8 @@ function waitsForTarget({ health, config }: PushTarget, row: JobRow, now: number
     `The handler ${config.name} is ${health.isStopped ? 'stopped' : 'paused'} after errors. ` +
     `Tried last at ${formatInstant(trouble.triedAt)}: ${trouble.error} ${next} ` +
     `POST /targets/${config.name}/resume to try it now.`;
-  return waiting('handler_down', detail, Math.max(trouble.since, availableSince(row)), until);
+  const since = Math.max(trouble.since, availableSince(row));
+  return { ...waiting('handler_down', detail, since, until), target: config.name };
 }
 
 function usedUp({ by, running, max }: Bound, queue: string, target: string): string {

@@ -25,7 +25,7 @@ describe('a job whose handler is not running', () => {
     await until(async () => String((await why(id))?.detail).includes('is stopped'), 'the target to be stopped');
     const events = await server.events({ queue, types: 'queue.push_suspended' });
     const waits = (await why(id)) as Json;
-    expect(waits).toMatchObject({ reason: 'handler_down' });
+    expect(waits).toMatchObject({ reason: 'handler_down', target: 'DOWN' });
     expect(waits.detail).toMatch(/The handler DOWN is stopped .*not running.* POST \/targets\/DOWN\/resume/);
     const stoppedAt = Date.parse(events[0]?.time as string);
     expect(Date.parse(waits.until as string)).toBe(stoppedAt + 60_000);
