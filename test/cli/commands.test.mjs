@@ -1,6 +1,8 @@
 // The commands over HTTP, against the queue in `wrangler dev`.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -161,6 +163,23 @@ describe('tocsin', { timeout: 120_000 }, () => {
       events.map(({ type, data }) => [type, data.job_type]),
       Array(2).fill(['job.enqueued', 'watched.job']),
     );
+  });
+
+  it('repeats a warning with the error that comes after it', async () => {
+    const broken = createServer((request, response) => {
+      const job = { id: UNKNOWN, type: 'a.b', queue: 'default', state: 'available' };
+      const refusal = { error: { code: 'forbidden', message: 'Not for you.' } };
+      const [status, answer] = request.method === 'POST' ? [201, { job, warnings: ['Look out.'] }] : [403, refusal];
+      request.resume();
+      response.writeHead(status).end(JSON.stringify(answer));
+    }).listen(0, '127.0.0.1');
+    await once(broken, 'listening');
+    const env = { TOCSIN_URL: `http://127.0.0.1:${broken.address().port}` };
+    const { code, stdout, stderr } = await tocsin(['enqueue', 'a.b', '--wait', '--json'], { env });
+    broken.close();
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.deepEqual(JSON.parse(stderr).warnings, ['Look out.']);
+    assert.equal(JSON.parse(stderr).error.code, 'forbidden');
   });
 
   it('fails in one line with a hint, and never with a stack', async () => {

@@ -10,30 +10,12 @@ import { dev, root, until } from '../docs/dev.mjs';
 /** What `test/upgrade/record-project.mjs` has recorded with the last release, under the name of its Worker. */
 const STORED = 'test/upgrade/fixtures/project-0.1.0.tar.gz';
 
-const WORKER = `
-import { createTocsin, defineHandlers } from 'tocsin/queue';
-
-const tocsin = createTocsin({
-  handlers: defineHandlers({
-    'greeting.write': (job) => ({ text: 'Hello, ' + job.args[0] + '!', user: job.meta.user_id }),
-    'greeting.interrupted': (job, ctx) => ({ attempt: ctx.attempt }),
-    'greeting.first': () => 1,
-    'greeting.second': (job) => job.parentResults,
-  }),
-});
-
-export { DirectoryObject, QueueObject, Tocsin, TocsinHandlers, UniqueLockObject, WorkflowObject } from 'tocsin/queue';
-export default tocsin.worker({ fetch: () => new Response() });
-`;
-
-const CONFIGURATION = `
-name = "tocsin"
-main = "src/index.js"
-compatibility_date = "2026-05-03"
-
-[[migrations]]
-tag = "v1"
-new_sqlite_classes = ["QueueObject", "DirectoryObject", "UniqueLockObject", "WorkflowObject"]
+/** What the user has added to the handlers that `init` writes. */
+const HANDLERS = `
+  'greeting.write': (job) => ({ text: 'Hello, ' + job.args[0] + '!', user: job.meta.user_id }),
+  'greeting.interrupted': (_, ctx) => ({ attempt: ctx.attempt }),
+  'greeting.first': () => 1,
+  'greeting.second': (job) => job.parentResults,
 `;
 
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -42,28 +24,37 @@ const LIMIT_MS = 30_000;
 
 describe('a project that upgrades', { timeout: 180_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-upgrade-'));
+  // The Worker is named after its folder, and its databases after the Worker.
+  const project = join(folder, 'tocsin');
   const state = join(folder, 'state');
   let server;
 
   before(async () => {
-    const modules = join(folder, 'node_modules');
+    const modules = join(project, 'node_modules');
     mkdirSync(join(modules, 'tocsin'), { recursive: true });
     execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: root, stdio: 'pipe' });
     const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
     execFileSync('tar', ['-xzf', join(folder, tarball), '--strip-components=1', '-C', join(modules, 'tocsin')]);
     for (const name of Object.keys(dependencies)) symlinkSync(join(root, 'node_modules', name), join(modules, name));
-    mkdirSync(join(folder, 'src'));
-    writeFileSync(join(folder, 'src/index.js'), WORKER);
-    writeFileSync(join(folder, 'wrangler.toml'), CONFIGURATION);
-    writeFileSync(join(folder, '.dev.vars'), 'ALLOW_LOCALHOST=true\n');
+    const program = join(modules, 'tocsin/dist/cli/index.js');
+    execFileSync(process.execPath, [program, 'init', '--yes', '--no-install'], { cwd: project, stdio: 'pipe' });
+    addHandlers(join(project, 'src/tocsin.ts'));
     mkdirSync(state);
     execFileSync('tar', ['-xzf', join(root, STORED), '-C', state]);
-    server = await dev([join(folder, 'wrangler.toml')], { state, registry: join(folder, 'registry') });
+    server = await dev([join(project, 'wrangler.jsonc')], { state, registry: join(folder, 'registry') });
   });
   after(async () => {
     await server?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
+
+  /** Puts the user's handlers in the place of the one that is there. */
+  function addHandlers(file) {
+    const text = readFileSync(file, 'utf8');
+    const extended = text.replace(/^ {2}'greeting\.write': \(.*\n/m, HANDLERS.trimStart());
+    assert.ok(extended.includes('greeting.second'), text);
+    writeFileSync(file, extended);
+  }
 
   async function call(method, path, body) {
     const response = await fetch(`${server.url}/ojs/v1${path}`, {

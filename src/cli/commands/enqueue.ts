@@ -1,5 +1,6 @@
 /** `tocsin enqueue` */
 import type { Command } from 'commander';
+import { WaitTimeoutError } from '../../producer/errors';
 import type { EnqueueOptions } from '../../producer/job';
 import { integer, json, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
@@ -44,7 +45,10 @@ export function enqueueCommand(terminal: Terminal): Command {
         const noted = job.deduplicated ? ' (it existed already)' : '';
         return answer({ job }, () => `${job.id}  ${job.type}  ${job.queue}  ${job.state}${noted}`);
       }
-      const outcome = await tocsin.jobs.wait(job.id);
+      const outcome = await tocsin.jobs.wait(job.id).catch((error: unknown) => {
+        if (!(error instanceof WaitTimeoutError)) throw error;
+        throw new CliError(error.message, `tocsin why ${job.id}`, error.code);
+      });
       answer({ job, outcome }, () => `${job.id}  ${outcome.state}  ${textOf(outcome.result ?? '')}`.trimEnd());
       if (outcome.state !== 'completed') {
         const why = outcome.error ? `: ${outcome.error.message}` : '';
