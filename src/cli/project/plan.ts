@@ -8,8 +8,9 @@ import {
   DEV_VARS,
   deploymentModule,
   GITIGNORE,
-  GREETING_TEST,
+  greetingTest,
   mainModule,
+  TEST_TYPES,
   TSCONFIG,
   vitestConfig,
   wranglerConfig,
@@ -135,7 +136,14 @@ function startProject(project: Folder, { name, format, tocsin }: PlanOptions): v
   project.create('tsconfig.json', TSCONFIG, 'types of Workers');
   project.create('vitest.config.mts', vitestConfig(config), 'tests in the runtime of Workers');
   // A main module of the user's own has no greetings.
-  if (main === undefined) project.create('test/greeting.test.ts', GREETING_TEST, 'from the route to the result');
+  if (main === undefined) {
+    project.create(
+      'test/greeting.test.ts',
+      greetingTest('../src/tocsin'),
+      'from the route to the result, and an hour later',
+    );
+    project.create('test/env.d.ts', TEST_TYPES, 'types of the Worker in tests');
+  }
   openLocalhost(project, GITIGNORE);
 }
 

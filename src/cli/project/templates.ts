@@ -16,7 +16,7 @@ interface Jobs {
   return `import { createTocsin, defineHandlers } from 'tocsin/queue';
 
 ${types}/** One function for each job type. What it returns is the result of the job; when it throws, the job is tried again. */
-const handlers = defineHandlers${typescript ? '<Jobs>' : ''}({
+export const handlers = defineHandlers${typescript ? '<Jobs>' : ''}({
   'greeting.write': (job) => ({ text: \`Hello, \${job.args[0]}!\` }),
 });
 
@@ -101,25 +101,44 @@ export function vitestConfig(configFile: string): string {
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  plugins: [
-    cloudflareTest({
-      wrangler: { configPath: './${configFile}' },
-      // Requests of the tests need no key.
-      miniflare: { bindings: { ALLOW_LOCALHOST: 'true' } },
-    }),
-  ],
+  plugins: [cloudflareTest({ wrangler: { configPath: './${configFile}' } })],
 });
 `;
 }
 
-/** A test of a new project: from the route to the result. */
-export const GREETING_TEST = `import { SELF } from 'cloudflare:test';
+/** Types of what tests import from the runtime. */
+export const TEST_TYPES = `// Which module is the Worker: \`exports.default\` is what it exports.
+declare namespace Cloudflare {
+  interface GlobalProps {
+    mainModule: typeof import('../src/index');
+  }
+}
+`;
+
+/** Tests of a new project: from the route to the result, and what happens as time passes. */
+export function greetingTest(deployment: string): string {
+  return `import { exports } from 'cloudflare:workers';
+import type { JobsOf } from 'tocsin/queue';
+import { testQueue } from 'tocsin/testing/vitest';
 import { expect, it } from 'vitest';
+import type { handlers } from '${deployment}';
+
+// The queue of this Worker. Its clock moves only when a test says so.
+const queue = testQueue<JobsOf<typeof handlers>>();
 
 it('writes a greeting for whoever is named', async () => {
-  const answer = await SELF.fetch('http://localhost/greetings?name=Ada', { method: 'POST' });
-  const { id } = await answer.json<{ id: string }>();
-  const result = await SELF.fetch(\`http://localhost/ojs/v1/jobs/\${id}/result?wait=true&timeout=10\`);
-  expect(await result.json()).toMatchObject({ state: 'completed', result: { text: 'Hello, Ada!' } });
+  const answer = await exports.default.fetch('http://localhost/greetings?name=Ada', { method: 'POST' });
+  const { id } = (await answer.json()) as { id: string };
+  await queue.idle();
+  expect(await queue.job(id)).toMatchObject({ state: 'completed', result: { text: 'Hello, Ada!' } });
+});
+
+it('writes it when its time has come', async () => {
+  await queue.enqueue('greeting.write', ['Ada'], { delay: '1h' });
+  await queue.advance('59m');
+  await expect(queue).not.toHaveCompleted('greeting.write');
+  await queue.advance('1m');
+  await expect(queue).toHaveCompleted('greeting.write', ['Ada']);
 });
 `;
+}
