@@ -94,7 +94,7 @@ function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
   const { since, signal } = snoozed;
   const at = formatInstant(dueAt);
   if (signal === undefined) {
-    const detail = `Its handler put it to sleep until ${at}. PATCH its scheduled_at to wake it earlier.`;
+    const detail = `Its handler put it to sleep until ${at}. PATCH its scheduled_at to run it earlier.`;
     return waiting('snoozed', detail, since, dueAt);
   }
   // A handler that names no moment waits as long as it takes.
