@@ -5,6 +5,7 @@
  * `ledger.audits` holds looks at the whole server, oldest first; each is judged, and all must show the same.
  */
 import { checkCrons } from './check/cron.mjs';
+import { checkDurable, checkSteps } from './check/durable.mjs';
 import { index, jobsByToken } from './check/facts.mjs';
 import { count } from './check/figures.mjs';
 import { checkBatches, checkExistence, checkJob } from './check/jobs.mjs';
@@ -37,8 +38,10 @@ export function check(ledger) {
     checkCrons(look, at);
     checkUnique(look, at);
     checkOperators(look, at);
+    checkDurable(look, at);
   }
   checkRuns(facts, fail);
+  checkSteps(ledger, facts, fail);
   checkSameLooks(ledger.audits, fail);
   checkQuiet(ledger, facts, fail);
   checkFresh(ledger, fail);

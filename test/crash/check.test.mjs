@@ -4,3 +4,4 @@ import './check/workflows.test.mjs';
 import './check/cron.test.mjs';
 import './check/unique.test.mjs';
 import './check/operators.test.mjs';
+import './check/durable.test.mjs';

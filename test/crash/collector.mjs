@@ -1,4 +1,4 @@
-/** The small HTTP server on loopback to which the handler Worker reports its runs. */
+/** The small HTTP server on loopback to which handlers report their runs. */
 import { createServer } from 'node:http';
 import { briefly } from './identity.mjs';
 import { PUSH_TIMEOUT_MS } from './queues.mjs';
@@ -11,6 +11,11 @@ export function startCollector(ledger) {
     });
     request.on('error', () => undefined);
     request.on('end', () => {
+      if (request.url === '/durable') {
+        ledger.addDurable(JSON.parse(text));
+        response.end('{}');
+        return;
+      }
       const { token, attempt, life, started_at, parent_results, outcome } = JSON.parse(text);
       if (request.url === '/start') {
         const run = { token, attempt, life, via: 'push', startedAt: Date.parse(started_at), leaseMs: PUSH_TIMEOUT_MS };

@@ -1,5 +1,6 @@
 /** Handler Worker of the crash test: does what its job's plan says and reports to the collector before and after. */
 import { defineHandlers, UnrecoverableError } from '../../src/handler';
+import { type DurablePlan, type Env, report, workDurably } from './durable';
 
 interface Plan {
   token: string;
@@ -11,20 +12,15 @@ interface Plan {
   saved_in?: number;
 }
 
-type Jobs = { 'push.work': [Plan]; 'unique.work': [Plan] };
+type Jobs = { 'push.work': [Plan]; 'unique.work': [Plan]; 'durable.work': [DurablePlan] };
 
 /** Members of a delivered job that only this test looks at. */
 interface Delivered {
   id: string;
   args: [Plan];
   meta: { cron_name?: string; cron_scheduled_at?: string; life?: number };
-  started_at?: string;
-  parent_results?: unknown[];
-}
-
-async function report(collector: string, path: string, body: Record<string, unknown>): Promise<void> {
-  const response = await fetch(collector + path, { method: 'POST', body: JSON.stringify(body) });
-  await response.text();
+  startedAt?: string;
+  parentResults?: unknown[];
 }
 
 /** As `tokenOf` of `identity.mjs`. */
@@ -32,13 +28,13 @@ function tokenOf({ id, args: [{ token }], meta }: Delivered): string {
   return meta.cron_name === undefined ? token : `${token}@${meta.cron_scheduled_at ?? `by hand ${id}`}`;
 }
 
-async function work(given: unknown, { attempt, env }: { attempt: number; env: { COLLECTOR: string } }) {
+async function work(given: unknown, { attempt, env }: { attempt: number; env: Env }) {
   const job = given as Delivered;
   const [{ failures, end, work_ms, hang_ms, saved_in }] = job.args;
   const token = tokenOf(job);
   const life = job.meta.life ?? 0;
   const run = { token, attempt, life };
-  const { started_at, parent_results } = job;
+  const { startedAt: started_at, parentResults: parent_results } = job;
   await report(env.COLLECTOR, '/start', { ...run, started_at, parent_results });
   await scheduler.wait(attempt === 1 ? (hang_ms ?? work_ms) : work_ms);
   const dies = end === 'exhaust' && (saved_in === undefined || life < saved_in);
@@ -54,7 +50,7 @@ async function work(given: unknown, { attempt, env }: { attempt: number; env: { 
   return { token, attempt };
 }
 
-export default defineHandlers<Jobs, { COLLECTOR: string }>(
-  { 'push.work': work, 'unique.work': work },
+export default defineHandlers<Jobs, Env>(
+  { 'push.work': work, 'unique.work': work, 'durable.work': workDurably },
   { log: () => undefined },
 );

@@ -35,6 +35,10 @@ export class Ledger {
   patches = [];
   /** { campaign, operation?, outcome, sentAt, answeredAt } */
   bulks = [];
+  /** What handlers with durable steps told, in the order heard: { token, run, event, name?, value?, at, … }, see `durable.ts` */
+  durable = [];
+  /** { token, name, payload, outcome, sentAt, answeredAt } */
+  signals = [];
   /** Moments at which the server was killed. */
   kills = [];
   /** When there was no server: { from, until }. */
@@ -91,10 +95,21 @@ export class Ledger {
     for (const watcher of this.#watchers) watcher(token, outcome);
   }
 
+  /** A handler with durable steps told something. */
+  addDurable(told) {
+    this.durable.push({ ...told, seenAt: Date.now() });
+    this.lastRunAt = Date.now();
+    if (told.event === 'end') this.settle(told.token);
+  }
+
   /** This job needs no more waiting for. */
   settle(token) {
     if (this.#accepted.has(token)) this.#settled.add(token);
     this.#ended.add(token);
+  }
+
+  hasEnded(token) {
+    return this.#ended.has(token);
   }
 
   /** Accepted jobs that have not been seen to end: a rough measure, to hold producers back. */

@@ -20,14 +20,18 @@ export const UNIQUE_QUEUES = { 'unique-push': 'push', 'unique-pull': 'pull', 'un
 /** Where operators are at work: they pause, redrive, change and cancel. */
 export const OPS_QUEUES = { 'ops-push': 'push', 'ops-pull': 'pull' };
 
+/** Of jobs with durable steps: over open calls, one to a call, and pulled by the client's own runner. */
+export const DURABLE_QUEUES = { 'durable-push': 'push', 'durable-single': 'push', 'durable-pull': 'pull' };
+
 /** All of them, by the way their jobs are run. */
 export const KINDS = {
-  ...{ ...QUEUES, ...CRON_QUEUES, ...UNIQUE_QUEUES, ...OPS_QUEUES },
+  ...{ ...QUEUES, ...CRON_QUEUES, ...UNIQUE_QUEUES, ...OPS_QUEUES, ...DURABLE_QUEUES },
   ...{ [QUIET_QUEUE]: 'push', [LAST_QUEUE]: 'push' },
 };
 /** All of them, for the audits. */
 export const ALL = Object.keys(KINDS);
-export const PULLED = ALL.filter((name) => KINDS[name] !== 'push');
+/** Where the test's own workers fetch. */
+export const PULLED = ALL.filter((name) => KINDS[name] !== 'push' && !(name in DURABLE_QUEUES));
 /** Where only handlers work: everything that is due there happens although nobody asks for it. */
 export const PUSHED = ALL.filter((name) => KINDS[name] === 'push');
 
@@ -36,5 +40,7 @@ export const HANDLERS = {
   'push-a/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS },
   'push-b/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS, payload: 'envelope' },
   'unique-push/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS },
+  'durable-push/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS },
+  'durable-single/*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS, payload: 'envelope' },
   'push.*': { binding: 'HANDLER', timeout_ms: PUSH_TIMEOUT_MS, batch_size: 5 },
 };

@@ -3,8 +3,8 @@
  *
  *     npm run test:crash -- [--rounds 3] [--seed 1] [--port 0]
  *
- * The load is single jobs and batches, workflows, cron entries, unique jobs and operators (`load/`), each judged by a check
- * of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
+ * The load is single jobs and batches, workflows, cron entries, unique jobs, operators and jobs with durable steps (`load/`),
+ * each judged by a check of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
  * nobody sends a request after the restart, and what is due must happen all the same. In the end everything is drained, the
  * server is killed once more, and the checker judges.
  */
@@ -18,6 +18,7 @@ import { Client, Gate } from './client.mjs';
 import { startCollector } from './collector.mjs';
 import { Ledger } from './ledger.mjs';
 import { declareAll, pauseAll, schedule } from './load/cron.mjs';
+import { goThroughSteps, startPuller } from './load/durable.mjs';
 import { enqueue, produce, spread } from './load/jobs.mjs';
 import { campaign, cancelCampaign, operate, resumeAll } from './load/operators.mjs';
 import { Planner } from './load/plan.mjs';
@@ -36,6 +37,7 @@ const ACTORS = {
   cron: [1, schedule],
   unique: [4, compete],
   campaign: [1, campaign],
+  durable: [4, goThroughSteps],
   ...Object.fromEntries(
     Object.keys(OPS_QUEUES).map((name) => [name, [1, (world, random) => operate(world, random, name)]]),
   ),
@@ -183,9 +185,14 @@ async function run() {
     Array.from({ length: number }, (_, n) => begin(`${name}-${n}`, act, () => !phase.producing)),
   );
   const workers = Array.from({ length: WORKERS }, (_, n) => begin(`worker-${n}`, work, () => !phase.working));
+  const stop = new AbortController();
+  const puller = await startPuller({
+    ...{ directory, port, gate, signal: stop.signal, id: 'durable-worker', queue: 'durable-pull' },
+    collector: `http://127.0.0.1:${collector.address().port}`,
+  });
   const producing = Promise.all(all);
   const working = Promise.all(workers);
-  Promise.all([producing, working]).catch((error) => {
+  Promise.all([producing, working, puller.ended]).catch((error) => {
     console.error(error);
     process.exit(2);
   });
@@ -215,6 +222,8 @@ async function run() {
   await drain(producing);
   phase.working = false;
   await working;
+  stop.abort();
+  await puller.ended;
   const look = () => audit(client, new Random(values.seed, 'audit'), ledger);
   ledger.audits.push(await look());
   await crash();

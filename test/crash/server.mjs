@@ -17,7 +17,8 @@ const binary = createRequire(import.meta.url)('workerd').default;
 
 const START_LIMIT_MS = 15_000;
 
-function bundle(entry, outfile) {
+/** Makes one module of `entry`, a path from the root of the project. */
+export function bundle(entry, outfile) {
   buildSync({
     absWorkingDir: root,
     entryPoints: [entry],

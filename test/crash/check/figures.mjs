@@ -58,6 +58,7 @@ function subjects(ledger, last, seen) {
   const cancels = ledger.workflows.flatMap(({ cancels }) => cancels);
   const states = (last?.workflows ?? []).map(({ state }) => state ?? 'not there');
   return {
+    durable: durableFigures(ledger),
     workflows: { ...outcomes(ledger.workflows), ...tally(states), 'cancels acknowledged': accepted(cancels) },
     cron: {
       entries: ledger.crons.length,
@@ -73,6 +74,25 @@ function subjects(ledger, last, seen) {
       'campaigns cancelled': accepted(ledger.bulks),
       'cut off': ledger.bulks.filter(({ outcome }) => outcome === 'unknown').length,
     },
+  };
+}
+
+/** How long a handler may have been silent when it was cut off, ms. */
+const SILENT_MS = 500;
+
+/** Where the kills fell, by what each job had told last. */
+function durableFigures({ durable, signals, kills }) {
+  const of = (...kinds) => durable.filter(({ event }) => kinds.includes(event)).length;
+  const cut = kills.flatMap((at) => {
+    const last = new Map();
+    for (const told of durable) if (told.seenAt <= at) last.set(told.token, told);
+    return [...last.values()].filter(({ seenAt }) => seenAt > at - SILENT_MS).map(({ event }) => event);
+  });
+  const cutIn = (...kinds) => cut.filter((event) => kinds.includes(event)).length;
+  return {
+    ...{ 'jobs ended': of('end'), runs: of('run'), 'steps done': of('finish'), sleeps: of('asleep') },
+    ...{ 'signals acknowledged': accepted(signals), 'cut off between steps': cutIn('run', 'resolved', 'awake', 'heard') },
+    ...{ 'in a step': cutIn('begin', 'finish'), 'asleep or waiting': cutIn('asleep', 'waiting') },
   };
 }
 

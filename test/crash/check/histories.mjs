@@ -38,6 +38,8 @@ const nothing = () => ({
     cronChanges: [],
     uniques: [],
     fresh: [],
+    durable: [],
+    signals: [],
   },
   ...{ pauses: [], redrives: [], patches: [], bulks: [] },
 });

@@ -77,7 +77,7 @@ export function checkQuiet({ quiet, untouched, audits }, facts, fail) {
   for (const queue of untouched.queues) {
     for (const seen of audits[0]?.queues[queue]?.jobs ?? []) {
       const job = facts.jobs.get(seen.token);
-      if (!job || job.parked || job.pending || LATE.has(job.origin) || !TERMINAL.has(seen.state)) continue;
+      if (!job || job.parked || job.pending || job.late || LATE.has(job.origin) || !TERMINAL.has(seen.state)) continue;
       // What was on its way to the server when it was left alone came when it was touched.
       if (seen.state === 'cancelled' || seen.createdAt >= untouched.since) continue;
       if (seen.endedAt >= untouched.touchedAt) {
