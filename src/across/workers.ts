@@ -100,7 +100,9 @@ class FetchUnderWay {
   async takeBack(jobs: readonly JobView[]): Promise<void> {
     const groups = Map.groupBy(jobs, ({ record }) => record.queue);
     await inParallel([...groups], async ([queue, views]) => {
-      const claims = views.map(({ record: { id, attempt, worker_id } }) => defined({ job_id: id, attempt, worker_id }));
+      const claims = views.map(({ record: { id, attempt, delivery_id, worker_id } }) =>
+        defined({ job_id: id, attempt, delivery_id, worker_id }),
+      );
       unwrap(await queueObject(this.env, queue).takeBack(claims));
     });
   }

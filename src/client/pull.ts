@@ -63,8 +63,8 @@ const LONGEST_WAIT_MS = 20_000;
 const LEASE_MS = 60_000;
 
 /**
- * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt, so they may be repeated
- * after a lost answer. A late one is a {@link ConflictError} and changes nothing.
+ * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt and its claim, so they may
+ * be repeated after a lost answer. A late one is a {@link ConflictError} and changes nothing.
  */
 export class PullWorker<Job extends Held & { type: string; args: readonly unknown[] } = JobEnvelope> {
   readonly #requests: Requests;
@@ -254,8 +254,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     for (const listener of this.#listeners) listener(job);
   }
 
-  #about({ attempt }: Held, content: Record<string, unknown>): string {
-    return jsonOf({ attempt, workerId: this.id, ...content }, 'The report');
+  #about({ attempt, deliveryId }: Held, content: Record<string, unknown>): string {
+    return jsonOf({ attempt, deliveryId, workerId: this.id, ...content }, 'The report');
   }
 
   async #report(path: string, job: Held, content: Record<string, unknown>): Promise<JobEnvelope> {

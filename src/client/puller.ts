@@ -8,7 +8,7 @@ import type { ClientOptions } from './options';
 import type { Directive } from './workers';
 
 /** A job that a worker has leased, with what its reports need. */
-export type Held = Pick<JobEnvelope, 'id' | 'attempt'>;
+export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'>;
 
 /** What to fetch. */
 export interface FetchOptions {

@@ -149,7 +149,7 @@ export class RunningJobs {
       voice: () => new PullVoice(this.reporting, job, () => run.stop('cancelled'), this.complain),
       limits: PULLED,
     };
-    const deliveryId = `pull_${job.id}_${attempt}`;
+    const { deliveryId = `pull_${job.id}_${attempt}` } = job;
     const delivery = { kind: 'job' as const, job, attempt, deliveryId, workerId: this.reporting.id };
     const answer = await runDelivery(delivery, this.options.registry, host);
     await this.#report(run, answer);

@@ -224,6 +224,8 @@ export interface JobRecord {
   waiting_for?: WaitingFor;
   /** JSON text of what is on record of its steps, for whoever runs it. */
   steps?: string;
+  /** Names the claim, for a worker that has fetched the job: an attempt that was snoozed has several. */
+  delivery_id?: string;
 }
 
 /** The retry layers between a job and the deployment variables. Absent layers are empty. */

@@ -160,6 +160,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   retry_delay_ms?: number;
   next_attempt_at?: string;
   worker_id?: string;
+  /** Only in the answer to a fetch: names this claim. A report that names it is about no other one of the same attempt. */
+  delivery_id?: string;
   progress?: number;
   progress_data?: unknown;
   checkpoint?: { state: unknown; sequence: number };

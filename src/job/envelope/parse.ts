@@ -58,6 +58,7 @@ const SERVER_MANAGED = [
   'progress_data',
   'checkpoint',
   'steps',
+  'delivery_id',
   'workflow_id',
   'parent_results',
 ] as const;

@@ -177,5 +177,6 @@ function historyMembers({ state, history, ...record }: JobRecord): Envelope {
     progress_data: record.progress_data,
     checkpoint: record.checkpoint,
     steps: given(record.steps, JSON.parse),
+    delivery_id: record.delivery_id,
   };
 }

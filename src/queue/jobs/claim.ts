@@ -17,7 +17,7 @@ import { readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { ENDED_PER_TURN, expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
-import { quarantine } from './settle';
+import { deliveryOf, quarantine } from './settle';
 
 /** A claimed row with its parsed body and its lease. */
 export interface Claimed {
@@ -115,12 +115,19 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): PullCl
   const { claimed, bytes, isUnfinished, scan } = puller;
   const isClosed = claimed.length < request.count && startsLeft(q, now) <= 0;
   return {
-    jobs: claimed.map(({ row }) => viewForRunner(q, row, now)),
+    jobs: claimed.map((job) => viewForWorker(q, job, now)),
     bytes,
     hasMore: !isClosed && (isUnfinished || (claimed.length > 0 && !scan.emptied)),
     isUnfinished: !isClosed && isUnfinished,
     isClosed,
   };
+}
+
+/** A claimed job as its worker gets it: with the name of the claim, since an attempt that was snoozed has several. */
+function viewForWorker(q: QueueState, { row, active }: Claimed, now: number): JobView {
+  const view = viewForRunner(q, row, now);
+  view.record.delivery_id = deliveryOf(q, row, active);
+  return view;
 }
 
 /** The selections of one claim. */

@@ -79,12 +79,12 @@ async function send(world, { token, id, name, payload }) {
 function makeActs(random) {
   const acts = [];
   let failures = 0;
-  const work = (n) => ({ name: `step-${n}`, work_ms: random.int(0, 40) });
+  const work = (n) => ({ name: `step_${n}`, work_ms: random.int(0, 40) });
   const makers = {
     step: (n) => ({ do: 'step', ...work(n) }),
     both: (n) => ({ do: 'both', acts: [work(`${n}-a`), work(`${n}-b`)] }),
-    sleep: (n) => ({ do: 'sleep', name: `sleep-${n}`, ms: random.int(50, 500) }),
-    wait: (n) => ({ do: 'wait', name: `wait-${n}`, timeout_ms: LONG_MS, signalled: true }),
+    sleep: (n) => ({ do: 'sleep', name: `sleep_${n}`, ms: random.int(50, 500) }),
+    wait: (n) => ({ do: 'wait', name: `waitFor_${n}`, timeout_ms: LONG_MS, signalled: true }),
     vain: (n) => ({ do: 'wait', name: `vain-${n}`, timeout_ms: random.int(50, 300) }),
     fail: () => ({ do: 'fail', attempt: ++failures }),
     breaks: (n) => ({ do: 'step', ...work(n), breaks: ++failures }),

@@ -41,6 +41,33 @@ describe('a job whose handler goes on later', () => {
     expect(await server.job(id)).toMatchObject({ state: 'completed', attempt: 1 });
   });
 
+  it('has a new claim each time, and what an earlier one still says changes nothing', async () => {
+    const id = await server.enqueue(queue);
+    const [first, second] = [await server.takeOne(queue), {} as Json];
+    const about = ({ attempt, delivery_id }: Json): Json => ({ attempt, delivery_id, worker_id: 'w' });
+    const said = nap(first, { in: 1, steps: { a: { result: 1 } } }, { delivery_id: first.delivery_id });
+    await server.ok(200, 'POST', `${V1}/workers/nack`, said);
+    expect(await server.ok(200, 'POST', `${V1}/workers/nack`, said)).toMatchObject({ state: 'scheduled' });
+    await object.passTo(T0 + 1);
+    Object.assign(second, await server.takeOne(queue));
+    expect(second).toMatchObject({ id, attempt: 1, steps: { a: { result: 1 } } });
+    expect(second.delivery_id).not.toBe(first.delivery_id);
+    const late: [string, string, Json][] = [
+      ['POST', '/workers/nack', said],
+      ['POST', '/workers/ack', { job_id: id, ...about(first) }],
+      ['PUT', `/jobs/${id}/steps/b`, { result: 'late', ...about(first) }],
+      ['PUT', `/jobs/${id}/checkpoint`, { state: 'late', ...about(first) }],
+    ];
+    for (const [method, path, body] of late) {
+      expect(await server.refusal(method, `${V1}${path}`, body)).toMatchObject({ status: 409 });
+    }
+    await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/b`, { result: 2, ...about(second) });
+    expect(await steps(id)).toEqual({ a: { result: 1 }, b: { result: 2 } });
+    expect(await server.job(id)).toMatchObject({ state: 'active' });
+    expect(await server.job(id)).not.toHaveProperty('delivery_id');
+    await server.ok(200, 'POST', `${V1}/workers/ack`, { job_id: id, ...about(second) });
+  });
+
   it('costs no row while it waits, survives the death of its object, and wakes its worker', async () => {
     const id = await server.enqueue(queue);
     await snooze(await server.takeOne(queue), { until: iso(T0 + DAY) });
