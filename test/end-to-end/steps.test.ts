@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineHandlers, type HandlerContext, type Job } from '../../src/handler';
 import { liveClient } from '../client/live-client';
-import { clock, HOUR, T0, until } from '../support/clock';
+import { clock, DAY, HOUR, T0, until } from '../support/clock';
+import { Gate } from '../support/handlers';
 import { freshName, TestQueue } from '../support/queue';
 import { server } from '../support/server';
 
@@ -45,6 +46,57 @@ describe('a handler that is pushed to', () => {
     // The first step ran in the first run only; of the runs only the failed one has used an attempt.
     expect(await client.get(id)).toMatchObject({ attempt: 2, result: { first: 1, by: 'ada' } });
     expect(await messages(id)).toEqual(Array(4).fill('first step done'));
+  });
+});
+
+describe('a handler whose steps are on record', () => {
+  const steps = (order: Record<string, unknown>) =>
+    client.enqueue('work.steps', [order], { queue, retry: { maxAttempts: 2, initialInterval: 1000, jitter: false } });
+
+  it('does none of them again when its queue dies between two of them', async () => {
+    const [object, gate] = [new TestQueue(queue), new Gate('WORK')];
+    const { id } = await steps({ steps: 3, gate: gate.name });
+    await gate.waiting(1);
+    expect(await client.jobs.steps(id)).toEqual({ 'step 0': { result: 1 } });
+    await object.die();
+    await gate.open();
+    // What it still knows of the run is its lease.
+    while ((await client.get(id)).attempt === 1) await object.passTo(Number(await object.armedAt()));
+    await inState(id, 'completed');
+    expect(await client.get(id)).toMatchObject({ attempt: 2, result: { inRun: [1, 2, 2], began: 1 } });
+  });
+
+  it('writes one row for each', async () => {
+    const [object, gate] = [new TestQueue(queue), new Gate('WORK')];
+    // While it runs, the alarm stays as it is.
+    await steps({ gate: gate.name });
+    await gate.waiting(1);
+    await object.startCounting();
+    const written = async (count: number) => {
+      const { id } = await steps({ steps: count });
+      await inState(id, 'completed');
+      const { written, alarms } = await object.counted();
+      return written - alarms;
+    };
+    const one = await written(1);
+    expect([await written(2), await written(6)]).toEqual([one + 1, one + 5]);
+    await gate.open();
+  });
+
+  it('writes none while it sleeps', async () => {
+    const object = new TestQueue(queue);
+    const { id } = await steps({ sleep: '30d' });
+    await until(async () => 'pause' in (await client.jobs.steps(id)), 'the job sleeps');
+    // The alarm of the run rings once, and is set anew.
+    await object.passTo(T0 + HOUR);
+    await object.startCounting();
+    for (let day = 1; day < 30; day++) await object.passTo(T0 + day * DAY);
+    expect(await client.get(id)).toMatchObject({ state: 'scheduled' });
+    expect((await object.counted()).written).toBe(0);
+    const wakes = (await client.jobs.steps(id)).pause as { until: number };
+    await object.passTo(wakes.until);
+    await inState(id, 'completed');
+    expect(await client.get(id)).toMatchObject({ attempt: 1, result: { inRun: [1], began: 1 } });
   });
 });
 

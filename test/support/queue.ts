@@ -156,6 +156,11 @@ export class TestQueue {
     await evictDurableObject(this.stub);
   }
 
+  /** The object ends at once, and its calls to handlers break off. */
+  async die(): Promise<void> {
+    await runInDurableObject(this.stub, (_, state) => state.abort('killed by a test')).catch(() => undefined);
+  }
+
   /** Runs the alarm if one is set, whatever its time. Answers whether one was. */
   alarm(): Promise<boolean> {
     return clock.ring(this.stub);

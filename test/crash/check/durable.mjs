@@ -28,7 +28,10 @@ export function checkSteps({ durable, signals }, facts, fail) {
       continue;
     }
     const runs = new Map(events.filter(({ event }) => event === 'run').map((one) => [one.run, one]));
-    for (const [name, own] of grouped(events.filter((one) => one.name !== undefined), (one) => one.name)) {
+    for (const [name, own] of grouped(
+      events.filter((one) => one.name !== undefined),
+      (one) => one.name,
+    )) {
       checkOnce(name, own, runs, bad);
       checkResults(name, own, bad);
       checkSleep(name, own, runs, bad);
@@ -109,7 +112,8 @@ export function checkDurable({ ledger, facts, found }, fail) {
     );
     for (const name of [...steps, ...waits]) {
       if (!last.has(name)) bad('step', `${name} was never done`);
-      else if (seen.result?.values?.[name] !== last.get(name)) bad('step result', `the job's result has another ${name}`);
+      else if (seen.result?.values?.[name] !== last.get(name))
+        bad('step result', `the job's result has another ${name}`);
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The judge of durable steps: each test breaks one promise in a history that is sound otherwise. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { done, history, job, rules, show, alter } from './histories.mjs';
+import { alter, done, history, job, rules, show } from './histories.mjs';
 
 const acts = [
   { do: 'step', name: 'one', work_ms: 1 },
@@ -52,7 +52,10 @@ function sound() {
     enqueues: [{ tokens: ['s'], outcome: 'accepted', ids: ['id-s'] }],
     kills: [1_306],
     durable,
-    signals: [{ ...sent, outcome: 'unknown' }, { ...sent, outcome: 'refused', status: 409 }],
+    signals: [
+      { ...sent, outcome: 'unknown' },
+      { ...sent, outcome: 'refused', status: 409 },
+    ],
     shown: [
       done('s', 'durable-push', 3, {
         errors: [error, lapse],

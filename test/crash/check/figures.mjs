@@ -91,7 +91,10 @@ function durableFigures({ durable, signals, kills }) {
   const cutIn = (...kinds) => cut.filter((event) => kinds.includes(event)).length;
   return {
     ...{ 'jobs ended': of('end'), runs: of('run'), 'steps done': of('finish'), sleeps: of('asleep') },
-    ...{ 'signals acknowledged': accepted(signals), 'cut off between steps': cutIn('run', 'resolved', 'awake', 'heard') },
+    ...{
+      'signals acknowledged': accepted(signals),
+      'cut off between steps': cutIn('run', 'resolved', 'awake', 'heard'),
+    },
     ...{ 'in a step': cutIn('begin', 'finish'), 'asleep or waiting': cutIn('asleep', 'waiting') },
   };
 }

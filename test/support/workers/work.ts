@@ -25,6 +25,8 @@ class PoisonPill extends UnrecoverableError {}
 
 const runs: Run[] = [];
 const open = new Set<string>();
+/** The jobs of `work.steps` whose first step was done, each as often as it was. */
+const began: string[] = [];
 /** Runs under way, and the most there ever were, by gate. */
 const load = new Map<string, { now: number; most: number }>();
 
@@ -103,6 +105,22 @@ export default defineHandlers(
       await ctx.sleep('pause', '1h');
       const { by } = await ctx.waitFor<{ by: string }>('approved', { timeout: '1d' });
       return { first, by, child: child.id };
+    },
+    // Each step says in which run it was done; what it did is counted, since the queue keeps only its first result.
+    'work.steps': async (job, ctx) => {
+      run(job, ctx);
+      const { steps = 1, gate, sleep } = job.args[0] as { steps?: number; gate?: string; sleep?: string };
+      const inRun: number[] = [];
+      for (let n = 0; n < steps; n++) {
+        const result = await ctx.step(`step ${n}`, () => {
+          if (n === 0) began.push(job.id);
+          return runs.filter(({ id }) => id === job.id).length;
+        });
+        inRun.push(result);
+        if (n === 0 && gate !== undefined) await passGate(gate);
+      }
+      if (sleep !== undefined) await ctx.sleep('pause', sleep as '1d');
+      return { inRun, began: began.filter((id) => id === job.id).length };
     },
     'work.narrow': { handler: async (job, ctx) => run(job, ctx), concurrency: 1 },
   },
