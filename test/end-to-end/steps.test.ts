@@ -1,5 +1,6 @@
 /** A handler that speaks, sleeps and waits, from the enqueue to its end: pushed to over a binding, and pulled. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { type ClientOptions, TocsinClient } from '../../src/client';
 import { defineHandlers, type HandlerContext, type Job } from '../../src/handler';
 import { liveClient } from '../client/live-client';
 import { clock, DAY, HOUR, T0, until } from '../support/clock';
@@ -144,6 +145,44 @@ describe('a handler that pulls', () => {
     });
     expect(await client.jobs.log(id)).toMatchObject([{ message: 'good morning', fields: { at_home: true } }, {}]);
     expect(done).toEqual(['flight']);
+    stop.abort();
+    await running;
+  });
+
+  it('goes on in peace when the answer to its sleep was lost, and the report comes again after it woke', async () => {
+    const [object, stop] = [new TestQueue(queue), new AbortController()];
+    const [woke, repeated] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let reports = 0;
+    const service = {
+      fetch: async (input: string, init?: object) => {
+        const answer = await server.send(new Request(input, init as RequestInit));
+        if (!input.endsWith('/workers/nack')) return answer;
+        if (++reports > 1) repeated.resolve();
+        else await woke.promise.then(() => Promise.reject(new Error('connection lost')));
+        return answer;
+      },
+    };
+    const done: string[] = [];
+    const handlers = {
+      'trip.book': async (_: Job, ctx: HandlerContext) => {
+        await ctx.step('flight', () => done.push('flight'));
+        await ctx.sleep('untilMorning', '8h');
+        woke.resolve();
+        await repeated.promise;
+        await ctx.step('hotel', () => done.push('hotel'));
+      },
+    };
+    const losing = new TocsinClient({ service } as ClientOptions).worker('w1', { queues: [queue] });
+    const running = losing.run(handlers, { signal: stop.signal, waitMs: 50, onError: () => undefined });
+    const { id } = await client.enqueue('trip.book', [], { queue });
+    await until(async () => 'untilMorning' in (await client.jobs.steps(id)), 'the job sleeps');
+    const { until: wakes } = (await client.jobs.steps(id)).untilMorning as { until: number };
+    await object.passTo(wakes);
+    await inState(id, 'completed');
+    expect(await client.get(id)).toMatchObject({ attempt: 1 });
+    expect(await client.get(id)).not.toHaveProperty('errors');
+    expect(done).toEqual(['flight', 'hotel']);
+    expect(reports).toBe(2);
     stop.abort();
     await running;
   });
