@@ -40,8 +40,9 @@ export type Random = () => number;
 export function lateAttempt(q: QueueState, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
   if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return undefined;
   if (!namesClaim(q, row, delivery, row.claims)) return undefined;
-  const { error, started_at } = historyOf(row);
-  if (error?.code !== 'timeout' || error.attempt !== row.attempt) return undefined;
+  const { error, started_at, unreported } = historyOf(row);
+  // A worker that pulls extends its lease while it works.
+  if (error?.code !== 'timeout' || error.attempt !== row.attempt || unreported) return undefined;
   return { startedAt: started_at ?? now, number: row.attempt, claim: row.claims };
 }
 

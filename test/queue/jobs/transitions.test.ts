@@ -190,11 +190,13 @@ describe('a report about an attempt that is over', () => {
   it('that nobody reported in time is refused, also when it names the attempt', async () => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(5, 60_000), body: { timeout_ms: 500 } });
-    await queue.claim({ worker_id: 'w1' });
+    const [{ delivery_id } = {}] = await queue.claim({ worker_id: 'w1' });
     clock.set(T0 + 500);
     expect(await queue.get(id)).toMatchObject({ state: 'retryable', history: { error: { code: 'timeout' } } });
-    const late = queue.api.nack({ job_id: id, error: { message: 'late' }, attempt: 1 });
+    const named = { job_id: id, attempt: 1, delivery_id: delivery_id as string };
+    const late = queue.api.nack({ ...named, error: { message: 'late' } });
     expect(refusal(await late).status).toBe(409);
+    expect(refusal(await queue.api.ack(named)).status).toBe(409);
     expect((await queue.get(id)).history.errors).toHaveLength(1);
   });
 
