@@ -5,13 +5,15 @@
 import { noteIds } from '../across/ids';
 import type { Env } from '../config';
 import { AlarmClock, earliest } from '../durable/alarm-clock';
-import { answering, type Verbs } from '../durable/answering';
+import type { Verbs } from '../durable/answering';
 import { Courier, type Kind } from '../durable/courier';
+import { followed } from '../durable/followed';
+import { Followers, type FollowRequest } from '../durable/followers';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
 import { defined } from '../job/envelope/fields';
-import { type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { type Outcome, outcomeOf, unavailable, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import {
   type DirectoryApi,
@@ -22,6 +24,7 @@ import {
   type QueueListRequest,
   type QueuePage,
 } from '../rpc/directory';
+import { QUEUE_CREATED } from '../rpc/follow';
 import type { IdPlace } from '../rpc/ids';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject } from '../rpc/stubs';
@@ -40,6 +43,9 @@ const DONE_WITHIN_MS = 3_000;
 /** Letters sent in one event: a Durable Object may make only so many calls in one, and a letter takes up to a hundred. */
 const LETTERS_PER_EVENT = 4;
 
+/** When a follower may try again that found no place, seconds. */
+const FULL_FOR_S = 30;
+
 /** Where a page of queues begins, when nothing is said: before all names. */
 const FIRST = '';
 
@@ -49,6 +55,8 @@ class DirectoryLife {
   readonly crons: CronPlaces;
   readonly workflows: WorkflowList;
   readonly operations: OperationKeys;
+  /** Whoever follows the workers, and which queues there are. */
+  readonly followers: Followers;
   workers!: WorkerRegistry;
   /** The settings of all queues. */
   defaults!: DefaultsStore;
@@ -68,6 +76,7 @@ class DirectoryLife {
   ) {
     const { storage, id } = ctx;
     this.sql = storage.sql;
+    this.followers = new Followers(ctx, () => Date.now());
     this.tables = new Schema(storage, DIRECTORY, id.name);
     this.crons = new CronPlaces(storage, this.tables);
     this.workflows = new WorkflowList(storage, this.tables);
@@ -85,6 +94,7 @@ class DirectoryLife {
     const wakeAt = (at: number) => this.clock.arm(at, now());
     const host = { storage: ctx.storage, now, wakeAt };
     this.workers = new WorkerRegistry(sql, tables);
+    this.followers.attach(this.workers.events);
     this.defaults = new DefaultsStore(host, tables, async (queue, defaults) =>
       unwrap(await queueObject(env, queue).takeDefaults(defaults)),
     );
@@ -134,9 +144,17 @@ class DirectoryLife {
         const queue = { route, name, created_at: Date.now() };
         put(this.sql, 'queues', { ...queue, ids_listed: 1 });
         this.counted = undefined;
+        this.followers.announce(QUEUE_CREATED, name);
         return queue;
       }
     });
+  }
+
+  /** Answers the upgrade of a follower. */
+  follow(wanted: FollowRequest): Outcome<Response> {
+    const answer = this.followers.accept(wanted, this.workers.events);
+    if (answer) return { ok: true, value: answer };
+    return { ok: false, error: unavailable('As many follow all queues as the directory can tell.', FULL_FOR_S).data };
   }
 
   /** Queues by a condition. */
@@ -294,7 +312,7 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
 /** As the runtime's types can say it: they know no way to send settings, which may hold anything. */
 type Sent = Omit<DirectoryApi, 'register'> & { register(name: string): Promise<KnownQueue> };
 
-export class DirectoryObject extends answering<Env, DirectoryLife, Sent>(VERBS) {
+export class DirectoryObject extends followed<Env, DirectoryLife, Sent>(VERBS) {
   readonly life: DirectoryLife;
 
   constructor(ctx: DurableObjectState, env: Env) {

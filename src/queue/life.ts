@@ -9,10 +9,11 @@ import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
 import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
+import { Followers, type FollowRequest } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readMeta } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
-import { type ApiError, type Outcome, outcomeOf } from '../job/errors';
+import { type ApiError, notFound, type Outcome, outcomeOf, unavailable } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
@@ -23,10 +24,15 @@ import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
 import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { SilencedWorkers } from './features/pull/silenced';
+import { keyOf } from './read/find';
+import { followedJob } from './read/followed-job';
 import type { QueueState } from './store/state';
 
 /** How often a fetch looks whether a queue that does not exist has come into being, ms. */
 const LOOK_EVERY_MS = 250;
+
+/** When a follower may try again that found no place, seconds. */
+const FULL_FOR_S = 30;
 
 export class QueueLife {
   readonly name: string;
@@ -39,6 +45,8 @@ export class QueueLife {
   private birth: Promise<unknown> | undefined;
   /** Claims that have not come to the engine yet, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
+  /** Whoever follows the live feed. */
+  readonly followers: Followers;
   private readonly silenced = new SilencedWorkers(
     () => directoryObject(this.env).silencedWorkers(),
     () => Date.now(),
@@ -48,6 +56,7 @@ export class QueueLife {
     private readonly ctx: DurableObjectState,
     private readonly env: Env,
   ) {
+    this.followers = new Followers(ctx, () => Date.now());
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
     this.refusal = this.schema.refusal;
     const exists = !this.refusal && this.schema.exist();
@@ -75,6 +84,7 @@ export class QueueLife {
   /** Empties the object: rows, alarm, memory. */
   async reset(): Promise<void> {
     this.silenced.forget();
+    this.followers.dismiss();
     this.opened?.close();
     this.opened = undefined;
     this.birth = undefined;
@@ -171,6 +181,24 @@ export class QueueLife {
     this.engine?.pull.dismissUnwanted();
   }
 
+  /** Answers the upgrade of a follower: of the queue, or of one job in it. */
+  async follow(wanted: FollowRequest): Promise<Outcome<Response>> {
+    await this.born();
+    const { job } = wanted;
+    const accept = (q: QueueState, about?: unknown) => {
+      const answer = this.followers.accept(wanted, q.events, about);
+      if (answer) return answer;
+      throw unavailable('As many follow this queue as it can tell.', FULL_FOR_S);
+    };
+    if (job === undefined)
+      return this.read((q) => accept(q)) ?? { ok: false, error: notFound('queue', this.name).data };
+    const answer = this.read(
+      (q, now) => accept(q, followedJob(q, job, now)),
+      (q) => [keyOf(q, job)],
+    );
+    return answer ?? { ok: false, error: notFound('job', job).data };
+  }
+
   /** What the queue says itself, and what holds. */
   async settings(): Promise<Outcome<QueueSettings>> {
     const { engine } = this;
@@ -215,7 +243,7 @@ export class QueueLife {
   }
 
   private open(): QueueEngine {
-    return new QueueEngine({
+    const engine = new QueueEngine({
       storage: this.ctx.storage,
       clock: this.clock,
       config: usableConfig(this.env),
@@ -237,6 +265,8 @@ export class QueueLife {
         destroy: (at) => this.destroy(at),
       },
     });
+    this.followers.attach(engine.q.events);
+    return engine;
   }
 
   /** The last step of a deletion. Nothing else happens here meanwhile. */
