@@ -13,7 +13,7 @@ import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
 import { defined } from '../job/envelope/fields';
-import { type Outcome, outcomeOf, unavailable, unwrap } from '../job/errors';
+import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import {
   type DirectoryApi,
@@ -42,9 +42,6 @@ const DONE_WITHIN_MS = 3_000;
 
 /** Letters sent in one event: a Durable Object may make only so many calls in one, and a letter takes up to a hundred. */
 const LETTERS_PER_EVENT = 4;
-
-/** When a follower may try again that found no place, seconds. */
-const FULL_FOR_S = 30;
 
 /** Where a page of queues begins, when nothing is said: before all names. */
 const FIRST = '';
@@ -152,9 +149,7 @@ class DirectoryLife {
 
   /** Answers the upgrade of a follower. */
   follow(wanted: FollowRequest): Outcome<Response> {
-    const answer = this.followers.accept(wanted, this.workers.events);
-    if (answer) return { ok: true, value: answer };
-    return { ok: false, error: unavailable('As many follow all queues as the directory can tell.', FULL_FOR_S).data };
+    return outcomeOf(() => this.followers.accept(wanted));
   }
 
   /** Queues by a condition. */

@@ -14,6 +14,7 @@
  *        │ ── read ─▶                               │  after every {@link READ_EVERY_BYTES}
  *        │ ── ping ─▶ ◀─ pong                       │  answered by the runtime: the object sleeps on
  */
+import { unavailable } from '../job/errors';
 import { Allowance } from './allowance';
 import type { EventLog, Published, QueueEvent } from './event-log';
 
@@ -67,8 +68,9 @@ export const CLOSED = {
   gone: 4004,
 } as const;
 
-/** Followers of one object at most; the runtime takes 32,768 sockets. */
+/** Followers of one object at most; the runtime takes 32,768 sockets. One more may try again after so many seconds. */
 const MAX_FOLLOWERS = 10_000;
+const FULL_FOR_S = 30;
 
 /** Marks the sockets of followers among those of the object. */
 const TAG = 'follower';
@@ -97,7 +99,8 @@ export class Followers {
   private readonly followers = new Map<WebSocket, { follower: Follower; wanted: FollowRequest }>();
   /** By job, and by the types that are wanted. */
   private readonly groups = new Map<string, Map<string, Group>>();
-  private isLoaded = false;
+  private log: EventLog | undefined;
+  private unlisten: (() => void) | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param now epoch ms */
@@ -106,24 +109,37 @@ export class Followers {
     private readonly now: () => number,
   ) {}
 
-  /** Tells followers what is published here from now on. */
+  /** Tells followers what is published here from now on. After an eviction the runtime knows who they are. */
   attach(log: EventLog): void {
-    log.listen((published) => this.publish(log, published));
+    this.unlisten?.();
+    this.unlisten = undefined;
+    this.log = log;
+    for (const socket of this.host.getWebSockets(TAG)) {
+      if (!this.followers.has(socket)) this.join(socket, socket.deserializeAttachment() as FollowRequest);
+    }
+    this.listen();
   }
 
-  get size(): number {
-    this.load();
-    return this.followers.size;
+  /** Listens while there are followers. */
+  private listen(): void {
+    const { log } = this;
+    if (!log || this.followers.size === 0) {
+      this.unlisten?.();
+      this.unlisten = undefined;
+    } else this.unlisten ??= log.listen((published) => this.publish(log, published));
   }
 
   /**
    * Answers the upgrade of a new follower. In one turn it gets what it missed and is among the followers: nothing is lost
    * between the two.
    * @param about told in the first message
-   * @returns undefined when there are too many
+   * @throws {ApiError} 503 when there are too many
    */
-  accept(wanted: FollowRequest, log: EventLog, about?: unknown): Response | undefined {
-    if (this.size >= MAX_FOLLOWERS) return undefined;
+  accept(wanted: FollowRequest, about?: unknown): Response {
+    const { log } = this;
+    if (!log || this.followers.size >= MAX_FOLLOWERS) {
+      throw unavailable('As many follow the events here as can be told of them.', FULL_FOR_S);
+    }
     const { 0: theirs, 1: ours } = new WebSocketPair();
     this.host.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.host.acceptWebSocket(ours, [TAG]);
@@ -143,28 +159,24 @@ export class Followers {
 
   /** A follower has said something: it has read. */
   heard(socket: WebSocket, message: string | ArrayBuffer): void {
-    this.load();
     const known = this.followers.get(socket);
     if (known && message === READ) known.follower.unread = 0;
   }
 
   /** A follower is gone. */
   left(socket: WebSocket): void {
-    this.load();
     this.leave(socket);
     close(socket, 1000);
   }
 
   /** Tells all followers something that is no event of the feed. */
   announce(notice: string, name: string): void {
-    this.load();
     const text = JSON.stringify({ notice, name } satisfies FeedMessage);
     for (const { follower } of [...this.followers.values()]) this.send(follower, text);
   }
 
   /** What they follow is no more. */
   dismiss(): void {
-    this.load();
     for (const socket of [...this.followers.keys()]) {
       this.leave(socket);
       close(socket, CLOSED.gone, 'gone');
@@ -172,15 +184,6 @@ export class Followers {
   }
 
   // ---- who follows -------------------------------------------------------------------------------------------------
-
-  /** After an eviction the runtime knows who follows. */
-  private load(): void {
-    if (this.isLoaded) return;
-    this.isLoaded = true;
-    for (const socket of this.host.getWebSockets(TAG)) {
-      this.join(socket, socket.deserializeAttachment() as FollowRequest);
-    }
-  }
 
   private join(socket: WebSocket, wanted: FollowRequest): void {
     const follower = { socket, allowance: new Allowance(), unread: 0 };
@@ -192,6 +195,7 @@ export class Followers {
     const group = ofJob.get(name) ?? { types: types && new Set(types), members: new Set() };
     ofJob.set(name, group);
     group.members.add(follower);
+    this.listen();
   }
 
   private leave(socket: WebSocket): void {
@@ -204,14 +208,13 @@ export class Followers {
     group?.members.delete(known.follower);
     if (group?.members.size === 0) ofJob?.delete(nameOf(types));
     if (ofJob?.size === 0) this.groups.delete(job);
+    this.listen();
   }
 
   // ---- what they are told ------------------------------------------------------------------------------------------
 
   private publish(log: EventLog, published: readonly Published[]): void {
-    this.load();
-    if (this.followers.size === 0) return;
-    const texts: Texts = new Texts(log, published);
+    const texts = new Texts(log, published);
     const every = published.map((_, index) => index);
     for (const group of this.groups.get(ALL_JOBS)?.values() ?? []) this.tellGroup(group, texts, every);
     if (this.groups.size === (this.groups.has(ALL_JOBS) ? 1 : 0)) return;

@@ -13,7 +13,7 @@ import { Followers, type FollowRequest } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readMeta } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
-import { type ApiError, notFound, type Outcome, outcomeOf, unavailable } from '../job/errors';
+import { type ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
@@ -30,9 +30,6 @@ import type { QueueState } from './store/state';
 
 /** How often a fetch looks whether a queue that does not exist has come into being, ms. */
 const LOOK_EVERY_MS = 250;
-
-/** When a follower may try again that found no place, seconds. */
-const FULL_FOR_S = 30;
 
 export class QueueLife {
   readonly name: string;
@@ -185,15 +182,12 @@ export class QueueLife {
   async follow(wanted: FollowRequest): Promise<Outcome<Response>> {
     await this.born();
     const { job } = wanted;
-    const accept = (q: QueueState, about?: unknown) => {
-      const answer = this.followers.accept(wanted, q.events, about);
-      if (answer) return answer;
-      throw unavailable('As many follow this queue as it can tell.', FULL_FOR_S);
-    };
-    if (job === undefined)
-      return this.read((q) => accept(q)) ?? { ok: false, error: notFound('queue', this.name).data };
+    if (job === undefined) {
+      const answer = this.read(() => this.followers.accept(wanted));
+      return answer ?? { ok: false, error: notFound('queue', this.name).data };
+    }
     const answer = this.read(
-      (q, now) => accept(q, followedJob(q, job, now)),
+      (q, now) => this.followers.accept(wanted, followedJob(q, job, now)),
       (q) => [keyOf(q, job)],
     );
     return answer ?? { ok: false, error: notFound('job', job).data };

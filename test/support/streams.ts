@@ -1,6 +1,7 @@
 /** Clients of the live feed: of event streams, and of the WebSocket. */
 import { expect } from 'vitest';
 import { until } from './clock';
+import type { TestQueue } from './queue';
 import { type Json, server, type TestServer, V1 } from './server';
 
 /** A message of an event stream. */
@@ -149,4 +150,21 @@ export class SocketClient {
   events(): Json[] {
     return this.of('event');
   }
+}
+
+/** Those who follow an object, from inside. */
+export function followersOf(instance: { life: { followers: unknown } }) {
+  return instance.life.followers as { followers: Map<WebSocket, unknown>; timer: unknown };
+}
+
+/** So many events with long texts. */
+export async function longEvents(queue: TestQueue, count: number): Promise<void> {
+  const [message, data] = ['m'.repeat(900), { text: 'd'.repeat(1900) }];
+  const job_id = await queue.add();
+  await queue.claim({ count: 100 });
+  const reports = Array.from({ length: count }, () =>
+    queue.api.reportProgress({ job_id, progress: 0.5, message, data }),
+  );
+  await Promise.all(reports);
+  await queue.ack(job_id);
 }

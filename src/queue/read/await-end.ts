@@ -5,7 +5,6 @@ import { ApiError, type Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
 
-
 /** Has the job ended? */
 export const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
 
