@@ -1,8 +1,13 @@
 /** The live feed that `tocsin tail` follows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TocsinClient } from '../client/client';
+<<<<<<< HEAD
 import type { QueueEvent } from '../client/events';
 import { TocsinError } from '../producer/errors';
+=======
+import { TocsinError } from '../client/errors';
+import type { QueueEvent } from '../client/event';
+>>>>>>> 8a0ffaa (Let the client follow the live feed, over any break in the connection)
 
 /** Events as they happen, until the signal fires. */
 export type Feed = (signal: AbortSignal) => AsyncIterable<QueueEvent>;

@@ -1,6 +1,6 @@
 /** `tocsin tail` */
 import type { Command } from 'commander';
-import type { QueueEvent } from '../../client/events';
+import type { QueueEvent } from '../../client/event';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { failureOf } from '../failure';

@@ -8,7 +8,18 @@ import { listParam } from '../request/query';
 export const STATE_CHANGED = 'job.state_changed';
 
 export const EVENT_TYPES: readonly string[] = [
-  ...['enqueued', 'scheduled', 'started', 'completed', 'failed', 'retrying', 'discarded', 'cancelled', 'expired', 'snoozed'],
+  ...[
+    'enqueued',
+    'scheduled',
+    'started',
+    'completed',
+    'failed',
+    'retrying',
+    'discarded',
+    'cancelled',
+    'expired',
+    'snoozed',
+  ],
   ...['heartbeat', 'progress', 'state_changed'],
 ]
   .map((name) => `job.${name}`)
