@@ -2,7 +2,8 @@
 import type { DurableObject } from 'cloudflare:workers';
 import type { ErrorData, Outcome } from '../job/errors';
 import { answering, type Verbs } from './answering';
-import type { Followers, FollowRequest } from './followers';
+import type { FollowRequest } from './feed-messages';
+import type { Followers } from './followers';
 
 /** What stands behind an object that is followed. */
 export interface FollowedLife {

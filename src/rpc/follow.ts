@@ -1,7 +1,7 @@
 /** Following the live feeds of objects: what a follower asks for and is told, and the sockets it is told over. */
 import type { Env } from '../config';
+import type { FollowRequest } from '../durable/feed-messages';
 import { askToFollow } from '../durable/followed';
-import type { FollowRequest } from '../durable/followers';
 import type { Outcome } from '../job/errors';
 import type { JobState } from '../job/states';
 import { directoryStub, queueStub } from './stubs';
@@ -15,7 +15,7 @@ export {
   PONG,
   READ,
   READ_EVERY,
-} from '../durable/followers';
+} from '../durable/feed-messages';
 
 /** What the first message tells of a job that is followed. */
 export interface FollowedJob {
