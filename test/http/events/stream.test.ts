@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { until } from '../../support/clock';
 import { freshName, TestQueue } from '../../support/queue';
-import { server, UNKNOWN_ID, V1 } from '../../support/server';
+import { server, TestServer, UNKNOWN_ID, V1 } from '../../support/server';
 import { StreamReader } from '../../support/streams';
 
 server.emptyBeforeEach();
@@ -206,7 +206,26 @@ describe('a stream', () => {
     expect(stream.messages.map(({ data }) => data)).toEqual(listed.events);
   });
 
-  it('shows that it is alive, answers HEAD, and is not kept by caches', async () => {
+  it('shows every 15 seconds that it is alive', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const queue = freshName();
+      await server.enqueue(queue);
+      const stream = await StreamReader.open(`/queues/${queue}/events`, {}, TestServer.with({}));
+      expect(stream.comments).toEqual([]);
+      for (const count of [1, 2]) {
+        vi.advanceTimersByTime(15_000);
+        await until(() => stream.comments.length === count, 'a heartbeat');
+      }
+      expect(stream.comments).toEqual(['heartbeat', 'heartbeat']);
+      await stream.close();
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('answers HEAD, and is not kept by caches', async () => {
     const queue = freshName();
     await server.enqueue(queue);
     const head = await server.send(new Request(`http://localhost${V1}/queues/${queue}/events`, { method: 'HEAD' }));
