@@ -20,7 +20,7 @@ import { RateLimits } from './rate-limits';
 import { createRequests, type Requests } from './requests';
 import { Server } from './server';
 import { Targets } from './targets';
-import { createSend } from './transport';
+import { createOpen, createSend } from './transport';
 import { warnOnce } from './warnings';
 import { Workers } from './workers';
 import { type Flow, flow } from './workflow';
@@ -88,7 +88,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** The handler Workers that jobs are pushed to: `await tocsin.targets.resume('EMAIL');` */
   readonly targets: Targets;
 
-  /** Recent events: `for await (const event of tocsin.events.list({ queue: 'mail' })) …` */
+  /** Events, as they happen or of late: `for await (const event of tocsin.events.follow({ queue: 'mail' })) …` */
   readonly events: Events;
 
   /** The deployment: `await tocsin.server.health();` */
@@ -109,12 +109,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
       signal,
     };
-    const requests = createRequests(
-      createSend(options, { key, timeoutMs, signal, now, onWarning: options.onWarning ?? warnOnce }),
-      retrier,
-      timeoutMs,
-      now,
-    );
+    const settings = { key, timeoutMs, signal, now, onWarning: options.onWarning ?? warnOnce };
+    const requests = createRequests(createSend(options, settings), retrier, timeoutMs, now);
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;
@@ -134,7 +130,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.rateLimits = new RateLimits(requests);
     this.workers = new Workers(requests);
     this.targets = new Targets(requests);
-    this.events = new Events(requests);
+    this.events = new Events(requests, { open: createOpen(options, settings), retrier });
     this.server = new Server(requests);
   }
 

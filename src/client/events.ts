@@ -2,24 +2,10 @@
 
 import { type Moment, momentText } from '../producer/job';
 import { listOf, member } from './answers';
+import type { QueueEvent } from './event';
+import { type Following, type FollowOptions, type FollowQuery, follow } from './follow';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
-
-/** Something that happened. */
-export interface QueueEvent {
-  specversion: string;
-  /** Names its place in the feed. */
-  id: string;
-  /** `job.completed`, `queue.paused`, `cron.triggered`, … */
-  type: string;
-  source: string;
-  /** The job, queue, worker, workflow or schedule it is about. */
-  subject: string;
-  /** RFC 3339. */
-  time: string;
-  /** What is known of it, in the wire's names. */
-  data: Record<string, unknown>;
-}
 
 /** Which events are meant. */
 export interface EventQuery {
@@ -33,7 +19,25 @@ export interface EventQuery {
 
 /** Recent events, as `tocsin.events`. */
 export class Events {
-  constructor(private readonly requests: Requests) {}
+  constructor(
+    private readonly requests: Requests,
+    private readonly following: Following,
+  ) {}
+
+  /**
+   * Events as they happen, until the job that is followed ends, or for ever. A connection that breaks off is made again, from
+   * the last event on. Where events may be missing, an event `system.gap` says so; more than a hundred in a second are left
+   * out, and `system.events_dropped` says how many. To stop, leave the loop, or use `tocsin.with({ signal })`.
+   *
+   * @throws {NotFoundError} when there is no such queue or job
+   * @example
+   * for await (const event of tocsin.events.follow({ queue: 'mail', types: ['job.discarded'] })) {
+   *   console.log(event.data.job_id, event.data.error);
+   * }
+   */
+  follow(query: FollowQuery = {}, options: FollowOptions = {}): AsyncGenerator<QueueEvent> {
+    return follow(this.following, query, options);
+  }
 
   /**
    * Every event in the feed that matches, the oldest first, up to now. To go on later, ask for those after the last.

@@ -45,8 +45,10 @@ export type {
   RetryOverride,
 } from './dead-letters';
 export type { BatchOptions, BulkEnqueued, BulkEnqueueOptions, EnqueueOutcome, Refusal } from './enqueue';
-export type { EventQuery, Events, QueueEvent } from './events';
+export type { QueueEvent } from './event';
+export type { EventQuery, Events } from './events';
 export type { JobFailure } from './failure';
+export type { FollowOptions, FollowQuery } from './follow';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
 export type { ClientOptions } from './options';

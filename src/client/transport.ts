@@ -1,6 +1,6 @@
 /** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
 
-import { aborted, errorFor, type TocsinError, UnavailableError } from '../producer/errors';
+import { aborted, errorFor, TocsinError, UnavailableError } from '../producer/errors';
 import { named } from '../producer/names';
 
 /** The part of `RequestInit` that is used. */
@@ -48,6 +48,16 @@ export interface SendOptions {
 /** Sends a request below `/ojs/v1`, or at a path that begins with `/ojs/` itself. */
 export type Send = (method: string, path: string, body?: string, options?: SendOptions) => Promise<unknown>;
 
+/**
+ * Asks for a stream of events: its body, to be read while it is being written; undefined when there is nothing more to come.
+ * @param stop ends the connection
+ */
+export type Open = (
+  path: string,
+  headers: Record<string, string>,
+  stop: AbortSignal,
+) => Promise<ReadableStream<Uint8Array> | undefined>;
+
 /** A path with its values encoded, so that none of them adds a segment or a query: pathTo`/jobs/${id}/result`. */
 export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
@@ -84,13 +94,7 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       text = await response.text();
     } catch (cause) {
       if (signal?.aborted) throw aborted(signal, true);
-      throw new UnavailableError(`No answer to ${method} ${path}: ${cause instanceof Error ? cause.message : cause}`, {
-        status: 0,
-        code: 'network_error',
-        retryable: true,
-        outcomeUnknown: true,
-        cause,
-      });
+      throw noAnswer(method, path, cause);
     }
     const parsed = parse(text);
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
@@ -108,6 +112,45 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       outcomeUnknown: true,
     });
   };
+}
+
+/** Makes the function that asks for a stream of events. The time to wait is for its beginning. */
+export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: SendSettings): Open {
+  const { base, call } = connect(endpoint);
+  return async (path, headers, stop) => {
+    if (signal?.aborted) throw aborted(signal, false);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), timeoutMs);
+    const signals = [stop, late.signal, ...(signal ? [signal] : [])];
+    const sent = {
+      Accept: 'text/event-stream',
+      ...headers,
+      ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+    };
+    try {
+      const init = { method: 'GET', headers: sent, signal: AbortSignal.any(signals) };
+      const response = await call(`${base}/ojs/v1${path}`, init);
+      if (response.status === 204) return undefined;
+      if (!response.ok || !response.body) throw refusal(response, parse(await response.text()), now);
+      return response.body;
+    } catch (cause) {
+      if (signal?.aborted) throw aborted(signal, false);
+      if (cause instanceof TocsinError) throw cause;
+      throw noAnswer('GET', path, cause);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+function noAnswer(method: string, path: string, cause: unknown): UnavailableError {
+  return new UnavailableError(`No answer to ${method} ${path}: ${cause instanceof Error ? cause.message : cause}`, {
+    status: 0,
+    code: 'network_error',
+    retryable: true,
+    outcomeUnknown: true,
+    cause,
+  });
 }
 
 function connect(endpoint: Endpoint): { base: string; call: ServiceLike['fetch'] } {

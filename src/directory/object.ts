@@ -5,8 +5,11 @@
 import { noteIds } from '../across/ids';
 import type { Env } from '../config';
 import { AlarmClock, earliest } from '../durable/alarm-clock';
-import { answering, type Verbs } from '../durable/answering';
+import type { Verbs } from '../durable/answering';
 import { Courier, type Kind } from '../durable/courier';
+import type { FollowRequest } from '../durable/feed-messages';
+import { followed } from '../durable/followed';
+import { Followers } from '../durable/followers';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
@@ -22,6 +25,7 @@ import {
   type QueueListRequest,
   type QueuePage,
 } from '../rpc/directory';
+import { QUEUE_CREATED } from '../rpc/follow';
 import type { IdPlace } from '../rpc/ids';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject } from '../rpc/stubs';
@@ -49,6 +53,8 @@ class DirectoryLife {
   readonly crons: CronPlaces;
   readonly workflows: WorkflowList;
   readonly operations: OperationKeys;
+  /** Whoever follows the workers, and which queues there are. */
+  readonly followers: Followers;
   workers!: WorkerRegistry;
   /** The settings of all queues. */
   defaults!: DefaultsStore;
@@ -68,6 +74,7 @@ class DirectoryLife {
   ) {
     const { storage, id } = ctx;
     this.sql = storage.sql;
+    this.followers = new Followers(ctx, () => Date.now());
     this.tables = new Schema(storage, DIRECTORY, id.name);
     this.crons = new CronPlaces(storage, this.tables);
     this.workflows = new WorkflowList(storage, this.tables);
@@ -85,6 +92,7 @@ class DirectoryLife {
     const wakeAt = (at: number) => this.clock.arm(at, now());
     const host = { storage: ctx.storage, now, wakeAt };
     this.workers = new WorkerRegistry(sql, tables);
+    this.followers.attach(this.workers.events);
     this.defaults = new DefaultsStore(host, tables, async (queue, defaults) =>
       unwrap(await queueObject(env, queue).takeDefaults(defaults)),
     );
@@ -134,9 +142,15 @@ class DirectoryLife {
         const queue = { route, name, created_at: Date.now() };
         put(this.sql, 'queues', { ...queue, ids_listed: 1 });
         this.counted = undefined;
+        this.followers.announce(QUEUE_CREATED, name);
         return queue;
       }
     });
+  }
+
+  /** Answers the upgrade of a follower. */
+  follow(wanted: FollowRequest): Outcome<Response> {
+    return outcomeOf(() => this.followers.accept(wanted));
   }
 
   /** Queues by a condition. */
@@ -294,7 +308,7 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
 /** As the runtime's types can say it: they know no way to send settings, which may hold anything. */
 type Sent = Omit<DirectoryApi, 'register'> & { register(name: string): Promise<KnownQueue> };
 
-export class DirectoryObject extends answering<Env, DirectoryLife, Sent>(VERBS) {
+export class DirectoryObject extends followed<Env, DirectoryLife, Sent>(VERBS) {
   readonly life: DirectoryLife;
 
   constructor(ctx: DurableObjectState, env: Env) {

@@ -3,6 +3,7 @@
  * number and in bytes: what clients and handlers wrote into an event is cut, and the oldest events go.
  */
 import { mintId } from '../job/ids';
+import type { JobState } from '../job/states';
 import { cut } from '../job/text';
 import { Pace } from './pace';
 
@@ -17,7 +18,24 @@ export interface QueueEvent {
   /** Epoch ms. */
   time: number;
   data: Record<string, unknown>;
+  /** How the state of a job changed by it. */
+  change?: StateChange;
 }
+
+/** A move of a job from one state to another. */
+export interface StateChange {
+  from: JobState;
+  to: JobState;
+}
+
+/** What was published, before anybody looks at it. */
+export type Published = Pick<QueueEvent, 'type' | 'subject'>;
+
+/** Called with the events of a commit, oldest first. */
+export type Listener = (events: readonly Published[]) => void;
+
+/** Events that end a job. */
+export const ENDS: ReadonlySet<string> = new Set(['job.completed', 'job.discarded', 'job.cancelled', 'job.expired']);
 
 /** Events kept per queue, and the bytes of memory that they may take together. */
 export const KEPT_EVENTS = 1000;
@@ -32,13 +50,17 @@ const MAX_OBJECT = 2000;
 const EVENT_BYTES = 200;
 const MEMBER_BYTES = 24;
 
-type Stored = Omit<QueueEvent, 'id' | 'queue'> & { number: number; bytes: number };
+/** `stamp` is the time in its id: its own, unless a later one was noted before it, so that ids never go back. */
+type Stored = Omit<QueueEvent, 'id' | 'queue'> & { number: number; stamp: number; bytes: number };
 
 export class EventLog {
   private ring: Stored[] = [];
   private pending: Stored[] = [];
-  private readonly listeners = new Set<(event: { type: string; subject: string }) => void>();
+  private readonly listeners = new Set<Listener>();
   private number = 0;
+  private stamp = 0;
+  /** Every event after the one with this id is kept. Undefined: no id was given out yet. */
+  private floor: string | undefined;
   /** Of the events that are kept. */
   private bytes = 0;
   /** Jobs that completed. */
@@ -57,9 +79,27 @@ export class EventLog {
    * Notes an event of the running transaction; it shows only after {@link publish}. Long members are cut or left out, and
    * `truncated: true` stands beside them.
    */
-  add(type: string, subject: string, time: number, data: Record<string, unknown>): void {
+  add(type: string, subject: string, time: number, data: Record<string, unknown>, change?: StateChange): void {
     const { members, bytes } = bounded(data);
-    this.pending.push({ type, subject, time, data: members, number: this.number++, bytes });
+    const stored: Stored = { type, subject, time, data: members, ...this.place(time), bytes };
+    if (change) stored.change = change;
+    this.pending.push(stored);
+  }
+
+  /** The id of a place in the feed: after all events so far, before all later ones. @param now epoch ms */
+  position(now: number): string {
+    return this.idOf(this.place(now));
+  }
+
+  private place(time: number): { number: number; stamp: number } {
+    if (time > this.stamp) this.stamp = time;
+    const place = { number: this.number++, stamp: this.stamp };
+    this.floor ??= this.idOf(place);
+    return place;
+  }
+
+  private idOf({ stamp, number }: Pick<Stored, 'stamp' | 'number'>): string {
+    return `evt_${mintId(stamp, this.route, number)}`;
   }
 
   /** The transaction is committed. */
@@ -73,7 +113,13 @@ export class EventLog {
     }
     this.pending = [];
     this.dropOldest();
-    for (const listener of [...this.listeners]) for (const event of published) listener(event);
+    for (const listener of [...this.listeners]) listener(published);
+  }
+
+  /** A published event, as others see it. */
+  shown(published: Published): QueueEvent {
+    const { number, stamp, bytes: _, ...event } = published as Stored;
+    return { id: this.idOf({ number, stamp }), queue: this.queue, ...event };
   }
 
   private dropOldest(): void {
@@ -81,11 +127,18 @@ export class EventLog {
     while (this.ring.length - surplus > KEPT_EVENTS || this.bytes > KEPT_BYTES) {
       this.bytes -= this.ring[surplus++]?.bytes ?? 0;
     }
+    const last = this.ring[surplus - 1];
+    if (last) this.floor = this.idOf(last);
     if (surplus > 0) this.ring.splice(0, surplus);
   }
 
-  /** Calls `listener` with every event once it is published. @returns a function that ends this */
-  listen(listener: (event: { type: string; subject: string }) => void): () => void {
+  /** May events after the one with this id be missing: no longer kept, or of an earlier life of the object? */
+  isGapAfter(id: string): boolean {
+    return this.floor === undefined || id < this.floor;
+  }
+
+  /** Calls `listener` with the events of every commit. @returns a function that ends this */
+  listen(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
@@ -96,14 +149,14 @@ export class EventLog {
   }
 
   /** Events oldest first, after the one with the id `after` and from `since` (epoch ms) on, at most `limit`. */
-  read(request: { types?: string[]; after?: string; since?: number; limit: number }): QueueEvent[] {
-    const { types, after, since = 0, limit } = request;
+  read(request: { types?: string[]; subject?: string; after?: string; since?: number; limit: number }): QueueEvent[] {
+    const { types, subject, after, since = 0, limit } = request;
     const out: QueueEvent[] = [];
-    for (const { number, bytes: _, ...event } of this.ring) {
-      if (event.time < since || (types && !types.includes(event.type))) continue;
-      const id = `evt_${mintId(event.time, this.route, number)}`;
-      if (after !== undefined && id <= after) continue;
-      out.push({ id, queue: this.queue, ...event });
+    for (const stored of this.ring) {
+      if (stored.time < since || (types && !types.includes(stored.type))) continue;
+      if (subject !== undefined && stored.subject !== subject) continue;
+      if (after !== undefined && this.idOf(stored) <= after) continue;
+      out.push(this.shown(stored));
       if (out.length === limit) break;
     }
     return out;

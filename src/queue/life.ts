@@ -9,10 +9,12 @@ import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
 import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
+import type { FollowRequest } from '../durable/feed-messages';
+import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readMeta } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
-import { type ApiError, type Outcome, outcomeOf } from '../job/errors';
+import { type ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
@@ -23,6 +25,8 @@ import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
 import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { SilencedWorkers } from './features/pull/silenced';
+import { keyOf } from './read/find';
+import { followedJob } from './read/followed-job';
 import type { QueueState } from './store/state';
 
 /** How often a fetch looks whether a queue that does not exist has come into being, ms. */
@@ -39,6 +43,8 @@ export class QueueLife {
   private birth: Promise<unknown> | undefined;
   /** Claims that have not come to the engine yet, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
+  /** Whoever follows the live feed. */
+  readonly followers: Followers;
   private readonly silenced = new SilencedWorkers(
     () => directoryObject(this.env).silencedWorkers(),
     () => Date.now(),
@@ -48,6 +54,7 @@ export class QueueLife {
     private readonly ctx: DurableObjectState,
     private readonly env: Env,
   ) {
+    this.followers = new Followers(ctx, () => Date.now());
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
     this.refusal = this.schema.refusal;
     const exists = !this.refusal && this.schema.exist();
@@ -75,6 +82,7 @@ export class QueueLife {
   /** Empties the object: rows, alarm, memory. */
   async reset(): Promise<void> {
     this.silenced.forget();
+    this.followers.dismiss();
     this.opened?.close();
     this.opened = undefined;
     this.birth = undefined;
@@ -171,6 +179,21 @@ export class QueueLife {
     this.engine?.pull.dismissUnwanted();
   }
 
+  /** Answers the upgrade of a follower: of the queue, or of one job in it. */
+  async follow(wanted: FollowRequest): Promise<Outcome<Response>> {
+    await this.born();
+    const { job } = wanted;
+    if (job === undefined) {
+      const answer = this.read(() => this.followers.accept(wanted));
+      return answer ?? { ok: false, error: notFound('queue', this.name).data };
+    }
+    const answer = this.read(
+      (q, now) => this.followers.accept(wanted, followedJob(q, job, now)),
+      (q) => [keyOf(q, job)],
+    );
+    return answer ?? { ok: false, error: notFound('job', job).data };
+  }
+
   /** What the queue says itself, and what holds. */
   async settings(): Promise<Outcome<QueueSettings>> {
     const { engine } = this;
@@ -215,7 +238,7 @@ export class QueueLife {
   }
 
   private open(): QueueEngine {
-    return new QueueEngine({
+    const engine = new QueueEngine({
       storage: this.ctx.storage,
       clock: this.clock,
       config: usableConfig(this.env),
@@ -237,6 +260,8 @@ export class QueueLife {
         destroy: (at) => this.destroy(at),
       },
     });
+    this.followers.attach(engine.q.events);
+    return engine;
   }
 
   /** The last step of a deletion. Nothing else happens here meanwhile. */

@@ -32,14 +32,24 @@ function named(env: Env, binding: keyof typeof CLASSES, name: string): DurableOb
   );
 }
 
+/** The object of one queue, for what is not RPC. */
+export function queueStub(env: Env, name: string): DurableObjectStub {
+  return named(env, 'QUEUES', name);
+}
+
 /** The object of one queue. */
 export function queueObject(env: Env, name: string): QueueApi {
-  return named(env, 'QUEUES', name) as unknown as QueueApi;
+  return queueStub(env, name) as unknown as QueueApi;
+}
+
+/** The object that knows which queues exist, for what is not RPC. */
+export function directoryStub(env: Env): DurableObjectStub {
+  return named(env, 'DIRECTORY', 'directory');
 }
 
 /** The object that knows which queues exist. */
 export function directoryObject(env: Env): DirectoryApi {
-  return named(env, 'DIRECTORY', 'directory') as unknown as DirectoryApi;
+  return directoryStub(env) as unknown as DirectoryApi;
 }
 
 /** The shard of the directory with this name. */

@@ -65,4 +65,29 @@ describe('the live feed', () => {
   it('reads from a time on', () => {
     expect(subjects(logOf(5, {}).read({ limit: 10, since: T0 + 3 }))).toEqual(['job-3', 'job-4']);
   });
+
+  it('has ids that never go back, though a time may', () => {
+    const log = new EventLog('q', 7);
+    for (const time of [T0, T0 - 5000, T0 + 1]) log.add('cron.skipped', 'daily', time, {});
+    log.publish();
+    const events = log.read({ limit: 10 });
+    expect(events.map(({ time }) => time)).toEqual([T0, T0 - 5000, T0 + 1]);
+    const ids = events.map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted());
+    expect(log.read({ after: ids[0] as string, limit: 10 })).toHaveLength(2);
+  });
+
+  it('knows since when nothing is missing: since its first event, or since the last one that went', () => {
+    const log = logOf(1, {});
+    const [first] = log.read({ limit: 1 });
+    const start = log.position(T0 + 5);
+    expect([log.isGapAfter(first?.id as string), log.isGapAfter(start)]).toEqual([false, false]);
+    expect(new EventLog('q', 7).isGapAfter(start)).toBe(true);
+    for (let n = 0; n < 1000; n++) log.add('job.enqueued', 'job', T0 + 10, {});
+    log.publish();
+    expect([log.isGapAfter(first?.id as string), log.isGapAfter(start)]).toEqual([false, false]);
+    log.add('job.enqueued', 'job', T0 + 11, {});
+    log.publish();
+    expect([log.isGapAfter(first?.id as string), log.isGapAfter(start)]).toEqual([true, true]);
+  });
 });

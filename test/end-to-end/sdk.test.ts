@@ -1,8 +1,21 @@
 import { describe, expect, it } from 'vitest';
+import { until } from '../support/clock';
 import { Gate, runsOf } from '../support/handlers';
+import { TestQueue } from '../support/queue';
 import { server, V1 } from '../support/server';
+import { followersOf } from '../support/streams';
 
-import { client, Durable, type Json, reportProgress, type SdkError, SdkWorker } from './sdk';
+import {
+  client,
+  Durable,
+  type Json,
+  reportProgress,
+  type SdkError,
+  type SdkEvent,
+  SdkWorker,
+  subscribeJob,
+  subscribeQueue,
+} from './sdk';
 
 server.emptyBeforeEach();
 
@@ -179,5 +192,28 @@ describe('a handler Worker written for the OJS SDK', () => {
     const job = await server.jobIn(id, 'discarded');
     expect((job.errors as Json[])[0]).toMatchObject({ attempt: 1, message: 'no such template' });
     expect(job.errors).toHaveLength(3);
+  });
+
+  it('hears of its jobs and of its queue while they run', async () => {
+    const { id } = await client.enqueue('email.send', [{ to: 'a@example.com' }], { queue: 'heard' });
+    const [ofJob, ofQueue]: [SdkEvent[], SdkEvent[]] = [[], []];
+    const leave = [
+      subscribeJob(id as string, (event) => ofJob.push(event)),
+      subscribeQueue('heard', (event) => ofQueue.push(event)),
+    ];
+    const queue = new TestQueue('heard');
+    await until(() => queue.inside(({ instance }) => followersOf(instance).followers.size === 2), 'both to listen');
+    await new SdkWorker(['heard'], { 'email.send': async () => 'sent' }).drain();
+    const next = await client.enqueue('email.send', [{ to: 'b@example.com' }], { queue: 'heard' });
+    await until(() => ofJob.length === 4 && ofQueue.length === 5, 'the events');
+    expect(ofJob.map(({ type, data }) => [type, data.to])).toEqual([
+      ['job.state_changed', 'active'],
+      ['job.started', undefined],
+      ['job.state_changed', 'completed'],
+      ['job.completed', undefined],
+    ]);
+    expect(ofQueue.at(-1)).toMatchObject({ type: 'job.enqueued', data: { job_id: next.id, queue: 'heard' } });
+    expect(ofQueue.every(({ id: place }) => place.startsWith('evt_'))).toBe(true);
+    for (const stop of leave) stop();
   });
 });

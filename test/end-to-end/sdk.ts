@@ -54,6 +54,52 @@ export const client = {
   health: () => request('GET', '/health'),
 };
 
+/** An event as the SDK hands it to its user. */
+export interface SdkEvent {
+  id: string;
+  type: string;
+  data: Json;
+}
+
+/**
+ * Listens to a channel as the SDK does: without coming back, line by line, an event at each empty line.
+ * @returns ends it
+ */
+function subscribe(channel: string, handler: (event: SdkEvent) => void): () => void {
+  const stop = new AbortController();
+  const url = `http://localhost/ojs/v1/events/stream?channel=${encodeURIComponent(channel)}`;
+  const headers = { Accept: 'text/event-stream', 'Cache-Control': 'no-cache' };
+  const listen = async () => {
+    const response = await server.send(new Request(url, { headers }));
+    if (!response.ok) throw new SdkError(response.status, 'none', false, '');
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    stop.signal.addEventListener('abort', () => void reader.cancel());
+    const decoder = new TextDecoder();
+    let rest = '';
+    let event = { id: '', type: '', data: '' };
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        if (line === '') {
+          if (event.data) handler({ ...event, type: event.type || 'message', data: JSON.parse(event.data) as Json });
+          event = { id: '', type: '', data: '' };
+        } else if (line.startsWith('event:')) event.type = line.slice(6).trimStart();
+        else if (line.startsWith('id:')) event.id = line.slice(3).trimStart();
+        else if (line.startsWith('data:')) event.data += line.slice(5).trimStart();
+      }
+    }
+  };
+  listen().catch(() => undefined);
+  return () => stop.abort();
+}
+
+export const subscribeJob = (id: string, handler: (event: SdkEvent) => void) => subscribe(`job:${id}`, handler);
+export const subscribeQueue = (queue: string, handler: (event: SdkEvent) => void) =>
+  subscribe(`queue:${queue}`, handler);
+
 /** Reports progress, 0 … 100. */
 export const reportProgress = (job_id: string, percentage: number, message?: string, data?: Json) =>
   request('POST', '/workers/progress', { job_id, percentage, ...(message && { message }), ...(data && { data }) });

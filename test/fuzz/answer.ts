@@ -12,6 +12,7 @@ export function faultOf(response: Response, text: string, method: string): strin
   if (!/^[\x21-\x7e]{1,128}$/.test(headers.get('X-Request-ID') ?? '')) return 'no request id';
   if (headers.get('OJS-Version') !== '1.0') return 'no version';
   if (status === 204 || method === 'HEAD') return text === '' ? undefined : 'a body where there must be none';
+  if (isStream(response)) return status === 200 ? undefined : 'a stream that is none';
   if (headers.get('Content-Type') !== 'application/openjobspec+json') return `type ${headers.get('Content-Type')}`;
   let body: unknown;
   try {
@@ -24,6 +25,9 @@ export function faultOf(response: Response, text: string, method: string): strin
   const isProbe = status === 503 && (health === 'unhealthy' || healthy === false);
   return status >= 400 && !isProbe ? errorFault(body) : undefined;
 }
+
+/** Is this an answer that goes on until somebody leaves? */
+export const isStream = ({ headers }: Response): boolean => headers.get('Content-Type') === 'text/event-stream';
 
 function errorFault(body: unknown): string | undefined {
   const { error } = body as { error?: Record<string, unknown> };

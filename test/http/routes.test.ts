@@ -107,6 +107,11 @@ DELETE /ojs/v1/workflows/:id data:write
 POST /ojs/v1/workflows/:id/cancel data:write
 GET /ojs/v1/workflows/:id/progress data:read
 GET /ojs/v1/events data:read
+GET /ojs/v1/events/stream data:read
+GET /ojs/v1/jobs/:id/events data:read
+GET /ojs/v1/jobs/:id/progress/stream data:read
+GET /ojs/v1/queues/:name/events data:read
+GET /ojs/v1/ws data:read
 POST /ojs/v1/cron data:write
 GET /ojs/v1/cron data:read
 GET /ojs/v1/crons data:read

@@ -1,10 +1,9 @@
 /** `tocsin tail` */
 import type { Command } from 'commander';
-import type { QueueEvent } from '../../client/events';
+import type { QueueEvent } from '../../client/event';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { failureOf } from '../failure';
-import { polledFeed } from '../feed';
 import { printable, type Terminal, textOf } from '../output';
 
 interface Options extends ConnectionOptions {
@@ -24,18 +23,18 @@ export function tailCommand(terminal: Terminal): Command {
       const interrupted = terminal.interrupted();
       const stop = new AbortController();
       const signal = AbortSignal.any([interrupted, stop.signal]);
-      const follow = polledFeed(tocsin, {
-        ...(options.queue && { queue: options.queue }),
-        onConnection: (error) =>
-          terminal.err(error ? `${failureOf(error, url).message} Trying again.\n` : 'It answers again.\n'),
-      });
+      const onConnection = (error?: unknown) =>
+        terminal.err(error ? `${failureOf(error, url).message} Trying again.\n` : 'It answers again.\n');
+      const query = options.queue ? { queue: options.queue } : {};
       const wanted = typeFilter(options.type);
       let left = options.limit;
       try {
-        for await (const event of follow(signal)) {
-          if (!wanted(event)) continue;
+        for await (const event of tocsin.with({ signal }).events.follow(query, { onConnection })) {
+          // What the server says of the stream concerns whatever is shown of it.
+          const isAboutStream = event.type.startsWith('system.');
+          if (!isAboutStream && !wanted(event)) continue;
           answer(event, () => eventLine(event));
-          if (--left <= 0) break;
+          if (!isAboutStream && --left <= 0) break;
         }
       } catch (error) {
         if (!interrupted.aborted) throw error;

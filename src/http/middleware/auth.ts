@@ -12,7 +12,6 @@ import type { AppContext, Middleware } from '../context';
 import { scopeOf } from '../routes';
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
-const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Cookie and query parameter that carry a key. */
 const TOKEN_NAME = 'access_token';
@@ -58,10 +57,13 @@ function presentedToken(c: AppContext): string | undefined {
   return c.req.query(TOKEN_NAME) ?? (mayUseCookie(c) ? getCookie(c, TOKEN_NAME) : undefined);
 }
 
-/** A browser sends cookies along with requests of foreign pages; only same-origin ones may change anything. */
+/**
+ * A browser sends cookies along with requests of foreign pages, and says whose they are: of every one that changes anything, of
+ * a WebSocket, and of an EventSource. A page that the reader of the cookie did not open must not read along either.
+ */
 function mayUseCookie(c: AppContext): boolean {
   const origin = c.req.header('Origin');
-  return READ_METHODS.has(c.req.method) || origin === undefined || origin === new URL(c.req.url).origin;
+  return origin === undefined || origin === new URL(c.req.url).origin;
 }
 
 const digests = new WeakMap<readonly ApiKey[], Promise<ArrayBuffer[]>>();

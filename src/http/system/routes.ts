@@ -32,6 +32,7 @@ const MANIFEST = {
     'queue-config',
     'rate-limiting',
     'backpressure',
+    'realtime',
   ],
   capabilities: {
     retries: true,
@@ -53,6 +54,8 @@ const MANIFEST = {
     unique_jobs: true,
     rate_limiting: true,
     backpressure: true,
+    events: true,
+    realtime: true,
   },
   limits: {
     max_envelope_bytes: MAX_ENVELOPE_BYTES,

@@ -1,11 +1,9 @@
 /** Waiting for a job to end (long poll): in memory, woken by the job's own event, without any row. */
 
-import type { EventLog } from '../../durable/event-log';
+import { ENDS, type EventLog } from '../../durable/event-log';
 import { ApiError, type Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
-
-const ENDS: ReadonlySet<string> = new Set(['job.completed', 'job.discarded', 'job.cancelled', 'job.expired']);
 
 /** Has the job ended? */
 export const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
@@ -19,8 +17,8 @@ function nextEnd(events: EventLog, jobId: string, ms: number): Promise<void> {
       resolve();
     };
     const timer = setTimeout(finish, ms);
-    const stop = events.listen(({ type, subject }) => {
-      if (subject === jobId && ENDS.has(type)) finish();
+    const stop = events.listen((published) => {
+      if (published.some(({ type, subject }) => subject === jobId && ENDS.has(type))) finish();
     });
   });
 }

@@ -1,9 +1,10 @@
 /** The event of each move, as the live feed tells it. */
+import type { StateChange } from '../../durable/event-log';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
-import type { Move } from '../../job/states';
-import type { JobRow } from './columns';
+import type { JobState, Move } from '../../job/states';
+import { type JobRow, STATE } from './columns';
 import type { Active } from './leases';
-import { historyOf, idOf } from './rows';
+import { historyOf, idOf, stateOf } from './rows';
 import type { QueueState } from './state';
 
 /** What only the caller knows of a move. */
@@ -25,11 +26,36 @@ interface Told extends Note {
   now: number;
 }
 
-/** Adds the events of a move to the live feed; of some moves nobody needs to hear. */
+/** Adds the events of a move to the live feed: of one that has none of its own, only that the job changed its state. */
 export function tell(q: QueueState, told: Told): void {
-  for (const [type, data] of eventsOf(told)) {
-    q.events.add(type, idOf(q.route, told.after), told.now, { job_type: told.after.type, ...data });
+  const { after, now } = told;
+  const events = eventsOf(told);
+  const change = changeOf(told);
+  if (events.length === 0 && change) events.push(['job.state_changed', { attempt: after.attempt }]);
+  for (const [index, [type, data]] of events.entries()) {
+    // The last event of a move is the one that tells where it led.
+    const changed = index === events.length - 1 ? change : undefined;
+    q.events.add(type, idOf(q.route, after), now, { job_type: after.type, ...data }, changed);
   }
+}
+
+/** Undefined: the job begins or ends its life by this move, is not to be seen, or stays in its state. */
+function changeOf({ move, before, after, active, now }: Told): StateChange | undefined {
+  if (before === after || before.state === STATE.held || after.state === STATE.held) return undefined;
+  const from = stateOf(before, active !== undefined, now);
+  const to = stateOf(after, false, now);
+  // A purged job goes from where it was; nothing is left of it that could be in a state.
+  return from === to || move === 'purge' ? undefined : changed(from, to);
+}
+
+const changes = new Map<string, StateChange>();
+
+/** One object for each pair of states: events are many. */
+function changed(from: JobState, to: JobState): StateChange {
+  const name = `${from} ${to}`;
+  const change = changes.get(name) ?? { from, to };
+  changes.set(name, change);
+  return change;
 }
 
 type Event = [type: string, data: Record<string, unknown>];
@@ -110,7 +136,8 @@ function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntr
 /** An attempt has begun. */
 export function tellStarted(q: QueueState, row: JobRow, { attempt, workerId }: Active, now: number): void {
   const holder = workerId === undefined ? {} : { worker_id: workerId };
-  q.events.add('job.started', idOf(q.route, row), now, { job_type: row.type, attempt, ...holder });
+  const data = { job_type: row.type, attempt, ...holder };
+  q.events.add('job.started', idOf(q.route, row), now, data, changed('available', 'active'));
 }
 
 /** An attempt has succeeded. */
@@ -120,10 +147,7 @@ export function tellCompleted(
   attempt: { number: number; startedAt: number },
   now: number,
 ): void {
-  q.events.add('job.completed', idOf(q.route, row), now, {
-    job_type: row.type,
-    attempt: attempt.number,
-    duration_ms: now - attempt.startedAt,
-    result: null,
-  });
+  const duration_ms = now - attempt.startedAt;
+  const data = { job_type: row.type, attempt: attempt.number, duration_ms, result: null };
+  q.events.add('job.completed', idOf(q.route, row), now, data, changed('active', 'completed'));
 }

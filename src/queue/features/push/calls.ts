@@ -27,8 +27,8 @@ export class RunningCalls {
   add(call: Call): void {
     this.byJob = undefined;
     this.began.set(call, this.host.now());
-    this.unlisten ??= this.host.q.events.listen(({ type, subject }) => {
-      if (TAKEN.has(type)) this.taken(subject);
+    this.unlisten ??= this.host.q.events.listen((events) => {
+      for (const { type, subject } of events) if (TAKEN.has(type)) this.taken(subject);
     });
   }
 

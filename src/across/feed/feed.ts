@@ -1,0 +1,230 @@
+/**
+ * The live feed of a channel: of one job, one queue, several queues, or all of them and the workers. Each object of the channel
+ * is followed over a socket of its own, which lets it sleep. The directory is followed where all queues are, and tells of new
+ * ones; it has no part in what happens in a queue.
+ */
+import type { Env } from '../../config';
+import { Allowance } from '../../durable/allowance';
+import type { QueueEvent } from '../../durable/event-log';
+import { inParallel } from '../../durable/parallel';
+import { type Outcome, unwrap } from '../../job/errors';
+import { decodeId, mintId } from '../../job/ids';
+import {
+  type FollowedJob,
+  type FollowRequest,
+  followDirectory,
+  followQueue,
+  type Hello,
+  QUEUE_CREATED,
+} from '../../rpc/follow';
+import { withJob } from '../locate';
+import { knownQueues, queuesOf } from '../queues';
+import { Link } from './link';
+
+/** What is followed. `queues`: these; absent: all, and the workers. */
+export type Channel = { job: string } | { queue: string } | { queues?: readonly string[] };
+
+export interface FeedOptions {
+  /** Only events of these types. Default: all. */
+  types?: readonly string[] | undefined;
+  /** Everything up to the event with this id is known. */
+  after?: string | undefined;
+}
+
+/** Who hears of the feed. `queue` is absent for the workers. */
+export interface FeedSink {
+  /** Oldest first, as far as they are of one queue. */
+  events(events: readonly QueueEvent[]): void;
+  /** Events of this queue after this one may be missing. */
+  gap(after: string, queue: string | undefined): void;
+  /** So many events of this queue were left out; `after`: the last one before them. */
+  dropped(count: number, after: string | undefined, queue: string | undefined): void;
+  /** Nothing follows. `gone`: what was followed is no more. `lost`: it cannot be reached. */
+  ended(why: 'gone' | 'lost'): void;
+}
+
+/** Objects that one follower follows at most. A follower of all queues is told to name them when there come to be more. */
+const MAX_LINKS = 256;
+
+/** Queues whose sockets are opened at a time. */
+const WIDTH = 20;
+
+/**
+ * Ids of different queues are in order to about this, ms. A follower of several is told again what happened so long before the
+ * last event it knows.
+ */
+const OVERLAP_MS = 1_000;
+
+const WORKERS = '';
+
+/** The id of an event before all others of a moment, epoch ms. */
+const idAt = (time: number): string => `evt_${mintId(Math.max(time, 0), 0, 0)}`;
+
+export class Feed {
+  private readonly links = new Map<string, Link>();
+  private readonly allowance = new Allowance();
+  private sink: FeedSink | undefined;
+  private isClosed = false;
+  /** The job that is followed, as it was at the beginning. */
+  job: FollowedJob | undefined;
+  /** The queue that has it. */
+  queue = '';
+  /** Where the feed begins, as the id of an event. */
+  position = idAt(Date.now());
+  /** What happened since `after`, oldest first. */
+  missed: QueueEvent[] = [];
+  /** Queues of which something may be missing since `after`. */
+  readonly gaps: (string | undefined)[] = [];
+
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  private constructor(
+    private readonly env: Env,
+    private readonly channel: Channel,
+    private readonly options: FeedOptions,
+  ) {}
+
+  private get isOfSeveral(): boolean {
+    return !('queue' in this.channel || 'job' in this.channel);
+  }
+
+  /** Begins to follow. @throws {ApiError} 404 when there is no such job or queue; 422 when there are too many queues */
+  static async open(env: Env, channel: Channel, options: FeedOptions = {}): Promise<Feed> {
+    const feed = new Feed(env, channel, options);
+    try {
+      await feed.openAll();
+    } catch (error) {
+      feed.close();
+      throw error;
+    }
+    feed.missed.sort((a, b) => (a.id < b.id ? -1 : 1));
+    return feed;
+  }
+
+  private async openAll(): Promise<void> {
+    const { env, channel } = this;
+    const { after } = this.options;
+    if ('job' in channel) {
+      const hello = unwrap(
+        await withJob(env, channel.job, (_, queue) => this.link(queue, { job: channel.job, after })),
+      );
+      this.job = hello.about;
+      this.queue = [...this.links.keys()][0] ?? '';
+      this.position = hello.position;
+    } else if ('queue' in channel) {
+      this.position = unwrap(await this.link(channel.queue, { after })).position;
+    } else {
+      const from = after === undefined ? undefined : idAt(timeOf(after) - OVERLAP_MS);
+      const all = channel.queues === undefined;
+      // Before the queues are listed, so that none comes into being unseen.
+      if (all) unwrap(await this.link(WORKERS, { after, from }));
+      const names = channel.queues ? await queuesOf(env, { queues: channel.queues }) : await knownQueues(env);
+      const open = async (queue: string) => {
+        const opened = await this.link(queue, { after, from });
+        // Of all queues, one may be deleted meanwhile.
+        if (!opened.ok && !(all && opened.error.status === 404)) unwrap(opened);
+      };
+      await inParallel(names, open, WIDTH);
+    }
+  }
+
+  private async link(name: string, wanted: FollowRequest): Promise<Outcome<Hello<FollowedJob>>> {
+    const link = this.linkTo(name, wanted);
+    const opened = await link.connect();
+    if (!opened.ok) return opened;
+    this.links.set(name, link);
+    const { gap, events } = opened.value;
+    if (gap) this.gaps.push(name || undefined);
+    this.missed.push(...events);
+    return opened;
+  }
+
+  private linkTo(name: string, wanted: FollowRequest): Link<FollowedJob> {
+    const { types } = this.options;
+    const open = (request: FollowRequest) =>
+      name === WORKERS ? followDirectory(this.env, request) : followQueue(this.env, name, request);
+    return new Link(open, { ...wanted, ...(types && { types }) });
+  }
+
+  /** From now on the sink is told everything. What happened before is in {@link missed}. */
+  start(sink: FeedSink): void {
+    this.sink = sink;
+    for (const [name, link] of [...this.links]) this.startLink(name, link);
+  }
+
+  private startLink(name: string, link: Link): void {
+    const queue = name || undefined;
+    link.start({
+      events: (events) => this.pass(events),
+      gap: (after) => this.sink?.gap(after, queue),
+      dropped: (count, after) => this.sink?.dropped(count, after, queue),
+      notice: (notice, subject) => {
+        if (notice === QUEUE_CREATED) void this.join(subject);
+      },
+      ended: (why) => {
+        this.links.delete(name);
+        // One of several queues was deleted: the others go on, and it may be created anew.
+        if (why === 'gone' && this.isOfSeveral && this.links.size > 0) void this.join(name);
+        else this.end(why);
+      },
+    });
+  }
+
+  /** A queue has come into being. */
+  private async join(queue: string): Promise<void> {
+    if (this.links.has(queue) || this.isClosed) return;
+    if (this.links.size >= MAX_LINKS) return this.end('lost');
+    const link = this.linkTo(queue, { from: idAt(Date.now() - OVERLAP_MS) });
+    this.links.set(queue, link);
+    try {
+      const opened = await link.connectSoon();
+      if (!opened.ok) {
+        // It has not come into being after all.
+        this.links.delete(queue);
+        return;
+      }
+      if (this.isClosed) return link.close();
+      this.pass(opened.value.events);
+      this.startLink(queue, link);
+    } catch (error) {
+      console.warn(`tocsin: queue ${queue} cannot be followed:`, error);
+      this.links.delete(queue);
+      this.sink?.gap(idAt(Date.now()), queue);
+    }
+  }
+
+  /** Each object keeps to what a follower may be sent in a second; where there are several, they must share it. */
+  private pass(events: readonly QueueEvent[]): void {
+    if (events.length === 0) return;
+    const count = this.links.size < 2 ? events.length : this.allowance.take(events.length, Date.now());
+    if (count > 0) this.sink?.events(events.slice(0, count));
+    if (count === events.length || this.timer !== undefined) return;
+    const wait = Math.min(Math.max((this.allowance.tellAt ?? 0) - Date.now(), 0), 1000);
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.sink?.dropped(this.allowance.takeDropped(), undefined, undefined);
+    }, wait);
+  }
+
+  /** Looks whether every object is still there. To be called every now and then. */
+  beat(): void {
+    for (const link of this.links.values()) link.beat();
+  }
+
+  private end(why: 'gone' | 'lost'): void {
+    if (this.isClosed) return;
+    this.close();
+    this.sink?.ended(why);
+  }
+
+  /** Nothing more is told. */
+  close(): void {
+    this.isClosed = true;
+    if (this.timer !== undefined) clearTimeout(this.timer);
+    for (const link of this.links.values()) link.close();
+    this.links.clear();
+  }
+}
+
+/** When the event with this id happened, epoch ms. */
+export const timeOf = (id: string): number => decodeId(id.slice('evt_'.length)).time;

@@ -1,0 +1,189 @@
+/**
+ * A socket to one object that is followed. Where it breaks off, it is opened again from the last event on; what may be missing
+ * then is told.
+ */
+import type { QueueEvent } from '../../durable/event-log';
+import type { ErrorData, Outcome } from '../../job/errors';
+import {
+  CLOSED,
+  type FeedMessage,
+  type FollowRequest,
+  type Hello,
+  PING,
+  PONG,
+  READ,
+  READ_EVERY,
+} from '../../rpc/follow';
+
+/** Pauses before a socket that broke off, or did not come about, is opened again, ms. */
+const PAUSES_MS = [100, 1_000, 4_000];
+
+/** Who hears of a link. */
+export interface LinkSink {
+  events(events: readonly QueueEvent[]): void;
+  /** Events after this one may be missing. */
+  gap(after: string): void;
+  dropped(count: number, after: string | undefined): void;
+  notice(notice: string, name: string): void;
+  /** `gone`: what was followed is no more. `lost`: it cannot be reached. */
+  ended(why: 'gone' | 'lost'): void;
+}
+
+export class Link<About = unknown> {
+  private socket: WebSocket | undefined;
+  private sink: LinkSink | undefined;
+  /** What came before anybody listened. */
+  private early: FeedMessage[] = [];
+  private unread = 0;
+  private isAlive = true;
+  private isClosed = false;
+  /** The last event, or where following began. */
+  private last = '';
+
+  /** @param open asks the object for a socket */
+  constructor(
+    private readonly open: (wanted: FollowRequest) => Promise<Outcome<WebSocket>>,
+    private readonly wanted: FollowRequest,
+  ) {}
+
+  /** Opens it. @returns the first message, or why the object refuses */
+  async connect(wanted: FollowRequest = this.wanted): Promise<Outcome<Hello<About>>> {
+    const opened = await this.open(wanted);
+    if (!opened.ok) return opened;
+    const socket = opened.value;
+    const hello = await this.greeted(socket);
+    this.last = hello.position;
+    if (this.isClosed) close(socket);
+    return { ok: true, value: hello };
+  }
+
+  /** As {@link connect}, again for a while where the object is not there yet. */
+  async connectSoon(): Promise<Outcome<Hello<About>>> {
+    let answer = await this.connect();
+    for (const pause of PAUSES_MS) {
+      if (answer.ok || answer.error.status !== 404 || this.isClosed) return answer;
+      await scheduler.wait(pause);
+      answer = await this.connect();
+    }
+    return answer;
+  }
+
+  private greeted(socket: WebSocket): Promise<Hello<About>> {
+    this.socket = socket;
+    this.isAlive = true;
+    this.unread = 0;
+    return new Promise((resolve, reject) => {
+      let isGreeted = false;
+      socket.addEventListener('message', ({ data }) => {
+        if (socket !== this.socket || typeof data !== 'string') return;
+        this.isAlive = true;
+        if (data === PONG) return;
+        const message = JSON.parse(data) as FeedMessage<About>;
+        if ('hello' in message) {
+          isGreeted = true;
+          resolve(message.hello);
+        } else {
+          this.noteRead(socket, data.length);
+          if (this.sink) this.tell(message, this.sink);
+          else this.early.push(message);
+        }
+      });
+      const over = (code: number | undefined) => {
+        if (!isGreeted) return reject(new Error('the object closed the socket of a follower'));
+        if (socket === this.socket && !this.isClosed) void this.brokeOff(code);
+      };
+      socket.addEventListener('close', ({ code }) => over(code));
+      socket.addEventListener('error', () => over(undefined));
+      socket.accept();
+    });
+  }
+
+  /** Tells the object that it has been read. */
+  private noteRead(socket: WebSocket, length: number): void {
+    this.unread += length;
+    if (this.unread < READ_EVERY) return;
+    this.unread = 0;
+    send(socket, READ);
+  }
+
+  /** From now on everything is told. */
+  start(sink: LinkSink): void {
+    this.sink = sink;
+    const { early } = this;
+    this.early = [];
+    for (const message of early) this.tell(message, sink);
+  }
+
+  private tell(message: FeedMessage, sink: LinkSink): void {
+    if ('events' in message) {
+      this.last = message.events.at(-1)?.id ?? this.last;
+      sink.events(message.events);
+    } else if ('dropped' in message) sink.dropped(message.dropped, message.after);
+    else if ('notice' in message) sink.notice(message.notice, message.name);
+  }
+
+  /** Asks for a sign of life; one that gave none since the last time counts as broken off. */
+  beat(): void {
+    const { socket } = this;
+    if (this.isClosed || !socket) return;
+    if (!this.isAlive) {
+      close(socket);
+      return void this.brokeOff(undefined);
+    }
+    this.isAlive = false;
+    send(socket, PING);
+  }
+
+  private async brokeOff(code: number | undefined): Promise<void> {
+    this.socket = undefined;
+    if (code === CLOSED.gone) return this.end('gone');
+    if (code === CLOSED.slow) return this.end('lost');
+    const { after: _, ...wanted } = this.wanted;
+    for (const pause of PAUSES_MS) {
+      await scheduler.wait(pause);
+      if (this.isClosed) return;
+      const after = this.last;
+      const again = await this.connect({ ...wanted, after, from: after }).catch(
+        (error): { ok: false; error?: ErrorData } => {
+          console.warn('tocsin: a live feed cannot be followed just now:', error);
+          return { ok: false };
+        },
+      );
+      if (again.ok) {
+        if (again.value.gap) this.sink?.gap(after);
+        if (again.value.events.length > 0) this.sink?.events(again.value.events);
+        return;
+      }
+      if (again.error?.status === 404) return this.end('gone');
+    }
+    this.end('lost');
+  }
+
+  private end(why: 'gone' | 'lost'): void {
+    if (this.isClosed) return;
+    this.close();
+    this.sink?.ended(why);
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    if (this.socket) close(this.socket);
+  }
+}
+
+function send(socket: WebSocket, text: string): void {
+  try {
+    socket.send(text);
+  } catch {
+    // It is closed; its listeners hear of it.
+  }
+}
+
+function close(socket: WebSocket): void {
+  try {
+    socket.close(1000);
+  } catch {
+    // It is closed.
+  }
+}

@@ -1,0 +1,138 @@
+/** Events as they happen. A connection that breaks off is made again, from the last event on. */
+
+import { AbortedError, aborted, NotFoundError, TocsinError, UnavailableError } from '../producer/errors';
+import { named } from '../producer/names';
+import { malformed } from './answers';
+import type { QueueEvent } from './event';
+import { messagesOf } from './event-stream';
+
+import { parametersFrom } from './pages';
+import { pause, type Retrier } from './retry';
+import { type Open, pathTo } from './transport';
+
+/** Which events to follow. Without `queue` and `job`: those of all queues, and of the workers. */
+export interface FollowQuery {
+  /** A queue, or several. */
+  queue?: string | readonly string[];
+  /** A job: its events until it ends. Not together with `queue`. */
+  job?: string;
+  /** Names of events, or of kinds: `job.*`. */
+  types?: readonly string[];
+  /** Go on after the event with this id. Default: from now on. */
+  after?: string | undefined;
+}
+
+export interface FollowOptions {
+  /** Called when the connection is lost, with the error, and when it is there again, without. */
+  onConnection?: (error?: TocsinError) => void;
+}
+
+/** What following needs of the client. */
+export interface Following {
+  open: Open;
+  retrier: Retrier;
+}
+
+/** The server shows every 15 s that it is alive. */
+const SILENT_MS = 45_000;
+
+/** Pauses before connecting again: at first what the server says, at most this, in ms. */
+const FIRST_PAUSE_MS = 3_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** Ids of events that a server may send again. */
+const REMEMBERED = 2_000;
+
+const ENDS: ReadonlySet<unknown> = new Set(['job.completed', 'job.discarded', 'job.cancelled', 'job.expired']);
+const LAST_STATES: ReadonlySet<unknown> = new Set(['completed', 'discarded', 'cancelled']);
+
+/** Follows; ends when a job that is followed ends. */
+export async function* follow(
+  { open, retrier }: Following,
+  query: FollowQuery,
+  { onConnection }: FollowOptions,
+): AsyncGenerator<QueueEvent> {
+  const path = pathOf(query);
+  const seen = new Set<string>();
+  const { signal } = retrier;
+  let last = query.after;
+  let firstPause = FIRST_PAUSE_MS;
+  let failures = 0;
+  let wasThere = false;
+  let isLost = false;
+  for (;;) {
+    const connection = new AbortController();
+    let retryAfterMs = 0;
+    try {
+      const body = await open(path, last === undefined ? {} : { 'Last-Event-ID': last }, connection.signal);
+      // There is nothing more to come.
+      if (!body) return;
+      if (isLost) onConnection?.();
+      isLost = false;
+      failures = 0;
+      wasThere = true;
+      for await (const { id, data, retry } of messagesOf(body, SILENT_MS)) {
+        firstPause = retry ?? firstPause;
+        last = id || last;
+        const event = data === undefined ? undefined : eventOf(data);
+        if (!event || isRepeated(event, seen)) continue;
+        yield event;
+        if (query.job !== undefined && isEnd(event)) return;
+      }
+    } catch (error) {
+      if (signal?.aborted) throw error instanceof AbortedError ? error : aborted(signal, false);
+      // Of a job that is no longer kept nothing more is to be heard.
+      if (wasThere && query.job !== undefined && error instanceof NotFoundError) return;
+      if (error instanceof TocsinError && !error.retryable) throw error;
+      const failure = error instanceof TocsinError ? error : brokeOff(error);
+      retryAfterMs = failure.retryAfterMs ?? 0;
+      if (!isLost) onConnection?.(failure);
+      isLost = true;
+    } finally {
+      connection.abort();
+    }
+    const ceiling = Math.min(LONGEST_PAUSE_MS, firstPause * 2 ** Math.min(failures++, 10));
+    await pause(retrier, Math.max(retryAfterMs, ceiling * (0.5 + retrier.random() / 2)));
+    if (signal?.aborted) throw aborted(signal, false);
+  }
+}
+
+function pathOf({ queue, job, types }: FollowQuery): string {
+  if (queue !== undefined && job !== undefined) throw new TypeError('events.follow: name a queue or a job, not both');
+  const parameters = parametersFrom({ types, format: 'cloudevents' });
+  if (job !== undefined) return pathTo`/jobs/${job}/events?` + parameters;
+  if (typeof queue === 'string') return pathTo`/queues/${queue}/events?` + parameters;
+  if (queue !== undefined) parameters.set('queue', queue.join(','));
+  return `/events/stream?${parameters}`;
+}
+
+function eventOf(data: string): QueueEvent {
+  try {
+    return named(JSON.parse(data)) as QueueEvent;
+  } catch {
+    throw malformed('an event');
+  }
+}
+
+/** Of several queues a server may send events of the last second again; what it says of the stream itself never repeats. */
+function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
+  if (type.startsWith('system.')) return false;
+  if (seen.has(id)) return true;
+  seen.add(id);
+  if (seen.size > REMEMBERED) for (const oldest of [...seen].slice(0, REMEMBERED / 2)) seen.delete(oldest);
+  return false;
+}
+
+const isEnd = ({ type, data }: QueueEvent): boolean =>
+  ENDS.has(type) || (type === 'job.state_changed' && LAST_STATES.has(data.to));
+
+function brokeOff(cause: unknown): UnavailableError {
+  const message = `The stream of events broke off: ${cause instanceof Error ? cause.message : cause}`;
+  return new UnavailableError(message, {
+    status: 0,
+    code: 'network_error',
+    retryable: true,
+    outcomeUnknown: true,
+    cause,
+  });
+}

@@ -1,0 +1,45 @@
+/** How many events a follower is sent: so many in each second, and it is told how many it did not get. */
+
+/** Events that one follower is sent in a second at most. */
+export const EVENTS_PER_SECOND = 100;
+
+const WINDOW_MS = 1000;
+
+export class Allowance {
+  private opened = Number.NEGATIVE_INFINITY;
+  private used = 0;
+  /** Events that did not fit, and nobody was told of yet. */
+  private dropped = 0;
+
+  constructor(private readonly perSecond: number = EVENTS_PER_SECOND) {}
+
+  /**
+   * Asks to send `wanted` events at `now`, epoch ms.
+   * @returns how many may be sent; the others count as dropped
+   */
+  take(wanted: number, now: number): number {
+    // A clock that went back opens a new second, too.
+    if (now >= this.opened + WINDOW_MS || now < this.opened) {
+      this.opened = now;
+      this.used = 0;
+    }
+    // Once events were dropped, none follow before the follower was told so.
+    const room = this.dropped > 0 ? 0 : this.perSecond - this.used;
+    const granted = Math.min(wanted, room);
+    this.used += granted;
+    this.dropped += wanted - granted;
+    return granted;
+  }
+
+  /** When the follower is to be told of dropped events, epoch ms; undefined when there are none. */
+  get tellAt(): number | undefined {
+    return this.dropped > 0 ? this.opened + WINDOW_MS : undefined;
+  }
+
+  /** Takes the number of dropped events, to tell it. */
+  takeDropped(): number {
+    const { dropped } = this;
+    this.dropped = 0;
+    return dropped;
+  }
+}

@@ -1,0 +1,60 @@
+/** Objects that answer by a table of verbs and are followed over WebSockets. */
+import type { DurableObject } from 'cloudflare:workers';
+import type { ErrorData, Outcome } from '../job/errors';
+import { answering, type Verbs } from './answering';
+import type { FollowRequest } from './feed-messages';
+import type { Followers } from './followers';
+
+/** What stands behind an object that is followed. */
+export interface FollowedLife {
+  readonly followers: Followers;
+  /** Answers the upgrade of a follower. */
+  follow(wanted: FollowRequest): Outcome<Response> | Promise<Outcome<Response>>;
+}
+
+/** Parameter of the upgrade: what the follower wants, as JSON. */
+const WANTED = 'follow';
+
+/** Asks an object to be followed. @returns the socket, not accepted yet */
+export async function askToFollow(
+  object: Pick<DurableObjectStub, 'fetch'>,
+  wanted: FollowRequest,
+): Promise<Outcome<WebSocket>> {
+  const url = new URL('https://object.internal/');
+  url.searchParams.set(WANTED, JSON.stringify(wanted));
+  const answer = await object.fetch(url, { headers: { Upgrade: 'websocket' } });
+  if (answer.webSocket) return { ok: true, value: answer.webSocket };
+  return { ok: false, error: (await answer.json()) as ErrorData };
+}
+
+/** As {@link answering}; followers come in by an upgrade. */
+export function followed<Env, Life extends FollowedLife, Api>(verbs: Verbs<Life, Api>) {
+  abstract class Followed extends (answering<Env, Life, Api>(verbs) as new (
+    ctx: DurableObjectState,
+    env: Env,
+  ) => DurableObject<Env>) {
+    abstract readonly life: Life;
+
+    override async fetch(request: Request): Promise<Response> {
+      const wanted = JSON.parse(new URL(request.url).searchParams.get(WANTED) ?? '{}') as FollowRequest;
+      const answer = await this.life.follow(wanted);
+      return answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
+    }
+
+    override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+      this.life.followers.heard(socket, message);
+    }
+
+    override webSocketClose(socket: WebSocket): void {
+      this.life.followers.left(socket);
+    }
+
+    override webSocketError(socket: WebSocket): void {
+      this.life.followers.left(socket);
+    }
+  }
+  return Followed as unknown as new (
+    ctx: DurableObjectState,
+    env: Env,
+  ) => DurableObject<Env> & Api;
+}

@@ -1,0 +1,286 @@
+/**
+ * Whoever follows the live feed of an object, over a hibernating WebSocket each. The runtime holds the sockets while the object
+ * is evicted, and what a follower wants stands in its socket's attachment. So followers keep no object awake, no row is written
+ * for them, and an object that nobody follows does nothing.
+ *
+ * A commit costs one message for each follower, whatever it holds; followers that want the same share its text. A follower is
+ * sent {@link EVENTS_PER_SECOND}, and says now and then that it has read: one that does not is dropped.
+ *
+ *     follower                                   object
+ *        │ upgrade ?follow={job?, types?, after?}   │
+ *        │ ◀─ {hello: {position, gap, events}}      │  what it missed
+ *        │ ◀─ {events: […]}                         │  one for each commit
+ *        │ ◀─ {dropped: n, after?}                  │  too many in this second
+ *        │ ── read ─▶                               │  after every {@link READ_EVERY_BYTES}
+ *        │ ── ping ─▶ ◀─ pong                       │  answered by the runtime: the object sleeps on
+ */
+import { unavailable } from '../job/errors';
+import { Allowance } from './allowance';
+import type { EventLog, Published, QueueEvent } from './event-log';
+import { CLOSED, type FeedMessage, type FollowRequest, type Hello, PING, PONG, READ } from './feed-messages';
+
+/** A follower that has so many characters to read is dropped. */
+const MAX_UNREAD = 1024 * 1024;
+
+/** Followers of one object at most; the runtime takes 32,768 sockets. One more may try again after so many seconds. */
+const MAX_FOLLOWERS = 10_000;
+const FULL_FOR_S = 30;
+
+/** Marks the sockets of followers among those of the object. */
+const TAG = 'follower';
+
+interface Follower {
+  socket: WebSocket;
+  allowance: Allowance;
+  unread: number;
+  /** Id of the last event that it was sent. */
+  last?: string;
+}
+
+/** Followers that want the same. */
+interface Group {
+  types: ReadonlySet<string> | undefined;
+  members: Set<Follower>;
+}
+
+/** What the hub needs of the object around it. */
+export type SocketHost = Pick<DurableObjectState, 'acceptWebSocket' | 'getWebSockets' | 'setWebSocketAutoResponse'>;
+
+/** Everything that is not about one job. */
+const ALL_JOBS = '';
+
+export class Followers {
+  private readonly followers = new Map<WebSocket, { follower: Follower; wanted: FollowRequest }>();
+  /** By job, and by the types that are wanted. */
+  private readonly groups = new Map<string, Map<string, Group>>();
+  private log: EventLog | undefined;
+  private unlisten: (() => void) | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param now epoch ms */
+  constructor(
+    private readonly host: SocketHost,
+    private readonly now: () => number,
+  ) {}
+
+  /** Tells followers what is published here from now on. After an eviction the runtime knows who they are. */
+  attach(log: EventLog): void {
+    this.unlisten?.();
+    this.unlisten = undefined;
+    this.log = log;
+    for (const socket of this.host.getWebSockets(TAG)) {
+      if (!this.followers.has(socket)) this.join(socket, socket.deserializeAttachment() as FollowRequest);
+    }
+    this.listen();
+  }
+
+  /** Listens while there are followers. */
+  private listen(): void {
+    const { log } = this;
+    if (!log || this.followers.size === 0) {
+      this.unlisten?.();
+      this.unlisten = undefined;
+    } else this.unlisten ??= log.listen((published) => this.publish(log, published));
+  }
+
+  /**
+   * Answers the upgrade of a new follower. In one turn it gets what it missed and is among the followers: nothing is lost
+   * between the two.
+   * @param about told in the first message
+   * @throws {ApiError} 503 when there are too many
+   */
+  accept(wanted: FollowRequest, about?: unknown): Response {
+    const { log } = this;
+    if (!log || this.followers.size >= MAX_FOLLOWERS) {
+      throw unavailable('As many follow the events here as can be told of them.', FULL_FOR_S);
+    }
+    const { 0: theirs, 1: ours } = new WebSocketPair();
+    this.host.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
+    this.host.acceptWebSocket(ours, [TAG]);
+    const { job, types, after, from = after } = wanted;
+    ours.serializeAttachment({ job, types });
+    this.join(ours, wanted);
+    const kept = { ...(job !== undefined && { subject: job }), ...(types && { types: [...types] }) };
+    const hello: Hello = {
+      gap: after !== undefined && log.isGapAfter(after),
+      events: from === undefined ? [] : log.read({ ...kept, after: from, limit: Number.POSITIVE_INFINITY }),
+      position: log.position(this.now()),
+      ...(about !== undefined && { about }),
+    };
+    ours.send(JSON.stringify({ hello } satisfies FeedMessage));
+    return new Response(null, { status: 101, webSocket: theirs });
+  }
+
+  /** A follower has said something: it has read. */
+  heard(socket: WebSocket, message: string | ArrayBuffer): void {
+    const known = this.followers.get(socket);
+    if (known && message === READ) known.follower.unread = 0;
+  }
+
+  /** A follower is gone. */
+  left(socket: WebSocket): void {
+    this.leave(socket);
+    close(socket, 1000);
+  }
+
+  /** Tells all followers something that is no event of the feed. */
+  announce(notice: string, name: string): void {
+    const text = JSON.stringify({ notice, name } satisfies FeedMessage);
+    for (const { follower } of [...this.followers.values()]) this.send(follower, text);
+  }
+
+  /** What they follow is no more. */
+  dismiss(): void {
+    for (const socket of [...this.followers.keys()]) {
+      this.leave(socket);
+      close(socket, CLOSED.gone, 'gone');
+    }
+  }
+
+  // ---- who follows -------------------------------------------------------------------------------------------------
+
+  private join(socket: WebSocket, wanted: FollowRequest): void {
+    const follower = { socket, allowance: new Allowance(), unread: 0 };
+    this.followers.set(socket, { follower, wanted });
+    const { job = ALL_JOBS, types } = wanted;
+    const ofJob = this.groups.get(job) ?? new Map<string, Group>();
+    this.groups.set(job, ofJob);
+    const name = nameOf(types);
+    const group = ofJob.get(name) ?? { types: types && new Set(types), members: new Set() };
+    ofJob.set(name, group);
+    group.members.add(follower);
+    this.listen();
+  }
+
+  private leave(socket: WebSocket): void {
+    const known = this.followers.get(socket);
+    if (!known) return;
+    this.followers.delete(socket);
+    const { job = ALL_JOBS, types } = known.wanted;
+    const ofJob = this.groups.get(job);
+    const group = ofJob?.get(nameOf(types));
+    group?.members.delete(known.follower);
+    if (group?.members.size === 0) ofJob?.delete(nameOf(types));
+    if (ofJob?.size === 0) this.groups.delete(job);
+    this.listen();
+  }
+
+  // ---- what they are told ------------------------------------------------------------------------------------------
+
+  private publish(log: EventLog, published: readonly Published[]): void {
+    const texts = new Texts(log, published);
+    const every = published.map((_, index) => index);
+    for (const group of this.groups.get(ALL_JOBS)?.values() ?? []) this.tellGroup(group, texts, every);
+    if (this.groups.size === (this.groups.has(ALL_JOBS) ? 1 : 0)) return;
+    for (const [job, indexes] of Map.groupBy(every, (index) => published[index]?.subject ?? ALL_JOBS)) {
+      if (job === ALL_JOBS) continue;
+      for (const group of this.groups.get(job)?.values() ?? []) this.tellGroup(group, texts, indexes);
+    }
+  }
+
+  private tellGroup({ types, members }: Group, texts: Texts, indexes: readonly number[]): void {
+    const wanted = types ? indexes.filter((index) => types.has(texts.typeOf(index))) : indexes;
+    if (wanted.length === 0) return;
+    const now = this.now();
+    // Most may be sent all of it, or as much of it as the others.
+    const messages = new Map<number, string>();
+    for (const follower of [...members]) {
+      const count = follower.allowance.take(wanted.length, now);
+      if (follower.allowance.tellAt !== undefined) this.tellLater();
+      if (count === 0) continue;
+      const message = messages.get(count) ?? texts.message(wanted.slice(0, count));
+      messages.set(count, message);
+      follower.last = texts.idOf(wanted[count - 1] as number);
+      this.send(follower, message);
+    }
+  }
+
+  /** At the end of the second, followers are told how many events they did not get. */
+  private tellLater(): void {
+    if (this.timer !== undefined) return;
+    const due = [...this.followers.values()].map(
+      ({ follower }) => follower.allowance.tellAt ?? Number.POSITIVE_INFINITY,
+    );
+    const at = Math.min(...due);
+    if (at === Number.POSITIVE_INFINITY) return;
+    const wait = Math.min(Math.max(at - this.now(), 0), 1000);
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.tellDropped(at);
+      this.tellLater();
+    }, wait);
+  }
+
+  private tellDropped(until: number): void {
+    for (const { follower } of [...this.followers.values()]) {
+      const { tellAt } = follower.allowance;
+      if (tellAt === undefined || tellAt > until) continue;
+      const after = follower.last === undefined ? {} : { after: follower.last };
+      this.send(
+        follower,
+        JSON.stringify({ dropped: follower.allowance.takeDropped(), ...after } satisfies FeedMessage),
+      );
+    }
+  }
+
+  private send(follower: Follower, message: string): void {
+    follower.unread += message.length;
+    const { socket, unread } = follower;
+    if (unread <= MAX_UNREAD && send(socket, message)) return;
+    this.leave(socket);
+    close(socket, CLOSED.slow, 'does not read');
+  }
+}
+
+/** The texts of published events, each made once and only when somebody wants it. */
+class Texts {
+  private readonly events: (QueueEvent | undefined)[] = [];
+  private readonly texts: (string | undefined)[] = [];
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly published: readonly Published[],
+  ) {}
+
+  typeOf(index: number): string {
+    return this.published[index]?.type ?? '';
+  }
+
+  idOf(index: number): string {
+    return this.eventAt(index).id;
+  }
+
+  message(indexes: readonly number[]): string {
+    return `{"events":[${indexes.map((index) => this.textAt(index)).join(',')}]}`;
+  }
+
+  private eventAt(index: number): QueueEvent {
+    this.events[index] ??= this.log.shown(this.published[index] as Published);
+    return this.events[index];
+  }
+
+  private textAt(index: number): string {
+    this.texts[index] ??= JSON.stringify(this.eventAt(index));
+    return this.texts[index];
+  }
+}
+
+const nameOf = (types: readonly string[] | undefined): string => types?.toSorted().join() ?? '*';
+
+/** @returns false when the socket is closed: the runtime may tell later, or not at all */
+function send(socket: WebSocket, message: string): boolean {
+  try {
+    socket.send(message);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function close(socket: WebSocket, code: number, reason?: string): void {
+  try {
+    socket.close(code, reason);
+  } catch {
+    // It is closed.
+  }
+}

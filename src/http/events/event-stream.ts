@@ -1,0 +1,95 @@
+/**
+ * An answer of type `text/event-stream`, written by the Worker. A client that does not read is cut off once so much waits for it;
+ * it may come back and name the last event that it had.
+ */
+import type { AppContext } from '../context';
+import type { StreamItem } from './render';
+
+/** How long a client waits before it comes back, ms. */
+const RETRY_MS = 3_000;
+
+/** A stream shows that it is alive at least so often, ms. */
+export const HEARTBEAT_MS = 15_000;
+
+/** Bytes that wait for a client at most. */
+const MAX_BACKLOG = 512 * 1024;
+
+const HEADERS = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+};
+
+const encoder = new TextEncoder();
+
+export class EventStream {
+  private controller!: ReadableStreamDefaultController<Uint8Array>;
+  private readonly body: ReadableStream<Uint8Array>;
+  private readonly heart: ReturnType<typeof setInterval>;
+  private isOver = false;
+
+  /** @param on `beat` at every heartbeat; `over` once, when nothing can be written any more */
+  constructor(private readonly on: { beat: () => void; over: () => void }) {
+    const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      this.controller = controller;
+    };
+    const room = new ByteLengthQueuingStrategy({ highWaterMark: MAX_BACKLOG });
+    this.body = new ReadableStream<Uint8Array>({ start, cancel: () => this.over() }, room);
+    this.heart = setInterval(() => {
+      this.write(':heartbeat\n\n');
+      if (!this.isOver) this.on.beat();
+    }, HEARTBEAT_MS);
+    this.write(`retry: ${RETRY_MS}\n\n`);
+  }
+
+  /** The answer. */
+  response(c: AppContext): Response {
+    return c.body(this.body, 200, HEADERS);
+  }
+
+  send(items: readonly StreamItem[]): void {
+    if (items.length > 0) this.write(items.map(written).join(''));
+  }
+
+  /** A message without a name, or under one that is not its type. */
+  message(id: string, data: unknown, event?: string): void {
+    this.write(written({ id, data, ...(event !== undefined && { event }) }));
+  }
+
+  /** The client has everything up to here: it need not have had an event to come back to this place. */
+  mark(id: string): void {
+    this.write(`id: ${id}\n\n`);
+  }
+
+  end(): void {
+    if (this.isOver) return;
+    this.over();
+    this.controller.close();
+  }
+
+  private write(text: string): void {
+    if (this.isOver) return;
+    this.controller.enqueue(encoder.encode(text));
+    if ((this.controller.desiredSize ?? 0) > 0) return;
+    this.over();
+    // What waits is let go with it.
+    this.controller.error(new Error('the client of a stream does not read'));
+  }
+
+  private over(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    clearInterval(this.heart);
+    this.on.over();
+  }
+}
+
+/** What a request for the headers alone is told. */
+export function headersOnly(c: AppContext): Response {
+  return c.body(null, 200, HEADERS);
+}
+
+function written({ id, event, data }: { id: string; event?: string; data: unknown }): string {
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  return `id: ${id}\n${name}data: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,172 @@
+/** Streams of events as they happen. */
+import { type Channel, Feed, timeOf } from '../../across/feed/feed';
+import { ENDS, type QueueEvent } from '../../durable/event-log';
+import { readQueueName } from '../../job/envelope/fields';
+import { invalidRequest } from '../../job/errors';
+import { TERMINAL_STATES } from '../../job/states';
+import { formatInstant } from '../../job/time';
+import type { AppContext } from '../context';
+import { callJob, pathParam, queueNameIn } from '../request/path';
+import { oneOf, queueParam, textParam } from '../request/query';
+import { EventStream, headersOnly } from './event-stream';
+import { placeOf, readPlace } from './place';
+import { endOf, FORMATS, itemsOf, type Shown, systemItem } from './render';
+import { typesParam, typesToFollow } from './types';
+
+/** Events of one job, until it ends. */
+export function streamOfJob(c: AppContext): Promise<Response> {
+  return stream(c, { job: pathParam(c, 'id') });
+}
+
+/** Events of one queue. */
+export function streamOfQueue(c: AppContext): Promise<Response> {
+  return stream(c, { queue: queueNameIn(c) });
+}
+
+/** Events of the channel that the request names. */
+export async function streamOfChannel(c: AppContext): Promise<Response> {
+  const channel = readChannel(textParam(c, 'channel') ?? 'all', 'channel');
+  const queues = queueParam(c, 'queue', 'queues');
+  if (queues === undefined) return stream(c, channel);
+  if (textParam(c, 'channel') !== undefined && ('job' in channel || 'queue' in channel)) {
+    throw invalidRequest('queue', 'queue narrows the channel "all" only; leave one of both out.');
+  }
+  return stream(c, queues.length === 1 ? { queue: queues[0] as string } : { queues });
+}
+
+/** `job:ID`, `queue:NAME` or `all`. @throws {ApiError} 400 */
+export function readChannel(text: string, field: string): Channel {
+  if (text === 'all') return {};
+  const [, kind, name = ''] = /^(job|queue):(.+)$/s.exec(text) ?? [];
+  if (kind === 'job') return { job: name };
+  if (kind === 'queue') return { queue: readQueueName(name, field) };
+  throw invalidRequest(field, `${field} must be "job:" and an id, "queue:" and a name, or "all".`);
+}
+
+/** From where on a client wants events. `isLost`: it named a place that is none. */
+function readAfter(c: AppContext): { after?: string; isLost?: true } {
+  const asked = textParam(c, 'after') ?? textParam(c, 'last_event_id');
+  const header = c.req.header('Last-Event-ID');
+  // A client that comes back names the last event that it had, not the place it was sent to at first.
+  if (header) {
+    const after = placeOf(header);
+    return after === undefined ? { isLost: true } : { after };
+  }
+  return asked === undefined ? {} : { after: readPlace(asked, 'after') };
+}
+
+async function stream(c: AppContext, channel: Channel): Promise<Response> {
+  const types = typesParam(c, 'types', 'event_types', 'type');
+  const [format = 'flat'] = oneOf(given(textParam(c, 'format')), FORMATS, 'format') ?? [];
+  const { after, isLost } = readAfter(c);
+  if (c.req.method === 'HEAD') return headersOnly(c);
+  // Of a job its end must be heard of in any case.
+  const followed = 'job' in channel ? undefined : typesToFollow(types);
+  const feed = await Feed.open(c.env, channel, { after, types: followed });
+  const shown: Shown = { format, types: types && new Set(types) };
+  const now = Date.now();
+  const about = (event: 'system.gap' | 'system.events_dropped', id: string, members: Record<string, unknown>) =>
+    systemItem(event, id, members, { format, now: Date.now() });
+
+  const { job } = feed;
+  const hasEnded = job !== undefined && TERMINAL_STATES.includes(job.state);
+  if (hasEnded && after !== undefined && feed.missed.length === 0 && timeOf(after) >= (job.ended_at ?? now)) {
+    feed.close();
+    // It has had everything that there is. This answer keeps a browser from asking again.
+    return c.body(null, 204);
+  }
+  const out = new EventStream({ beat: () => feed.beat(), over: () => feed.close() });
+  let last = after ?? feed.position;
+  const send = (events: readonly QueueEvent[]) => {
+    last = events.at(-1)?.id ?? last;
+    out.send(events.flatMap((event) => itemsOf(event, shown)));
+    if (job && events.some(({ type }) => ENDS.has(type))) out.end();
+  };
+  if (isLost) out.send([about('system.gap', feed.position, {})]);
+  if (feed.gaps.length > 0) out.send([about('system.gap', last, { after, queues: feed.gaps.filter(Boolean) })]);
+  send(feed.missed);
+  if (job && hasEnded) {
+    if (feed.missed.length === 0) send([endOf(job, feed.queue)]);
+    out.end();
+    return out.response(c);
+  }
+  out.mark(feed.position);
+  last = feed.position;
+  feed.start({
+    events: send,
+    gap: (from, queue) => out.send([about('system.gap', last, { after: from, queues: queue ? [queue] : [] })]),
+    dropped: (count, from, queue) => {
+      const members = { dropped: count, ...(from && { after: from }), ...(queue && { queue }) };
+      out.send([about('system.events_dropped', last, members)]);
+    },
+    ended: () => out.end(),
+  });
+  return out.response(c);
+}
+
+const given = (text: string | undefined): string[] | undefined => (text === undefined ? undefined : [text]);
+
+const LAST_PROGRESS: Readonly<Record<string, string>> = {
+  completed: 'completed',
+  cancelled: 'cancelled',
+  discarded: 'failed',
+};
+
+/** Each report of a job's progress twice, named and unnamed, and how the job ends. */
+export async function progressStream(c: AppContext): Promise<Response> {
+  if (c.req.method === 'HEAD') return headersOnly(c);
+  const id = pathParam(c, 'id');
+  const feed = await Feed.open(c.env, { job: id });
+  const out = new EventStream({ beat: () => feed.beat(), over: () => feed.close() });
+  const tell = (place: string, name: string, data: Record<string, unknown>) => {
+    out.message(place, { job_id: id, ...data }, name);
+    if (name === 'progress') out.message(place, { job_id: id, ...data });
+  };
+  try {
+    const { progress, message, data, at, state } = await callJob(c, (queue) => queue.progress(id));
+    if (progress !== undefined && at !== undefined) {
+      tell(feed.position, 'progress', {
+        progress,
+        message: message ?? null,
+        data: data ?? null,
+        updated_at: formatInstant(at),
+      });
+    }
+    const end = LAST_PROGRESS[state];
+    if (end) {
+      tell(feed.position, end, { state, progress: progress ?? null });
+      out.end();
+      return out.response(c);
+    }
+  } catch (error) {
+    out.end();
+    throw error;
+  }
+  feed.start({
+    events: (events) => {
+      for (const { id: place, type, data, time, change } of events) {
+        if (type === 'job.progress') {
+          const {
+            progress,
+            message = null,
+            data: details = null,
+          } = data as { progress: number; message?: string; data?: unknown };
+          tell(place, 'progress', {
+            progress: progress / 100,
+            message,
+            data: details,
+            updated_at: formatInstant(time),
+          });
+        } else if (ENDS.has(type)) {
+          const state = change?.to ?? 'discarded';
+          tell(place, LAST_PROGRESS[state] ?? 'failed', { state, updated_at: formatInstant(time) });
+          out.end();
+        }
+      }
+    },
+    gap: () => undefined,
+    dropped: () => undefined,
+    ended: () => out.end(),
+  });
+  return out.response(c);
+}

@@ -1,0 +1,41 @@
+/** Following the live feeds of objects: what a follower asks for and is told, and the sockets it is told over. */
+import type { Env } from '../config';
+import type { FollowRequest } from '../durable/feed-messages';
+import { askToFollow } from '../durable/followed';
+import type { Outcome } from '../job/errors';
+import type { JobState } from '../job/states';
+import { directoryStub, queueStub } from './stubs';
+
+export {
+  CLOSED,
+  type FeedMessage,
+  type FollowRequest,
+  type Hello,
+  PING,
+  PONG,
+  READ,
+  READ_EVERY,
+} from '../durable/feed-messages';
+
+/** What the first message tells of a job that is followed. */
+export interface FollowedJob {
+  id: string;
+  type: string;
+  state: JobState;
+  attempt: number;
+  /** Epoch ms; absent: it has not ended. */
+  ended_at?: number;
+}
+
+/** The directory tells its followers by this notice that a queue is coming into being. */
+export const QUEUE_CREATED = 'queue.created';
+
+/** Follows one queue, or one job in it. 404 when there is no such queue or job. */
+export function followQueue(env: Env, name: string, wanted: FollowRequest): Promise<Outcome<WebSocket>> {
+  return askToFollow(queueStub(env, name), wanted);
+}
+
+/** Follows the workers, and which queues come into being. */
+export function followDirectory(env: Env, wanted: FollowRequest): Promise<Outcome<WebSocket>> {
+  return askToFollow(directoryStub(env), wanted);
+}
