@@ -1,7 +1,7 @@
 /**
- * Builds what the package exports into dist/: one module for each library and for the program, and declarations. Those of the
- * libraries for handlers and producers are made against the DOM's types only, so that they hold in a project without the
- * Workers' types. Beside it, dist-create/ gets the package behind `npm create tocsin`.
+ * Builds what the package exports into dist/: one module for each library and for the program, what libraries share, and
+ * declarations. Those of the libraries for handlers and producers are made against the DOM's types only, so that they hold in a
+ * project without the Workers' types. Beside it, dist-create/ gets the package behind `npm create tocsin`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,28 +15,27 @@ const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 rmSync(dist, { recursive: true, force: true });
-const bundle = (entryPoints, options = {}) =>
-  build({
-    absWorkingDir: root,
-    entryPoints,
-    outdir: 'dist',
-    bundle: true,
-    format: 'esm',
-    platform: 'neutral',
-    target: 'es2022',
-    logLevel: 'warning',
-    ...options,
-  });
-await bundle({
-  'handler/index': 'src/handler/index.ts',
-  'client/index': 'src/client/index.ts',
-  'testing/index': 'src/testing/index.ts',
+await build({
+  absWorkingDir: root,
+  entryPoints: {
+    'handler/index': 'src/handler/index.ts',
+    'client/index': 'src/client/index.ts',
+    'queue/index': 'src/library/index.ts',
+    'testing/index': 'src/testing/index.ts',
+    'testing/vitest/index': 'src/testing/vitest/index.ts',
+  },
+  outdir: 'dist',
+  bundle: true,
+  // One copy of what they share: an error of one library is an instance of the class that another exports.
+  splitting: true,
+  chunkNames: 'shared/[name]-[hash]',
+  format: 'esm',
+  platform: 'neutral',
+  target: 'es2022',
+  external: ['cloudflare:*', 'vitest', ...Object.keys(dependencies)],
+  loader: { '.sql': 'text' },
+  logLevel: 'warning',
 });
-await bundle({ 'testing/vitest/index': 'src/testing/vitest/index.ts' }, { external: ['cloudflare:*', 'vitest'] });
-await bundle(
-  { 'queue/index': 'src/library/index.ts' },
-  { external: ['cloudflare:*', ...Object.keys(dependencies)], loader: { '.sql': 'text' } },
-);
 writeLicences(root, await buildCli(root, 'index.ts', 'dist/cli/index.js'), join(dist, 'cli/LICENSES.txt'));
 await buildCreate(root);
 const tsc = join(root, 'node_modules/typescript/bin/tsc');

@@ -98,8 +98,8 @@ export default defineHandlers<{ 'email.send': [string] }, Env>({
 
 const RUN = `
 import assert from 'node:assert/strict';
-import { TocsinClient, TocsinError } from 'tocsin/client';
-import { defineHandlers, UnrecoverableError } from 'tocsin/handler';
+import { ConflictError, TocsinClient, TocsinError } from 'tocsin/client';
+import { ConflictError as HandlerConflictError, defineHandlers, UnrecoverableError } from 'tocsin/handler';
 import { runHandler } from 'tocsin/testing';
 
 const worker = defineHandlers(
@@ -117,6 +117,8 @@ const { results } = await response.json();
 assert.deepEqual(results[0], { delivery_id: 'del_1', status: 'completed', result: 3 });
 assert.equal(results[1].status, 'failed');
 assert.deepEqual(results[1].error.classes, ['UnrecoverableError', 'Error']);
+
+assert.equal(ConflictError, HandlerConflictError);
 
 assert.equal((await runHandler(worker, 'math.add', [1, 2])).result, 3);
 assert.equal((await runHandler(worker, 'math.fail', [])).isLast, true);
