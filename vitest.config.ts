@@ -110,6 +110,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
+    // By itself vitest would leave one of two cores alone.
+    maxWorkers: 2,
     // Of another Worker: vitest.inside.config.ts runs them.
     exclude: ['test/testing/inside/**'],
     // Longer than tests wait for what they observe, whose own error says what did not happen.
