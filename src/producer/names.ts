@@ -39,9 +39,30 @@ export type Named<T> = T extends readonly (infer Entry)[]
     ? { [Name in keyof T as Camel<Name>]: Name extends Own ? T[Name] : Named<T[Name]> }
     : T;
 
+/** Names whose other form is remembered: each job has the same thirty. Others are made out again each time. */
+const MOST_REMEMBERED = 1_000;
+const LONGEST_REMEMBERED = 64;
+
+/** As `rename`, once for each name. */
+function remembering(rename: (name: string) => string): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    const remembered = known.get(name);
+    if (remembered !== undefined) return remembered;
+    const other = rename(name);
+    if (known.size < MOST_REMEMBERED && name.length <= LONGEST_REMEMBERED) known.set(name, other);
+    return other;
+  };
+}
+
+const camelName = remembering((name) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()));
+
+/** `maxAttempts` → `max_attempts`. */
+export const wireName = remembering((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+
 /** JSON from the wire with its names in camelCase. */
 export function named(value: unknown): unknown {
-  return renamed(value, (name) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()));
+  return renamed(value, camelName);
 }
 
 /** A value with the wire's names, which it may have already. */
@@ -49,22 +70,27 @@ export function wired(value: unknown): unknown {
   return renamed(value, wireName);
 }
 
-/** `maxAttempts` → `max_attempts`. */
-export function wireName(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
 function renamed(value: unknown, rename: (name: string) => string, within?: string): unknown {
+  if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((entry) => renamed(entry, rename));
   if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, content]) => {
-      // The steps of a workflow are a list; those of a job are keyed by names that its handler gave them.
-      const isKeyed = name === 'steps' && !Array.isArray(content);
-      const own = isKeyed || Object.hasOwn(OWN, name) || (within === 'checkpoint' && name === 'metadata');
-      return [rename(name), own ? content : renamed(content, rename, name)];
-    }),
-  );
+  const result: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    const content = value[name];
+    const kept = typeof content !== 'object' || isOwn(name, content, within) ? content : renamed(content, rename, name);
+    // An assignment would change the prototype.
+    if (name === '__proto__')
+      Object.defineProperty(result, name, { value: kept, enumerable: true, configurable: true, writable: true });
+    else result[rename(name)] = kept;
+  }
+  return result;
+}
+
+/** Is the content of this member the user's? */
+function isOwn(name: string, content: unknown, within: string | undefined): boolean {
+  // The steps of a workflow are a list; those of a job are keyed by names that its handler gave them.
+  const isKeyed = name === 'steps' && !Array.isArray(content);
+  return isKeyed || Object.hasOwn(OWN, name) || (within === 'checkpoint' && name === 'metadata');
 }
 
 /** Dates and the like are values, not collections of names. */
