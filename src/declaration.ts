@@ -15,6 +15,9 @@ export interface OwnDelivery {
   maxConcurrency?: number;
 }
 
+/** The largest that each of these may be, here and in the options of `HANDLERS`; the least is 1. */
+export const DELIVERY_BOUNDS = { batchSize: 100, timeoutMs: 900_000, maxConcurrency: 10_000 } as const;
+
 /** The handlers that run in the Worker of the queue. */
 export interface OwnHandlers extends OwnDelivery {
   /** Serves a call with jobs, as the `fetch` of a handler Worker does. */

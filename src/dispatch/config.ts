@@ -12,6 +12,7 @@
  * in a pattern belongs to handlers: a job there that no pattern takes has no handler. In all other queues, jobs that no
  * pattern takes wait for workers that pull.
  */
+import { DELIVERY_BOUNDS } from '../declaration';
 import { defined } from '../job/envelope/fields';
 import { invalidConfiguration } from '../job/errors';
 import { Remote } from './remote';
@@ -169,9 +170,11 @@ function readCommon(key: string, options: Record<string, unknown>) {
   return {
     patterns: [] as TargetPattern[],
     ...(payload !== undefined && { payload: payload as Payload }),
-    batchSize: integer('batch_size', TARGET_DEFAULTS.batchSize, 100),
-    timeoutMs: integer('timeout_ms', TARGET_DEFAULTS.timeoutMs, 900_000),
-    ...(options.max_concurrency !== undefined && { maxConcurrency: integer('max_concurrency', 10, 10_000) }),
+    batchSize: integer('batch_size', TARGET_DEFAULTS.batchSize, DELIVERY_BOUNDS.batchSize),
+    timeoutMs: integer('timeout_ms', TARGET_DEFAULTS.timeoutMs, DELIVERY_BOUNDS.timeoutMs),
+    ...(options.max_concurrency !== undefined && {
+      maxConcurrency: integer('max_concurrency', 10, DELIVERY_BOUNDS.maxConcurrency),
+    }),
   };
 }
 

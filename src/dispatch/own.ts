@@ -3,9 +3,9 @@
  * what a call to any handler Worker is: an invocation of its own, which can die without taking the queue with it.
  */
 import { exports } from 'cloudflare:workers';
+import type { OwnHandlers } from '../declaration';
 import { invalidConfiguration } from '../job/errors';
-import type { Binding, TargetConfig } from './config';
-import { TARGET_DEFAULTS } from './config';
+import { type Binding, TARGET_DEFAULTS, type TargetConfig } from './config';
 
 /** The entrypoint that the Worker exports. */
 const ENTRYPOINT = 'TocsinHandlers';
@@ -13,23 +13,15 @@ const ENTRYPOINT = 'TocsinHandlers';
 /** Names the target in errors, events and worker ids. */
 const NAME = 'handlers';
 
-/** What the deployment says of its own handlers. */
-export interface OwnTarget {
-  types: readonly string[];
-  batchSize?: number;
-  timeoutMs?: number;
-  maxConcurrency?: number;
-}
-
 /** The target of the deployment's own handlers. @throws {ApiError} 500 when the entrypoint is not exported */
-export function ownTarget({ types, ...options }: OwnTarget): TargetConfig {
+export function ownTarget({ types, fetch: _, ...delivery }: OwnHandlers): TargetConfig {
   return {
     id: NAME,
     name: NAME,
     binding: entrypoint(),
     patterns: types.map((type) => ({ type })),
     ...TARGET_DEFAULTS,
-    ...options,
+    ...delivery,
   };
 }
 

@@ -6,8 +6,7 @@ import { QueueObject as Queue } from '../queue/object';
 import { WorkflowObject as Workflow } from '../workflow/object';
 
 /** A class of Durable Objects that the runtime makes and calls. */
-// biome-ignore lint/suspicious/noExplicitAny: the environment is whatever the Worker has
-export type ObjectClass = new (ctx: DurableObjectState, env: any) => DurableObject<any>;
+export type ObjectClass = new (ctx: DurableObjectState, env: never) => DurableObject<unknown>;
 
 /** One for each queue: its jobs. */
 export const QueueObject: ObjectClass = Queue;

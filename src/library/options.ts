@@ -2,7 +2,7 @@
 import { type CronEntry, wireCron } from '../client/cron-entry';
 import type { QueueConfig } from '../client/queue-config';
 import type { RateLimitOverride } from '../client/rate-limits';
-import type { Declared, OwnDelivery } from '../declaration';
+import { DELIVERY_BOUNDS, type Declared, type OwnDelivery } from '../declaration';
 import type { HandlerWorker } from '../handler/worker-types';
 import { parseQueueConfig } from '../http/queues/config';
 import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
@@ -25,8 +25,7 @@ export type DeclaredLimit = Omit<RateLimitOverride, 'expiresAt'>;
 /** The options of `createTocsin`. */
 export interface TocsinOptions {
   /** Handlers that run in this Worker: what `defineHandlers` returned. Others are bound with `HANDLERS`. */
-  // biome-ignore lint/suspicious/noExplicitAny: handlers of any environment
-  handlers?: HandlerWorker<any>;
+  handlers?: HandlerWorker;
   /** How pushed jobs travel to these handlers. */
   delivery?: OwnDelivery;
   /** Settings by queue. What an operator sets goes before them. */
@@ -38,9 +37,6 @@ export interface TocsinOptions {
 }
 
 const NAMES = ['handlers', 'delivery', 'queues', 'limits', 'crons'];
-
-/** Bounds of {@link OwnDelivery}, as those of the options of `HANDLERS`. */
-const DELIVERY = { batchSize: 100, timeoutMs: 900_000, maxConcurrency: 10_000 };
 
 /** Largest declaration, in bytes of JSON: it is one value in the directory. */
 const MAX_DECLARED_BYTES = 524_288;
@@ -115,9 +111,10 @@ function wireForm(value: object): Record<string, unknown> {
 
 function deliveryOf(delivery: OwnDelivery): OwnDelivery {
   for (const [name, value] of Object.entries(delivery)) {
-    const max = Object.hasOwn(DELIVERY, name) ? DELIVERY[name as keyof typeof DELIVERY] : undefined;
-    if (max === undefined)
-      throw wrong(`delivery.${name}`, `is not known; there are ${Object.keys(DELIVERY).join(', ')}`);
+    const max = Object.hasOwn(DELIVERY_BOUNDS, name) ? DELIVERY_BOUNDS[name as keyof OwnDelivery] : undefined;
+    if (max === undefined) {
+      throw wrong(`delivery.${name}`, `is not known; there are ${Object.keys(DELIVERY_BOUNDS).join(', ')}`);
+    }
     if (!Number.isInteger(value) || value < 1 || value > max) {
       throw wrong(`delivery.${name}`, `must be a whole number from 1 to ${max}`);
     }

@@ -6,17 +6,6 @@ import type { Outcome } from '../job/errors';
 import type { JobState } from '../job/states';
 import { directoryStub, queueStub } from './stubs';
 
-export {
-  CLOSED,
-  type FeedMessage,
-  type FollowRequest,
-  type Hello,
-  PING,
-  PONG,
-  READ,
-  READ_EVERY,
-} from '../durable/feed-messages';
-
 /** What the first message tells of a job that is followed. */
 export interface FollowedJob {
   id: string;

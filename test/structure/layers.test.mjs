@@ -13,7 +13,7 @@ const ROOMS = {
   durable: ['job'],
   producer: ['job'],
   handler: ['job', 'producer'],
-  dispatch: ['job', 'durable', 'handler'],
+  dispatch: ['job', 'durable', 'declaration', 'handler'],
   declaration: ['job'],
   config: ['job', 'declaration', 'dispatch'],
   rpc: ['job', 'durable', 'config'],

@@ -6,17 +6,11 @@
 import type { Env } from '../../config';
 import { Allowance } from '../../durable/allowance';
 import type { QueueEvent } from '../../durable/event-log';
+import type { FollowRequest, Hello } from '../../durable/feed-messages';
 import { inParallel } from '../../durable/parallel';
 import { type Outcome, unwrap } from '../../job/errors';
 import { decodeId, mintId } from '../../job/ids';
-import {
-  type FollowedJob,
-  type FollowRequest,
-  followDirectory,
-  followQueue,
-  type Hello,
-  QUEUE_CREATED,
-} from '../../rpc/follow';
+import { type FollowedJob, followDirectory, followQueue, QUEUE_CREATED } from '../../rpc/follow';
 import { withJob } from '../locate';
 import { knownQueues, queuesOf } from '../queues';
 import { Link } from './link';

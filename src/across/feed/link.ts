@@ -3,7 +3,6 @@
  * then is told.
  */
 import type { QueueEvent } from '../../durable/event-log';
-import type { ErrorData, Outcome } from '../../job/errors';
 import {
   CLOSED,
   type FeedMessage,
@@ -13,7 +12,8 @@ import {
   PONG,
   READ,
   READ_EVERY,
-} from '../../rpc/follow';
+} from '../../durable/feed-messages';
+import type { ErrorData, Outcome } from '../../job/errors';
 
 /** Pauses before a socket that broke off, or did not come about, is opened again, ms. */
 const PAUSES_MS = [100, 1_000, 4_000];
