@@ -77,8 +77,9 @@ export async function applyDeclared(
   const { queues, limits } = declared;
   const known = before?.crons ?? {};
   const next = { queues: { ...queues }, limits, applied_at: now };
-  // The queues hear of their settings before a schedule brings them work. The digest comes last: what is cut off is done again.
-  const untold = await directory.declare({ ...next, digest: before?.digest ?? '', crons: known });
+  // The queues hear of their settings before a schedule brings them work. Until all is done no digest fits, not even that of the
+  // code before, which may be deployed again: what is cut off is done again.
+  const untold = await directory.declare({ ...next, digest: '', crons: known });
   const crons: StoredDeclaration['crons'] = {};
   for (const definition of definitions) {
     crons[definition.name] = await putCron(env, definition, known[definition.name], again.has(definition.name));

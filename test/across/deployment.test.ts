@@ -71,6 +71,23 @@ describe('settings of queues', () => {
   });
 });
 
+describe('a deploy that is cut off', () => {
+  it('leaves nothing behind when the code before is deployed again', async () => {
+    await server.enqueue('mail');
+    const first: Declared = { queues: { mail: { concurrency: 3 } }, limits: {}, crons: {} };
+    await deploy(first);
+    const lost = { getByName: () => ({ cron: () => Promise.reject(new Error('lost')) }) };
+    const here = { ...env, QUEUES: lost } as unknown as Env;
+    const nightly = { expression: '@daily', job_template: { type: 'a.b', args: [] } };
+    const next: Declared = { queues: { mail: { concurrency: 5 } }, limits: {}, crons: { nightly } };
+    await directoryObject(env as unknown as Env).placeCron('nightly', 'default');
+    await expect(applyDeclared(here, next, Date.now())).rejects.toThrow('lost');
+    expect(await settings('mail')).toMatchObject({ effective: { concurrency: 5 } });
+    await deploy(first);
+    expect(await settings('mail')).toMatchObject({ effective: { concurrency: 3 } });
+  });
+});
+
 describe('limits of keys', () => {
   const limited = { options: { rate_limit: { key: 'stripe', concurrency: 10 } } };
 
