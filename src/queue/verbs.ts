@@ -1,14 +1,6 @@
 /**
  * What a queue object answers, verb by verb ({@link QueueApi} says what each means). Almost every verb is one operation of
- * `jobs/`, `read/` or a feature on one of these footings; the engine does the rest.
- *
- *  - `look` and `read` read; `read` may refuse. A queue that does not exist answers what stands beside.
- *  - `readAll` reads the whole queue: it waits a while when so much is overdue that one transaction cannot end it.
- *  - `change` is about a job that must exist here; a locked one is refused.
- *  - `write` may bring the queue into being; `writeIfExists` does not.
- *  - `consider` says what `write` would come to, and leaves nothing behind.
- *
- * Verbs about jobs that the caller names say which (`About`), so that these are seen to first whatever else is overdue.
+ * `jobs/`, `read/` or a feature, on one of the footings of `footings.ts`; the engine does the rest.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { withBody } from '../across/bodies';
@@ -16,14 +8,12 @@ import type { Verbs } from '../durable/answering';
 import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
-import { isUuidV7 } from '../job/ids';
-import { type SentJobs, unpack } from '../job/message';
+import { unpack } from '../job/message';
 import type { JobView } from '../job/record';
 import type { BulkAnswer, BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueueReceipt } from '../rpc/receipts';
 import type { Operation } from './birth';
-import type { About } from './feature';
 import { bulkMatching, checkMatching } from './features/bulk/matching';
 import { createTask, viewTask } from './features/bulk/tasks';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from './features/cron/fire';
@@ -37,6 +27,21 @@ import { prepareBatch } from './features/shares/enqueue';
 import { adopt } from './features/transfer/adopt';
 import { adoptMoved, beginMove, considerMove, planMove } from './features/transfer/moves';
 import { cancelSteps, startSteps } from './features/workflow/steps';
+import {
+  change,
+  consider,
+  held,
+  jobs,
+  look,
+  noJob,
+  type On,
+  read,
+  readAll,
+  readJob,
+  rivals,
+  write,
+  writeIfExists,
+} from './footings';
 import { bulk, checkItem } from './jobs/act';
 import { activate } from './jobs/activate';
 import { cancel } from './jobs/cancel';
@@ -46,7 +51,6 @@ import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
 import { leasedBy, releaseLeased } from './jobs/leased';
-import { refuseLocked } from './jobs/lock';
 import { addLog, logOf } from './jobs/log';
 import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
@@ -58,7 +62,7 @@ import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from './read/dead-letters';
-import { ENDED_JOBS_HINT, keyOf, mustFind, runningOf, viewOf, viewOfRow } from './read/find';
+import { mustFind, runningOf, viewOf, viewOfRow } from './read/find';
 import { getMany } from './read/get-many';
 import { chosenIds, knownIds } from './read/ids';
 import { count, list, listPlaces } from './read/list';
@@ -67,110 +71,6 @@ import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
 import { storageUse } from './store/storage';
 import { knownFingerprints, rivalKeys } from './store/unique-keys';
-
-type On<A extends unknown[], T> = (q: QueueState, now: number, ...args: A) => T;
-
-/** Says which jobs a verb is about, by its arguments. */
-type Naming<A extends unknown[]> = (...args: A) => About;
-
-function look<A extends unknown[], T>(
-  operation: On<A, T>,
-  absent: (...args: NoInfer<A>) => NoInfer<T>,
-  about?: NoInfer<Naming<A>>,
-) {
-  return async (life: QueueLife, ...args: A): Promise<T> => {
-    const q = life.present(about?.(...args));
-    return q ? operation(q, Date.now(), ...args) : absent(...args);
-  };
-}
-
-function read<A extends unknown[], T>(
-  operation: On<A, T>,
-  absent: (...args: NoInfer<A>) => NoInfer<T>,
-  about?: NoInfer<Naming<A>>,
-) {
-  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    life.read((q, now) => operation(q, now, ...args), about?.(...args)) ?? { ok: true, value: absent(...args) };
-}
-
-function readAll<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
-  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    (await life.readAll((q, now) => operation(q, now, ...args))) ?? { ok: true, value: absent(...args) };
-}
-
-function write<A extends unknown[], T>(
-  operation: On<A, T>,
-  creates?: (value: T) => boolean,
-  about?: NoInfer<Naming<A>>,
-) {
-  return (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    life.write((q, now) => operation(q, now, ...args), creates, about?.(...args));
-}
-
-function writeIfExists<A extends unknown[], T>(
-  operation: On<A, T>,
-  absent: (...args: NoInfer<A>) => NoInfer<T>,
-  about?: NoInfer<Naming<A>>,
-) {
-  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
-    await life.born();
-    const written = life.writeIfExists((q, now) => operation(q, now, ...args), about?.(...args));
-    return written ?? { ok: true, value: absent(...args) };
-  };
-}
-
-function consider<A extends unknown[], T>(operation: On<A, T>) {
-  return (life: QueueLife, ...args: A): Promise<Outcome<T>> => life.consider((q, now) => operation(q, now, ...args));
-}
-
-type Named = string | { job_id: string } | { id: string };
-
-const idOf = (named: Named): string =>
-  typeof named === 'string' ? named : 'job_id' in named ? named.job_id : named.id;
-
-/** The jobs with these ids. */
-const jobs =
-  (ids: readonly string[]): About =>
-  (q) =>
-    ids.map((id) => (isUuidV7(id) ? keyOf(q, id) : undefined));
-
-/** The jobs that may stand in the way of these. */
-const rivals =
-  (newcomers: SentJobs): About =>
-  (q) =>
-    ('jobs' in newcomers ? newcomers.jobs : newcomers).flatMap(({ unique }) =>
-      unique ? rivalKeys(q.sql, unique.fingerprint) : [],
-    );
-
-/** The jobs that a worker holds. */
-const held =
-  (workerId: string): About =>
-  ({ leases }) =>
-    [...leases.active.values()].flatMap((active) => (active.workerId === workerId ? [active.key] : []));
-
-const noJob = (id: string): Outcome<never> => ({ ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data });
-
-/** Reads a job that must exist here. */
-function readJob<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
-  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
-    life.read((q, now) => operation(q, now, ...args), jobs([idOf(args[0])])) ?? noJob(idOf(args[0]));
-}
-
-function change<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
-  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
-    const id = idOf(args[0]);
-    const changed =
-      isUuidV7(id) &&
-      life.writeIfExists(
-        (q, now) => {
-          refuseLocked(q, id);
-          return operation(q, now, ...args);
-        },
-        jobs([id]),
-      );
-    return changed || noJob(id);
-  };
-}
 
 /** About a cron entry of this queue. */
 function onCron<A extends [string, ...unknown[]], T>(

@@ -1,19 +1,11 @@
 /** A whole worker in one call. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { runWorker } from '../../src/client';
 import { defineHandlers, type HandlerContext, type Job } from '../../src/handler';
 import type { SentRequest } from './fake-queue';
-import { job, never, nothing } from './scripted-worker';
+import { job, never, nothing, stopOfEach } from './scripted-worker';
 
-let stop: AbortController;
-beforeEach(() => {
-  stop = new AbortController();
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  stop.abort();
-  vi.useRealTimers();
-});
+const stop = stopOfEach();
 
 describe('runWorker', () => {
   const script = (request: SentRequest) =>

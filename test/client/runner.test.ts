@@ -1,20 +1,12 @@
 /** How a worker that runs by itself behaves when things go wrong, against a queue that answers from a script. */
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type RunOptions, TocsinClient, UnauthorizedError } from '../../src/client';
 import { retryIn } from '../../src/handler';
 import { errorAnswer, fakeQueue, type SentRequest } from './fake-queue';
-import { type Answers, job, jobsInTurn, never, nothing, startWorker } from './scripted-worker';
+import { type Answers, job, jobsInTurn, never, nothing, startWorker, stopOfEach } from './scripted-worker';
 
-let stop: AbortController;
-beforeEach(() => {
-  stop = new AbortController();
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  stop.abort();
-  vi.useRealTimers();
-});
+const stop = stopOfEach();
 
 const start = (answers: Answers, handlers?: object, options?: Partial<RunOptions>) =>
   startWorker(stop.signal, answers, handlers, options);

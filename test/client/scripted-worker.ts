@@ -1,4 +1,5 @@
 /** A worker that runs by itself on a queue that answers from a script. Timers are the test's own. */
+import { afterEach, beforeEach, vi } from 'vitest';
 import type { ClientOptions, RunOptions } from '../../src/client';
 import { fakeQueue, type SentRequest } from './fake-queue';
 
@@ -57,4 +58,23 @@ export function startWorker(
   /** The bodies of requests of a name. */
   const sent = (name: string) => said.filter(([other]) => other === name).map(([, body]) => body);
   return { worker, running, errors, said, sent, ended: () => ended };
+}
+
+/** Ends the worker of a test: a new one for each test of the file, all under fake timers. */
+export function stopOfEach(): Pick<AbortController, 'signal' | 'abort'> {
+  let stop = new AbortController();
+  beforeEach(() => {
+    stop = new AbortController();
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    stop.abort();
+    vi.useRealTimers();
+  });
+  return {
+    get signal() {
+      return stop.signal;
+    },
+    abort: () => stop.abort(),
+  };
 }

@@ -1,19 +1,11 @@
 /** What the handlers of pulled jobs say while they run, against a queue that answers from a script. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ConflictError } from '../../src/client';
 import { type HandlerContext, type Job, snooze } from '../../src/handler';
 import { errorAnswer } from './fake-queue';
-import { job, jobsInTurn, startWorker } from './scripted-worker';
+import { job, jobsInTurn, startWorker, stopOfEach } from './scripted-worker';
 
-let stop: AbortController;
-beforeEach(() => {
-  stop = new AbortController();
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  stop.abort();
-  vi.useRealTimers();
-});
+const stop = stopOfEach();
 
 describe('what a handler says while it runs', () => {
   const speak = (run: (ctx: HandlerContext, job: Job) => unknown) => ({

@@ -1,0 +1,124 @@
+/**
+ * On which footing a verb of a queue object stands: what it may do where the queue does not exist, or the job is not here.
+ *
+ *  - `look` and `read` read; `read` may refuse. A queue that does not exist answers what stands beside.
+ *  - `readAll` reads the whole queue: it waits a while when so much is overdue that one transaction cannot end it.
+ *  - `change` is about a job that must exist here; a locked one is refused.
+ *  - `write` may bring the queue into being; `writeIfExists` does not.
+ *  - `consider` says what `write` would come to, and leaves nothing behind.
+ *
+ * Verbs about jobs that the caller names say which (`About`), so that these are seen to first whatever else is overdue.
+ */
+import { notFound, type Outcome } from '../job/errors';
+import { isUuidV7 } from '../job/ids';
+import type { SentJobs } from '../job/message';
+import type { About } from './feature';
+import { refuseLocked } from './jobs/lock';
+import type { QueueLife } from './life';
+import { ENDED_JOBS_HINT, keyOf } from './read/find';
+import type { QueueState } from './store/state';
+import { rivalKeys } from './store/unique-keys';
+
+export type On<A extends unknown[], T> = (q: QueueState, now: number, ...args: A) => T;
+
+/** Says which jobs a verb is about, by its arguments. */
+type Naming<A extends unknown[]> = (...args: A) => About;
+
+export function look<A extends unknown[], T>(
+  operation: On<A, T>,
+  absent: (...args: NoInfer<A>) => NoInfer<T>,
+  about?: NoInfer<Naming<A>>,
+) {
+  return async (life: QueueLife, ...args: A): Promise<T> => {
+    const q = life.present(about?.(...args));
+    return q ? operation(q, Date.now(), ...args) : absent(...args);
+  };
+}
+
+export function read<A extends unknown[], T>(
+  operation: On<A, T>,
+  absent: (...args: NoInfer<A>) => NoInfer<T>,
+  about?: NoInfer<Naming<A>>,
+) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    life.read((q, now) => operation(q, now, ...args), about?.(...args)) ?? { ok: true, value: absent(...args) };
+}
+
+export function readAll<A extends unknown[], T>(operation: On<A, T>, absent: (...args: NoInfer<A>) => NoInfer<T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    (await life.readAll((q, now) => operation(q, now, ...args))) ?? { ok: true, value: absent(...args) };
+}
+
+export function write<A extends unknown[], T>(
+  operation: On<A, T>,
+  creates?: (value: T) => boolean,
+  about?: NoInfer<Naming<A>>,
+) {
+  return (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    life.write((q, now) => operation(q, now, ...args), creates, about?.(...args));
+}
+
+export function writeIfExists<A extends unknown[], T>(
+  operation: On<A, T>,
+  absent: (...args: NoInfer<A>) => NoInfer<T>,
+  about?: NoInfer<Naming<A>>,
+) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
+    await life.born();
+    const written = life.writeIfExists((q, now) => operation(q, now, ...args), about?.(...args));
+    return written ?? { ok: true, value: absent(...args) };
+  };
+}
+
+export function consider<A extends unknown[], T>(operation: On<A, T>) {
+  return (life: QueueLife, ...args: A): Promise<Outcome<T>> => life.consider((q, now) => operation(q, now, ...args));
+}
+
+type Named = string | { job_id: string } | { id: string };
+
+const idOf = (named: Named): string =>
+  typeof named === 'string' ? named : 'job_id' in named ? named.job_id : named.id;
+
+/** The jobs with these ids. */
+export const jobs =
+  (ids: readonly string[]): About =>
+  (q) =>
+    ids.map((id) => (isUuidV7(id) ? keyOf(q, id) : undefined));
+
+/** The jobs that may stand in the way of these. */
+export const rivals =
+  (newcomers: SentJobs): About =>
+  (q) =>
+    ('jobs' in newcomers ? newcomers.jobs : newcomers).flatMap(({ unique }) =>
+      unique ? rivalKeys(q.sql, unique.fingerprint) : [],
+    );
+
+/** The jobs that a worker holds. */
+export const held =
+  (workerId: string): About =>
+  ({ leases }) =>
+    [...leases.active.values()].flatMap((active) => (active.workerId === workerId ? [active.key] : []));
+
+export const noJob = (id: string): Outcome<never> => ({ ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data });
+
+/** Reads a job that must exist here. */
+export function readJob<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
+    life.read((q, now) => operation(q, now, ...args), jobs([idOf(args[0])])) ?? noJob(idOf(args[0]));
+}
+
+export function change<A extends [Named, ...unknown[]], T>(operation: On<A, T>) {
+  return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
+    const id = idOf(args[0]);
+    const changed =
+      isUuidV7(id) &&
+      life.writeIfExists(
+        (q, now) => {
+          refuseLocked(q, id);
+          return operation(q, now, ...args);
+        },
+        jobs([id]),
+      );
+    return changed || noJob(id);
+  };
+}
