@@ -1,4 +1,5 @@
 /** The command-line program as it is packed, and its modules one by one. */
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -45,6 +46,34 @@ export async function tocsin(args, options) {
   const run = await start(args, options);
   const code = await run.ended;
   return { code, stdout: run.stdout, stderr: run.stderr };
+}
+
+/**
+ * The program and plain requests, against a server that is known once the tests run.
+ * @param {() => string} url of the server
+ */
+export function against(url) {
+  const run = (...args) => tocsin(args, { env: { TOCSIN_URL: url() } });
+  return {
+    run,
+    /** Runs a command that must succeed, and reads its JSON. */
+    async json(...args) {
+      const { code, stdout, stderr } = await run(...args, '--json');
+      assert.equal(code, 0, stderr);
+      return JSON.parse(stdout);
+    },
+    /** A request that must succeed; its answer. */
+    async call(method, path, body) {
+      const response = await fetch(`${url()}/ojs/v1${path}`, {
+        method,
+        headers: { 'Content-Type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      const answer = await response.json();
+      assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}`);
+      return answer;
+    },
+  };
 }
 
 let modules = 0;

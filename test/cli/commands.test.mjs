@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev, until } from '../docs/dev.mjs';
-import { start, tocsin } from './cli.mjs';
+import { against, start, tocsin } from './cli.mjs';
 
 const UNKNOWN = '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee';
 const LIMIT_MS = 20_000;
@@ -24,25 +24,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (...args) => tocsin(args, { env: { TOCSIN_URL: server.url } });
-
-/** Runs a command that must succeed, and reads its JSON. */
-async function json(...args) {
-  const { code, stdout, stderr } = await run(...args, '--json');
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
-
-async function call(method, path, body) {
-  const response = await fetch(`${server.url}/ojs/v1${path}`, {
-    method,
-    headers: { 'Content-Type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const answer = await response.json();
-  assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}`);
-  return answer;
-}
+const { run, json, call } = against(() => server.url);
 
 /** Runs the next job of a queue as a worker does, and fails it for good. */
 async function failNext(queue, error) {

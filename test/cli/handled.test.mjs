@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev, until } from '../docs/dev.mjs';
-import { tocsin } from './cli.mjs';
+import { against } from './cli.mjs';
 
 const LIMIT_MS = 20_000;
 const OWN = 'test/cli/worker/wrangler.toml';
@@ -25,23 +25,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (...args) => tocsin(args, { env: { TOCSIN_URL: server.url } });
-
-/** Runs a command that must succeed, and reads its JSON. */
-async function json(...args) {
-  const { code, stdout, stderr } = await run(...args, '--json');
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
-
-async function call(method, path, body) {
-  const response = await fetch(`${server.url}/ojs/v1${path}`, {
-    method,
-    headers: { 'Content-Type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  assert.ok(response.ok, `${method} ${path}: ${await response.text()}`);
-}
+const { run, json, call } = against(() => server.url);
 
 /** Waits until the job waits for this, and answers what `tocsin why` says then. */
 const waiting = (id, reason) =>
