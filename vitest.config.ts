@@ -112,7 +112,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
-    // Of another Worker: vitest.inside.config.ts runs them.
+    // Of another Worker: test/testing/vitest.config.ts runs them.
     exclude: ['test/testing/inside/**'],
     // Longer than tests wait for what they observe, whose own error says what did not happen.
     testTimeout: 20_000,
