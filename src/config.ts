@@ -4,7 +4,7 @@
  *
  * | variable | value | default |
  * |---|---|---|
- * | `API_KEYS` | secret: JSON array of `{key, scopes, name?}`, or keys separated by commas or spaces (all scopes) | none |
+ * | `API_KEYS` | secret: JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces (all scopes) | none |
  * | `ALLOW_LOCALHOST` | `true`: while there is no key, requests to localhost are served, and jobs may be sent there; for development only | off |
  * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
  * | `HANDLERS` | table of `[queue/]type-pattern` → binding or URL, or a table with its options (`dispatch/config`) | none: pull only |
@@ -22,6 +22,7 @@ import { STOP_FOR_MS } from './dispatch/health';
 import { readHostTargets, targetReader } from './dispatch/hosts';
 import { ownTarget } from './dispatch/own';
 import type { Allows } from './dispatch/target-url';
+import { type ApiKey, readApiKeys } from './job/access';
 import { invalidConfiguration } from './job/errors';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
@@ -52,16 +53,6 @@ export interface Env {
   DEFAULT_BACKOFF_JITTER?: string;
   MAX_HANDLER_PAUSE_MS?: string | number;
   MAX_STORAGE_BYTES?: string | number;
-}
-
-/** What a key may do. */
-export const SCOPES = ['data:read', 'data:write', 'admin:read', 'admin:write', 'admin:purge'] as const;
-export type Scope = (typeof SCOPES)[number];
-
-export interface ApiKey {
-  key: string;
-  scopes: readonly Scope[];
-  name?: string;
 }
 
 /** Who is let in. */
@@ -211,38 +202,5 @@ function readLongestPause(env: Env): Pick<Config, 'longestPauseMs'> {
   if (Number.isInteger(ms) && ms >= 100 && ms <= STOP_FOR_MS) return { longestPauseMs: ms };
   throw invalidConfiguration(`MAX_HANDLER_PAUSE_MS must be a whole number of ms from 100 to ${STOP_FOR_MS}.`, {
     variable: 'MAX_HANDLER_PAUSE_MS',
-  });
-}
-
-function readApiKeys(text: unknown): ApiKey[] {
-  if (text === undefined || text === null || text === '') return [];
-  const wrong = (why: string) => invalidConfiguration(`API_KEYS: ${why}`, { variable: 'API_KEYS' });
-  if (typeof text === 'string' && !text.trimStart().startsWith('[')) {
-    return text
-      .split(/[\s,]+/)
-      .filter(Boolean)
-      .map((key) => ({ key, scopes: SCOPES }));
-  }
-  let list: unknown = text;
-  if (typeof text === 'string') {
-    try {
-      list = JSON.parse(text);
-    } catch {
-      throw wrong('is not valid JSON');
-    }
-  }
-  if (!Array.isArray(list)) throw wrong('must be a JSON array or a list of keys');
-  return list.map((entry: unknown, index) => {
-    if (typeof entry !== 'object' || entry === null) throw wrong(`entry ${index} must be an object`);
-    const { key, scopes, name } = entry as Record<string, unknown>;
-    if (typeof key !== 'string' || key === '') throw wrong(`entry ${index} has no key`);
-    if (scopes !== undefined && !Array.isArray(scopes)) throw wrong(`entry ${index}: scopes must be an array`);
-    const unknown = ((scopes ?? []) as unknown[]).find((scope) => !SCOPES.includes(scope as Scope));
-    if (unknown !== undefined) throw wrong(`entry ${index}: unknown scope ${JSON.stringify(unknown)}`);
-    return {
-      key,
-      scopes: (scopes as Scope[] | undefined) ?? SCOPES,
-      ...(typeof name === 'string' && { name }),
-    };
   });
 }

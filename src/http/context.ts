@@ -1,7 +1,20 @@
 /** What every handler finds in its context, and how it answers. */
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { Env, Scope } from '../config';
+import type { Env } from '../config';
+import type { Role, Scope } from '../job/access';
+
+/** Who a request comes from. */
+export interface Caller {
+  /** Nobody was asked for a key. */
+  open: boolean;
+  /** The name of the key, where it has one. */
+  name: string | null;
+  role: Role;
+  scopes: readonly Scope[];
+  /** Tells keys without a name apart; says nothing of the key itself. Null where there is none. */
+  key_hint: string | null;
+}
 
 export interface AppEnv {
   Bindings: Env;
@@ -10,8 +23,8 @@ export interface AppEnv {
     requestId: string;
     /** Bytes of its body that are held in memory. */
     heldBytes?: number;
-    /** What the key of the request may do; absent on routes that need none. */
-    scopes?: readonly Scope[];
+    /** Who asks; absent on routes that need no key. */
+    caller?: Caller;
   };
 }
 
@@ -19,9 +32,14 @@ export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
 export type Middleware = MiddlewareHandler<AppEnv>;
 
+/** Has whoever sent this request the scope? */
+export function may(c: AppContext, scope: Scope): boolean {
+  return c.get('caller')?.scopes.includes(scope) === true;
+}
+
 /** May the key of this request have ended jobs removed? */
 export function mayPurge(c: AppContext): boolean {
-  return c.get('scopes')?.includes('admin:purge') === true;
+  return may(c, 'admin:purge');
 }
 
 /** The media type of every answer, without a charset. */

@@ -1,5 +1,5 @@
 /** How a resource declares a route: method, path, handler, the scope that a key needs, and whether it takes an `Idempotency-Key`. */
-import type { Scope } from '../config';
+import type { Scope } from '../job/access';
 import type { AppContext } from './context';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -7,10 +7,13 @@ export type Method = (typeof METHODS)[number];
 
 export type RouteHandler = (c: AppContext) => Response | Promise<Response>;
 
+/** The scope that a key needs; `key`: any key will do; `public`: none is asked for. */
+export type Needed = Scope | 'key' | 'public';
+
 /** What a route says beyond its method and path. */
 export interface RouteRules {
-  /** The scope that a key needs, `public` when no key is asked for. Default: {@link defaultScope}. */
-  scope?: Scope | 'public';
+  /** Default: {@link defaultScope}. */
+  scope?: Needed;
   /** Remembers its answer under the request's `Idempotency-Key`. Other routes refuse a POST that brings one. */
   takesIdempotencyKey?: boolean;
   /**

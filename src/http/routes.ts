@@ -1,6 +1,5 @@
 /** Every route of the server, in the order in which they are tried. */
 import { matchedRoutes } from 'hono/route';
-import type { Scope } from '../config';
 import { bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
 import type { AppContext } from './context';
@@ -20,7 +19,8 @@ import { queueManagementRoutes } from './queues/manage';
 import { queueRoutes } from './queues/routes';
 import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
-import { ADMIN_PREFIX, defaultScope, type Route } from './route';
+import { ADMIN_PREFIX, defaultScope, type Needed, type Route } from './route';
+import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
@@ -31,7 +31,7 @@ const PREFIX = '/ojs/v1';
 
 /** A route at its full path, with the scope that holds. */
 export interface MountedRoute extends Route {
-  scope: Scope | 'public';
+  scope: Needed;
 }
 
 /** Where two routes match the same path, the earlier one answers: `jobs/bulk` stands before `jobs/:id`, `_default` before `:name`. */
@@ -43,7 +43,7 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
-  ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
+  ...below(ADMIN_PREFIX, adminSessionRoutes, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {
@@ -66,7 +66,7 @@ export function routeOf(c: AppContext): MountedRoute | undefined {
 }
 
 /** The scope that a request needs. A path that is public for one method is public for all: it answers 405 without a key. */
-export function scopeOf(c: AppContext): Scope | 'public' {
-  if (publicPaths.has(c.req.path)) return 'public';
-  return routeOf(c)?.scope ?? defaultScope(c.req.method, c.req.path);
+export function scopeOf(c: AppContext): Needed {
+  const { method, path } = c.req;
+  return routeOf(c)?.scope ?? (publicPaths.has(path) ? 'public' : defaultScope(method, path));
 }

@@ -97,12 +97,21 @@ function mountable(serve: (request: Request, env: Env) => Promise<Response>): Ho
     const url = new URL(c.req.url);
     url.pathname = url.pathname.slice(base.length);
     const response = await serve(new Request(url, c.req.raw), c.env as Env);
-    const location = response.headers.get('Location');
-    if (!location?.startsWith('/')) return response;
-    const moved = new Response(response.body, response);
-    moved.headers.set('Location', base + location);
-    return moved;
+    return moved(response, base);
   });
+}
+
+/** The answer with its paths as they are outside: where to look next, and where a cookie holds. */
+function moved(response: Response, base: string): Response {
+  const location = response.headers.get('Location');
+  const cookies = response.headers.getSetCookie();
+  if (!location?.startsWith('/') && cookies.length === 0) return response;
+  const outside = new Response(response.body, response);
+  if (location?.startsWith('/')) outside.headers.set('Location', base + location);
+  outside.headers.delete('Set-Cookie');
+  for (const cookie of cookies)
+    outside.headers.append('Set-Cookie', cookie.replace(/; Path=\/(?=;|$)/, `; Path=${base}/`));
+  return outside;
 }
 
 /** The part of a path that stands before what the mounted app serves. @param route such as `/tocsin/*` */

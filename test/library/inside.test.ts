@@ -66,6 +66,21 @@ describe('a Worker that holds the queue', () => {
     await inside.ok(401, 'GET', mounted);
   });
 
+  it('logs a browser in below that path, and nowhere else', async () => {
+    const session = `/tocsin${V1}/admin/session`;
+    const Origin = 'http://localhost';
+    const login = await inside.call('POST', session, { key: 'secret' }, { Origin });
+    const given = login.headers.get('Set-Cookie') as string;
+    expect(given).toBe('access_token=secret; Path=/tocsin/; HttpOnly; SameSite=Strict');
+    const Cookie = given.split(';')[0] as string;
+    await inside.ok(200, 'GET', session, undefined, { Cookie });
+    await inside.ok(200, 'POST', `/tocsin${V1}/queues/x/pause`, undefined, { Cookie, Origin });
+    await inside.ok(401, 'POST', `/tocsin${V1}/queues/x/pause`, undefined, { Cookie });
+    expect((await inside.call('DELETE', session)).headers.get('Set-Cookie')).toMatch(
+      /^access_token=; .*Path=\/tocsin\//,
+    );
+  });
+
   it('has what its code declares, and says what an operator changed', async () => {
     await keyed.ok(200, 'PUT', `${V1}/queues/mail/config`, { concurrency: 61 });
     await keyed.ok(200, 'POST', `${V1}/cron/nightly/pause`);

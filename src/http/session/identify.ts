@@ -1,0 +1,120 @@
+/**
+ * Who a request comes from. Keys come as `Authorization: Bearer`, as `?access_token=` or as a cookie (pages and EventSource can
+ * send no header). Without any key configured nothing is served, so that nobody opens a queue to the world by forgetting a
+ * setting. On a developer's machine the variable `ALLOW_LOCALHOST` opens it to requests for localhost. The host alone would not
+ * do: a proxy in front of a deployment may name any. Nor would the variable: a name that an attacker's page has may lead to this
+ * machine.
+ */
+import { getCookie } from 'hono/cookie';
+import { readAccess } from '../../config';
+import { type ApiKey, roleOf, SCOPES } from '../../job/access';
+import { ApiError } from '../../job/errors';
+import type { AppContext, Caller } from '../context';
+
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Cookie and query parameter that carry a key. */
+export const TOKEN_NAME = 'access_token';
+
+/** Whoever is let in without a key may do everything. */
+export const ANYONE: Caller = { open: true, name: null, role: 'admin', scopes: SCOPES, key_hint: null };
+
+/**
+ * Who a request comes from.
+ * @param presented the key that it brings; asked only where keys are configured
+ * @throws {ApiError} 401
+ */
+export async function identify(c: AppContext, presented: () => string | undefined): Promise<Caller> {
+  const { apiKeys, localhost } = readAccess(c.env);
+  if (apiKeys.length === 0) {
+    // The URL's own host is what the client connected to; forwarding headers are only what it claims.
+    const isLocal = LOOPBACK.has(new URL(c.req.url).hostname);
+    if (!localhost || !isLocal)
+      throw unauthorized('This deployment has no API key, so it is closed.', howToOpen(isLocal));
+    return ANYONE;
+  }
+  const token = presented();
+  if (token === undefined) throw unauthorized('An API key is required.');
+  const caller = await callerWith(apiKeys, token);
+  if (caller === undefined) throw unauthorized('This API key is not known.');
+  return caller;
+}
+
+function howToOpen(isLocal: boolean): string {
+  const key = 'Set a key with "wrangler secret put API_KEYS", then send it as "Authorization: Bearer <key>".';
+  return isLocal ? `${key} For development, set ALLOW_LOCALHOST=true in .dev.vars or .env.` : key;
+}
+
+/** The key that a request brings with it. @throws {ApiError} 401 for a cookie that may not be used */
+export function presentedToken(c: AppContext): string | undefined {
+  const header = c.req.header('Authorization');
+  if (header !== undefined) return /^Bearer +(\S+) *$/i.exec(header)?.[1];
+  const named = c.req.query(TOKEN_NAME);
+  if (named !== undefined) return named;
+  const cookie = getCookie(c, TOKEN_NAME);
+  if (cookie !== undefined && !mayUseCookie(c)) {
+    const hint = 'Send the key as "Authorization: Bearer <key>", or an Origin header that names this server.';
+    throw unauthorized('The cookie counts only in requests of pages of this server.', hint);
+  }
+  return cookie;
+}
+
+/**
+ * A browser sends cookies along with requests of foreign pages, and says whose they are: of every one that changes anything, of
+ * a WebSocket, and of an EventSource. A page that the reader of the cookie did not open must not read along either. What
+ * changes anything must come from a page of this server and say so: nothing but a browser has the cookie.
+ */
+function mayUseCookie(c: AppContext): boolean {
+  const origin = c.req.header('Origin');
+  if (origin !== undefined) return isOwnOrigin(c, origin);
+  const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
+  return isRead || c.req.header('Sec-Fetch-Site') === 'same-origin';
+}
+
+/** Is this the origin of the server's own pages? */
+export function isOwnOrigin(c: AppContext, origin: string): boolean {
+  return origin === new URL(c.req.url).origin;
+}
+
+interface Known {
+  digest: ArrayBuffer;
+  caller: Caller;
+}
+
+const known = new WeakMap<readonly ApiKey[], Promise<Known[]>>();
+
+/** Compares digests of equal length in constant time, and all of them, so that timing tells nothing of the keys. */
+async function callerWith(keys: readonly ApiKey[], token: string): Promise<Caller | undefined> {
+  let callers = known.get(keys);
+  if (callers === undefined) {
+    callers = Promise.all(keys.map(knownBy));
+    known.set(keys, callers);
+  }
+  const presented = await sha256(token);
+  let found: Caller | undefined;
+  for (const { digest, caller } of await callers) {
+    if (crypto.subtle.timingSafeEqual(digest, presented)) found = caller;
+  }
+  return found;
+}
+
+async function knownBy({ key, scopes, name }: ApiKey): Promise<Known> {
+  const digest = await sha256(key);
+  const hint = [...new Uint8Array(digest, 0, 3)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return { digest, caller: { open: false, name: name ?? null, role: roleOf(scopes), scopes, key_hint: hint } };
+}
+
+function sha256(text: string): Promise<ArrayBuffer> {
+  return crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+}
+
+function unauthorized(message: string, hint?: string): ApiError {
+  return new ApiError({
+    status: 401,
+    code: 'unauthorized',
+    message,
+    retryable: false,
+    ...(hint && { hint }),
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  });
+}
