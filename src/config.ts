@@ -5,6 +5,7 @@
  * | variable | value | default |
  * |---|---|---|
  * | `API_KEYS` | secret: JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces (all scopes) | none |
+ * | `REDACT` | rules, separated by commas or spaces, for what a key without `data:reveal` is not shown (`job/redaction`) | none |
  * | `ALLOW_LOCALHOST` | `true`: while there is no key, requests to localhost are served, and jobs may be sent there; for development only | off |
  * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
  * | `HANDLERS` | table of `[queue/]type-pattern` → binding or URL, or a table with its options (`dispatch/config`) | none: pull only |
@@ -24,6 +25,7 @@ import { ownTarget } from './dispatch/own';
 import type { Allows } from './dispatch/target-url';
 import { type ApiKey, readApiKeys } from './job/access';
 import { invalidConfiguration } from './job/errors';
+import { readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
 
@@ -40,6 +42,7 @@ export interface Env {
   UNIQUE_LOCKS?: DurableObjectNamespace;
   WORKFLOWS?: DurableObjectNamespace;
   API_KEYS?: string;
+  REDACT?: unknown;
   ALLOW_LOCALHOST?: unknown;
   ALLOWED_ORIGINS?: unknown;
   HANDLERS?: unknown;
@@ -64,11 +67,16 @@ export interface Access {
   origins: ReadonlySet<string>;
 }
 
+/** Makes a copy of an answer without what not everybody may see. */
+export type Redact = <T>(answer: T) => T;
+
 export interface Config {
   testHooks: boolean;
   /** The deployment's retry variables, as written; they can be read. */
   retryVariables: Record<string, string | undefined>;
   targets: TargetConfig[];
+  /** Leaves out of an answer what not everybody may see; absent: there is nothing of the kind. */
+  redact?: Redact;
   /** A handler that does not take its calls is tried again after this time at the latest, ms; absent: as in production. */
   longestPauseMs?: number;
   /** How large each queue's object may become, where its settings do not say. */
@@ -112,6 +120,7 @@ export const readConfig = once(
       ...ownTargets(),
       ...readHostTargets(valuesOf(env), allowsOf(env)),
     ],
+    ...readRedaction(env.REDACT),
     ...readLongestPause(env),
     ...readStorageBound(env.MAX_STORAGE_BYTES),
     version: VERSION,
@@ -166,6 +175,16 @@ function readRetryVariables(env: Env): Record<string, string | undefined> {
   );
   variablesLayer(variables);
   return variables;
+}
+
+function readRedaction(text: unknown): Pick<Config, 'redact'> {
+  const given = typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : [];
+  try {
+    const rules = readRedactionRules([...given, ...(declaration().redact ?? [])]);
+    return rules.length > 0 ? { redact: redactor(rules) } : {};
+  } catch (error) {
+    throw invalidConfiguration(`REDACT: ${(error as Error).message}.`, { variable: 'REDACT' });
+  }
 }
 
 function readOrigins(text: unknown): ReadonlySet<string> {

@@ -38,6 +38,8 @@ export interface Declared {
 
 export interface Declaration extends Declared {
   handlers?: OwnHandlers;
+  /** Rules by which payloads are redacted, beside those of `REDACT`. */
+  redact?: readonly string[];
 }
 
 const NOTHING: Declaration = { queues: {}, limits: {}, crons: {} };

@@ -6,6 +6,7 @@ import { answerError, answerNoRoute } from './errors';
 import { authentication, everything } from './middleware/auth';
 import { configuration, type Ready } from './middleware/configuration';
 import { cors, foreignPages, preflight } from './middleware/cors';
+import { redaction } from './middleware/redaction';
 import { refusedHeaders } from './middleware/refused-headers';
 import { requestId } from './middleware/request-id';
 import { protocolVersion } from './middleware/version';
@@ -25,7 +26,7 @@ export interface AppOptions {
 export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const app: App = new Hono<AppEnv>();
   const access = trusted ? [everything] : [foreignPages, preflight, authentication];
-  app.use(releaseBody, requestId, cors, protocolVersion, ...access, configuration(ready), refusedHeaders);
+  app.use(releaseBody, requestId, cors, protocolVersion, ...access, configuration(ready), redaction, refusedHeaders);
   for (const { method, path, handler } of ROUTES) app.on(method, path, handler);
   app.onError((error, c) => answerError(error, c));
   app.notFound((c) => answerNoRoute(c, allowedMethods(app, c.req.path)));

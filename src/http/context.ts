@@ -1,7 +1,7 @@
 /** What every handler finds in its context, and how it answers. */
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { Env } from '../config';
+import type { Env, Redact } from '../config';
 import type { Role, Scope } from '../job/access';
 
 /** Who a request comes from. */
@@ -25,6 +25,8 @@ export interface AppEnv {
     heldBytes?: number;
     /** Who asks; absent on routes that need no key. */
     caller?: Caller;
+    /** Takes out of answers what the caller may not see; absent: it may see everything. */
+    redact?: Redact;
   };
 }
 
@@ -37,6 +39,11 @@ export function may(c: AppContext, scope: Scope): boolean {
   return c.get('caller')?.scopes.includes(scope) === true;
 }
 
+/** Is nothing redacted for this caller? */
+export function seesEverything({ scopes }: Caller): boolean {
+  return scopes.includes('data:reveal');
+}
+
 /** May the key of this request have ended jobs removed? */
 export function mayPurge(c: AppContext): boolean {
   return may(c, 'admin:purge');
@@ -45,12 +52,19 @@ export function mayPurge(c: AppContext): boolean {
 /** The media type of every answer, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';
 
-/** A JSON answer. `headers` are added to those the middleware set. */
-export function json(
-  c: AppContext,
-  body: Record<string, unknown>,
-  status: number = 200,
-  headers: Record<string, string> = {},
-): Response {
+type Json = Record<string, unknown>;
+
+/** A JSON answer, as the caller may see it. `headers` are added to those the middleware set. */
+export function json(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
+  return unredacted(c, asShown(c)(body), status, headers);
+}
+
+/** A JSON answer that holds no payload. */
+export function unredacted(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
   return c.body(JSON.stringify(body), status as ContentfulStatusCode, { ...headers, 'Content-Type': MEDIA_TYPE });
+}
+
+/** How the caller may see what it is told. */
+export function asShown(c: AppContext): Redact {
+  return c.get('redact') ?? ((answer) => answer);
 }

@@ -1,7 +1,7 @@
 /** The only place where an error becomes JSON. */
 import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
 import { quote } from '../job/text';
-import { type AppContext, json } from './context';
+import { type AppContext, unredacted } from './context';
 
 const DOCS_URL = 'https://openjobspec.org/docs/errors';
 
@@ -31,7 +31,7 @@ const HINTS: Record<ErrorCode, string> = {
 /** Answers `error`, whatever was thrown. Defects are logged with the request id and say nothing of the inside. */
 export function answerError(thrown: unknown, c: AppContext): Response {
   const error = errorData(thrown, c);
-  return json(c, { error: renderError(error, c) }, error.status, error.headers);
+  return unredacted(c, { error: renderError(error, c) }, error.status, error.headers);
 }
 
 /** An error on the wire; also beside what else a refused request is told. */

@@ -21,10 +21,12 @@ export interface RouteRules {
    * lost to them; every other one that needs a key is refused, before it changes anything.
    */
   reports?: boolean;
+  /** Its answer goes to the worker that runs the job, which must have everything: nothing in it is redacted. */
+  toWorker?: boolean;
 }
 
 /** The rules of a request that tells of an attempt that runs. */
-export const REPORTS: RouteRules = { reports: true };
+export const REPORTS: RouteRules = { reports: true, toWorker: true };
 
 export interface Route extends RouteRules {
   method: Method;

@@ -9,6 +9,7 @@ import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
 import { readQueueName } from '../job/envelope/fields';
 import { ApiError } from '../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../job/limits/policy';
+import { readRedactionRules } from '../job/redaction';
 import type { QueueConfig as Settings } from '../job/settings';
 import { wired } from '../producer/names';
 
@@ -32,21 +33,25 @@ export interface TocsinOptions {
   queues?: Record<string, QueueConfig>;
   /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override goes before them. */
   limits?: Record<string, DeclaredLimit>;
+  /** Rules by which payloads are redacted for keys without `data:reveal`, beside those of `REDACT`: `['password', 'card.*']`. */
+  redact?: readonly string[];
   /** Schedules by name. One that is no longer declared is removed. */
   crons?: Record<string, DeclaredCron>;
 }
 
-const NAMES = ['handlers', 'delivery', 'queues', 'limits', 'crons'];
+const NAMES = ['handlers', 'delivery', 'queues', 'limits', 'crons', 'redact'];
 
 /** Largest declaration, in bytes of JSON: it is one value in the directory. */
 const MAX_DECLARED_BYTES = 524_288;
 
 /** The options, checked. @throws {TypeError} naming the option that is wrong */
-export function readOptions(options: TocsinOptions): Declared & Pick<TocsinOptions, 'handlers' | 'delivery'> {
+export function readOptions(
+  options: TocsinOptions,
+): Declared & Pick<TocsinOptions, 'handlers' | 'delivery' | 'redact'> {
   for (const name of Object.keys(options)) {
     if (!NAMES.includes(name)) throw wrong(name, `is not known; there are ${NAMES.join(', ')}`);
   }
-  const { handlers, delivery, queues, limits, crons } = options;
+  const { handlers, delivery, queues, limits, crons, redact } = options;
   if (handlers !== undefined && typeof handlers?.fetch !== 'function') {
     throw wrong('handlers', 'must be what defineHandlers returned');
   }
@@ -62,7 +67,12 @@ export function readOptions(options: TocsinOptions): Declared & Pick<TocsinOptio
       `take ${bytes} bytes together; at most ${MAX_DECLARED_BYTES} can be declared`,
     );
   }
-  return { ...declared, ...(handlers && { handlers }), ...(delivery && { delivery: deliveryOf(delivery) }) };
+  return {
+    ...declared,
+    ...(handlers && { handlers }),
+    ...(delivery && { delivery: deliveryOf(delivery) }),
+    ...(redact && { redact: rulesOf(redact) }),
+  };
 }
 
 function each<In, Out>(
@@ -107,6 +117,17 @@ function cronOf(name: string, entry: DeclaredCron): Record<string, unknown> {
 /** As a request would bring it. */
 function wireForm(value: object): Record<string, unknown> {
   return wired(JSON.parse(JSON.stringify(value))) as Record<string, unknown>;
+}
+
+function rulesOf(rules: readonly string[]): readonly string[] {
+  if (!Array.isArray(rules) || !rules.every((rule) => typeof rule === 'string'))
+    throw wrong('redact', 'must be a list');
+  try {
+    readRedactionRules(rules);
+    return rules;
+  } catch (error) {
+    throw wrong('redact', (error as Error).message);
+  }
 }
 
 function deliveryOf(delivery: OwnDelivery): OwnDelivery {

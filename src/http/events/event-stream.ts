@@ -2,7 +2,8 @@
  * An answer of type `text/event-stream`, written by the Worker. A client that does not read is cut off once so much waits for it;
  * it may come back and name the last event that it had.
  */
-import type { AppContext } from '../context';
+import type { Redact } from '../../config';
+import { type AppContext, asShown } from '../context';
 import type { StreamItem } from './render';
 
 /** How long a client waits before it comes back, ms. */
@@ -26,10 +27,15 @@ export class EventStream {
   private controller!: ReadableStreamDefaultController<Uint8Array>;
   private readonly body: ReadableStream<Uint8Array>;
   private readonly heart: ReturnType<typeof setInterval>;
+  private readonly shown: Redact;
   private isOver = false;
 
   /** @param on `beat` at every heartbeat; `over` once, when nothing can be written any more */
-  constructor(private readonly on: { beat: () => void; over: () => void }) {
+  constructor(
+    private readonly c: AppContext,
+    private readonly on: { beat: () => void; over: () => void },
+  ) {
+    this.shown = asShown(c);
     const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
       this.controller = controller;
     };
@@ -43,17 +49,17 @@ export class EventStream {
   }
 
   /** The answer. */
-  response(c: AppContext): Response {
-    return c.body(this.body, 200, HEADERS);
+  response(): Response {
+    return this.c.body(this.body, 200, HEADERS);
   }
 
   send(items: readonly StreamItem[]): void {
-    if (items.length > 0) this.write(items.map(written).join(''));
+    if (items.length > 0) this.write(items.map((item) => this.written(item)).join(''));
   }
 
   /** A message without a name, or under one that is not its type. */
   message(id: string, data: unknown, event?: string): void {
-    this.write(written({ id, data, ...(event !== undefined && { event }) }));
+    this.write(this.written({ id, data, ...(event !== undefined && { event }) }));
   }
 
   /** The client has everything up to here: it need not have had an event to come back to this place. */
@@ -65,6 +71,11 @@ export class EventStream {
     if (this.isOver) return;
     this.over();
     this.controller.close();
+  }
+
+  private written({ id, event, data }: { id: string; event?: string; data: unknown }): string {
+    const name = event === undefined ? '' : `event: ${event}\n`;
+    return `id: ${id}\n${name}data: ${JSON.stringify(this.shown(data))}\n\n`;
   }
 
   private write(text: string): void {
@@ -87,9 +98,4 @@ export class EventStream {
 /** What a request for the headers alone is told. */
 export function headersOnly(c: AppContext): Response {
   return c.body(null, 200, HEADERS);
-}
-
-function written({ id, event, data }: { id: string; event?: string; data: unknown }): string {
-  const name = event === undefined ? '' : `event: ${event}\n`;
-  return `id: ${id}\n${name}data: ${JSON.stringify(data)}\n\n`;
 }

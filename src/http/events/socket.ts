@@ -14,11 +14,11 @@
  * that does not is cut off.
  */
 import { Feed } from '../../across/feed/feed';
-import type { Env } from '../../config';
+import type { Env, Redact } from '../../config';
 import type { QueueEvent } from '../../durable/event-log';
 import { apiErrorData, invalidPayload, invalidRequest, refusal } from '../../job/errors';
 import { TERMINAL_STATES } from '../../job/states';
-import type { AppContext } from '../context';
+import { type AppContext, asShown } from '../context';
 import { HEARTBEAT_MS } from './event-stream';
 import { readPlace } from './place';
 import { endOf, itemsOf, type Shown, type StreamItem, systemItem } from './render';
@@ -55,7 +55,7 @@ export function openSocket(c: AppContext): Response {
     ?.split(',')
     .map((name) => name.trim());
   const { 0: theirs, 1: ours } = new WebSocketPair();
-  new Subscriber(ours, c.env).start();
+  new Subscriber(ours, c.env, asShown(c)).start();
   const { headers } = c.body(
     null,
     200,
@@ -80,6 +80,7 @@ class Subscriber {
   constructor(
     private readonly socket: WebSocket,
     private readonly env: Env,
+    private readonly shown: Redact,
   ) {
     this.heart = setInterval(() => {
       for (const feed of this.feeds.values()) feed.beat();
@@ -203,7 +204,7 @@ class Subscriber {
   }
 
   private tell(message: Message): void {
-    this.send(JSON.stringify(message));
+    this.send(JSON.stringify(this.shown(message)));
   }
 
   private send(text: string): void {

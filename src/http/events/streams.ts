@@ -75,7 +75,7 @@ async function stream(c: AppContext, channel: Channel): Promise<Response> {
     // It has had everything that there is. This answer keeps a browser from asking again.
     return c.body(null, 204);
   }
-  const out = new EventStream({ beat: () => feed.beat(), over: () => feed.close() });
+  const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
   let last = after ?? feed.position;
   const send = (events: readonly QueueEvent[]) => {
     last = events.at(-1)?.id ?? last;
@@ -88,7 +88,7 @@ async function stream(c: AppContext, channel: Channel): Promise<Response> {
   if (job && hasEnded) {
     if (feed.missed.length === 0) send([endOf(job, feed.queue)]);
     out.end();
-    return out.response(c);
+    return out.response();
   }
   out.mark(feed.position);
   last = feed.position;
@@ -101,7 +101,7 @@ async function stream(c: AppContext, channel: Channel): Promise<Response> {
     },
     ended: () => out.end(),
   });
-  return out.response(c);
+  return out.response();
 }
 
 const given = (text: string | undefined): string[] | undefined => (text === undefined ? undefined : [text]);
@@ -117,7 +117,7 @@ export async function progressStream(c: AppContext): Promise<Response> {
   if (c.req.method === 'HEAD') return headersOnly(c);
   const id = pathParam(c, 'id');
   const feed = await Feed.open(c.env, { job: id });
-  const out = new EventStream({ beat: () => feed.beat(), over: () => feed.close() });
+  const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
   const tell = (place: string, name: string, data: Record<string, unknown>) => {
     out.message(place, { job_id: id, ...data }, name);
     if (name === 'progress') out.message(place, { job_id: id, ...data });
@@ -136,7 +136,7 @@ export async function progressStream(c: AppContext): Promise<Response> {
     if (end) {
       tell(feed.position, end, { state, progress: progress ?? null });
       out.end();
-      return out.response(c);
+      return out.response();
     }
   } catch (error) {
     out.end();
@@ -168,5 +168,5 @@ export async function progressStream(c: AppContext): Promise<Response> {
     dropped: () => undefined,
     ended: () => out.end(),
   });
-  return out.response(c);
+  return out.response();
 }

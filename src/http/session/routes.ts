@@ -3,8 +3,9 @@
  * beside it: whoever takes a key away takes its logins away.
  */
 import { deleteCookie, setCookie } from 'hono/cookie';
+import { readConfig } from '../../config';
 import { invalidRequest, refusal } from '../../job/errors';
-import { type AppContext, type Caller, json } from '../context';
+import { type AppContext, type Caller, json, seesEverything } from '../context';
 import { readBody } from '../request/body';
 import { del, get, post, type Route } from '../route';
 import { identify, isOwnOrigin, TOKEN_NAME } from './identify';
@@ -38,8 +39,9 @@ function logOut(c: AppContext): Response {
 }
 
 /** Who asks, and what they may do. */
-function show(c: AppContext, { open, name, role, scopes }: Caller): Response {
-  const redacts = false;
+function show(c: AppContext, caller: Caller): Response {
+  const { open, name, role, scopes } = caller;
+  const redacts = readConfig(c.env).redact !== undefined && !seesEverything(caller);
   return json(c, { authenticated: true, open, name, role, scopes, redacts }, 200, { 'Cache-Control': 'no-store' });
 }
 

@@ -22,8 +22,8 @@ const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
 
 /** Routes below `/ojs/v1`. */
 export const workerRoutes: readonly Route[] = [
-  post('/workers/fetch', fetchJobs),
-  post('/jobs/fetch', fetchJobs),
+  post('/workers/fetch', fetchJobs, { toWorker: true }),
+  post('/jobs/fetch', fetchJobs, { toWorker: true }),
   post('/workers/heartbeat', heartbeat, REPORTS),
   post('/workers/beat', heartbeat, REPORTS),
   get('/workers/:id/health', health),

@@ -3,6 +3,7 @@
  * 3339.
  */
 import type { JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
+import { UNKNOWN_MEMBERS } from '../redaction';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
@@ -59,7 +60,15 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     ...historyMembers(record),
   });
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
-  return written.extra === undefined ? envelope : { ...envelope, ...written.extra, ...envelope };
+  const { extra } = written;
+  return extra === undefined
+    ? envelope
+    : {
+        ...envelope,
+        ...extra,
+        ...envelope,
+        [UNKNOWN_MEMBERS]: Object.keys(extra).filter((name) => !(name in envelope)),
+      };
 }
 
 /** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */

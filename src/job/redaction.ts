@@ -1,0 +1,140 @@
+/**
+ * What is shown of the payloads of jobs to whoever may not see all of it. A rule is the end of a path: names joined by dots,
+ * without regard to case, where `*` is any one name.
+ *
+ * | rule | replaces |
+ * |---|---|
+ * | `password` | every member of this name, at any depth |
+ * | `card.number`, `card.*` | this member, or every member, of an object named `card` |
+ * | `args.0`, `meta.email` | the first argument; this member of `meta` |
+ * | `result` | every result |
+ *
+ * The path begins with the member of the answer that holds the payload (`args`, `meta`, `result`, …). Elements of an array are
+ * named by their place, or are passed over: `args.card.number` and `args.0.card.number` both fit. What the protocol itself
+ * says is never replaced: ids, states, times, and the code and type of an error.
+ */
+import { isObject } from './envelope/fields';
+
+/** Stands in the place of what is not shown. */
+export const REDACTED = '[redacted]';
+
+/** In an envelope: the names of the members that the application has added to its job. */
+export const UNKNOWN_MEMBERS: unique symbol = Symbol('members of the application');
+
+/** A rule: its names in lower case. */
+type Rule = readonly string[];
+export type RedactionRules = readonly Rule[];
+
+/** Rules at most, and names and characters of one. */
+const MAX_RULES = 200;
+const MAX_NAMES = 16;
+const MAX_CHARACTERS = 256;
+
+/** Hold what an application or its handlers have said. */
+const PAYLOADS: ReadonlySet<string> = new Set([
+  'args',
+  'meta',
+  'metadata',
+  'result',
+  'parent_results',
+  'progress_data',
+  'checkpoint',
+  'fields',
+  'payload',
+]);
+
+/** Of an error: what its handler has said, not what the protocol makes of it. */
+const TOLD: ReadonlySet<string> = new Set(['message', 'stack', 'backtrace', 'details']);
+
+/**
+ * Reads rules.
+ * @throws {Error} naming the rule that is wrong
+ */
+export function readRedactionRules(texts: readonly string[]): RedactionRules {
+  if (texts.length > MAX_RULES) throw new Error(`there may be ${MAX_RULES} rules at most`);
+  return texts.map((text) => {
+    const names = text.toLowerCase().split('.');
+    const fits = names.every((name) => name === '*' || /^[^\s,*]+$/.test(name));
+    if (fits && names.length <= MAX_NAMES && text.length <= MAX_CHARACTERS) return names;
+    throw new Error(`"${text.slice(0, 60)}" must be names joined by dots, each whole or "*", such as card.number`);
+  });
+}
+
+/** How far rules fit the path to a value: each rule, and how many of its names have been met. */
+type Fits = readonly (readonly [rule: Rule, met: number])[];
+
+/**
+ * Replaces in answers what the rules name.
+ * @returns a function that leaves what it is given as it is, and gives a copy
+ */
+export function redactor(rules: RedactionRules): <T>(answer: T) => T {
+  /** The rules at a member of this name; null: one is met, the value is not shown. */
+  const at = (name: string, before: Fits): Fits | null => {
+    const lower = name.toLowerCase();
+    const after: [Rule, number][] = [];
+    for (const [rule, met] of [...rules.map((rule) => [rule, 0] as const), ...before]) {
+      if (rule[met] !== '*' && rule[met] !== lower) continue;
+      if (met + 1 === rule.length) return null;
+      after.push([rule, met + 1]);
+    }
+    return after;
+  };
+
+  const member = (name: string, value: unknown, before: Fits): unknown => {
+    const fits = at(name, before);
+    return fits === null ? REDACTED : inside(value, fits);
+  };
+
+  /** A value below a payload. */
+  const inside = (value: unknown, fits: Fits): unknown => {
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, place) => {
+        const named = at(String(place), fits);
+        return named === null ? REDACTED : inside(item, [...fits, ...named]);
+      });
+    }
+    return isObject(value) ? mapped(value, (item, name) => member(name, item, fits)) : value;
+  };
+
+  /** A payload as a whole; one that is hidden keeps its form, so that clients can read the answer. */
+  const payload = (name: string, value: unknown): unknown => {
+    const fits = at(name, []);
+    if (fits !== null) return inside(value, fits);
+    if (Array.isArray(value)) return value.map(() => REDACTED);
+    if (isObject(value)) return mapped(value, () => REDACTED);
+    return value === null ? null : REDACTED;
+  };
+
+  /** An error, a list of errors, or the message of one. */
+  const error = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(error);
+    const fits = at('error', []);
+    const told = (name: string, item: unknown) => (fits === null ? REDACTED : member(name, item, fits));
+    if (typeof value === 'string') return told('message', value);
+    return isObject(value) ? mapped(value, (item, name) => (TOLD.has(name) ? told(name, item) : around(item))) : value;
+  };
+
+  /** What the protocol says, with payloads somewhere in it. */
+  const around = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(around);
+    if (!isObject(value)) return value;
+    const unknown = (value as { [UNKNOWN_MEMBERS]?: readonly string[] })[UNKNOWN_MEMBERS];
+    return mapped(value, (item, name) => {
+      if (PAYLOADS.has(name) || unknown?.includes(name)) return payload(name, item);
+      // The state of a checkpoint; that of a job is a word.
+      if (name === 'state' && typeof item === 'object') return payload(name, item);
+      if (name === 'data') return Object.hasOwn(value, 'progress') ? payload(name, item) : dataOf(value, item);
+      return name === 'error' || name === 'errors' || name === 'sample' ? error(item) : around(item);
+    });
+  };
+
+  /** The data of an event are the protocol's; a history has failures there. */
+  const dataOf = (event: object, data: unknown) => (Object.hasOwn(event, 'event_type') ? error(data) : around(data));
+
+  return <T>(answer: T) => around(answer) as T;
+}
+
+/** `Object.fromEntries` defines its members, so that one named `__proto__` is an ordinary one. */
+function mapped(value: object, change: (item: unknown, name: string) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, change(item, name)]));
+}
