@@ -9,6 +9,7 @@ import { cronGroupRoutes } from './cron-groups/routes';
 import { adminDeadLetterRoutes, deadLetterRoutes } from './dead-letter/routes';
 import { adminDeploymentRoutes } from './deployment/routes';
 import { eventRoutes } from './events/routes';
+import { adminFailureRoutes } from './failures/routes';
 import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
@@ -42,7 +43,14 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
-  ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
+  ...below(
+    ADMIN_PREFIX,
+    adminJobRoutes,
+    adminFailureRoutes,
+    adminDeadLetterRoutes,
+    queueDefaultRoutes,
+    adminQueueRoutes,
+  ),
   ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];
 
