@@ -11,10 +11,12 @@ import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
-import type { Selection } from '../job/filter';
+import { looksInside, type Selection } from '../job/filter';
 import { routeCandidate } from '../job/ids';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import { JOB_STATES, type JobState } from '../job/states';
+import type { StateCounts } from '../rpc/queue';
 import { queueObject } from '../rpc/stubs';
 import {
   badCursor,
@@ -32,8 +34,13 @@ const CHUNK = 50;
 const PLACES = 2_000;
 /** Bytes that all queues give at once: they are in memory together. Each gives one job at least. */
 const GIVEN_AT_ONCE = 4 * MAX_ANSWER_BYTES;
-/** Calls to queues for one page; a filter that fits hardly any job then gives a short page that says there is more. */
+/**
+ * Calls to queues for one page, and jobs looked at for it in vain, in all queues; of each queue so many at least. A filter that
+ * fits hardly any job then gives a short page that says there is more.
+ */
 const MAX_CALLS = 100;
+const MAX_VAIN = 20_000;
+const LEAST_OF_QUEUE = 500;
 /** Queues asked by one page, before it goes on to another group because it found no job. */
 const QUEUES_OF_PAGE = 400;
 
@@ -41,6 +48,8 @@ export interface JobPage extends PagePlace {
   jobs: JobView[];
   /** The total is a lower bound. */
   atLeast: boolean;
+  /** Jobs looked at so far, for the pages before too, where the filter looks inside them. */
+  searched?: number;
 }
 
 /** A job of a list, or only its place where it is passed over. */
@@ -70,6 +79,8 @@ interface Start {
   until?: number | undefined;
   total?: number;
   atLeast?: boolean;
+  /** Jobs looked at so far. */
+  searched?: number;
   /** Matches that are passed over first. */
   skip: number;
   /** By key of the queue. */
@@ -88,7 +99,8 @@ export async function listJobs(env: Env, selection: Selection, paging: Paging): 
     const page = await reader.page();
     asked += names.length;
     if (page.hasMore || last === undefined) return page;
-    start = { from: last, total: page.total, atLeast: true, skip: reader.skip, after: new Map() };
+    const { total, searched = 0 } = page;
+    start = { from: last, total, atLeast: true, searched, skip: reader.skip, after: new Map() };
     if (page.jobs.length > 0 || asked >= QUEUES_OF_PAGE) {
       return { ...page, hasMore: true, nextCursor: writeCursor(start, []) };
     }
@@ -113,6 +125,9 @@ function keysOf(queues: readonly string[]): string[] {
 class Reader {
   private readonly sources: Source[];
   private calls = 0;
+  private searched: number;
+  /** What was spent on jobs that do not match. */
+  private vain = 0;
   private total: number;
   private atLeast: boolean;
   private until: number | undefined;
@@ -135,6 +150,7 @@ class Reader {
     this.total = start.total ?? 0;
     this.atLeast = start.atLeast ?? false;
     this.until = start.until;
+    this.searched = start.searched ?? 0;
     this.skip = start.skip;
   }
 
@@ -155,7 +171,7 @@ class Reader {
       const empty = sources.filter(({ buffer, hasMore }) => buffer.length === 0 && hasMore);
       if (empty.length > 0) {
         // Which job is the next one is known only when every queue has named its own.
-        if (this.calls >= MAX_CALLS) break;
+        if (this.calls >= MAX_CALLS || this.vain >= MAX_VAIN) break;
         await inParallel(empty, (source) => this.fill(source, false));
         continue;
       }
@@ -174,13 +190,15 @@ class Reader {
       if (!head.view && --this.skip === 0) for (const each of sources) forget(each, each.taken);
     }
     const { until, total, atLeast, skip } = this;
+    const searched = looksInside(this.selection.filter) ? { searched: this.searched } : {};
     const { from, to } = this.start;
     return {
       jobs,
       total,
       atLeast,
+      ...searched,
       hasMore: sources.some(({ buffer, hasMore }) => buffer.length > 0 || hasMore),
-      nextCursor: writeCursor({ from, to, until, total, atLeast, skip }, sources),
+      nextCursor: writeCursor({ from, to, until, total, atLeast, skip, ...searched }, sources),
     };
   }
 
@@ -214,10 +232,13 @@ class Reader {
       // Whoever only counts needs no job, but one is the least that can be asked for.
       limit: this.skip > 0 ? 1 : Math.min(this.paging.limit, CHUNK),
       max_bytes: Math.floor(GIVEN_AT_ONCE / this.sources.length),
+      budget: Math.max(LEAST_OF_QUEUE, Math.floor(MAX_VAIN / this.sources.length)),
       total: counted ? undefined : false,
     });
     const page = unwrap(await queueObject(this.env, source.queue).list(request));
     source.buffer = page.jobs.map(({ position, ...view }) => ({ position, created_at: view.record.created_at, view }));
+    this.searched += page.looked;
+    this.vain += page.spent - page.jobs.length;
     source.hasMore = page.has_more;
     if (page.next !== undefined) source.read = page.next;
     if (!counted) return;
@@ -251,6 +272,24 @@ export async function countJobs(env: Env, selection: Selection): Promise<number>
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
+/** Jobs looked at to count them by state, in all queues. */
+const MAX_COUNTED = 40_000;
+
+/** How many of the jobs that match are in each state, whatever states the selection names. @returns `exact`: none was left out */
+export async function countByState(
+  env: Env,
+  { filter, queues }: Selection,
+): Promise<{ counts: StateCounts; exact: boolean }> {
+  const { names, more } = await nextQueues(env, undefined, queues);
+  const budget = Math.max(LEAST_OF_QUEUE, Math.floor(MAX_COUNTED / Math.max(1, names.length)));
+  const parts = await inParallel(names, async (queue) =>
+    unwrap(await queueObject(env, queue).countStates({ filter, budget })),
+  );
+  const sum = (state: JobState) => parts.reduce((total, { counts }) => total + counts[state], 0);
+  const counts = Object.fromEntries(JOB_STATES.map((state) => [state, sum(state)])) as StateCounts;
+  return { counts, exact: !more && parts.every(({ next }) => next === undefined) };
+}
+
 /** The source whose next job is the newest of all. */
 function newest(sources: readonly Source[]): Source | undefined {
   let best: Source | undefined;
@@ -274,18 +313,21 @@ function writeCursor(rest: Omit<Start, 'after'>, sources: readonly Source[]): st
 
 function readCursor(cursor: string | undefined): Start {
   if (cursor === undefined) return { skip: 0, after: new Map() };
-  const { from, to, until, total, atLeast, skip = 0, after } = decodeCursor(cursor);
+  const { from, to, until, total, atLeast, skip = 0, searched = 0, after } = decodeCursor(cursor);
   if ((until !== undefined && typeof until !== 'number') || typeof total !== 'number' || typeof after !== 'string') {
     throw badCursor();
   }
   if ((from !== undefined && typeof from !== 'string') || (to !== undefined && typeof to !== 'string'))
     throw badCursor();
-  if (!Number.isSafeInteger(skip) || (skip as number) < 0) throw badCursor();
+  for (const number of [skip, searched]) if (!Number.isSafeInteger(number) || (number as number) < 0) throw badCursor();
   const positions = new Map<string, number>();
   for (const entry of after === '' ? [] : after.split(',')) {
     const [key = '', digits = ''] = entry.split(' ');
     if (!/^[0-9a-z]{1,9}$/.test(digits)) throw badCursor();
     positions.set(key, Number.parseInt(digits, 36));
   }
-  return { from, to, until, total, atLeast: atLeast === true, skip: skip as number, after: positions };
+  return {
+    ...{ from, to, until, total, after: positions },
+    ...{ atLeast: atLeast === true, skip: skip as number, searched: searched as number },
+  };
 }

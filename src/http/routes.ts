@@ -8,6 +8,7 @@ import { cronGroupRoutes } from './cron-groups/routes';
 import { adminDeadLetterRoutes, deadLetterRoutes } from './dead-letter/routes';
 import { adminDeploymentRoutes } from './deployment/routes';
 import { eventRoutes } from './events/routes';
+import { adminFailureRoutes } from './failures/routes';
 import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
@@ -42,8 +43,19 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
-  ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
-  ...below(ADMIN_PREFIX, adminSessionRoutes, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
+  ...below(
+    ADMIN_PREFIX,
+    adminJobRoutes,
+    adminDeadLetterRoutes,
+    queueDefaultRoutes,
+    adminQueueRoutes,
+    adminSessionRoutes,
+    adminSystemRoutes,
+    adminDeploymentRoutes,
+    adminWorkerRoutes,
+    targetRoutes,
+    adminFailureRoutes,
+  ),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {

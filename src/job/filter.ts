@@ -39,6 +39,12 @@ export interface JobFilter {
   /** Is it a dead letter? */
   dead?: boolean;
   fields?: FieldCondition[];
+  /** Words and phrases in lower case, all of which the job must say; see `search.ts`. */
+  words?: string[];
+  /** The same of its last error alone. */
+  error_words?: string[];
+  /** Its last failure has one of these fingerprints; see `failures/fingerprint.ts`. */
+  fingerprints?: string[];
 }
 
 /** A filter, and the queues it names; absent: all queues. */

@@ -62,10 +62,11 @@ import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { awaitEnd } from './read/await-end';
 import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from './read/dead-letters';
+import { failures } from './read/failures';
 import { mustFind, runningOf, viewOf, viewOfRow } from './read/find';
 import { getMany } from './read/get-many';
 import { chosenIds, knownIds } from './read/ids';
-import { count, list, listPlaces } from './read/list';
+import { count, countStates, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
 import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
@@ -144,7 +145,15 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   runningOf: look((q, _, ids) => runningOf(q, ids), none, jobs),
   list: readAll(
     (q, now, request) => list(q, request, now),
-    () => ({ jobs: [], total: 0, has_more: false }),
+    () => ({ jobs: [], total: 0, has_more: false, looked: 0, spent: 0 }),
+  ),
+  countStates: readAll(
+    (q, now, request) => countStates(q, request, now),
+    () => ({ counts: emptyStats('', 0).counts, looked: 0 }),
+  ),
+  failures: readAll(
+    (q, now, request) => failures(q, request, now),
+    () => ({ groups: [], looked: 0 }),
   ),
   listPlaces: readAll(
     (q, now, request) => listPlaces(q, request, now),

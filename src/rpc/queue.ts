@@ -13,6 +13,7 @@ import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
+import type { FailuresPart, FailuresRequest, Place } from './failures';
 import type { LimitsApi } from './limits';
 import type { OperationsApi, Override } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
@@ -51,6 +52,8 @@ export interface ListRequest {
   total?: boolean;
   /** Bytes of the page at most, if that is less than an answer may have; a single job may be larger. */
   max_bytes?: number;
+  /** Jobs looked at for the page at most, if that is less than a queue looks at by itself; for the total twice as many. */
+  budget?: number;
   /** 1 … 200; of places, more. */
   limit: number;
 }
@@ -71,6 +74,24 @@ export interface ListPage {
   /** There may be more: the page is full, or too much was read without filling it. */
   has_more: boolean;
   /** Where the next page begins: `before` of the next request. */
+  next?: number;
+  /** How many jobs were looked at for the page, and what that cost: a large one whose text was read counts for several. */
+  looked: number;
+  spent: number;
+}
+
+/** Asks how many jobs that match are in each state. `before`: where the call before ended. */
+export interface StatesRequest {
+  filter: JobFilter;
+  before?: number;
+  /** Jobs looked at at most. */
+  budget?: number;
+}
+
+export interface StatesCounted {
+  counts: StateCounts;
+  looked: number;
+  /** Where the next call goes on; absent when all were counted. */
   next?: number;
 }
 
@@ -95,12 +116,6 @@ export interface DeadLetterRequest {
   limit: number;
   /** False: do not count how many match in all. */
   total?: boolean;
-}
-
-/** Where a dead letter lies: they are listed by the moment of their discard (epoch ms) and their key, highest first. */
-export interface Place {
-  at: number;
-  key: number;
 }
 
 export interface DeadLetterPlaces {
@@ -219,6 +234,9 @@ export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, Limit
   /** Those of these jobs that run here. */
   runningOf(ids: string[]): Promise<string[]>;
   list(request: ListRequest): Promise<Outcome<ListPage>>;
+  countStates(request: StatesRequest): Promise<Outcome<StatesCounted>>;
+  /** Groups of failures, a step of them. */
+  failures(request: FailuresRequest): Promise<Outcome<FailuresPart>>;
   /** Where the jobs of a list lie, for a reader that passes over them. */
   listPlaces(request: ListRequest): Promise<Outcome<ListPlaces>>;
   /** Where the newest dead letters lie. */

@@ -1,7 +1,10 @@
 /** Operators' routes over jobs: lists, single jobs with what explains them, and operations by filter. */
-import { listJobs } from '../../across/job-list';
+import { countByState, listJobs } from '../../across/job-list';
 import { listSorted } from '../../across/sorted-list';
 import type { Envelope } from '../../job/envelope/render';
+import { fingerprintOfFailure } from '../../job/failures/fingerprint';
+import { lastFailure } from '../../job/failures/last';
+import type { Selection } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
 import { allOrNoneByFilter, operateByFilter } from '../bulk/operate';
@@ -51,6 +54,7 @@ async function show(c: AppContext): Promise<Response> {
   const view = await callJob(c, (queue, id) => queue.get(id));
   const envelope = envelopeOf(c, view);
   const { reason, dead_letter } = view.record.history;
+  const failure = view.record.state === 'completed' ? undefined : lastFailure(view.record.type, view.record.history);
   return json(c, {
     ...envelope,
     retry_policy: envelope.retry_effective,
@@ -58,6 +62,7 @@ async function show(c: AppContext): Promise<Response> {
     metadata: Object.fromEntries(TIMES.flatMap((name) => (envelope[name] ? [[name, envelope[name]]] : []))),
     ...(reason !== undefined && { discard_reason: reason }),
     ...(dead_letter !== undefined && { dead_letter }),
+    ...(failure && { fingerprint: fingerprintOfFailure(failure) }),
   });
 }
 
@@ -71,10 +76,19 @@ async function list(c: AppContext): Promise<Response> {
   if (sort !== 'created_at' || !descending) {
     const { items, total } = await listSorted(c.env, selection, { sort, descending }, paging, render);
     const hasMore = total > paging.offset + paging.limit;
-    return json(c, { items, ...listMembers(paging, { total, hasMore, nextCursor: null }) });
+    const counts = await countsOf(c, selection);
+    return json(c, { items, ...listMembers(paging, { total, hasMore, nextCursor: null }), ...counts });
   }
-  const page = await listJobs(c.env, selection, paging);
-  return json(c, { items: page.jobs.map(render), ...listMembers(paging, page) });
+  const [page, counts] = await Promise.all([listJobs(c.env, selection, paging), countsOf(c, selection)]);
+  return json(c, { items: page.jobs.map(render), ...listMembers(paging, page), ...counts });
+}
+
+/** How many jobs of the list are in each state, whichever of them it shows; where that was asked for. */
+async function countsOf(c: AppContext, selection: Selection): Promise<object> {
+  const [wanted] = oneOf([textParam(c, 'counts') ?? 'false'], ['true', 'false'], 'counts') ?? [];
+  if (wanted !== 'true') return {};
+  const { counts, exact } = await countByState(c.env, selection);
+  return { counts, ...(!exact && { counts_exact: false }) };
 }
 
 /** Everything about a job but its payload and its history. */

@@ -38,10 +38,16 @@ export function pagination(paging: Paging, { total, hasMore, nextCursor }: PageP
   };
 }
 
-/** What a list says beside its items. @param page `atLeast`: its total is a lower bound */
-export function listMembers(paging: Paging, page: PagePlace & { atLeast?: boolean }) {
+/** What a list says beside its items. @param page `atLeast`: its total is a lower bound; `searched`: it was searched for */
+export function listMembers(paging: Paging, page: PagePlace & { atLeast?: boolean; searched?: number }) {
   const exact = page.atLeast ? { total_is_exact: false } : {};
-  return { total: page.total, ...exact, pagination: pagination(paging, page) };
+  return { total: page.total, ...exact, ...searchMembers(page), pagination: pagination(paging, page) };
+}
+
+/** What a search says of how far it came: jobs looked at, and where to go on if these were not all. */
+export function searchMembers({ searched, hasMore, nextCursor }: Omit<PagePlace, 'total'> & { searched?: number }) {
+  if (searched === undefined) return {};
+  return { searched, more: hasMore, cursor: hasMore ? nextCursor : null };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
-import type { ListPage, ListPlaces, ListRequest } from '../../rpc/queue';
+import type { ListPage, ListPlaces, ListRequest, StateCounts, StatesCounted, StatesRequest } from '../../rpc/queue';
 import { rowByKey } from '../store/columns';
 import type { ArchivedJob } from '../store/rows';
 import type { QueueState } from '../store/state';
@@ -13,9 +13,9 @@ import { viewOfArchived, viewOfRow } from './find';
 import { type Hit, scan } from './scan';
 import { stats } from './stats';
 
-/** Jobs looked at for one page, and for the total beside it. */
+/** Jobs looked at for one page; for the total beside it so many times as many. */
 const PAGE_BUDGET = 10_000;
-const TOTAL_BUDGET = 20_000;
+const TOTAL_TIMES = 2;
 
 /** Jobs looked at by one call that counts. */
 const COUNT_BUDGET = 50_000;
@@ -23,6 +23,7 @@ const COUNT_BUDGET = 50_000;
 /** A page of the jobs that match, and how many match in all. */
 export function list(q: QueueState, request: ListRequest, now: number): ListPage {
   const filter = filterOf(request);
+  const budget = Math.min(request.budget ?? PAGE_BUDGET, PAGE_BUDGET);
   const maxBytes = Math.min(request.max_bytes ?? MAX_ANSWER_BYTES, MAX_ANSWER_BYTES);
   const jobs: ListPage['jobs'] = [];
   let bytes = 0;
@@ -37,14 +38,16 @@ export function list(q: QueueState, request: ListRequest, now: number): ListPage
   const page = {
     filter,
     limit: request.limit,
-    budget: PAGE_BUDGET,
+    budget,
     ...(request.before !== undefined && { from: request.before }),
   };
-  const next = scan(q, page, now, take).next;
+  const { next, looked, spent } = scan(q, page, now, take);
   const goOn = cut ?? next;
   return {
     jobs,
-    ...(request.total === false ? { total: 0 } : totalOf(q, filter, now)),
+    looked,
+    spent,
+    ...(request.total === false ? { total: 0 } : totalOf(q, filter, now, budget * TOTAL_TIMES)),
     has_more: goOn !== undefined,
     ...(goOn !== undefined && { next: goOn }),
   };
@@ -61,7 +64,7 @@ export function listPlaces(q: QueueState, request: ListRequest, now: number): Li
     ...(request.before !== undefined && { from: request.before }),
   };
   const { next } = scan(q, page, now, ({ sequence, measure, archived }) => {
-    const created_at = archived === undefined ? measure : (JSON.parse(archived) as ArchivedJob).at[0];
+    const created_at = archived === undefined ? (measure as number) : (JSON.parse(archived) as ArchivedJob).at[0];
     places.push({ position: sequence, created_at: created_at ?? 0 });
   });
   return { places, ...(next !== undefined && { next }) };
@@ -87,11 +90,16 @@ function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
 }
 
 /** How many match, exactly where that is cheap; else at least so many. */
-function totalOf(q: QueueState, filter: JobFilter, now: number): Pick<ListPage, 'total' | 'total_is_exact'> {
+function totalOf(
+  q: QueueState,
+  filter: JobFilter,
+  now: number,
+  budget: number,
+): Pick<ListPage, 'total' | 'total_is_exact'> {
   const known = countByState(q, filter, now);
   if (known !== undefined) return { total: known };
   let total = 0;
-  const { next } = scan(q, { filter, limit: Number.POSITIVE_INFINITY, budget: TOTAL_BUDGET }, now, () => {
+  const { next } = scan(q, { filter, limit: Number.POSITIVE_INFINITY, budget }, now, () => {
     total++;
   });
   return { total, ...(next !== undefined && { total_is_exact: false as const }) };
@@ -119,4 +127,29 @@ export function count(q: QueueState, request: { filter: JobFilter; before?: numb
     },
   );
   return { count: total, ...(next !== undefined && { next }) };
+}
+
+/**
+ * How many of the jobs that match are in each state, whatever states the filter names; in steps as {@link count}, of at most
+ * `budget` jobs each.
+ */
+export function countStates(q: QueueState, request: StatesRequest, now: number): StatesCounted {
+  const { states: _, ...filter } = request.filter;
+  if (request.before === undefined && !looksInside(filter)) return { counts: stats(q, now).counts, looked: 0 };
+  const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;
+  const budget = Math.min(request.budget ?? COUNT_BUDGET, COUNT_BUDGET);
+  const { next, looked } = scan(
+    q,
+    {
+      filter,
+      limit: Number.POSITIVE_INFINITY,
+      budget,
+      ...(request.before !== undefined && { from: request.before }),
+    },
+    now,
+    ({ state }) => {
+      counts[state]++;
+    },
+  );
+  return { counts, looked, ...(next !== undefined && { next }) };
 }

@@ -18,6 +18,8 @@ import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { conditionOnArchived, conditionOnRow } from './filter';
 import { find } from './find';
+import { type InspectedRow, type Inspection, inspectionOf } from './inspect';
+import { stats } from './stats';
 
 /** A job that matches. */
 export interface Hit {
@@ -27,14 +29,19 @@ export interface Hit {
   /** JSON of the archived job, when it has completed. */
   archived?: string;
   /** What was asked for as `measure`, when it has a row. */
-  measure?: number | null;
+  measure?: Measure;
 }
+
+/** What an SQL expression over a row has come to. */
+export type Measure = number | string | null;
 
 /** A job that was looked at. */
 interface Candidate {
   sequence: number;
   /** Absent: it does not match. */
   hit?: Hit;
+  /** What looking at it costs, in jobs; absent: 1. */
+  cost?: number;
 }
 
 export interface ScanRequest {
@@ -47,23 +54,28 @@ export interface ScanRequest {
   measure?: string;
   /** How many to find at most. */
   limit: number;
-  /** How many jobs to look at, at most. */
+  /** How many jobs to look at, at most; one that is large counts for several where its text is read. */
   budget: number;
 }
 
 export interface ScanResult {
   /** Where to go on; absent when everything was looked at. */
   next?: number;
-  /** How many jobs were looked at. */
+  /** How many jobs were looked at, and what of the budget that took. */
   looked: number;
+  spent: number;
 }
 
 /** So many jobs are looked at in vain before an index is tried. */
 const SPARSE_AFTER = 500;
 
-/** Rows read by one statement. */
+/** Rows read by one statement; of those whose text is read, which may be 1 MiB each. */
 const PAGE = 250;
+const TEXT_PAGE = 50;
 const INDEX_PAGE = 1000;
+
+/** An index is used for states that it knows so many rows of at most: it has no order by number, so each page reads them all. */
+const MAX_INDEXED = 20_000;
 
 /** Sequence number of a key, in SQL. */
 const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
@@ -80,38 +92,60 @@ export function scan(q: QueueState, request: ScanRequest, now: number, visit: (h
     let last = request.from;
     let shown = 0;
     for (const hit of reader.byId(filter.ids, request.from)) {
-      if (shown++ === limit) return { looked: shown, ...(last !== undefined && { next: last }) };
+      if (shown++ === limit) return { looked: shown, spent: shown, ...(last !== undefined && { next: last }) };
       visit(hit);
       last = hit.sequence;
     }
-    return { looked: filter.ids.length };
+    return { looked: filter.ids.length, spent: filter.ids.length };
   }
   let from = request.from ?? (request.ascending ? -1 : MAX_SEQUENCE);
   let looked = 0;
+  let spent = 0;
   let found = 0;
   let indexed = false;
   for (;;) {
     let switching = false;
-    for (const { sequence, hit } of reader.candidates(from, indexed)) {
+    for (const { sequence, hit, cost = 1 } of reader.candidates(from, indexed)) {
       if (hit) {
         // One more than wanted was seen: there is a next page, and it begins with that one.
-        if (found === limit) return { next: from, looked };
+        if (found === limit) return { next: from, looked, spent };
         found++;
         visit(hit);
       }
       from = sequence;
       looked++;
-      if (looked >= budget) return { next: from, looked };
+      spent += cost;
+      if (spent >= budget) return { next: from, looked, spent };
       switching = !indexed && looked >= SPARSE_AFTER && found < looked / 10 && reader.hasIndex();
       if (switching) break;
     }
-    if (!switching) return { looked };
+    if (!switching) return { looked, spent };
     indexed = true;
   }
 }
 
+/**
+ * Those of the rows with these keys that match, in no order. For a reader that has an order of its own.
+ * @param measure an SQL expression over a row, to be told of each
+ */
+export function matchingRows(
+  q: QueueState,
+  filter: JobFilter,
+  keys: readonly number[],
+  measure: string,
+  now: number,
+): Hit[] {
+  const reader = new Reader(q, filter, new Set(filter.states ?? JOB_STATES), false, measure, now);
+  return [...reader.rowsOf(keys)].flatMap(({ hit }) => hit ?? []);
+}
+
+/** A row as one statement tells it. */
+type Told = Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'> &
+  InspectedRow & { hit: number | null; measure: Measure };
+
 class Reader {
   private readonly condition: Fragment;
+  private readonly inspection: Inspection | undefined;
 
   constructor(
     private readonly q: QueueState,
@@ -122,11 +156,20 @@ class Reader {
     private readonly now: number,
   ) {
     this.condition = conditionOnRow(filter, now, q.leases.active.keys());
+    this.inspection = inspectionOf(filter, q.route);
   }
 
-  /** Does an index know all rows in the states asked for? The line of immediate jobs has none. */
+  /** Does an index know all rows in the states asked for, and not too many? The line of immediate jobs has none. */
   hasIndex(): boolean {
-    return !this.states.has('available') || this.q.lineLength === 0;
+    if (this.states.has('available') && this.q.lineLength !== 0) return false;
+    // Counting them only to know would read them all.
+    if (!this.q.tally.isCounted) return true;
+    const { counts } = stats(this.q, this.now);
+    // The index does not tell delayed jobs from retried ones.
+    const asked = new Set(this.states);
+    if (asked.has('scheduled') || asked.has('retryable')) asked.add('scheduled').add('retryable');
+    asked.delete('completed');
+    return [...asked].reduce((sum, state) => sum + counts[state], 0) <= MAX_INDEXED;
   }
 
   *candidates(from: number, indexed: boolean): Generator<Candidate> {
@@ -135,7 +178,9 @@ class Reader {
       if (indexed) sources.push(this.indexed(from));
       else sources.push(this.lane(0, from), this.lane(LANE_BIT, from));
     }
-    if (this.states.has('completed') && !this.ascending) sources.push(this.archived(from));
+    const { error_words, fingerprints } = this.filter;
+    const asksForFailure = error_words !== undefined || fingerprints !== undefined;
+    if (this.states.has('completed') && !this.ascending && !asksForFailure) sources.push(this.archived(from));
     yield* merged(sources, this.ascending);
   }
 
@@ -143,13 +188,14 @@ class Reader {
   *byId(ids: readonly string[], from = this.ascending ? -1 : MAX_SEQUENCE): Generator<Hit> {
     const found = ids.flatMap((id) => find(this.q, id) ?? []);
     const keys = found.flatMap(({ row }) => (row ? [row.key] : []));
-    const hits = this.rowsOf(keys).flatMap(({ hit }) => hit ?? []);
+    const hits = [...this.rowsOf(keys)].flatMap(({ hit }) => hit ?? []);
     const archived = conditionOnArchived(this.filter);
     for (const { archived: job } of found) {
       if (!job || !this.states.has('completed')) continue;
       const json = JSON.stringify(job);
       const statement = `SELECT 1 FROM (SELECT ? AS value) AS job WHERE ${archived.sql}`;
       if (this.q.sql.exec(statement, json, ...archived.bindings).toArray().length === 0) continue;
+      if (this.inspection && !this.inspection.fitsArchived(json)) continue;
       hits.push({ sequence: sequenceOf(job.k), key: job.k, state: 'completed', archived: json });
     }
     const sign = this.ascending ? 1 : -1;
@@ -161,17 +207,18 @@ class Reader {
   /** Rows in the order of their keys, of those that started in one lane. */
   private *lane(lane: number, from: number): Generator<Candidate> {
     let bound = lane + from;
+    const page = this.inspection ? TEXT_PAGE : PAGE;
     for (;;) {
       const range = this.ascending
         ? { sql: 'key > ? AND key < ?', bindings: [bound, lane + MAX_SEQUENCE] }
         : { sql: 'key >= ? AND key < ?', bindings: [lane, bound] };
       const rows = this.rows(
-        `${range.sql} ORDER BY key ${this.ascending ? 'ASC' : 'DESC'} LIMIT ${PAGE}`,
+        `${range.sql} ORDER BY key ${this.ascending ? 'ASC' : 'DESC'} LIMIT ${page}`,
         range.bindings,
       );
       yield* rows;
       const last = rows.at(-1);
-      if (rows.length < PAGE || !last) return;
+      if (rows.length < page || !last) return;
       bound = lane + last.sequence;
     }
   }
@@ -190,7 +237,9 @@ class Reader {
     if (due || later) {
       const moment = Math.floor(this.now);
       const when = due && later ? '' : due ? ` AND due_at <= ${moment}` : ` AND due_at > ${moment}`;
-      parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL${when}`);
+      // The index begins with the priority: without it, every entry would be read to find those of the other side of now.
+      const everywhere = `priority IN (${[...q.priorities].join(', ')})`;
+      parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL AND ${everywhere}${when}`);
       if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
     }
     const running = listed([...(states.has('active') ? q.leases.active.keys() : []), ...q.locks.keys()]);
@@ -205,42 +254,56 @@ class Reader {
         )
         .toArray()
         .map(({ key }) => key);
-      const sign = ascending ? 1 : -1;
-      yield* this.rowsOf(keys).sort((a, b) => (a.sequence - b.sequence) * sign);
+      yield* this.rowsOf(keys);
       const last = keys.at(-1);
       if (keys.length < INDEX_PAGE || last === undefined) return;
       from = sequenceOf(last);
     }
   }
 
-  private rowsOf(keys: readonly number[]): Candidate[] {
-    return this.rows('key IN (SELECT value FROM json_each(?))', [JSON.stringify(keys)]);
+  /** The rows with these keys, page by page, each page in order. */
+  *rowsOf(keys: readonly number[]): Generator<Candidate> {
+    const page = this.inspection ? TEXT_PAGE : INDEX_PAGE;
+    const sign = this.ascending ? 1 : -1;
+    for (let at = 0; at < keys.length; at += page) {
+      const part = JSON.stringify(keys.slice(at, at + page));
+      const rows = this.rows('key IN (SELECT value FROM json_each(?))', [part]);
+      yield* rows.sort((a, b) => (a.sequence - b.sequence) * sign);
+    }
   }
 
   private rows(where: string, bindings: (string | number)[]): Candidate[] {
-    const { sql, bindings: inside } = this.condition;
-    type Row = Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'> & { hit: number | null; measure: number | null };
-    const rows = this.q.sql.exec<Row>(
-      `SELECT key, state, due_at, attempt, ${sql} AS hit, ${this.measure} AS measure FROM jobs WHERE ${where}`,
-      ...inside,
+    const { condition, inspection, measure } = this;
+    const columns = inspection ? `, ${inspection.columns}` : '';
+    const rows = this.q.sql.exec<Told>(
+      `SELECT key, state, due_at, attempt, ${condition.sql} AS hit, ${measure} AS measure${columns} FROM jobs WHERE ${where}`,
+      ...condition.bindings,
       ...bindings,
     );
-    return rows.toArray().map((row) => {
-      const sequence = sequenceOf(row.key);
-      const seen = row.hit ? this.q.locks.seen(row) : undefined;
-      if (!seen) return { sequence };
-      const state = stateOf(seen, this.q.leases.active.has(row.key), this.now);
-      if (!this.states.has(state)) return { sequence };
-      return { sequence, hit: { sequence, key: row.key, state, measure: row.measure } };
+    // One at a time: what is read of a row for its inspection may be large.
+    return Array.from(rows, (row) => {
+      const hit = this.hitOf(row);
+      const cost = inspection ? { cost: inspection.costOf(row) } : {};
+      return { sequence: sequenceOf(row.key), ...(hit && { hit }), ...cost };
     });
+  }
+
+  private hitOf(row: Told): Hit | undefined {
+    const seen = row.hit ? this.q.locks.seen(row) : undefined;
+    if (!seen) return undefined;
+    const state = stateOf(seen, this.q.leases.active.has(row.key), this.now);
+    if (!this.states.has(state) || this.inspection?.fits(row) === false) return undefined;
+    return { sequence: sequenceOf(row.key), key: row.key, state, measure: row.measure };
   }
 
   /** Completed jobs, newest first. */
   private *archived(from: number): Generator<Candidate> {
     for (const { key, json } of archivedBackwards(this.q.sql, from, conditionOnArchived(this.filter))) {
       const sequence = sequenceOf(key);
-      if (json === null) yield { sequence };
-      else yield { sequence, hit: { sequence, key, state: 'completed', archived: json } };
+      const cost = this.inspection && json !== null ? { cost: this.inspection.costOf({ key, body: json }) } : {};
+      const fits = json !== null && this.inspection?.fitsArchived(json) !== false;
+      if (fits) yield { sequence, hit: { sequence, key, state: 'completed', archived: json }, ...cost };
+      else yield { sequence, ...cost };
     }
   }
 }

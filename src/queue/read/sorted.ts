@@ -78,7 +78,7 @@ export function sorted(q: QueueState, request: SortedRequest, now: number): Sort
 
 function rank(q: QueueState, hit: Hit, sort: SortKey): Ranked {
   const { key, sequence: position } = hit;
-  if (hit.archived === undefined) return { value: hit.measure ?? null, position, key };
+  if (hit.archived === undefined) return { value: (hit.measure ?? null) as number | null, position, key };
   const job = JSON.parse(hit.archived) as ArchivedJob;
   const identity = { id: idOfArchived(q.route, job), created_at: job.at[0] };
   return { value: ARCHIVED[sort](job), position, key, identity };

@@ -4,7 +4,7 @@
  */
 
 import type { Fragment } from '../../durable/sql';
-import type { Place } from '../../rpc/queue';
+import type { Place } from '../../rpc/failures';
 
 /** The index finds this expression only as it stands in the schema. */
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';

@@ -59,6 +59,11 @@ export class Tally {
     if (this.counted) change(this.counted, row, -1);
   }
 
+  /** Are the counts in memory, so that reading them reads next to nothing? */
+  get isCounted(): boolean {
+    return this.counted !== null;
+  }
+
   /** The counts at `now`. @param priorities of all rows in the due index */
   read(priorities: Iterable<number>, now: number): Counted {
     const { counted } = this;

@@ -5,8 +5,10 @@
 import { parseDuration } from '../../../job/duration';
 import { defined, readInteger } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
+import { isFingerprint } from '../../../job/failures/fingerprint';
 import { bindingsOf, type JobFilter, MAX_BINDINGS, type Range } from '../../../job/filter';
-import { parseTimestamp } from '../../../job/time';
+import { idIn, MAX_SEARCH, MAX_WORDS, wordsOf } from '../../../job/search';
+import { parseInstant, parseTimestamp } from '../../../job/time';
 
 export const MAX_IDS = 1000;
 const MAX_TYPES = 20;
@@ -59,6 +61,52 @@ export function readAge(value: unknown, field: string, now: number): number {
   const time = parseTimestamp(value);
   if (time !== undefined) return time;
   throw invalidRequest(field, `${field} must be a duration such as "P7D" or "12h", or an RFC 3339 time with a zone.`);
+}
+
+/**
+ * A time that jobs are chosen by. A bare duration counts back from now, with a `+` from now on; where jobs are chosen by when
+ * they are due, a bare one counts from now on too.
+ * @returns epoch ms
+ */
+export function readMoment(name: Bounded, value: unknown, field: string, now: number): number {
+  const ago =
+    name === 'scheduled' || typeof value !== 'string' || /^\d*$/.test(value) ? undefined : parseDuration(value);
+  const moment = ago === undefined ? parseInstant(value, now) : now - ago;
+  if (moment !== undefined) return moment;
+  throw invalidRequest(
+    field,
+    `${field} must be an RFC 3339 time with a zone, or a duration: "PT10S" or "24h" ${name === 'scheduled' ? 'from now' : 'ago, "+PT10S" from now'}.`,
+  );
+}
+
+/** What to search for: puts the words, or the id that the search consists of, into the filter. @throws {ApiError} 400 */
+export function setSearch(filter: JobFilter, text: string, field: string): void {
+  const id = idIn(text);
+  if (id === undefined) filter.words = readWords(text, field);
+  else {
+    refuseSecond(filter.ids, field);
+    filter.ids = [id];
+  }
+}
+
+/** The words of a search, all of which must be found. @throws {ApiError} 400 */
+export function readWords(text: string, field: string): string[] {
+  if (text.length > MAX_SEARCH) {
+    throw invalidRequest(field, `${field} has ${text.length} characters, at most ${MAX_SEARCH} are accepted.`);
+  }
+  const words = wordsOf(text);
+  if (words.length === 0) throw invalidRequest(field, `${field} must not be blank.`);
+  return atMost(words, MAX_WORDS, field);
+}
+
+/** The groups of failures that are meant. @throws {ApiError} 400 */
+export function readFingerprints(texts: string[], field: string): string[] {
+  const wrong = atMost(texts, MAX_TYPES, field).find((text) => !isFingerprint(text));
+  if (wrong === undefined) return texts;
+  throw invalidRequest(
+    field,
+    `${field} must be the fingerprint of a group of failures: GET /admin/failures lists them.`,
+  );
 }
 
 export function atMost<T>(list: T[], max: number, field: string): T[] {

@@ -1,6 +1,5 @@
 /** Filters out of bodies: what a query can say is said by the same names; `where` is for members of the payload. */
 import { readName, readObject, readQueueName, readString } from '../../../job/envelope/fields';
-import { readTime } from '../../../job/envelope/parse';
 import { invalidRequest } from '../../../job/errors';
 import type { FieldCondition, JobFilter, Range, Selection } from '../../../job/filter';
 import { JOB_STATES, type JobState } from '../../../job/states';
@@ -16,10 +15,14 @@ import {
   rangeOf,
   readAge,
   readCount,
+  readFingerprints,
+  readMoment,
   readPriority,
   readTypes,
+  readWords,
   refuseSecond,
   setRange,
+  setSearch,
   TIMES,
 } from './conditions';
 import { isFieldName, readFieldPath } from './field-path';
@@ -55,7 +58,7 @@ function endMember(
   };
 }
 
-const readMoment = (value: unknown, field: string, now: number) => readTime(now)(value, field);
+const momentOf = (name: Bounded) => (value: unknown, field: string, now: number) => readMoment(name, value, field, now);
 
 /** Members of a filter in a body. What a query can say is said by the same names; `where` is for members of the payload. */
 const MEMBERS: Record<string, Member> = {
@@ -75,14 +78,21 @@ const MEMBERS: Record<string, Member> = {
   attempts: rangeMember('attempt', readCount),
   attempts_min: endMember('attempt', 'min', readCount),
   attempts_max: endMember('attempt', 'max', readCount),
-  since: endMember('created', 'min', readMoment),
-  until: endMember('created', 'max', readMoment),
+  since: endMember('created', 'min', momentOf('created')),
+  until: endMember('created', 'max', momentOf('created')),
   older_than: (filter, value, field, now) => {
     filter.aged = { max: readAge(value, field, now) };
   },
   error_type: (filter, value, field) => {
     filter.error_type = readName(MAX_NAME)(value, field);
   },
+  error: (filter, value, field) => {
+    filter.error_words = readWords(readString(value, field), field);
+  },
+  fingerprint: (filter, value, field) => {
+    filter.fingerprints = readFingerprints(texts(value, field), field);
+  },
+  q: (filter, value, field) => setSearch(filter, readString(value, field), field),
   dead_letter: (filter, value, field) => {
     if (typeof value !== 'boolean') throw invalidRequest(field, `${field} must be true or false.`);
     filter.dead = value;
@@ -102,8 +112,8 @@ const MEMBERS: Record<string, Member> = {
   },
   ...Object.fromEntries(
     TIMES.flatMap((name) => [
-      [`${name}_after`, endMember(name, 'min', readMoment)],
-      [`${name}_before`, endMember(name, 'max', readMoment)],
+      [`${name}_after`, endMember(name, 'min', momentOf(name))],
+      [`${name}_before`, endMember(name, 'max', momentOf(name))],
     ]),
   ),
 };

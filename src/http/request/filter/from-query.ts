@@ -1,5 +1,4 @@
 /** Filters out of query parameters. Repeated parameters and comma lists mean the same. */
-import { readTime } from '../../../job/envelope/parse';
 import { invalidRequest } from '../../../job/errors';
 import type { JobFilter, Selection } from '../../../job/filter';
 import { JOB_STATES } from '../../../job/states';
@@ -14,10 +13,14 @@ import {
   rangeOf,
   readAge,
   readCount,
+  readFingerprints,
+  readMoment,
   readPriority,
   readTypes,
+  readWords,
   refuseSecond,
   setRange,
+  setSearch,
   TIMES,
 } from './conditions';
 import { isFieldName, readFieldPath } from './field-path';
@@ -50,11 +53,11 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   const attempt = range('attempt', readCount);
   if (attempts) refuseSecond(attempt, 'attempt');
   setRange(filter, 'attempt', attempts ?? attempt);
-  const time = (name: string) => {
-    const given = text(name);
-    return given === undefined ? undefined : readTime(now)(withPlus(given), name);
-  };
   for (const name of TIMES) {
+    const time = (parameter: string) => {
+      const given = text(parameter);
+      return given === undefined ? undefined : readMoment(name, withPlus(given), parameter, now);
+    };
     const end = (usual: string, short: string) => {
       const other = name === 'created' ? time(short) : undefined;
       const given = time(usual);
@@ -67,6 +70,12 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   if (olderThan !== undefined) filter.aged = { max: readAge(withPlus(olderThan), 'older_than', now) };
   const errorType = text('error_type');
   if (errorType !== undefined) filter.error_type = errorType;
+  const error = text('error');
+  if (error !== undefined) filter.error_words = readWords(error, 'error');
+  const fingerprints = listParam(c, 'fingerprint');
+  if (fingerprints) filter.fingerprints = readFingerprints(fingerprints, 'fingerprint');
+  const search = text('q');
+  if (search !== undefined) setSearch(filter, search, 'q');
   const dead = oneOf(listParam(c, 'dead_letter'), ['true', 'false'], 'dead_letter');
   if (dead?.length === 1) filter.dead = dead[0] === 'true';
   const fields = Object.entries(c.req.queries()).flatMap(([name, values]) =>

@@ -1,0 +1,104 @@
+/** The failed jobs of many queues in groups: what failed in the same way, how often, and when first and last. */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { defined, isObject } from '../job/envelope/fields';
+import { isQueueName } from '../job/envelope/names';
+import { unwrap } from '../job/errors';
+import { FAILURE_STATES, type FailureGroup, type FailuresPlace, type FailuresRequest } from '../rpc/failures';
+import { queueObject } from '../rpc/stubs';
+import { badCursor, decodeCursor, encodeCursor } from './paging';
+import { queuesOf } from './queues';
+
+/** Jobs looked at for one answer, in all queues; of each queue at least so many. */
+const MAX_LOOKED = 20_000;
+const LEAST_OF_QUEUE = 500;
+
+/** Queues asked at a time. */
+const WIDTH = 10;
+
+/** Which failures. */
+export interface FailureSelection extends Omit<FailuresRequest, 'from' | 'budget'> {
+  /** Absent: all queues. */
+  queues?: readonly string[];
+}
+
+/** A group over all queues. */
+export interface FailureGroupAcross extends FailureGroup {
+  count: number;
+  /** The queues that have some, those with most first. */
+  queues: string[];
+}
+
+export interface FailuresFound {
+  groups: FailureGroupAcross[];
+  /** Jobs looked at, those of the answers before included. */
+  searched: number;
+  /** Leads to the failures that were not looked at; null: these were all. */
+  cursor: string | null;
+}
+
+/**
+ * Groups the newest failures of each queue, as many as one answer looks at.
+ * @param cursor of an answer that did not look at all: then these are the groups of the others
+ * @throws {ApiError} 400 for a cursor of another list; 422 when there are too many queues to ask them all
+ */
+export async function findFailures(env: Env, selection: FailureSelection, cursor?: string): Promise<FailuresFound> {
+  const { queues: named, ...request } = selection;
+  const start = cursor === undefined ? undefined : readCursor(cursor);
+  const queues = start ? [...start.places.keys()] : await queuesOf(env, { queues: named });
+  const budget = Math.max(LEAST_OF_QUEUE, Math.floor(MAX_LOOKED / Math.max(1, queues.length)));
+  const groups = new Map<string, FailureGroupAcross & { counts: Map<string, number> }>();
+  const rest: [string, FailuresPlace][] = [];
+  let searched = start?.searched ?? 0;
+  await inParallel(
+    queues,
+    async (queue) => {
+      const from = start?.places.get(queue);
+      const part = unwrap(await queueObject(env, queue).failures(defined({ ...request, budget, from })));
+      searched += part.looked;
+      if (part.next) rest.push([queue, part.next]);
+      for (const group of part.groups) {
+        const known = groups.get(group.fingerprint);
+        const count = FAILURE_STATES.reduce((sum, state) => sum + group[state], 0);
+        if (known) merge(known, group);
+        const merged = known ?? { ...group, count: 0, queues: [], counts: new Map<string, number>() };
+        merged.count += count;
+        merged.counts.set(queue, count);
+        groups.set(group.fingerprint, merged);
+      }
+    },
+    WIDTH,
+  );
+  const found = [...groups.values()].map(({ counts, ...group }) => ({
+    ...group,
+    queues: [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([name]) => name),
+  }));
+  return { groups: found, searched, cursor: rest.length === 0 ? null : encodeCursor({ places: rest, searched }) };
+}
+
+/** Adds what another queue has of the group. */
+function merge(known: FailureGroup, other: FailureGroup): void {
+  for (const state of FAILURE_STATES) known[state] += other[state];
+  known.first_seen_at = Math.min(known.first_seen_at, other.first_seen_at);
+  if (other.last_seen_at <= known.last_seen_at) return;
+  const { last_seen_at, job_id, failure } = other;
+  Object.assign(known, { last_seen_at, job_id, failure });
+}
+
+function readCursor(cursor: string): { places: Map<string, FailuresPlace>; searched: number } {
+  const { places, searched } = decodeCursor(cursor);
+  if (!Array.isArray(places) || typeof searched !== 'number') throw badCursor();
+  for (const entry of places) {
+    const [queue, place] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof queue !== 'string' || !isQueueName(queue) || !isPlace(place)) throw badCursor();
+  }
+  return { places: new Map(places as [string, FailuresPlace][]), searched };
+}
+
+function isPlace(value: unknown): value is FailuresPlace {
+  if (!isObject(value)) return false;
+  if (value.state === 'retrying') return value.before === undefined || Number.isSafeInteger(value.before);
+  if (value.state !== 'dead' && value.state !== 'discarded') return false;
+  const { at } = value;
+  return at === undefined || (isObject(at) && Number.isSafeInteger(at.at) && Number.isSafeInteger(at.key));
+}

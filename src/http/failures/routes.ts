@@ -1,0 +1,150 @@
+/** Failed jobs in groups: lists, one group, and another life or an end for all of it. */
+import { type FailureGroupAcross, type FailureSelection, findFailures } from '../../across/failures';
+import { defined, readQueueName } from '../../job/envelope/fields';
+import { invalidRequest, notFound } from '../../job/errors';
+import { normaliseMessage } from '../../job/failures/fingerprint';
+import type { JobFilter, Selection } from '../../job/filter';
+import { formatInstant } from '../../job/time';
+import { FAILURE_STATES, type FailureState } from '../../rpc/failures';
+import type { BulkAction } from '../../rpc/operations';
+import { operateOn } from '../bulk/operate';
+import { answerSummary } from '../bulk/render';
+import { type AppContext, json } from '../context';
+import { readBody } from '../request/body';
+import { readFingerprints, readMoment, readTypes } from '../request/filter/conditions';
+import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
+import { listMembers, readPaging } from '../request/pagination';
+import { pathParam } from '../request/path';
+import { listParam, oneOf, queueParam, textParam, withPlus } from '../request/query';
+import { get, post, type Route } from '../route';
+
+const ORDERS = ['count', 'last_seen', 'first_seen'] as const;
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminFailureRoutes: readonly Route[] = [
+  get('/failures', list),
+  get('/failures/:fingerprint', show),
+  post('/failures/:fingerprint/redrive', (c) => act(c, 'retry'), { takesIdempotencyKey: true }),
+  post('/failures/:fingerprint/discard', (c) => act(c, 'purge'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+];
+
+/** A page of the groups. */
+async function list(c: AppContext): Promise<Response> {
+  const { cursor, ...paging } = readPaging(c, 'page');
+  const order = oneOf([textParam(c, 'sort') ?? 'count'], ORDERS, 'sort')?.[0] ?? 'count';
+  const found = await findFailures(c.env, selectionOf(c), cursor);
+  const groups = found.groups.sort((a, b) => rankOf(b, order) - rankOf(a, order) || compare(a, b));
+  const items = groups.slice(paging.offset, paging.offset + paging.limit).map(render);
+  const hasMore = groups.length > paging.offset + items.length;
+  const members = listMembers(paging, {
+    total: groups.length,
+    hasMore,
+    nextCursor: null,
+    atLeast: found.cursor !== null,
+  });
+  return json(c, { items, ...members, ...searchOf(found) });
+}
+
+/** One group. What was not looked at is not in its counts, and the answer says so. */
+async function show(c: AppContext): Promise<Response> {
+  const fingerprint = fingerprintIn(c);
+  const found = await findFailures(c.env, { ...selectionOf(c), fingerprints: [fingerprint] }, textParam(c, 'cursor'));
+  const [group] = found.groups;
+  if (!group && found.cursor === null) {
+    throw notFound(
+      'group of failures',
+      fingerprint,
+      'Its jobs run again, succeeded, or are gone. GET /admin/failures lists groups.',
+    );
+  }
+  const none = { fingerprint, count: 0, dead: 0, discarded: 0, retrying: 0 };
+  return json(c, { ...(group ? render(group) : none), ...searchOf(found) });
+}
+
+function searchOf({ searched, cursor }: { searched: number; cursor: string | null }) {
+  return { searched, more: cursor !== null, cursor };
+}
+
+function selectionOf(c: AppContext): FailureSelection {
+  const now = Date.now();
+  const moment = (name: string) => {
+    const text = textParam(c, name);
+    return text === undefined ? undefined : readMoment('ended', withPlus(text), name, now);
+  };
+  const types = listParam(c, 'type');
+  return {
+    states: oneOf(listParam(c, 'state'), FAILURE_STATES, 'state') ?? FAILURE_STATES,
+    ...defined({
+      types: types && readTypes(types, 'type'),
+      since: moment('since'),
+      until: moment('until'),
+      queues: queueParam(c, 'queue'),
+    }),
+  };
+}
+
+function rankOf(group: FailureGroupAcross, order: (typeof ORDERS)[number]): number {
+  return order === 'count' ? group.count : group[`${order}_at`];
+}
+
+function compare(a: FailureGroupAcross, b: FailureGroupAcross): number {
+  return b.last_seen_at - a.last_seen_at || (a.fingerprint < b.fingerprint ? -1 : 1);
+}
+
+function render(group: FailureGroupAcross) {
+  const { fingerprint, failure, count, dead, discarded, retrying, queues, first_seen_at, last_seen_at, job_id } = group;
+  const { type, error_type, code, message } = failure;
+  return {
+    fingerprint,
+    type,
+    error: { type: error_type, code, message: normaliseMessage(message) },
+    ...{ count, dead, discarded, retrying, queues },
+    first_seen_at: formatInstant(first_seen_at),
+    last_seen_at: formatInstant(last_seen_at),
+    sample: { job_id, message },
+  };
+}
+
+function fingerprintIn(c: AppContext): string {
+  const [fingerprint] = readFingerprints([pathParam(c, 'fingerprint')], 'fingerprint');
+  return fingerprint as string;
+}
+
+/** Acts on all jobs of a group: gives them another life, or removes them, those that wait for an attempt too. */
+async function act(c: AppContext, action: BulkAction): Promise<Response> {
+  const fingerprint = fingerprintIn(c);
+  const body = await readBody(c);
+  refuseUnknown(c, body, ['confirm', 'queue', 'state', 'type']);
+  requireConfirmation(body.confirm);
+  const { summary, headers } = await operateOn(c, action, body, () => groupIn(body, fingerprint));
+  return answerSummary(c, summary, headers);
+}
+
+function groupIn(body: Record<string, unknown>, fingerprint: string): Selection {
+  const listed = (name: string): string[] | undefined => {
+    const value = body[name] ?? undefined;
+    if (value === undefined) return undefined;
+    const list = Array.isArray(value) ? value : [value];
+    if (list.length > 0 && list.every((entry) => typeof entry === 'string')) return list;
+    throw invalidRequest(name, `${name} must be a string or a list of strings.`);
+  };
+  const types = listed('type');
+  const queues = listed('queue')?.map((queue) => readQueueName(queue, 'queue'));
+  const states = oneOf(listed('state'), FAILURE_STATES, 'state') ?? FAILURE_STATES;
+  const filter: JobFilter = { ...statesOf(states), fingerprints: [fingerprint] };
+  if (types) filter.types = readTypes(types, 'type');
+  return { filter, ...(queues && { queues }) };
+}
+
+/** @throws {ApiError} 400 for a choice that no filter can say */
+function statesOf(states: readonly FailureState[]): JobFilter {
+  const [dead, discarded, retrying] = FAILURE_STATES.map((state) => states.includes(state));
+  if (retrying && dead !== discarded) {
+    throw invalidRequest('state', 'state: with "retrying" name both "dead" and "discarded", or neither.');
+  }
+  if (!dead && !discarded) return { states: ['retryable'] };
+  return {
+    states: retrying ? ['discarded', 'retryable'] : ['discarded'],
+    ...(dead !== discarded && { dead: dead === true }),
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Failures that are the same one: of one job type, one class and code of error, and one message once what differs from job to
+ * job (numbers, ids, quoted texts, paths, times) is left out. Nothing is stored for it; whoever reads failures computes it.
+ */
+import { cut } from '../text';
+
+/** Characters of a message that are looked at, and of a normalised one that are kept. */
+export const MAX_LOOKED_AT = 1000;
+const MAX_NORMALISED = 300;
+
+/** What is known of a job's last failure. */
+export interface Failure {
+  /** Of the job. */
+  type: string;
+  /** Class and code of the error; of a job that was discarded without one, why. */
+  error_type: string;
+  code: string;
+  message: string;
+}
+
+/** In this order: what comes later would tear apart what comes first. */
+const RULES: readonly [RegExp, string][] = [
+  [/\b[a-z][a-z0-9+.-]{1,15}:\/\/[^\s"'<>`]+/giu, '<url>'],
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/giu, '<uuid>'],
+  [/\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?!\d)/gu, '<time>'],
+  [/"[^"]*"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\p{L}\p{N}])'[^']*'(?![\p{L}\p{N}])/gu, '<text>'],
+  [/(?<![\p{L}\p{N}/\\])(?:[a-z]:|\.{1,2}|~)?(?:[\\/][\p{L}\p{N}_.@~+-]+){2,}[\\/]?/giu, '<path>'],
+  [/\b0x[0-9a-f]+\b/giu, '<hex>'],
+  [/\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}\b/giu, '<hex>'],
+  [/(?:(?<![\p{L}\p{N}_])[-+])?\p{Nd}+(?:[.,:_]\p{Nd}+)*/gu, '<n>'],
+  [/\s+/gu, ' '],
+];
+
+/** The message without what differs from job to job; short, and without half characters. */
+export function normaliseMessage(message: string): string {
+  let text = cut(message, MAX_LOOKED_AT).toWellFormed();
+  for (const [pattern, name] of RULES) text = text.replace(pattern, name);
+  return cut(text.trim(), MAX_NORMALISED);
+}
+
+/** Names the group of a failure: 16 hexadecimal digits. */
+export function fingerprintOfFailure({ type, error_type, code, message }: Failure): string {
+  const text = JSON.stringify([type, error_type, code, normaliseMessage(message)]);
+  return hex(hash(text, 0x811c9dc5)) + hex(hash(text, 0x9e3779b9));
+}
+
+/** Is this what {@link fingerprintOfFailure} gives out? */
+export const isFingerprint = (text: string): boolean => /^[0-9a-f]{16}$/.test(text);
+
+/** FNV-1a over the text's units, its bits mixed at the end: names groups, and guards nothing. */
+function hash(text: string, seed: number): number {
+  let value = seed;
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return (value ^ (value >>> 16)) >>> 0;
+}
+
+const hex = (value: number): string => value.toString(16).padStart(8, '0');

@@ -1,0 +1,48 @@
+/** The part of a queue object's RPC interface that groups failed jobs. Times in epoch ms. */
+import type { Failure } from '../job/failures/fingerprint';
+
+/** Where a dead letter lies: they are listed by the moment of their discard (epoch ms) and their key, highest first. */
+export interface Place {
+  at: number;
+  key: number;
+}
+
+/** How a failed job stands: kept for a human, discarded and kept for a while, waiting for its next attempt. */
+export const FAILURE_STATES = ['dead', 'discarded', 'retrying'] as const;
+export type FailureState = (typeof FAILURE_STATES)[number];
+
+/** Where a step ended: in the list of dead letters or discarded jobs, or in the line of those that wait. */
+export type FailuresPlace = { state: 'dead' | 'discarded'; at?: Place } | { state: 'retrying'; before?: number };
+
+export interface FailuresRequest {
+  states: readonly FailureState[];
+  /** Job types, in which `*` stands for anything. */
+  types?: string[];
+  /** Failed, or discarded, from then on and before. */
+  since?: number;
+  until?: number;
+  /** Only these groups. */
+  fingerprints?: string[];
+  /** Where the step before ended. */
+  from?: FailuresPlace;
+  /** Jobs looked at at most. */
+  budget: number;
+}
+
+/** Jobs of one queue that failed in the same way. */
+export interface FailureGroup extends Record<FailureState, number> {
+  fingerprint: string;
+  /** Of one of them, its message as it was reported. */
+  failure: Failure;
+  first_seen_at: number;
+  last_seen_at: number;
+  /** The job that failed last. */
+  job_id: string;
+}
+
+export interface FailuresPart {
+  groups: FailureGroup[];
+  looked: number;
+  /** Absent: all were looked at. */
+  next?: FailuresPlace;
+}
