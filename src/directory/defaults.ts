@@ -16,6 +16,7 @@ import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
+import type { WebhookRoute } from '../job/webhook/subscription';
 import type { StoredDeclaration } from '../rpc/deployment';
 
 /** The fact that holds what the code declares. */
@@ -44,6 +45,8 @@ export interface DefaultsHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Something must be sent at this moment (epoch ms) at the latest. */
   wakeAt(at: number): void;
+  /** Who is to be told of what happens in a queue. */
+  webhooksFor?(queue: string): WebhookRoute[];
 }
 
 export class DefaultsStore {
@@ -76,7 +79,13 @@ export class DefaultsStore {
     if (!said) return undefined;
     const { queues = {}, limits = {} } = this.declared() ?? {};
     const declared = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
-    return { ...said, ...(declared && { declared }), ...(Object.keys(limits).length > 0 && { limits }) };
+    const webhooks = this.host.webhooksFor?.(queue) ?? [];
+    return {
+      ...said,
+      ...(declared && { declared }),
+      ...(Object.keys(limits).length > 0 && { limits }),
+      ...(webhooks.length > 0 && { webhooks }),
+    };
   }
 
   /** What the code of the deployment declares; undefined when it never declared anything. */
@@ -129,6 +138,11 @@ export class DefaultsStore {
       this.replace(this.read()?.config ?? {}, withOverride(before, key, override), now);
     }
     return present !== null;
+  }
+
+  /** What goes with the settings has changed: the queues hear of it. */
+  spreadAnew(now: number): void {
+    this.replace(this.read()?.config ?? {}, this.overrides(now), now);
   }
 
   /** One row written, and one for each queue that had not heard of the settings before; the alarm stands by. */

@@ -116,6 +116,11 @@ export class EventLog {
     for (const listener of [...this.listeners]) listener(published);
   }
 
+  /** The events of the running transaction so far. */
+  unpublished(): QueueEvent[] {
+    return this.pending.map((event) => this.shown(event));
+  }
+
   /** A published event, as others see it. */
   shown(published: Published): QueueEvent {
     const { number, stamp, bytes: _, ...event } = published as Stored;

@@ -24,6 +24,7 @@ import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
+import { webhookRoutes } from './webhooks/routes';
 import { adminWorkerRoutes, workerRoutes } from './workers/routes';
 import { workflowRoutes } from './workflows/routes';
 
@@ -42,6 +43,7 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
+  ...below(PREFIX, webhookRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
   ...below(ADMIN_PREFIX, adminSessionRoutes, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];

@@ -5,6 +5,7 @@
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
 import type { RetryInput } from './record';
+import type { WebhookRoute } from './webhook/subscription';
 
 /** Settings of one queue. Absent: the deployment's default. */
 export interface QueueConfig {
@@ -73,6 +74,8 @@ export interface QueueDefaults {
   declared?: QueueConfig;
   /** What it declares for limit keys. An override that holds goes before it. */
   limits?: LimitOverrides;
+  /** Who is to be told of what happens in this queue. */
+  webhooks?: WebhookRoute[];
 }
 
 /** One layer after a change: members that the change does not name stay. */

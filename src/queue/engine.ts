@@ -24,6 +24,7 @@ import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
 import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
+import { webhooks } from './features/webhooks/feature';
 import { endings } from './features/workflow/endings';
 import { waitingFor } from './jobs/waiting';
 import { type JobRow, mayNameUrl } from './store/columns';
@@ -109,6 +110,7 @@ export class QueueEngine {
       this.bulk,
       this.removal,
       endings(around),
+      webhooks(around),
     ];
     this.courier = new Courier(
       features.flatMap(({ letters = [] }) => letters),

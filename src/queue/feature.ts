@@ -12,6 +12,7 @@ import type { NewJob } from '../job/record';
 import type { WaitingFor } from '../job/waiting';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
+import type { WebhookSenderApi } from '../rpc/webhooks';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { JobRow } from './store/columns';
 import type { QueueState } from './store/state';
@@ -80,6 +81,8 @@ export interface Host {
 export interface Others {
   queue(name: string): QueueApi;
   workflow(id: string): WorkflowApi;
+  /** The object of a subscription. */
+  webhook(id: string): WebhookSenderApi;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /**

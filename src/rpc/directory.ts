@@ -10,6 +10,7 @@ import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
+import type { WebhookListApi, WebhookSenderApi } from './webhooks';
 import type { WorkflowSummary } from './workflow';
 
 /** A queue the directory knows. */
@@ -135,7 +136,7 @@ export interface KeyedOperation {
   replayed: boolean;
 }
 
-export interface DirectoryApi extends CronDirectoryApi, IdsApi {
+export interface DirectoryApi extends CronDirectoryApi, IdsApi, WebhookListApi, WebhookSenderApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */

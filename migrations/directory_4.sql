@@ -1,0 +1,28 @@
+-- From version 3: subscriptions to events, and what is delivered to them.
+
+CREATE TABLE webhooks (
+  id TEXT PRIMARY KEY,
+  told INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deliveries (
+  event TEXT PRIMARY KEY,
+  type TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  due_at INTEGER,
+  tried_at INTEGER,
+  created_at INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  log TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE outbox (
+  kind TEXT NOT NULL,
+  address TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  due_at INTEGER NOT NULL,
+  PRIMARY KEY (kind, address, number)
+) STRICT, WITHOUT ROWID;
