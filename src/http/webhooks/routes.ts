@@ -8,15 +8,16 @@ import {
   viewsOf,
   type WebhookView,
 } from '../../across/webhooks';
-import { readWebhookUrl, type Scope } from '../../config';
+import { readWebhookUrl } from '../../config';
 import { parseSecrets, SINGLE_SECRET_RULE } from '../../dispatch/signature';
+import type { Scope } from '../../job/access';
 import { optional, type Reader, readText } from '../../job/envelope/fields';
-import { invalidRequest, notFound, unwrap } from '../../job/errors';
+import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
 import { isWebhookId } from '../../job/webhook/ids';
 import { parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { DELIVERY_STATUSES } from '../../rpc/webhooks';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, may, unredacted } from '../context';
 import { readBody, readOptionalBody } from '../request/body';
 import { pageByName, pagination, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -49,12 +50,13 @@ export const webhookRoutes: readonly Route[] = [
 ];
 
 async function create(c: AppContext): Promise<Response> {
+  mayChoose(c);
   const body = await readBody(c);
   const secret = optional(body, 'secret', readSecret) ?? newSecret();
   const members = parseWebhook(body, urlReader(c));
   const view = await viewOfChanged(c.env, directoryObject(c.env).createWebhook(members, secret));
   const headers = { Location: `/ojs/v1${LIST}/${view.webhook.id}` };
-  return json(c, webhookAnswer(view, { secret }), 201, headers);
+  return unredacted(c, webhookAnswer(view, { secret }), 201, headers);
 }
 
 async function list(c: AppContext): Promise<Response> {
@@ -75,6 +77,7 @@ async function change(c: AppContext): Promise<Response> {
   if (body.secret !== undefined)
     throw invalidRequest('secret', `secret is changed by POST ${LIST}/${id}/rotate-secret.`);
   const members = parseWebhookChange(body, urlReader(c));
+  if (['url', 'events', 'filter'].some((name) => Object.hasOwn(members, name))) mayChoose(c);
   return json(c, webhookAnswer(await viewOfChanged(c.env, directoryObject(c.env).changeWebhook(id, members))));
 }
 
@@ -88,15 +91,19 @@ async function test(c: AppContext): Promise<Response> {
   await readOptionalBody(c);
   const id = idIn(c);
   const answer = unwrap(await webhookObject(c.env, id).testWebhook(id));
-  return json(c, { status_code: null, ...answer, status: answer.status_code ?? 0 });
+  const { response_body, ...rest } = answer;
+  const seen = mayRead(c) ? { response_body } : {};
+  return json(c, { status_code: null, ...rest, status: answer.status_code ?? 0, ...seen });
 }
 
 async function rotate(c: AppContext): Promise<Response> {
+  mayChoose(c);
   const id = idIn(c);
   const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readSecret) ?? newSecret();
   const view = await viewOfChanged(c.env, directoryObject(c.env).rotateWebhook(id, secret));
   const subscription = renderWebhook(view);
-  return json(c, { secret, new_secret: secret, subscription, ...(view.untold ? { pending_queues: view.untold } : {}) });
+  const pending = view.untold ? { pending_queues: view.untold } : {};
+  return unredacted(c, { secret, new_secret: secret, subscription, ...pending });
 }
 
 async function deliveries(c: AppContext): Promise<Response> {
@@ -125,9 +132,16 @@ async function retry(c: AppContext): Promise<Response> {
   return json(c, { delivery: found, ...found }, 202);
 }
 
-/** What receivers answer may be anything: it is for whoever may change the subscription. */
+/** What receivers answer may be anything: it is for administrators. */
 function mayRead(c: AppContext): boolean {
-  return c.get('scopes')?.includes('admin:write') === true;
+  return may(c, 'data:reveal');
+}
+
+/** Receivers are told of events whole: whoever sees payloads redacted must not have them sent somewhere else. */
+function mayChoose(c: AppContext): void {
+  if (!c.get('redact')) return;
+  const message = 'Receivers are sent what this key is not shown.';
+  throw refusal(403, 'forbidden', message, { details: { required_scope: 'data:reveal' } });
 }
 
 function idIn(c: AppContext): string {
