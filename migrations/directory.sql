@@ -125,3 +125,18 @@ CREATE TABLE outbox (
   due_at INTEGER NOT NULL,
   PRIMARY KEY (kind, address, number)
 ) STRICT, WITHOUT ROWID;
+
+-- In the directory itself: alert rules. data: JSON.
+CREATE TABLE alerts (
+  id TEXT PRIMARY KEY,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How rules stand in the queues where they have ever fired. since: of the state. data: JSON.
+CREATE TABLE alert_states (
+  rule TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (rule, queue)
+) STRICT, WITHOUT ROWID;

@@ -1,4 +1,4 @@
--- From version 3: subscriptions to events, and what is delivered to them.
+-- From version 3: subscriptions to events, what is delivered to them, and alert rules.
 
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
@@ -25,4 +25,17 @@ CREATE TABLE outbox (
   data TEXT NOT NULL,
   due_at INTEGER NOT NULL,
   PRIMARY KEY (kind, address, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE alerts (
+  id TEXT PRIMARY KEY,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE alert_states (
+  rule TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (rule, queue)
 ) STRICT, WITHOUT ROWID;

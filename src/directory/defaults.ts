@@ -16,7 +16,6 @@ import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
-import type { WebhookRoute } from '../job/webhook/subscription';
 import type { StoredDeclaration } from '../rpc/deployment';
 
 /** The fact that holds what the code declares. */
@@ -45,8 +44,8 @@ export interface DefaultsHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Something must be sent at this moment (epoch ms) at the latest. */
   wakeAt(at: number): void;
-  /** Who is to be told of what happens in a queue. */
-  webhooksFor?(queue: string): WebhookRoute[];
+  /** What else a queue must know. Absent: nothing. */
+  alsoFor?(queue: string): Pick<QueueDefaults, 'webhooks' | 'alerts'>;
 }
 
 export class DefaultsStore {
@@ -79,12 +78,11 @@ export class DefaultsStore {
     if (!said) return undefined;
     const { queues = {}, limits = {} } = this.declared() ?? {};
     const declared = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
-    const webhooks = this.host.webhooksFor?.(queue) ?? [];
     return {
       ...said,
       ...(declared && { declared }),
       ...(Object.keys(limits).length > 0 && { limits }),
-      ...(webhooks.length > 0 && { webhooks }),
+      ...this.host.alsoFor?.(queue),
     };
   }
 

@@ -30,6 +30,7 @@ import { QUEUE_CREATED } from '../rpc/follow';
 import type { IdPlace } from '../rpc/ids';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { AlertList } from './alerts';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { IdRegister } from './ids';
@@ -37,7 +38,7 @@ import { IdListing } from './listing';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
 import { Webhooks } from './webhooks/part';
-import { WEBHOOK_VERBS } from './webhooks/verbs';
+import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 
@@ -65,6 +66,7 @@ class DirectoryLife {
   ids!: IdRegister;
   /** Subscriptions to events; in the object of a subscription: what sends. */
   webhooks!: Webhooks;
+  alerts!: AlertList;
   private listing!: IdListing;
   private courier!: Courier;
   private readonly clock: AlarmClock;
@@ -112,7 +114,19 @@ class DirectoryLife {
       },
       tables,
     );
-    const spreading = { ...host, webhooksFor: (queue: string) => this.webhooks.list.routes(queue) };
+    this.alerts = new AlertList(
+      {
+        ...host,
+        hasWebhook: (id) => this.webhooks.list.find(id) !== undefined,
+        rulesChanged: (at) => this.defaults.spreadAnew(at),
+      },
+      tables,
+    );
+    const alsoFor = (queue: string) => {
+      const [webhooks, alerts] = [this.webhooks.list.routes(queue), this.alerts.rules(queue)];
+      return { ...(webhooks.length > 0 && { webhooks }), ...(alerts.length > 0 && { alerts }) };
+    };
+    const spreading = { ...host, alsoFor };
     this.defaults = new DefaultsStore(spreading, tables, async (queue, defaults) =>
       unwrap(await queueObject(env, queue).takeDefaults(defaults)),
     );
@@ -272,6 +286,7 @@ class DirectoryLife {
 
 const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   ...WEBHOOK_VERBS,
+  ...ALERT_VERBS,
 
   register: (life, name) => {
     const defaults = life.defaults.for(name);

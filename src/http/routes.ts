@@ -1,5 +1,6 @@
 /** Every route of the server, in the order in which they are tried. */
 import { matchedRoutes } from 'hono/route';
+import { alertRoutes } from './alerts/routes';
 import { bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
 import type { AppContext } from './context';
@@ -44,6 +45,7 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
   ...below(PREFIX, webhookRoutes),
+  ...below(ADMIN_PREFIX, alertRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
   ...below(ADMIN_PREFIX, adminSessionRoutes, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];

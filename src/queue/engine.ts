@@ -13,6 +13,7 @@ import { ApiError, type Outcome, unavailable } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
 import type { TargetView } from '../rpc/targets';
 import type { About, Feature, Host, Others } from './feature';
+import { AlertWatch } from './features/alerts/feature';
 import { BulkOperations } from './features/bulk/feature';
 import { CronFeature } from './features/cron/feature';
 import { Overdue } from './features/lifecycle/overdue';
@@ -111,6 +112,7 @@ export class QueueEngine {
       this.removal,
       endings(around),
       webhooks(around),
+      new AlertWatch(around),
     ];
     this.courier = new Courier(
       features.flatMap(({ letters = [] }) => letters),

@@ -7,6 +7,7 @@ import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
 import type { Courier, Kind } from '../durable/courier';
 import type { Step } from '../durable/group-commit';
+import type { AlertState } from '../job/alert/rule';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { WaitingFor } from '../job/waiting';
@@ -83,6 +84,8 @@ export interface Others {
   workflow(id: string): WorkflowApi;
   /** The object of a subscription. */
   webhook(id: string): WebhookSenderApi;
+  /** Tells the directory how an alert rule stands here. */
+  noteAlert(rule: string, state: AlertState): Promise<unknown>;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /**

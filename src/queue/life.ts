@@ -249,6 +249,7 @@ export class QueueLife {
         queue: (name) => this.queue(name),
         workflow: (id) => workflowObject(this.env, id),
         webhook: (id) => webhookObject(this.env, id),
+        noteAlert: (rule, state) => directoryObject(this.env).noteAlert(rule, this.name, state),
         noteIds: (queue, ids) =>
           noteIds(
             this.env,

@@ -95,8 +95,8 @@ export interface WebhookListApi {
   changeWebhook(id: string, change: WebhookChange): Promise<Outcome<ChangedWebhook>>;
   /** The former secret signs for another day. 404. */
   rotateWebhook(id: string, secret: string): Promise<Outcome<ChangedWebhook>>;
-  /** Whatever waits to be delivered is dropped. @returns whether there was one */
-  deleteWebhook(id: string): Promise<boolean>;
+  /** Whatever waits to be delivered is dropped. 409 while alert rules name it. @returns whether there was one */
+  deleteWebhook(id: string): Promise<Outcome<boolean>>;
   /** The object of a subscription has given its receiver up. */
   webhookDisabled(id: string, disabled: NonNullable<Webhook['disabled']>, version: number): Promise<void>;
 }

@@ -83,7 +83,7 @@ async function change(c: AppContext): Promise<Response> {
 
 async function remove(c: AppContext): Promise<Response> {
   const id = idIn(c);
-  if (!(await directoryObject(c.env).deleteWebhook(id))) throw notFound('webhook', id);
+  if (!unwrap(await directoryObject(c.env).deleteWebhook(id))) throw notFound('webhook', id);
   return c.body(null, 204);
 }
 

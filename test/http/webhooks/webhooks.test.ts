@@ -3,8 +3,9 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../support/clock';
 import { freshName, TestQueue } from '../../support/queue';
+import { rowsWhile } from '../../support/rows';
 import { type Json, server, TestServer, V1 } from '../../support/server';
-import { delivered, deliveriesOf, Receiver, subscribe, subscription } from '../../support/webhooks';
+import { delivered, deliveriesOf, Receiver, senderObject, subscribe, subscription } from '../../support/webhooks';
 
 const LIST = `${V1}/webhooks/subscriptions`;
 
@@ -265,5 +266,13 @@ describe('what webhooks cost', () => {
     expect(withOne).toBe(plain + 2);
     expect(a).toBeDefined();
     await until(async () => (await deliveriesOf(id)).every(({ status }) => status === 'delivered'), 'all to arrive');
+    // In the object of the subscription: a row when an event comes, and one when it has arrived.
+    const sender = await rowsWhile(senderObject(id), async () => {
+      await enqueue();
+      await receiver.received(6);
+      await until(async () => (await deliveriesOf(id)).every(({ status }) => status === 'delivered'), 'all to arrive');
+    });
+    expect(sender.written - sender.alarms).toBe(6);
+    expect(sender.alarms).toBeLessThanOrEqual(1);
   });
 });
