@@ -1,4 +1,4 @@
--- The whole schema of the directory, version 3. A change gets a higher version in `src/durable/schema.ts`, and a file
+-- The whole schema of the directory, version 4. A change gets a higher version in `src/durable/schema.ts`, and a file
 -- `directory_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -92,3 +92,51 @@ CREATE TABLE operation_keys (
   data TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_keys_expiry ON operation_keys (expires_at);
+
+-- In the directory itself: the subscriptions to events. told: 0 until the object of the subscription has heard of the last
+-- change. data: JSON; empty for one that was deleted and whose object has not heard of it.
+CREATE TABLE webhooks (
+  id TEXT PRIMARY KEY,
+  told INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- In the object of a subscription: what was, or is to be, delivered. event: id of the event; sorts by time.
+-- state: 0 pending, 1 delivered, 2 failed, 3 dead. due_at: of a pending one, when it is sent. tried_at: the last attempt.
+-- body: as it is sent. log: JSON of the attempts and the beginning of the last answer.
+CREATE TABLE deliveries (
+  event TEXT PRIMARY KEY,
+  type TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  due_at INTEGER,
+  tried_at INTEGER,
+  created_at INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  log TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The outbox: what has not arrived yet at another object, as in the schema of queues.
+CREATE TABLE outbox (
+  kind TEXT NOT NULL,
+  address TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  due_at INTEGER NOT NULL,
+  PRIMARY KEY (kind, address, number)
+) STRICT, WITHOUT ROWID;
+
+-- In the directory itself: alert rules. data: JSON.
+CREATE TABLE alerts (
+  id TEXT PRIMARY KEY,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How rules stand in the queues where they have ever fired. since: of the state. data: JSON.
+CREATE TABLE alert_states (
+  rule TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (rule, queue)
+) STRICT, WITHOUT ROWID;

@@ -22,8 +22,9 @@ import { readTargets, type TargetConfig } from './dispatch/config';
 import { STOP_FOR_MS } from './dispatch/health';
 import { readHostTargets, targetReader } from './dispatch/hosts';
 import { ownTarget } from './dispatch/own';
-import type { Allows } from './dispatch/target-url';
+import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './dispatch/target-url';
 import { type ApiKey, readApiKeys } from './job/access';
+import { type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
 import { readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
@@ -156,7 +157,15 @@ export const readTargetUrl = once((env) => targetReader(readConfig(env).targets,
 
 const valuesOf = (env: Env) => env as unknown as Record<string, unknown>;
 
-const allowsOf = (env: Env): Allows => ({ loopback: isOn(env.ALLOW_LOCALHOST) });
+/** Reads the URL of a subscription. */
+export const readWebhookUrl = (env: Env): Reader<string> =>
+  reader(
+    (value) => (typeof value === 'string' ? parseTargetUrl(value, allowsOf(env))?.href : undefined),
+    TARGET_URL_RULE,
+  );
+
+/** What URLs may lead to beyond the public Internet. */
+export const allowsOf = (env: Env): Allows => ({ loopback: isOn(env.ALLOW_LOCALHOST) });
 
 /** The handlers that the code of this deployment brings along. */
 function ownTargets(): TargetConfig[] {

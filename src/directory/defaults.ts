@@ -44,6 +44,8 @@ export interface DefaultsHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Something must be sent at this moment (epoch ms) at the latest. */
   wakeAt(at: number): void;
+  /** What else a queue must know. Absent: nothing. */
+  alsoFor?(queue: string): Pick<QueueDefaults, 'webhooks' | 'alerts'>;
 }
 
 export class DefaultsStore {
@@ -76,7 +78,12 @@ export class DefaultsStore {
     if (!said) return undefined;
     const { queues = {}, limits = {} } = this.declared() ?? {};
     const declared = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
-    return { ...said, ...(declared && { declared }), ...(Object.keys(limits).length > 0 && { limits }) };
+    return {
+      ...said,
+      ...(declared && { declared }),
+      ...(Object.keys(limits).length > 0 && { limits }),
+      ...this.host.alsoFor?.(queue),
+    };
   }
 
   /** What the code of the deployment declares; undefined when it never declared anything. */
@@ -129,6 +136,11 @@ export class DefaultsStore {
       this.replace(this.read()?.config ?? {}, withOverride(before, key, override), now);
     }
     return present !== null;
+  }
+
+  /** What goes with the settings has changed: the queues hear of it. */
+  spreadAnew(now: number): void {
+    this.replace(this.read()?.config ?? {}, this.overrides(now), now);
   }
 
   /** One row written, and one for each queue that had not heard of the settings before; the alarm stands by. */

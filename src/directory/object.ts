@@ -2,6 +2,7 @@
  * The directory: the small object that knows which queues exist. A queue registers itself once, and gets the number that
  * its job ids carry. Never on the way of a job.
  */
+
 import { noteIds } from '../across/ids';
 import type { Env } from '../config';
 import { AlarmClock, earliest } from '../durable/alarm-clock';
@@ -29,12 +30,15 @@ import { QUEUE_CREATED } from '../rpc/follow';
 import type { IdPlace } from '../rpc/ids';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { AlertList } from './alerts';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { IdRegister } from './ids';
 import { IdListing } from './listing';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
+import { Webhooks } from './webhooks/part';
+import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 
@@ -60,6 +64,9 @@ class DirectoryLife {
   defaults!: DefaultsStore;
   /** A shard's part of the ids that name no queue. */
   ids!: IdRegister;
+  /** Subscriptions to events; in the object of a subscription: what sends. */
+  webhooks!: Webhooks;
+  alerts!: AlertList;
   private listing!: IdListing;
   private courier!: Courier;
   private readonly clock: AlarmClock;
@@ -91,9 +98,36 @@ class DirectoryLife {
     const now = () => Date.now();
     const wakeAt = (at: number) => this.clock.arm(at, now());
     const host = { storage: ctx.storage, now, wakeAt };
+    const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
     this.workers = new WorkerRegistry(sql, tables);
     this.followers.attach(this.workers.events);
-    this.defaults = new DefaultsStore(host, tables, async (queue, defaults) =>
+    const { events } = this.workers;
+    this.webhooks = new Webhooks(
+      {
+        ...host,
+        ...around,
+        env,
+        events,
+        routesChanged: (at) => this.defaults.spreadAnew(at),
+        send: () => this.courier.start(),
+        reset: () => this.reset(),
+      },
+      tables,
+    );
+    this.alerts = new AlertList(
+      {
+        ...host,
+        hasWebhook: (id) => this.webhooks.list.find(id) !== undefined,
+        rulesChanged: (at) => this.defaults.spreadAnew(at),
+      },
+      tables,
+    );
+    const alsoFor = (queue: string) => {
+      const [webhooks, alerts] = [this.webhooks.list.routes(queue), this.alerts.rules(queue)];
+      return { ...(webhooks.length > 0 && { webhooks }), ...(alerts.length > 0 && { alerts }) };
+    };
+    const spreading = { ...host, alsoFor };
+    this.defaults = new DefaultsStore(spreading, tables, async (queue, defaults) =>
       unwrap(await queueObject(env, queue).takeDefaults(defaults)),
     );
     this.ids = new IdRegister({ ...host, knownIds: (queue, ids) => queueObject(env, queue).knownIds(ids) }, tables);
@@ -103,8 +137,8 @@ class DirectoryLife {
       noteIds: (places: IdPlace[]) => noteIds(env, places, true),
     };
     this.listing = new IdListing(listed, tables);
-    const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
-    this.courier = new Courier([this.defaults.letters, this.listing.letters], around, { sends: LETTERS_PER_EVENT });
+    const kinds = [this.defaults.letters, this.listing.letters, ...this.webhooks.letters];
+    this.courier = new Courier(kinds, around, { sends: LETTERS_PER_EVENT });
     this.paused = new PausedQueues(
       (limit) => this.page({ limit }).queues.map(({ name }) => name),
       async (queue) => unwrap(await queueObject(env, queue).stats()).paused,
@@ -118,6 +152,7 @@ class DirectoryLife {
     this.courier.startAnew();
     await Promise.all([
       this.courier.idle(),
+      this.webhooks.sender.alarm(),
       this.ids.goRound().catch((error) => console.error('tocsin: a round over ids goes on later:', error)),
     ]);
     this.watch();
@@ -126,7 +161,7 @@ class DirectoryLife {
   /** Arms the alarm for what must still be done; it may have been lost. */
   private watch(): void {
     const now = Date.now();
-    const next = earliest([this.courier.due(now), this.ids.due()]);
+    const next = earliest([this.courier.due(now), this.ids.due(), this.webhooks.sender.due(now)]);
     if (next !== null) this.clock.arm(next, now);
   }
 
@@ -229,9 +264,17 @@ class DirectoryLife {
     return this.ids.note(places, lookedInto);
   }
 
+  /** Tells subscriptions, and queues, what has changed, and waits a moment for that. @returns how many have not confirmed yet */
+  async spreadWebhooks(): Promise<number> {
+    const { list } = this.webhooks;
+    await Promise.all([this.goOn(list.letters), this.spread()]);
+    return list.untold().length + this.defaults.untold;
+  }
+
   /** Forgets everything. */
   async reset(): Promise<void> {
     this.courier.close();
+    this.webhooks.sender.close();
     if (this.tables.exist()) {
       await this.clock.clear();
       await this.ctx.storage.deleteAll();
@@ -242,6 +285,9 @@ class DirectoryLife {
 }
 
 const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
+  ...WEBHOOK_VERBS,
+  ...ALERT_VERBS,
+
   register: (life, name) => {
     const defaults = life.defaults.for(name);
     return { ...life.numbered(name), ...(defaults && { defaults }) };

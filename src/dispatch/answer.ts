@@ -206,7 +206,7 @@ export function failureOfStatus(answer: Answer, now: number): ReportedFailure {
 }
 
 /** `Retry-After` as ms: seconds, possibly fractional, or an HTTP date. */
-function retryAfterMs(header: string | null, now: number): number | undefined {
+export function retryAfterMs(header: string | null, now: number): number | undefined {
   if (header === null) return undefined;
   if (/^\d+(\.\d+)?$/.test(header.trim())) return parseDuration(`${header.trim()}s`);
   const date = parseTimestamp(header) ?? Date.parse(header);

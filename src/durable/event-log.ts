@@ -5,6 +5,7 @@
 import { mintId } from '../job/ids';
 import type { JobState } from '../job/states';
 import { cut } from '../job/text';
+import { ErrorRate } from './error-rate';
 import { Pace } from './pace';
 
 /** An event of the live feed. Kept in memory only. */
@@ -65,6 +66,8 @@ export class EventLog {
   private bytes = 0;
   /** Jobs that completed. */
   readonly completions = new Pace();
+  /** How attempts ended. */
+  readonly attempts = new ErrorRate();
 
   constructor(
     private readonly queue: string,
@@ -110,10 +113,17 @@ export class EventLog {
       this.ring.push(event);
       this.bytes += event.bytes;
       if (event.type === 'job.completed') this.completions.note(event.time);
+      const failed = failureOf(event);
+      if (failed !== undefined) this.attempts.note(event.time, failed);
     }
     this.pending = [];
     this.dropOldest();
     for (const listener of [...this.listeners]) listener(published);
+  }
+
+  /** The events of the running transaction so far. */
+  unpublished(): QueueEvent[] {
+    return this.pending.map((event) => this.shown(event));
   }
 
   /** A published event, as others see it. */
@@ -161,6 +171,14 @@ export class EventLog {
     }
     return out;
   }
+}
+
+/** Did the attempt that this event ends fail? Undefined: it ends none. A purge, or an operator, is no failure. */
+function failureOf({ type, data }: Pick<QueueEvent, 'type' | 'data'>): boolean | undefined {
+  if (type === 'job.completed') return false;
+  if (type === 'job.failed') return true;
+  const ranOut = type === 'job.discarded' && typeof data.duration_ms === 'number' && data.reason !== 'purged';
+  return ranOut || undefined;
 }
 
 type Members = Record<string, unknown>;

@@ -11,6 +11,7 @@
 import directory from '../../migrations/directory.sql';
 import directory2 from '../../migrations/directory_2.sql';
 import directory3 from '../../migrations/directory_3.sql';
+import directory4 from '../../migrations/directory_4.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue8 from '../../migrations/queue_8.sql';
@@ -35,10 +36,10 @@ export interface SchemaVersion {
 export const QUEUE: SchemaVersion = { object: 'queue', version: 8, first: [], tables: queue, steps: { 8: queue8 } };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
-  version: 3,
+  version: 4,
   first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
   tables: directory,
-  steps: { 2: directory2, 3: directory3 },
+  steps: { 2: directory2, 3: directory3, 4: directory4 },
 };
 export const WORKFLOW: SchemaVersion = {
   object: 'workflow',

@@ -1,5 +1,6 @@
 /** Every route of the server, in the order in which they are tried. */
 import { matchedRoutes } from 'hono/route';
+import { alertRoutes } from './alerts/routes';
 import { bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
 import type { AppContext } from './context';
@@ -25,6 +26,7 @@ import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
+import { webhookRoutes } from './webhooks/routes';
 import { adminWorkerRoutes, workerRoutes } from './workers/routes';
 import { workflowRoutes } from './workflows/routes';
 
@@ -55,7 +57,9 @@ export const ROUTES: readonly MountedRoute[] = [
     adminWorkerRoutes,
     targetRoutes,
     adminFailureRoutes,
+    alertRoutes,
   ),
+  ...below(PREFIX, webhookRoutes),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {

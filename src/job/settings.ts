@@ -2,9 +2,11 @@
  * Settings in layers: the queue's own, over the deployment's for all its queues, over the built-in ones. A layer is
  * compared member by member; only the members of `retention` and `dead_letter` count one by one.
  */
+import type { AlertRule } from './alert/rule';
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
 import type { RetryInput } from './record';
+import type { WebhookRoute } from './webhook/subscription';
 
 /** Settings of one queue. Absent: the deployment's default. */
 export interface QueueConfig {
@@ -73,6 +75,10 @@ export interface QueueDefaults {
   declared?: QueueConfig;
   /** What it declares for limit keys. An override that holds goes before it. */
   limits?: LimitOverrides;
+  /** Who is to be told of what happens in this queue. */
+  webhooks?: WebhookRoute[];
+  /** Which of its numbers must be watched. */
+  alerts?: AlertRule[];
 }
 
 /** One layer after a change: members that the change does not name stay. */

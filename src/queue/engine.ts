@@ -13,6 +13,7 @@ import { ApiError, type Outcome, unavailable } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
 import type { TargetView } from '../rpc/targets';
 import type { About, Feature, Host, Others } from './feature';
+import { AlertWatch } from './features/alerts/feature';
 import { BulkOperations } from './features/bulk/feature';
 import { CronFeature } from './features/cron/feature';
 import { Overdue } from './features/lifecycle/overdue';
@@ -24,6 +25,7 @@ import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
 import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
+import { webhooks } from './features/webhooks/feature';
 import { endings } from './features/workflow/endings';
 import { waitingFor } from './jobs/waiting';
 import { type JobRow, mayNameUrl } from './store/columns';
@@ -109,6 +111,8 @@ export class QueueEngine {
       this.bulk,
       this.removal,
       endings(around),
+      webhooks(around),
+      new AlertWatch(around),
     ];
     this.courier = new Courier(
       features.flatMap(({ letters = [] }) => letters),

@@ -7,11 +7,13 @@ import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
 import type { Courier, Kind } from '../durable/courier';
 import type { Step } from '../durable/group-commit';
+import type { AlertState } from '../job/alert/rule';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { WaitingFor } from '../job/waiting';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
+import type { WebhookSenderApi } from '../rpc/webhooks';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { JobRow } from './store/columns';
 import type { QueueState } from './store/state';
@@ -80,6 +82,10 @@ export interface Host {
 export interface Others {
   queue(name: string): QueueApi;
   workflow(id: string): WorkflowApi;
+  /** The object of a subscription. */
+  webhook(id: string): WebhookSenderApi;
+  /** Tells the directory how an alert rule stands here. */
+  noteAlert(rule: string, state: AlertState): Promise<unknown>;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /**

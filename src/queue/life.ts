@@ -19,7 +19,7 @@ import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
-import { directoryObject, queueObject, workflowObject } from '../rpc/stubs';
+import { directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
 import type { ClaimRequest } from '../rpc/workers';
 import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
 import { QueueEngine } from './engine';
@@ -248,6 +248,8 @@ export class QueueLife {
       others: {
         queue: (name) => this.queue(name),
         workflow: (id) => workflowObject(this.env, id),
+        webhook: (id) => webhookObject(this.env, id),
+        noteAlert: (rule, state) => directoryObject(this.env).noteAlert(rule, this.name, state),
         noteIds: (queue, ids) =>
           noteIds(
             this.env,

@@ -5,11 +5,13 @@ import type { Outcome } from '../job/errors';
 import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
+import type { AlertsApi } from './alerts';
 import type { CronDirectoryApi } from './cron';
 import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
+import type { WebhookListApi, WebhookSenderApi } from './webhooks';
 import type { WorkflowSummary } from './workflow';
 
 /** A queue the directory knows. */
@@ -135,7 +137,7 @@ export interface KeyedOperation {
   replayed: boolean;
 }
 
-export interface DirectoryApi extends CronDirectoryApi, IdsApi {
+export interface DirectoryApi extends CronDirectoryApi, IdsApi, WebhookListApi, WebhookSenderApi, AlertsApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */

@@ -9,6 +9,7 @@ import type { DirectoryApi } from './directory';
 import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
 import type { QueueApi } from './queue';
+import type { WebhookSenderApi } from './webhooks';
 import type { WorkflowApi } from './workflow';
 
 /** The classes of objects, by the binding that may lead to them. */
@@ -55,6 +56,11 @@ export function directoryObject(env: Env): DirectoryApi {
 /** The shard of the directory with this name. */
 export function idShard(env: Env, name: string): IdsApi {
   return named(env, 'DIRECTORY', name) as unknown as IdsApi;
+}
+
+/** The object of one subscription: one more room of the class of the directory. */
+export function webhookObject(env: Env, id: string): WebhookSenderApi {
+  return named(env, 'DIRECTORY', `webhook ${id}`) as unknown as WebhookSenderApi;
 }
 
 /** The object of one workflow. */

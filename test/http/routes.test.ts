@@ -135,6 +135,22 @@ GET /ojs/v1/cron-groups data:read
 GET /ojs/v1/cron-groups/:name data:read
 PUT /ojs/v1/cron-groups/:name data:write
 DELETE /ojs/v1/cron-groups/:name data:write
+POST /ojs/v1/webhooks/subscriptions admin:write
+GET /ojs/v1/webhooks/subscriptions admin:read
+GET /ojs/v1/webhooks/subscriptions/:id admin:read
+PATCH /ojs/v1/webhooks/subscriptions/:id admin:write
+PUT /ojs/v1/webhooks/subscriptions/:id admin:write
+DELETE /ojs/v1/webhooks/subscriptions/:id admin:write
+POST /ojs/v1/webhooks/subscriptions/:id/test admin:write
+POST /ojs/v1/webhooks/subscriptions/:id/rotate-secret admin:write
+GET /ojs/v1/webhooks/deliveries admin:read
+GET /ojs/v1/webhooks/deliveries/:id admin:read
+POST /ojs/v1/webhooks/deliveries/:id/retry admin:write
+GET /ojs/v1/admin/alerts admin:read
+POST /ojs/v1/admin/alerts admin:write
+GET /ojs/v1/admin/alerts/:id admin:read
+PATCH /ojs/v1/admin/alerts/:id admin:write
+DELETE /ojs/v1/admin/alerts/:id admin:write
 GET /ojs/v1/admin/jobs admin:read
 POST /ojs/v1/admin/jobs/bulk/retry admin:write +key
 POST /ojs/v1/admin/jobs/bulk/cancel admin:write +key

@@ -99,6 +99,12 @@ export class World {
         workflow: () => {
           throw new Error('no workflow is part of the simulation');
         },
+        noteAlert: () => {
+          throw new Error('no alert rule is part of the simulation');
+        },
+        webhook: () => {
+          throw new Error('no subscription is part of the simulation');
+        },
         enqueue: () => {
           throw new Error('no handler of the simulation enqueues');
         },

@@ -18,7 +18,7 @@ const ROOMS = {
   config: ['job', 'declaration', 'dispatch'],
   rpc: ['job', 'durable', 'config'],
   across: ['job', 'durable', 'declaration', 'config', 'rpc'],
-  directory: ['job', 'durable', 'config', 'rpc', 'across'],
+  directory: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   locks: ['job', 'durable', 'config', 'rpc', 'across'],
   workflow: ['job', 'durable', 'config', 'rpc', 'across'],
   queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],

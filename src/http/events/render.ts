@@ -1,9 +1,10 @@
-/** Events as clients see them: in lists, and in streams. */
+/** Events as streams have them. */
+import { aboutOf, renderEvent, withWrittenTimes } from '../../across/feed/written';
 import type { QueueEvent } from '../../durable/event-log';
+import { STATE_CHANGED } from '../../job/event-types';
 import { mintId, routeOf } from '../../job/ids';
 import { formatInstant } from '../../job/time';
 import type { FollowedJob } from '../../rpc/follow';
-import { STATE_CHANGED } from './types';
 
 type Data = Record<string, unknown>;
 
@@ -25,26 +26,6 @@ export interface Shown {
   format: Format;
   /** Absent: everything. */
   types: ReadonlySet<string> | undefined;
-}
-
-/** An event as lists have it. */
-export function renderEvent(event: QueueEvent): Data {
-  const time = formatInstant(event.time);
-  return {
-    specversion: '1.0',
-    id: event.id,
-    type: event.type,
-    source: event.queue === '' ? `ojs://tocsin/workers/${event.subject}` : `ojs://tocsin/queues/${event.queue}`,
-    subject: event.subject,
-    time,
-    timestamp: time,
-    data: {
-      ...(event.type.startsWith('job.') && { job_id: event.subject }),
-      ...(event.queue === '' ? { worker_id: event.subject } : { queue: event.queue }),
-      ...(event.type === STATE_CHANGED && event.change),
-      ...withWrittenTimes(event.data),
-    },
-  };
 }
 
 /** An event as a stream has it: one item, or before it another one about the change of state that it tells of. */
@@ -88,7 +69,7 @@ function flat({ type, subject, queue, data }: QueueEvent, timestamp: string): Da
     event: type,
     type: job_type,
     ...(type.startsWith('job.') ? { job_id: subject } : { subject }),
-    ...(queue === '' ? { worker_id: subject } : { queue }),
+    ...aboutOf({ type, subject, queue }),
     ...withWrittenTimes(rest),
     timestamp,
   };
@@ -130,13 +111,4 @@ export function systemItem(
     data: members,
   };
   return { id, event, data, timestamp };
-}
-
-/** Members named `…_at` are epoch milliseconds inside and RFC 3339 on the wire. */
-function withWrittenTimes(data: Data): Data {
-  return Object.fromEntries(
-    Object.entries(data).map(([name, value]) =>
-      name.endsWith('_at') && typeof value === 'number' ? [name, formatInstant(value)] : [name, value],
-    ),
-  );
 }

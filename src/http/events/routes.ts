@@ -1,4 +1,6 @@
 /** The live feed: what happened lately in the queues, from the memory of their objects, and what happens now. */
+
+import { renderEvent } from '../../across/feed/written';
 import { recentEvents } from '../../across/statistics';
 import { defined, given } from '../../job/envelope/fields';
 import { type AppContext, json } from '../context';
@@ -6,7 +8,6 @@ import { pagination, readPaging } from '../request/pagination';
 import { queueParam, textParam, timeParam } from '../request/query';
 import { get, type Route } from '../route';
 import { readPlace } from './place';
-import { renderEvent } from './render';
 import { openSocket } from './socket';
 import { progressStream, streamOfChannel, streamOfJob, streamOfQueue } from './streams';
 import { typesParam } from './types';

@@ -33,6 +33,7 @@ const MANIFEST = {
     'rate-limiting',
     'backpressure',
     'realtime',
+    'webhooks',
   ],
   capabilities: {
     retries: true,
@@ -56,6 +57,7 @@ const MANIFEST = {
     backpressure: true,
     events: true,
     realtime: true,
+    webhooks: true,
   },
   limits: {
     max_envelope_bytes: MAX_ENVELOPE_BYTES,

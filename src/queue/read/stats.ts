@@ -109,6 +109,15 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
+/** When the next job that waits for its time becomes available, epoch ms; undefined when none does. */
+export function nextAvailable(q: QueueState, now: number): number | undefined {
+  const times = [...q.priorities].flatMap((priority) => {
+    const next = 'SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1';
+    return q.sql.exec<{ at: number }>(next, priority, now).toArray();
+  });
+  return times.length === 0 ? undefined : Math.min(...times.map(({ at }) => at));
+}
+
 /** Priorities of keys that are looked at for the job that waits longest for one: two seeks each. */
 const MAX_GROUPS = 100;
 

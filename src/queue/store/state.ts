@@ -5,6 +5,7 @@
  * Everything here can be rebuilt from storage ({@link QueueState.load}); nothing here grows with the backlog.
  */
 
+import { gatherNotices } from '../../across/feed/notices';
 import { EventLog } from '../../durable/event-log';
 import type { Memory } from '../../durable/group-commit';
 import { Outbox, STANDBY_MS } from '../../durable/outbox';
@@ -205,6 +206,8 @@ export class QueueState implements Memory {
   flush(): void {
     this.archive.flush();
     this.limiters.flush();
+    const routes = this.defaults?.webhooks ?? [];
+    if (routes.length > 0) gatherNotices(this.outbox, routes, this.events.unpublished());
     this.outbox.flush();
   }
 

@@ -1,7 +1,7 @@
 /**
  * The rest of the world, as far as the queue's Worker can tell: every request of its own `fetch` comes here. The first word of
  * the host says what is there: `down` nothing, `unresolved` what Cloudflare answers for that, `batch` a handler of batches, any
- * other a handler that answers as its job asks.
+ * other a handler that answers as its job asks. `hook` is a receiver of events, which answers as its URL asks.
  */
 interface Order {
   status?: number;
@@ -53,11 +53,32 @@ async function answer({ args: [order = {}] }: Job): Promise<Response> {
   return new Response(order.body ?? null, { status: order.status ?? 200, headers: order.headers ?? {} });
 }
 
+/** How often each receiver was called. */
+const calls = new Map<string, number>();
+
+/** The first `times` calls are answered with `status`; all others, and all where nothing is said, with 200. */
+async function receive({ origin, pathname, searchParams }: URL): Promise<Response> {
+  const count = (calls.get(pathname) ?? 0) + 1;
+  calls.set(pathname, count);
+  const asked = Number(searchParams.get('status') ?? 200);
+  const status = count > Number(searchParams.get('times') ?? 1e9) ? 200 : asked;
+  if (searchParams.has('gate')) await passGate(searchParams.get('gate') ?? '');
+  if (status === 0) throw new Error('connection refused');
+  const headers = new Headers();
+  const location = searchParams.get('location');
+  if (status !== 200 && location !== null) headers.set('Location', location.replace('{origin}', origin));
+  const wait = searchParams.get('retry_after');
+  if (status !== 200 && wait !== null) headers.set('Retry-After', wait);
+  return new Response(searchParams.get('body') ?? 'thanks', { status, headers });
+}
+
 /** Its own questions come over a binding, from a host that no test sends jobs to. */
 function control({ pathname, searchParams }: URL): Response {
   const gate = searchParams.get('gate') ?? '';
   if (pathname === '/load') return Response.json(load.get(gate) ?? { now: 0, most: 0 });
   if (pathname === '/open') return Response.json({ opened: open.add(gate).has(gate) });
+  const at = searchParams.get('at');
+  if (at !== null) return Response.json(arrivals.filter(({ url }) => url.includes(at)));
   return Response.json(arrivals.filter(({ body }) => body.includes(searchParams.get('about') ?? '?')));
 }
 
@@ -70,6 +91,7 @@ export default {
     const [word] = url.host.split('.');
     if (word === 'down') throw new Error('connection refused');
     if (word === 'unresolved') return new Response('error code: 1016', { status: 530 });
+    if (word === 'hook') return receive(url);
     const sent = JSON.parse(body);
     if (word === 'batch') {
       const results = sent.deliveries.map(({ delivery_id, job }: { delivery_id: string; job: Job }) =>

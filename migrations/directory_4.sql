@@ -1,0 +1,41 @@
+-- From version 3: subscriptions to events, what is delivered to them, and alert rules.
+
+CREATE TABLE webhooks (
+  id TEXT PRIMARY KEY,
+  told INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deliveries (
+  event TEXT PRIMARY KEY,
+  type TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  due_at INTEGER,
+  tried_at INTEGER,
+  created_at INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  log TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE outbox (
+  kind TEXT NOT NULL,
+  address TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  due_at INTEGER NOT NULL,
+  PRIMARY KEY (kind, address, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE alerts (
+  id TEXT PRIMARY KEY,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE alert_states (
+  rule TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (rule, queue)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,45 @@
+/**
+ * Telling subscriptions of events: letters of the object where they happen, gathered in the transaction that makes them, and only
+ * where a subscription matches. The object of the subscription takes them over, and has the rest to do.
+ */
+import { type Kind, posted } from '../../durable/courier';
+import type { QueueEvent } from '../../durable/event-log';
+import type { Letter, Outbox } from '../../durable/outbox';
+import { isFor, type WebhookRoute } from '../../job/webhook/subscription';
+import type { Notice, WebhookSenderApi } from '../../rpc/webhooks';
+import { renderEvent } from './written';
+
+/** The kind of these letters. Their address is the id of the subscription, their data a JSON array of {@link Notice}. */
+const NOTICE = 'notice';
+
+/** Notices sent at once, unless a single letter has more. */
+const MAX_NOTICES = 200;
+
+/** Gathers what these subscriptions must hear: a row for up to a hundred events of a transaction, for each subscription. */
+export function gatherNotices(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterable<QueueEvent>): void {
+  for (const event of events) {
+    const wanting = routes.filter((route) => isFor(route, event));
+    if (wanting.length === 0) continue;
+    const notice: Notice = { id: event.id, type: event.type, body: JSON.stringify(renderEvent(event)) };
+    const json = JSON.stringify(notice);
+    for (const { id } of wanting) outbox.gather(NOTICE, id, json, event.time);
+  }
+}
+
+const read = ({ data }: Letter) => JSON.parse(data) as Notice[];
+
+/** The letters of an object that has events. */
+export function noticeLetters(
+  outbox: Outbox,
+  write: <T>(operation: (now: number) => T) => Promise<T>,
+  senderOf: (id: string) => Pick<WebhookSenderApi, 'takeNotices'>,
+): Kind {
+  return posted(outbox, write, {
+    kind: NOTICE,
+    together: { most: MAX_NOTICES, itemsIn: (letter) => read(letter).length },
+    send: async (id, letters, taken) => {
+      await senderOf(id).takeNotices(id, letters.flatMap(read));
+      await taken(() => undefined);
+    },
+  });
+}

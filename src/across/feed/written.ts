@@ -1,0 +1,46 @@
+/** An event as the world sees it: in lists, and in webhooks. Streams may have it flat. */
+import type { QueueEvent } from '../../durable/event-log';
+import { STATE_CHANGED } from '../../job/event-types';
+import { formatInstant } from '../../job/time';
+
+type Data = Record<string, unknown>;
+
+/** An event as lists have it. */
+export function renderEvent(event: QueueEvent): Data {
+  const time = formatInstant(event.time);
+  return {
+    specversion: '1.0',
+    id: event.id,
+    type: event.type,
+    source: `ojs://tocsin/${sourceOf(event)}`,
+    subject: event.subject,
+    time,
+    timestamp: time,
+    data: {
+      ...(event.type.startsWith('job.') && { job_id: event.subject }),
+      ...aboutOf(event),
+      ...(event.type === STATE_CHANGED && event.change),
+      ...withWrittenTimes(event.data),
+    },
+  };
+}
+
+/** What an event is about beside its job. */
+export function aboutOf({ type, subject, queue }: Pick<QueueEvent, 'type' | 'subject' | 'queue'>): Data {
+  if (queue !== '') return { queue };
+  return type.startsWith('worker.') ? { worker_id: subject } : { subscription_id: subject };
+}
+
+function sourceOf({ type, subject, queue }: QueueEvent): string {
+  if (queue !== '') return `queues/${queue}`;
+  return `${type.startsWith('worker.') ? 'workers' : 'webhooks'}/${subject}`;
+}
+
+/** Members named `…_at` are epoch milliseconds inside and RFC 3339 on the wire. */
+export function withWrittenTimes(data: Data): Data {
+  return Object.fromEntries(
+    Object.entries(data).map(([name, value]) =>
+      name.endsWith('_at') && typeof value === 'number' ? [name, formatInstant(value)] : [name, value],
+    ),
+  );
+}

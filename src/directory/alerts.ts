@@ -1,0 +1,116 @@
+/** Alert rules, and how they stand. The queues judge: they hear of the rules with the settings of all, and tell what changes. */
+import type { Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
+import type { AlertMembers } from '../job/alert/parse';
+import type { AlertRule, AlertState, StoredAlert } from '../job/alert/rule';
+import { conflict, invalidRequest, notFound } from '../job/errors';
+import type { AlertInQueue, AlertView } from '../rpc/alerts';
+
+const MAX_ALERTS = 100;
+
+/** Queues shown with a rule. */
+const MAX_SHOWN = 200;
+
+export interface AlertListHost {
+  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
+  hasWebhook(id: string): boolean;
+  /** The queues must hear of other rules. */
+  rulesChanged(now: number): void;
+}
+
+export class AlertList {
+  constructor(
+    private readonly host: AlertListHost,
+    private readonly tables: Schema,
+  ) {}
+
+  /** The rules that a queue must look at. */
+  rules(queue: string): AlertRule[] {
+    return this.stored()
+      .filter((rule) => rule.active && (rule.queue ?? queue) === queue)
+      .map(({ queue: _, active: _a, created_at: _c, updated_at: _u, ...rule }) => rule);
+  }
+
+  /** Every rule, the oldest first. */
+  all(): AlertView[] {
+    return this.stored().map((rule) => this.view(rule));
+  }
+
+  find(id: string): AlertView | undefined {
+    const rule = this.stored().find((one) => one.id === id);
+    return rule && this.view(rule);
+  }
+
+  /** The rules that tell this subscription alone. */
+  telling(subscription: string): string[] {
+    return this.stored().flatMap(({ id, subscription_id }) => (subscription_id === subscription ? [id] : []));
+  }
+
+  /** @throws {ApiError} 400, 409 */
+  create(id: string, members: AlertMembers, now: number): AlertView {
+    if (this.stored().length >= MAX_ALERTS) {
+      throw conflict('There are as many alert rules as there may be.', { max_alerts: MAX_ALERTS });
+    }
+    return this.write({ ...members, id, created_at: now, updated_at: now }, now);
+  }
+
+  /** @throws {ApiError} 400, 404 */
+  change(id: string, members: AlertMembers, now: number): AlertView {
+    const before = this.find(id)?.rule;
+    if (!before) throw notFound('alert', id);
+    return this.write({ ...members, id, created_at: before.created_at, updated_at: now }, now);
+  }
+
+  /** @returns whether there was one */
+  remove(id: string, now: number): boolean {
+    if (!this.find(id)) return false;
+    this.host.storage.transactionSync(() => {
+      rows(this.sql, 'DELETE FROM alerts WHERE id = ?', id);
+      rows(this.sql, 'DELETE FROM alert_states WHERE rule = ?', id);
+      this.host.rulesChanged(now);
+    });
+    return true;
+  }
+
+  /** How a rule stands in a queue; what comes of a rule that is gone, or is not looked at, changes nothing. */
+  note(id: string, queue: string, state: AlertState): void {
+    const rule = this.find(id)?.rule;
+    if (!rule?.active || (rule.queue ?? queue) !== queue) return;
+    put(this.sql, 'alert_states', { rule: id, queue, since: state.since, data: JSON.stringify(state) });
+  }
+
+  private get sql(): SqlStorage {
+    return this.host.storage.sql;
+  }
+
+  private stored(): StoredAlert[] {
+    if (!this.tables.exist()) return [];
+    const all = rows<{ data: string }>(this.sql, 'SELECT data FROM alerts ORDER BY id');
+    return all.map(({ data }) => JSON.parse(data) as StoredAlert);
+  }
+
+  private view(rule: StoredAlert): AlertView {
+    const states = `SELECT queue, data FROM alert_states WHERE rule = ?
+      ORDER BY data ->> '$.state' = 'firing' DESC, since DESC LIMIT ?`;
+    const found = rows<{ queue: string; data: string }>(this.sql, states, rule.id, MAX_SHOWN);
+    return { rule, queues: found.map(({ queue, data }) => ({ queue, ...JSON.parse(data) }) as AlertInQueue) };
+  }
+
+  private write(rule: StoredAlert, now: number): AlertView {
+    const { subscription_id } = rule;
+    if (subscription_id !== undefined && !this.host.hasWebhook(subscription_id)) {
+      throw invalidRequest('subscription_id', 'subscription_id names no webhook subscription.');
+    }
+    this.tables.create();
+    this.host.storage.transactionSync(() => {
+      put(this.sql, 'alerts', { id: rule.id, data: JSON.stringify(rule) });
+      // Where it is not looked at any more, nobody tells that it has resolved.
+      if (!rule.active) rows(this.sql, 'DELETE FROM alert_states WHERE rule = ?', rule.id);
+      else if (rule.queue !== undefined) {
+        rows(this.sql, 'DELETE FROM alert_states WHERE rule = ? AND queue <> ?', rule.id, rule.queue);
+      }
+      this.host.rulesChanged(now);
+    });
+    return this.view(rule);
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The list of subscriptions, in the directory. A change is one row; the courier tells the object of the subscription, and the
+ * settings of all queues carry what queues must know. One that was deleted stays as an empty row until its object has heard.
+ */
+import { derived, type Kind } from '../../durable/courier';
+import { STANDBY_MS } from '../../durable/outbox';
+import type { Schema } from '../../durable/schema';
+import { put, rows } from '../../durable/sql';
+import { conflict, notFound } from '../../job/errors';
+import {
+  type Disabled,
+  FORMER_SECRET_MS,
+  routeFor,
+  type Webhook,
+  type WebhookMembers,
+  type WebhookRoute,
+} from '../../job/webhook/subscription';
+import type { WebhookChange } from '../../rpc/webhooks';
+
+/** Subscriptions of a deployment, and the characters that every queue must remember of them. */
+const MAX_WEBHOOKS = 100;
+const MAX_ROUTES_CHARS = 128 * 1024;
+
+/** Objects told of a change at a time. */
+const TOLD_AT_ONCE = 20;
+
+export interface WebhookListHost {
+  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
+  wakeAt(at: number): void;
+  /** Tells the object of a subscription. Rejects when that was not possible. */
+  tell(id: string, webhook: Webhook | null): Promise<void>;
+  /** The queues must hear of other subscriptions. */
+  routesChanged(now: number): void;
+}
+
+type Row = { id: string; told: number; data: string };
+
+export class WebhookList {
+  /** What the objects of subscriptions must be told. */
+  readonly letters: Kind<void>;
+  /** Kept in memory: they are read for every event of the directory. */
+  private known: Webhook[] | undefined;
+
+  constructor(
+    private readonly host: WebhookListHost,
+    private readonly tables: Schema,
+  ) {
+    this.letters = derived({
+      kind: 'webhook',
+      open: () => this.untold(),
+      deliver: (id) => this.tell(id),
+    });
+  }
+
+  /** Every subscription, the oldest first. */
+  all(): readonly Webhook[] {
+    if (!this.tables.exist()) return [];
+    this.known ??= this.rows("SELECT * FROM webhooks WHERE data <> '' ORDER BY id").map(({ data }) => JSON.parse(data));
+    return this.known;
+  }
+
+  find(id: string): Webhook | undefined {
+    return this.all().find((webhook) => webhook.id === id);
+  }
+
+  /** What a queue must know; of all of them, when none is named. */
+  routes(queue?: string): WebhookRoute[] {
+    return this.all().flatMap((webhook) => routeFor(webhook, queue) ?? []);
+  }
+
+  /** How many objects have not heard of a change. */
+  untold(): string[] {
+    if (!this.tables.exist()) return [];
+    const query = 'SELECT id FROM webhooks WHERE told = 0 LIMIT ?';
+    return rows<{ id: string }>(this.host.storage.sql, query, TOLD_AT_ONCE).map(({ id }) => id);
+  }
+
+  /** @throws {ApiError} 409 when there are too many */
+  create(id: string, members: WebhookMembers, secret: string, now: number): Webhook {
+    const webhook = { ...members, id, secret, created_at: now, updated_at: now, version: 1 };
+    this.write(webhook, now);
+    return webhook;
+  }
+
+  /** @throws {ApiError} 404, 409 */
+  change(id: string, change: WebhookChange, now: number): Webhook {
+    const { disabled, ...before } = this.must(id);
+    const after: Record<string, unknown> = { ...before };
+    for (const [name, value] of Object.entries(change)) {
+      if (value === null) delete after[name];
+      else if (value !== undefined) after[name] = value;
+    }
+    // Somebody has decided about it: why it was given up is of no interest once it is active again.
+    if (after.active === false && disabled) after.disabled = disabled;
+    return this.write(changed(after as unknown as Webhook, now), now);
+  }
+
+  /** @throws {ApiError} 404 */
+  rotate(id: string, secret: string, now: number): Webhook {
+    const before = this.must(id);
+    const former = { secret: before.secret, until: now + FORMER_SECRET_MS };
+    return this.write(changed({ ...before, secret, former }, now), now);
+  }
+
+  /** Its receiver was given up. @returns undefined when it was changed since, or is gone */
+  disable(id: string, disabled: Disabled, version: number, now: number): Webhook | undefined {
+    const before = this.find(id);
+    if (before?.version !== version || !before.active) return undefined;
+    return this.write(changed({ ...before, active: false, disabled }, now), now);
+  }
+
+  /** @returns whether there was one */
+  remove(id: string, now: number): boolean {
+    if (!this.find(id)) return false;
+    this.store({ id, told: 0, data: '' }, now);
+    return true;
+  }
+
+  private must(id: string): Webhook {
+    const found = this.find(id);
+    if (!found) throw notFound('webhook', id);
+    return found;
+  }
+
+  private write(webhook: Webhook, now: number): Webhook {
+    const others = this.all().filter(({ id }) => id !== webhook.id);
+    const routes = [...others, webhook].map((one) => routeFor({ ...one, active: true }));
+    if (others.length >= MAX_WEBHOOKS || JSON.stringify(routes).length > MAX_ROUTES_CHARS) {
+      const most = { max_subscriptions: MAX_WEBHOOKS, max_filter_characters: MAX_ROUTES_CHARS };
+      throw conflict('There are as many subscriptions, or as long filters, as there may be.', most);
+    }
+    this.store({ id: webhook.id, told: 0, data: JSON.stringify(webhook) }, now);
+    return webhook;
+  }
+
+  private store(row: Row, now: number): void {
+    this.tables.create();
+    const before = JSON.stringify(this.routes());
+    this.host.storage.transactionSync(() => {
+      put(this.host.storage.sql, 'webhooks', { ...row });
+      this.known = undefined;
+      if (JSON.stringify(this.routes()) !== before) this.host.routesChanged(now);
+    });
+    this.host.wakeAt(now + STANDBY_MS);
+  }
+
+  private async tell(id: string): Promise<void> {
+    const [row] = this.rows('SELECT * FROM webhooks WHERE id = ? AND told = 0', id);
+    if (!row) return;
+    await this.host.tell(id, row.data === '' ? null : (JSON.parse(row.data) as Webhook));
+    const { sql } = this.host.storage;
+    // What was told means nothing once there is something else to tell.
+    rows(sql, "DELETE FROM webhooks WHERE id = ? AND data = '' AND ? = ''", id, row.data);
+    rows(sql, "UPDATE webhooks SET told = 1 WHERE id = ? AND data = ? AND data <> ''", id, row.data);
+  }
+
+  private rows(query: string, ...bindings: string[]): Row[] {
+    return rows<Row>(this.host.storage.sql, query, ...bindings);
+  }
+}
+
+function changed(webhook: Webhook, now: number): Webhook {
+  return { ...webhook, updated_at: now, version: webhook.version + 1 };
+}

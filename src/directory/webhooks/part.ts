@@ -1,0 +1,80 @@
+/** What an object of the directory's class has to do with webhooks: the list, or in the object of a subscription the sender. */
+import { gatherNotices, noticeLetters } from '../../across/feed/notices';
+import { allowsOf, type Env } from '../../config';
+import type { Kind } from '../../durable/courier';
+import type { EventLog, QueueEvent } from '../../durable/event-log';
+import { Outbox } from '../../durable/outbox';
+import type { Schema } from '../../durable/schema';
+import type { Webhook } from '../../job/webhook/subscription';
+import { directoryObject, webhookObject } from '../../rpc/stubs';
+import { WebhookList } from './list';
+import { type SenderHost, WebhookSender } from './sender';
+
+/** What it needs of the object around it. */
+export interface WebhooksHost extends Omit<SenderHost, 'directory' | 'random' | 'allowsLoopback'> {
+  readonly env: Env;
+  /** What happens that belongs to no queue. */
+  readonly events: EventLog;
+  /** The queues must hear of other subscriptions. */
+  routesChanged(now: number): void;
+  /** There are letters to be sent. */
+  send(): void;
+}
+
+export class Webhooks {
+  readonly list: WebhookList;
+  readonly sender: WebhookSender;
+  /** What other objects must be told. */
+  readonly letters: readonly Kind[];
+  private readonly outbox: Outbox;
+
+  constructor(
+    private readonly host: WebhooksHost,
+    private readonly tables: Schema,
+  ) {
+    const { env, storage, events } = host;
+    this.outbox = new Outbox(storage.sql, (at) => host.wakeAt(at));
+    this.list = new WebhookList(
+      { ...host, tell: (id, webhook) => webhookObject(env, id).configureWebhook(webhook) },
+      tables,
+    );
+    this.sender = new WebhookSender(
+      {
+        ...host,
+        random: Math.random,
+        directory: directoryObject(env),
+        allowsLoopback: () => allowsOf(env).loopback,
+      },
+      tables,
+    );
+    this.letters = [this.list.letters, this.notices()];
+    events.listen((published) => this.tell(published.map((one) => events.shown(one))));
+  }
+
+  /** A receiver was given up: nothing more is sent there. */
+  disabled({ id, url, disabled }: Webhook, now: number): void {
+    this.host.events.add('webhook.disabled', id, now, { url, reason: disabled?.reason });
+    this.host.events.publish();
+    this.host.send();
+  }
+
+  /** Something has happened that belongs to no queue. */
+  private tell(events: readonly QueueEvent[]): void {
+    const routes = this.list.routes();
+    if (routes.length === 0) return;
+    gatherNotices(this.outbox, routes, events);
+    this.outbox.flush();
+    this.host.send();
+  }
+
+  private notices(): Kind {
+    const { host, tables } = this;
+    const write = async <T>(operation: (now: number) => T) => host.storage.transactionSync(() => operation(host.now()));
+    const letters = noticeLetters(this.outbox, write, (id) => webhookObject(host.env, id));
+    return {
+      ...letters,
+      due: (...asked) => (tables.exist() ? letters.due(...asked) : []),
+      nextAt: (except) => (tables.exist() ? letters.nextAt(except) : Number.POSITIVE_INFINITY),
+    };
+  }
+}

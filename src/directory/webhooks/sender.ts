@@ -1,0 +1,319 @@
+/**
+ * One subscription in an object of its own: takes notices of events, sends each to the receiver until it has it, and keeps the
+ * log. Queues hand their notices over and are done; whatever the receiver does, it delays nobody else.
+ *
+ * The courier does the sending: so many at once, one after the other where there are more, none twice at the same time, and the
+ * alarm stands by. When a delivery is tried again is up to `job/webhook/schedule`; that a receiver which does not answer is
+ * asked with one delivery at a time is up to `dispatch/health`.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import { TargetHealth } from '../../dispatch/health';
+import { MAX_CONNECTIONS } from '../../dispatch/remote';
+import { sendWebhook, type WebhookAttempt } from '../../dispatch/webhook';
+import { Courier, derived, type Kind } from '../../durable/courier';
+import type { Schema } from '../../durable/schema';
+import { readMeta, writeMeta } from '../../durable/sql';
+import { waitAtMost } from '../../durable/wait';
+import { notFound, type Outcome } from '../../job/errors';
+import { deliveryOf } from '../../job/webhook/ids';
+import { DISABLE_AFTER_MS, verdictOn } from '../../job/webhook/schedule';
+import { type Disabled, secretsAt, type Webhook } from '../../job/webhook/subscription';
+import type {
+  DeliveriesRequest,
+  Delivery,
+  DeliveryPage,
+  Notice,
+  TestAnswer,
+  WebhookListApi,
+  WebhookStats,
+} from '../../rpc/webhooks';
+import { Deliveries, type LoggedDelivery, type Sendable } from './deliveries';
+
+/** Attempts at once: a test always finds a connection. */
+const WIDTH = MAX_CONNECTIONS - 1;
+
+/** The alarm waits so long for what is being sent, ms; then the next one goes on. */
+const ALARM_WAITS_MS = 25_000;
+
+/** Facts in the table `meta`. */
+const WEBHOOK = 'webhook';
+const FAILING = 'webhook_failing';
+
+/** What is stored of the subscription. */
+interface Known {
+  webhook: Webhook;
+  /** It was given up here, and the directory has not heard of it. */
+  untold?: true;
+}
+
+/** What it needs of the object around it. */
+export interface SenderHost {
+  readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
+  /** Epoch ms. */
+  now(): number;
+  /** In [0, 1). */
+  random(): number;
+  wakeAt(at: number): void;
+  keepAlive(promise: Promise<unknown>): void;
+  readonly directory: Pick<WebhookListApi, 'webhook' | 'webhookDisabled'>;
+  /** May receivers be on this machine? */
+  allowsLoopback(): boolean;
+  /** Leaves nothing behind. */
+  reset(): Promise<void>;
+}
+
+export class WebhookSender {
+  private readonly deliveries: Deliveries;
+  private readonly courier: Courier;
+  private readonly health = new TargetHealth();
+  private known: Known | undefined;
+  private failingSince: number | undefined;
+  private isLoaded = false;
+
+  constructor(
+    private readonly host: SenderHost,
+    private readonly tables: Schema,
+  ) {
+    this.deliveries = new Deliveries(host.storage);
+    const disabled = derived({
+      kind: 'end of webhook',
+      open: () => (this.load()?.untold ? ['directory'] : []),
+      deliver: () => this.tellDisabled(),
+    });
+    this.courier = new Courier([this.sending(), disabled], host, { width: WIDTH });
+  }
+
+  /** When it must act by itself, epoch ms. */
+  due(now: number): number | undefined {
+    return this.load() ? this.courier.due(now) : undefined;
+  }
+
+  /** The alarm has fired: sends what is due, and waits a while for that. Never rejects. */
+  async alarm(): Promise<void> {
+    if (!this.load()) return;
+    this.courier.startAnew();
+    await waitAtMost(ALARM_WAITS_MS, this.courier.idle());
+  }
+
+  /** The object is being emptied: nothing more is sent, and nothing written. */
+  close(): void {
+    this.known = undefined;
+    this.isLoaded = true;
+    this.courier.close();
+  }
+
+  // ---- the subscription ----------------------------------------------------------------------------------------------
+
+  /** How it is from now on; null: it was deleted. */
+  async configure(webhook: Webhook | null): Promise<void> {
+    if (webhook === null) return this.host.reset();
+    const before = this.load()?.webhook;
+    if (before && before.version >= webhook.version) return;
+    this.store({ webhook });
+    // Somebody has looked after it: what failed before does not count.
+    if (webhook.active) this.setFailing(undefined);
+    this.goOn();
+  }
+
+  private load(): Known | undefined {
+    if (!this.isLoaded && this.tables.exist()) {
+      const facts = readMeta(this.host.storage.sql);
+      this.known = facts.get(WEBHOOK) as Known | undefined;
+      this.failingSince = facts.get(FAILING) as number | undefined;
+      this.isLoaded = true;
+    }
+    return this.known;
+  }
+
+  private store(known: Known): void {
+    this.tables.create();
+    this.isLoaded = true;
+    writeMeta(this.host.storage.sql, WEBHOOK, known);
+    this.known = known;
+  }
+
+  /** The subscription; asks the directory where it is not known here yet. Undefined: there is none. */
+  private async find(id: string): Promise<Webhook | undefined> {
+    const here = this.load()?.webhook;
+    if (here) return here;
+    const webhook = await this.host.directory.webhook(id);
+    if (webhook && !this.load()) this.store({ webhook });
+    return this.load()?.webhook;
+  }
+
+  // ---- what it is told, and tells ------------------------------------------------------------------------------------
+
+  /** Takes what is to be delivered. A subscription that is gone takes nothing. */
+  async take(id: string, notices: readonly Notice[]): Promise<void> {
+    if (!(await this.find(id))) return;
+    this.deliveries.add(notices, this.host.now());
+    this.goOn();
+  }
+
+  stats(): WebhookStats {
+    if (!this.load()) return { success_count: 0, failure_count: 0, pending_count: 0 };
+    const { failingSince } = this;
+    return { ...this.deliveries.stats(), ...(failingSince !== undefined && { failing_since: failingSince }) };
+  }
+
+  page(request: DeliveriesRequest): DeliveryPage {
+    const known = this.load();
+    if (!known) return { deliveries: [], total: 0 };
+    const { deliveries, total } = this.deliveries.page(request);
+    return { deliveries: deliveries.map((one) => named(known.webhook.id, one)), total };
+  }
+
+  delivery(event: string): Delivery | null {
+    const known = this.load();
+    const found = known && this.deliveries.find(event);
+    return found ? named(known.webhook.id, found) : null;
+  }
+
+  /** Delivers once more, from the first attempt on. */
+  redeliver(event: string): Delivery | null {
+    if (!this.load() || !this.deliveries.again(event, this.host.now())) return null;
+    this.goOn();
+    return this.delivery(event);
+  }
+
+  /** Sends a test, of which nothing is kept. */
+  async test(id: string): Promise<Outcome<TestAnswer>> {
+    const webhook = await this.find(id);
+    if (!webhook) return { ok: false, error: notFound('webhook', id).data };
+    const now = this.host.now();
+    const event = `evt_${uuidv7()}`;
+    const time = new Date(now).toISOString();
+    const body = JSON.stringify({
+      specversion: '1.0',
+      id: event,
+      type: TEST_EVENT,
+      source: `ojs://tocsin/webhooks/${id}`,
+      subject: id,
+      time,
+      timestamp: time,
+      data: { subscription_id: id, message: 'This is a test.' },
+    });
+    const attempt = await this.send(webhook, { event, type: TEST_EVENT, body, tries: 0 });
+    const { status, error, duration_ms, response } = attempt;
+    const success = status !== undefined && status >= 200 && status < 300;
+    return {
+      ok: true,
+      value: {
+        success,
+        ...(status !== undefined && { status_code: status }),
+        ...(error !== undefined && { error }),
+        response_time_ms: duration_ms,
+        response_body: response,
+      },
+    };
+  }
+
+  private goOn(): void {
+    this.courier.start();
+    const due = this.courier.due(this.host.now());
+    if (due !== undefined) this.host.wakeAt(due);
+  }
+
+  // ---- sending -------------------------------------------------------------------------------------------------------
+
+  private sending(): Kind<void> {
+    const isOpen = () => this.load()?.webhook.active === true;
+    return {
+      kind: 'delivery of',
+      due: (now, except, limit) => {
+        if (!isOpen() || !this.health.allows(now)) return [];
+        // A receiver that did not answer lately is asked with a single delivery.
+        return this.deliveries.due(now, except, this.health.isStopped ? 1 : limit);
+      },
+      nextAt: (except) => {
+        if (!isOpen()) return Number.POSITIVE_INFINITY;
+        return Math.max(this.deliveries.nextAt(except), this.health.resumesAt(this.host.now()) ?? 0);
+      },
+      deliver: (event) => this.deliver(event),
+    };
+  }
+
+  private async deliver(event: string): Promise<void> {
+    const webhook = this.load()?.webhook;
+    const sendable = this.deliveries.sendable(event);
+    if (!webhook?.active || !sendable) return;
+    // Between the look for work and this turn the receiver may have failed with another delivery.
+    if (!this.health.allows(this.host.now())) return;
+    this.health.started();
+    try {
+      this.settle(sendable, await this.send(webhook, sendable));
+    } finally {
+      this.health.trialEnded();
+    }
+  }
+
+  private send(webhook: Webhook, { event, type, body }: Sendable): Promise<WebhookAttempt> {
+    const call = {
+      url: webhook.url,
+      id: deliveryOf(webhook.id, event),
+      subscription: webhook.id,
+      eventType: type,
+      body,
+      secrets: secretsAt(webhook, this.host.now()),
+    };
+    return sendWebhook(call, { loopback: this.host.allowsLoopback() });
+  }
+
+  private settle({ event, tries }: Sendable, attempt: WebhookAttempt): void {
+    const { host } = this;
+    // It was deleted meanwhile.
+    if (!this.load()) return;
+    const now = host.now();
+    const verdict = verdictOn(attempt, tries + 1, host.random());
+    const { at, status, error, duration_ms, response } = attempt;
+    const told = {
+      at,
+      ...(status !== undefined && { status_code: status }),
+      ...(error !== undefined && { error }),
+      duration_ms,
+      response,
+    };
+    host.storage.transactionSync(() => {
+      this.deliveries.settle(event, told, verdict, now);
+      this.note(verdict.state === 'delivered', now);
+      if (verdict.state === 'failed' && verdict.isGone) this.disable({ reason: 'gone', at: now });
+    });
+    // Only what may succeed later says that the receiver is not well.
+    if (verdict.state === 'pending' || verdict.state === 'dead') this.health.failed(now, error);
+    else this.health.succeeded();
+  }
+
+  /** How long has every attempt failed? */
+  private note(isSuccess: boolean, now: number): void {
+    this.setFailing(isSuccess ? undefined : (this.failingSince ?? now));
+    if (now - (this.failingSince ?? now) >= DISABLE_AFTER_MS) this.disable({ reason: 'failing', at: now });
+  }
+
+  private setFailing(since: number | undefined): void {
+    if (this.failingSince === since) return;
+    writeMeta(this.host.storage.sql, FAILING, since);
+    this.failingSince = since;
+  }
+
+  /** What waits is kept until somebody makes the subscription active again. */
+  private disable(disabled: Disabled): void {
+    const known = this.load();
+    if (!known?.webhook.active) return;
+    this.store({ webhook: { ...known.webhook, active: false, disabled }, untold: true });
+  }
+
+  private async tellDisabled(): Promise<void> {
+    const { webhook } = this.load() ?? {};
+    if (!webhook?.disabled) return;
+    await this.host.directory.webhookDisabled(webhook.id, webhook.disabled, webhook.version);
+    const now = this.load();
+    if (now?.webhook.version === webhook.version) this.store({ webhook: now.webhook });
+  }
+}
+
+/** The type of what is sent as a test. */
+const TEST_EVENT = 'webhook.test';
+
+function named(webhook: string, delivery: LoggedDelivery): Delivery {
+  return { id: deliveryOf(webhook, delivery.event_id), subscription_id: webhook, ...delivery };
+}

@@ -1,0 +1,85 @@
+/** Alert rules, below `/ojs/v1/admin`. */
+
+import { parseAlert } from '../../job/alert/parse';
+import { formatDuration } from '../../job/duration';
+import { notFound, unwrap } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { readBody } from '../request/body';
+import { pageByName, readPaging } from '../request/pagination';
+import { pathParam } from '../request/path';
+import { del, get, patch, post, type Route } from '../route';
+
+export const alertRoutes: readonly Route[] = [
+  get('/alerts', list),
+  post('/alerts', create),
+  get('/alerts/:id', show),
+  patch('/alerts/:id', change),
+  del('/alerts/:id', remove),
+];
+
+async function list(c: AppContext): Promise<Response> {
+  const page = pageByName(await directoryObject(c.env).alerts(), ({ rule }) => rule.id, readPaging(c));
+  const items = page.items.map(render);
+  return json(c, { items, alerts: items, total: page.pagination.total, pagination: page.pagination });
+}
+
+async function create(c: AppContext): Promise<Response> {
+  const members = parseAlert(await readBody(c));
+  const made = unwrap(await directoryObject(c.env).createAlert(members));
+  return json(c, answer(made), 201, { Location: `/ojs/v1/admin/alerts/${made.rule.id}` });
+}
+
+async function show(c: AppContext): Promise<Response> {
+  return json(c, render(await find(c)));
+}
+
+async function change(c: AppContext): Promise<Response> {
+  const body = await readBody(c);
+  const { rule } = await find(c);
+  return json(c, answer(unwrap(await directoryObject(c.env).changeAlert(rule.id, parseAlert(body, rule)))));
+}
+
+async function remove(c: AppContext): Promise<Response> {
+  const id = pathParam(c, 'id');
+  if (!(await directoryObject(c.env).deleteAlert(id))) throw notFound('alert', id);
+  return c.body(null, 204);
+}
+
+async function find(c: AppContext): Promise<AlertView> {
+  const id = pathParam(c, 'id');
+  const found = await directoryObject(c.env).alert(id);
+  if (!found) throw notFound('alert', id);
+  return found;
+}
+
+function answer({ untold, ...view }: ChangedAlert): Record<string, unknown> {
+  return { ...render(view), ...(untold > 0 && { pending_queues: untold }) };
+}
+
+/** It fires where any queue does. Ages are seconds, rates parts of one. */
+function render({ rule, queues }: AlertView): Record<string, unknown> {
+  const [first] = queues;
+  return {
+    id: rule.id,
+    name: rule.name,
+    queue: rule.queue ?? null,
+    metric: rule.metric,
+    above: rule.above,
+    for: formatDuration(rule.for_ms),
+    subscription_id: rule.subscription_id ?? null,
+    active: rule.active,
+    state: first?.state ?? 'ok',
+    since: first ? formatInstant(first.since) : null,
+    last_value: first?.value ?? null,
+    queues: queues.map(renderInQueue),
+    created_at: formatInstant(rule.created_at),
+    updated_at: formatInstant(rule.updated_at),
+  };
+}
+
+function renderInQueue({ queue, state, since, value }: AlertInQueue): Record<string, unknown> {
+  return { queue, state, since: formatInstant(since), last_value: value };
+}

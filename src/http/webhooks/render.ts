@@ -1,0 +1,54 @@
+/** Subscriptions and deliveries as clients see them. */
+import type { WebhookView } from '../../across/webhooks';
+import { defined, given } from '../../job/envelope/fields';
+import { formatInstant } from '../../job/time';
+import type { Delivery } from '../../rpc/webhooks';
+
+type Members = Record<string, unknown>;
+
+/** A subscription, without its secret. */
+export function renderWebhook({ webhook, stats }: WebhookView): Members {
+  const { filter, metadata, disabled } = webhook;
+  return defined({
+    id: webhook.id,
+    url: webhook.url,
+    events: webhook.events,
+    filter: filter && { ...filter, ...(filter.types && { job_types: filter.types }) },
+    active: webhook.active,
+    metadata,
+    created_at: formatInstant(webhook.created_at),
+    updated_at: formatInstant(webhook.updated_at),
+    last_delivery_at: given(stats.last_delivery_at, formatInstant) ?? null,
+    last_delivery_status: stats.last_delivery_status ?? null,
+    success_count: stats.success_count,
+    failure_count: stats.failure_count,
+    pending_count: stats.pending_count,
+    failing_since: given(stats.failing_since, formatInstant),
+    disabled_reason: disabled?.reason,
+    disabled_at: given(disabled?.at, formatInstant),
+    former_secret_until: given(webhook.former?.until, formatInstant),
+  });
+}
+
+/** The answer about one subscription: as a member, and flat for clients that read it so. */
+export function webhookAnswer(view: WebhookView, more: Members = {}): Members {
+  const shown = { ...renderWebhook(view), ...more };
+  return { subscription: shown, ...shown, ...(view.untold ? { pending_queues: view.untold } : {}) };
+}
+
+/** @param withResponse may it be seen what the receiver answered? */
+export function renderDelivery(delivery: Delivery, withResponse: boolean): Members {
+  return defined({
+    id: delivery.id,
+    subscription_id: delivery.subscription_id,
+    event_id: delivery.event_id,
+    event_type: delivery.event_type,
+    job_id: delivery.job_id,
+    status: delivery.status,
+    attempt: delivery.tries,
+    attempts: delivery.attempts.map(({ at, ...attempt }) => ({ at: formatInstant(at), ...attempt })),
+    next_attempt_at: given(delivery.next_attempt_at, formatInstant) ?? null,
+    created_at: formatInstant(delivery.created_at),
+    response_body: withResponse ? delivery.response_body : undefined,
+  });
+}

@@ -1,0 +1,172 @@
+/** Webhooks: subscriptions to events, and what was delivered to them. They are the operators', wherever their paths are. */
+import {
+  findDelivery,
+  listDeliveries,
+  readWebhook,
+  redeliver,
+  viewOfChanged,
+  viewsOf,
+  type WebhookView,
+} from '../../across/webhooks';
+import { readWebhookUrl } from '../../config';
+import { parseSecrets, SINGLE_SECRET_RULE } from '../../dispatch/signature';
+import type { Scope } from '../../job/access';
+import { optional, type Reader, readText } from '../../job/envelope/fields';
+import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
+import { isWebhookId } from '../../job/webhook/ids';
+import { parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
+import { directoryObject, webhookObject } from '../../rpc/stubs';
+import { DELIVERY_STATUSES } from '../../rpc/webhooks';
+import { type AppContext, json, may, unredacted } from '../context';
+import { readBody, readOptionalBody } from '../request/body';
+import { pageByName, pagination, readPaging } from '../request/pagination';
+import { pathParam } from '../request/path';
+import { listParam, oneOf, textParam } from '../request/query';
+import { del, get, patch, post, put, type Route } from '../route';
+import { renderDelivery, renderWebhook, webhookAnswer } from './render';
+
+const LIST = '/webhooks/subscriptions';
+const ONE = `${LIST}/:id`;
+const DELIVERIES = '/webhooks/deliveries';
+const READ: { scope: Scope } = { scope: 'admin:read' };
+const WRITE: { scope: Scope } = { scope: 'admin:write' };
+
+/** Deliveries are not read further back by pages: each subscription keeps a thousand. */
+const MAX_BACK = 2_000;
+
+/** Routes below `/ojs/v1`. */
+export const webhookRoutes: readonly Route[] = [
+  post(LIST, create, WRITE),
+  get(LIST, list, READ),
+  get(ONE, show, READ),
+  patch(ONE, change, WRITE),
+  put(ONE, change, WRITE),
+  del(ONE, remove, WRITE),
+  post(`${ONE}/test`, test, WRITE),
+  post(`${ONE}/rotate-secret`, rotate, WRITE),
+  get(DELIVERIES, deliveries, READ),
+  get(`${DELIVERIES}/:id`, delivery, READ),
+  post(`${DELIVERIES}/:id/retry`, retry, WRITE),
+];
+
+async function create(c: AppContext): Promise<Response> {
+  mayChoose(c);
+  const body = await readBody(c);
+  const secret = optional(body, 'secret', readSecret) ?? newSecret();
+  const members = parseWebhook(body, urlReader(c));
+  const view = await viewOfChanged(c.env, directoryObject(c.env).createWebhook(members, secret));
+  const headers = { Location: `/ojs/v1${LIST}/${view.webhook.id}` };
+  return unredacted(c, webhookAnswer(view, { secret }), 201, headers);
+}
+
+async function list(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const page = pageByName(await directoryObject(c.env).webhooks(), ({ id }) => id, paging);
+  const items = (await viewsOf(c.env, page.items)).map(renderWebhook);
+  return json(c, { subscriptions: items, items, total: page.pagination.total, pagination: page.pagination });
+}
+
+async function show(c: AppContext): Promise<Response> {
+  const [view] = await viewsOf(c.env, [await readWebhook(c.env, idIn(c))]);
+  return json(c, webhookAnswer(view as WebhookView));
+}
+
+async function change(c: AppContext): Promise<Response> {
+  const id = idIn(c);
+  const body = await readBody(c);
+  if (body.secret !== undefined)
+    throw invalidRequest('secret', `secret is changed by POST ${LIST}/${id}/rotate-secret.`);
+  const members = parseWebhookChange(body, urlReader(c));
+  if (['url', 'events', 'filter'].some((name) => Object.hasOwn(members, name))) mayChoose(c);
+  return json(c, webhookAnswer(await viewOfChanged(c.env, directoryObject(c.env).changeWebhook(id, members))));
+}
+
+async function remove(c: AppContext): Promise<Response> {
+  const id = idIn(c);
+  if (!unwrap(await directoryObject(c.env).deleteWebhook(id))) throw notFound('webhook', id);
+  return c.body(null, 204);
+}
+
+async function test(c: AppContext): Promise<Response> {
+  await readOptionalBody(c);
+  const id = idIn(c);
+  const answer = unwrap(await webhookObject(c.env, id).testWebhook(id));
+  const { response_body, ...rest } = answer;
+  const seen = mayRead(c) ? { response_body } : {};
+  return json(c, { status_code: null, ...rest, status: answer.status_code ?? 0, ...seen });
+}
+
+async function rotate(c: AppContext): Promise<Response> {
+  mayChoose(c);
+  const id = idIn(c);
+  const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readSecret) ?? newSecret();
+  const view = await viewOfChanged(c.env, directoryObject(c.env).rotateWebhook(id, secret));
+  const subscription = renderWebhook(view);
+  const pending = view.untold ? { pending_queues: view.untold } : {};
+  return unredacted(c, { secret, new_secret: secret, subscription, ...pending });
+}
+
+async function deliveries(c: AppContext): Promise<Response> {
+  const paging = readPaging(c);
+  const subscription = textParam(c, 'subscription') ?? textParam(c, 'subscription_id');
+  if (subscription !== undefined) await readWebhook(c.env, mustBeId(subscription));
+  const statuses = oneOf(listParam(c, 'status'), DELIVERY_STATUSES, 'status');
+  if (paging.offset + paging.limit > MAX_BACK) {
+    throw invalidRequest('page', `page must not lead beyond the ${MAX_BACK} newest deliveries.`);
+  }
+  const { offset, limit } = paging;
+  const found = await listDeliveries(c.env, { offset, limit, ...(statuses && { statuses }) }, subscription);
+  const items = found.deliveries.map((one) => renderDelivery(one, mayRead(c)));
+  const place = { total: found.total, hasMore: found.total > offset + items.length, nextCursor: null };
+  return json(c, { deliveries: items, items, total: found.total, pagination: pagination(paging, place) });
+}
+
+async function delivery(c: AppContext): Promise<Response> {
+  const found = renderDelivery(await findDelivery(c.env, pathParam(c, 'id')), mayRead(c));
+  return json(c, { delivery: found, ...found });
+}
+
+async function retry(c: AppContext): Promise<Response> {
+  await readOptionalBody(c);
+  const found = renderDelivery(await redeliver(c.env, pathParam(c, 'id')), mayRead(c));
+  return json(c, { delivery: found, ...found }, 202);
+}
+
+/** What receivers answer may be anything: it is for administrators. */
+function mayRead(c: AppContext): boolean {
+  return may(c, 'data:reveal');
+}
+
+/** Receivers are told of events whole: whoever sees payloads redacted must not have them sent somewhere else. */
+function mayChoose(c: AppContext): void {
+  if (!c.get('redact')) return;
+  const message = 'Receivers are sent what this key is not shown.';
+  throw refusal(403, 'forbidden', message, { details: { required_scope: 'data:reveal' } });
+}
+
+function idIn(c: AppContext): string {
+  return mustBeId(pathParam(c, 'id'));
+}
+
+function mustBeId(id: string): string {
+  if (isWebhookId(id)) return id;
+  throw notFound('webhook', id);
+}
+
+/** A subscription must not lead back here: each delivery would be a request to this server. */
+function urlReader(c: AppContext): Reader<string> {
+  const read = readWebhookUrl(c.env);
+  const own = new URL(c.req.url).host;
+  return (value, field) => {
+    const url = read(value, field);
+    if (new URL(url).host !== own) return url;
+    throw invalidRequest(field, `${field} must not lead to this server.`);
+  };
+}
+
+const readSecret = readText((text) => parseSecrets(text)?.length === 1 && !/[\s,]/.test(text), SINGLE_SECRET_RULE);
+
+/** As Standard Webhooks has them. */
+function newSecret(): string {
+  return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(24))))}`;
+}

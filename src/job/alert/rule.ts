@@ -1,0 +1,106 @@
+/**
+ * Alert rules: a number of a queue that is above a bound for some time fires, and resolves when it is well below again. Pure:
+ * the numbers and the time are parameters.
+ */
+
+export const ALERT_METRICS = ['error_rate', 'oldest_age', 'depth', 'dead_letters'] as const;
+
+/**
+ * `error_rate`: part of the attempts of the last five minutes that failed, 0 … 1. `oldest_age`: how long the job that waits
+ * longest could have run, s. `depth`: jobs that have not ended. `dead_letters`: as it says.
+ */
+export type AlertMetric = (typeof ALERT_METRICS)[number];
+
+/** A rule, as queues know it. */
+export interface AlertRule {
+  id: string;
+  name: string;
+  metric: AlertMetric;
+  /** It fires when the number is greater than this. */
+  above: number;
+  /** … for so long, ms. */
+  for_ms: number;
+  /** The only one to be told. Absent: whoever subscribed to the event. */
+  subscription_id?: string;
+}
+
+/** A rule as operators made it. Times in epoch ms. */
+export interface StoredAlert extends AlertRule {
+  /** Absent: each queue for itself. */
+  queue?: string;
+  active: boolean;
+  created_at: number;
+  updated_at: number;
+}
+
+/** How a rule stands in a queue. Times in epoch ms. */
+export interface AlertState {
+  state: 'ok' | 'firing';
+  /** Since when. */
+  since: number;
+  /** Since when the number has been too high, while it has not fired. */
+  above_since?: number;
+  /** The number when the state changed. */
+  value: number;
+}
+
+/** A number, and when it changes although nothing happens. */
+export interface Reading {
+  value: number;
+  /** The value passes this bound by itself at that moment, epoch ms. Absent: only what happens changes it. */
+  risesAbove?(bound: number): number | undefined;
+  /** When it may be lower by itself, epoch ms. */
+  fallsAt?: number;
+}
+
+/** What became of a rule. */
+export interface Judged {
+  after: AlertState;
+  event?: 'alert.firing' | 'alert.resolved';
+  /** When the rule must be looked at again although nothing happens, epoch ms. Infinity: not at all. */
+  lookAt: number;
+}
+
+/** It resolves when the number is no more than this part of the bound. */
+const RESOLVED_BELOW = 0.9;
+
+/** It fires for at least so long: a number that goes up and down makes few events; ms. */
+const LEAST_FIRING_MS = 60_000;
+
+/** How a rule stands now. @param before as it was; undefined: it was never looked at */
+export function judge(rule: AlertRule, before: AlertState | undefined, reading: Reading, now: number): Judged {
+  const { value } = reading;
+  if (before?.state === 'firing') return judgeFiring(rule, before, reading, now);
+  const since = before?.since ?? now;
+  if (value <= rule.above) {
+    // What has been told stays as it is, so that nothing is written.
+    const after = before && before.above_since === undefined ? before : { state: 'ok' as const, since, value };
+    return { after, lookAt: reading.risesAbove?.(rule.above) ?? Number.POSITIVE_INFINITY };
+  }
+  const aboveSince = before?.above_since ?? now;
+  const firesAt = aboveSince + rule.for_ms;
+  if (now < firesAt) {
+    const after = { state: 'ok' as const, since, value: before?.value ?? value, above_since: aboveSince };
+    return { after, lookAt: Math.min(firesAt, reading.fallsAt ?? Number.POSITIVE_INFINITY) };
+  }
+  const after = { state: 'firing' as const, since: now, value };
+  return { after, event: 'alert.firing', lookAt: lookAtFiring(rule, after, reading, now) };
+}
+
+function judgeFiring(rule: AlertRule, before: AlertState, reading: Reading, now: number): Judged {
+  const { value } = reading;
+  if (!isLow(rule, value) || now < before.since + LEAST_FIRING_MS) {
+    return { after: before, lookAt: lookAtFiring(rule, before, reading, now) };
+  }
+  const after = { state: 'ok' as const, since: now, value };
+  return { after, event: 'alert.resolved', lookAt: reading.risesAbove?.(rule.above) ?? Number.POSITIVE_INFINITY };
+}
+
+const isLow = ({ above }: AlertRule, value: number) => value <= RESOLVED_BELOW * above;
+
+/** When a rule that fires may resolve although nothing happens. */
+function lookAtFiring(rule: AlertRule, { since }: AlertState, reading: Reading, now: number): number {
+  const least = since + LEAST_FIRING_MS;
+  if (isLow(rule, reading.value)) return Math.max(least, now);
+  return reading.fallsAt === undefined ? Number.POSITIVE_INFINITY : Math.max(least, reading.fallsAt);
+}

@@ -1,0 +1,110 @@
+/**
+ * Reads what a client says of a subscription.
+ *
+ * | member | value | default |
+ * |---|---|---|
+ * | `url` | where to | required |
+ * | `events` | types, `job.*` for a kind, `*` for all | required |
+ * | `filter` | `{queues, types}`: only events of these queues, of jobs of these types; also `job_types` | all |
+ * | `active` | false: nothing is sent | true |
+ * | `metadata` | whatever the client wants to remember | none |
+ */
+import {
+  isObject,
+  optional,
+  type Reader,
+  readBoolean,
+  readList,
+  readObject,
+  readQueueName,
+  readText,
+  withinBytes,
+} from '../envelope/fields';
+import { invalidRequest } from '../errors';
+import { quote } from '../text';
+import { typesSubscribed, WEBHOOK_EVENTS, type WebhookFilter, type WebhookMembers } from './subscription';
+
+const MAX_EVENTS = 50;
+const MAX_FILTERED = 100;
+const MAX_METADATA_BYTES = 4096;
+
+const TYPE = /^(?:\*|[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*(?:\.\*)?)$/;
+
+const readEvent: Reader<string> = (value, field) => {
+  if (typeof value === 'string' && typesSubscribed(value).length > 0) return value;
+  const shown = typeof value === 'string' ? `"${quote(value)}"` : 'that';
+  throw invalidRequest(
+    field,
+    `${field} knows no ${shown}; use ${WEBHOOK_EVENTS.join(', ')}, job.* for a kind, or * for all.`,
+  );
+};
+
+const readJobType = readText(
+  (text) => text.length <= 255 && TYPE.test(text),
+  'must be a job type, or the beginning of one such as "email.*"',
+);
+
+/** A list that is worth something: one without entries would match nothing. */
+function readSome<T>(max: number, item: Reader<T>): Reader<T[]> {
+  const readAll = readList(max, item);
+  return (value, field) => {
+    const list = readAll(value, field);
+    if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
+    return [...new Set(list)];
+  };
+}
+
+const readEvents = readSome(MAX_EVENTS, readEvent);
+
+/** Undefined: a filter without members takes everything. */
+const readFilter: Reader<WebhookFilter | undefined> = (value, field) => {
+  const given = readObject(value, field);
+  const unknown = Object.keys(given).find((name) => !['queues', 'types', 'job_types'].includes(name));
+  if (unknown !== undefined) {
+    throw invalidRequest(`${field}.${unknown}`, `${field}.${quote(unknown)} is not known; there are queues and types.`);
+  }
+  const path = `${field}.`;
+  const queues = optional(given, 'queues', readSome(MAX_FILTERED, readQueueName), path);
+  const types =
+    optional(given, 'types', readSome(MAX_FILTERED, readJobType), path) ??
+    optional(given, 'job_types', readSome(MAX_FILTERED, readJobType), path);
+  return queues || types ? { ...(queues && { queues }), ...(types && { types }) } : undefined;
+};
+
+const readMetadata: Reader<Record<string, unknown>> = (value, field) => {
+  const given = readObject(value, field);
+  withinBytes(JSON.stringify(given), MAX_METADATA_BYTES, field);
+  return given;
+};
+
+type Body = Record<string, unknown>;
+
+/** The members that a body names; null removes one. @param readUrl may it be called? @throws {ApiError} 400, 413 */
+export function parseWebhookChange(body: Body, readUrl: Reader<string>) {
+  const filter = body.filter === null ? null : optional(body, 'filter', readFilter);
+  const metadata = body.metadata === null ? null : optional(body, 'metadata', readMetadata);
+  const members = {
+    url: optional(body, 'url', readUrl),
+    events: optional(body, 'events', readEvents),
+    active: optional(body, 'active', readBoolean),
+    filter: filter ?? (isObject(body.filter) ? null : filter),
+    metadata,
+  };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof WebhookMembers]?: WebhookMembers[K] | null;
+  };
+}
+
+/** A new subscription. @throws {ApiError} as {@link parseWebhookChange} */
+export function parseWebhook(body: Body, readUrl: Reader<string>): WebhookMembers {
+  for (const name of ['url', 'events']) {
+    if (body[name] === undefined || body[name] === null) throw invalidRequest(name, `${name} is required.`);
+  }
+  const { filter, metadata, ...rest } = parseWebhookChange(body, readUrl);
+  return {
+    ...(rest as Pick<WebhookMembers, 'url' | 'events'>),
+    active: rest.active ?? true,
+    ...(filter && { filter }),
+    ...(metadata && { metadata }),
+  };
+}

@@ -1,0 +1,106 @@
+/** Subscriptions: who is told of which events, at a URL. */
+import { EVENT_TYPES, eventTypesNamed, STATE_CHANGED } from '../event-types';
+
+/** Which events of the types that it names a subscription wants. Absent members take all. */
+export interface WebhookFilter {
+  queues?: string[];
+  /** Job types; an entry may end in `*`. */
+  types?: string[];
+}
+
+/** What a queue knows of a subscription: enough to see whether an event is for it. */
+export interface WebhookRoute extends WebhookFilter {
+  id: string;
+  /** As a client wrote them: types, `job.*` for a kind, or `*`. */
+  events: string[];
+}
+
+/** Why nothing is sent any more: the receiver said that it is gone (410), or failed for days. */
+export interface Disabled {
+  reason: 'gone' | 'failing';
+  /** Epoch ms. */
+  at: number;
+}
+
+/** A subscription. Times in epoch ms. */
+export interface Webhook {
+  /** `wh_` + UUIDv7. */
+  id: string;
+  url: string;
+  events: string[];
+  filter?: WebhookFilter;
+  active: boolean;
+  /** Whatever the client wants to remember with it. */
+  metadata?: Record<string, unknown>;
+  secret: string;
+  /** The secret before, which signs too until then. */
+  former?: { secret: string; until: number };
+  created_at: number;
+  updated_at: number;
+  /** Rises with each change. */
+  version: number;
+  disabled?: Disabled;
+}
+
+/** What a client may say of a subscription. */
+export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata'>;
+
+/** After a rotation the former secret signs for so long, ms. */
+export const FORMER_SECRET_MS = 86_400_000;
+
+/**
+ * Types that come again and again while a job runs: they are sent to whoever names them, not to whoever takes all of a kind. A
+ * change of state is no event of its own, but what another one tells.
+ */
+const FREQUENT: ReadonlySet<string> = new Set(['job.heartbeat', 'job.progress', 'worker.heartbeat']);
+
+/** The types of events that are sent. */
+export const WEBHOOK_EVENTS: readonly string[] = EVENT_TYPES.filter((type) => type !== STATE_CHANGED);
+
+/** The types that a name in `events` stands for. None: it is unknown. */
+export function typesSubscribed(name: string): readonly string[] {
+  const types = eventTypesNamed(name).filter((type) => type !== STATE_CHANGED);
+  return name.endsWith('*') ? types.filter((type) => !FREQUENT.has(type)) : types;
+}
+
+const subscribed = new Map<string, ReadonlySet<string>>();
+
+function isNamed(name: string, type: string): boolean {
+  let types = subscribed.get(name);
+  if (!types) {
+    types = new Set(typesSubscribed(name));
+    subscribed.set(name, types);
+  }
+  return types.has(type);
+}
+
+/** What of an event decides for whom it is. */
+export interface Notable {
+  type: string;
+  /** Empty: of no queue. */
+  queue: string;
+  data: Record<string, unknown>;
+}
+
+/** Is this event for this subscription? One that names its receiver is for no other. */
+export function isFor({ id, events, queues, types }: WebhookRoute, { type, queue, data }: Notable): boolean {
+  if (typeof data.subscription_id === 'string') return data.subscription_id === id;
+  if (!events.some((name) => isNamed(name, type))) return false;
+  if (queues && !queues.includes(queue)) return false;
+  return types === undefined || (typeof data.job_type === 'string' && hasType(types, data.job_type));
+}
+
+function hasType(types: readonly string[], jobType: string): boolean {
+  return types.some((type) => (type.endsWith('*') ? jobType.startsWith(type.slice(0, -1)) : jobType === type));
+}
+
+/** What a queue must know of a subscription; undefined when it is not to know any. @param queue absent: any */
+export function routeFor({ id, events, filter, active }: Webhook, queue?: string): WebhookRoute | undefined {
+  if (!active || (queue !== undefined && filter?.queues && !filter.queues.includes(queue))) return undefined;
+  return { id, events, ...filter };
+}
+
+/** The secrets that sign at `now` (epoch ms), the current one first. */
+export function secretsAt({ secret, former }: Pick<Webhook, 'secret' | 'former'>, now: number): string[] {
+  return former && former.until > now ? [secret, former.secret] : [secret];
+}

@@ -1,0 +1,150 @@
+/**
+ * Alert rules at work: the numbers are here, so they are judged here. A transaction that the queue makes anyway looks at them,
+ * once a second at most. The alarm looks where a number passes its bound although nothing happens (an age grows, a rate falls,
+ * a time is over), and a few seconds after transactions that were not looked at. A queue without rules does nothing, and one
+ * that is empty and well sets no alarm.
+ *
+ * Which rules fire, or are about to, is one fact, written only when it changes. The event of a change goes the way of all events; the
+ * directory hears of it by a letter.
+ */
+import { type Kind, posted } from '../../../durable/courier';
+import type { Step } from '../../../durable/group-commit';
+import { rows, writeMeta } from '../../../durable/sql';
+import { type AlertRule, type AlertState, type Judged, judge, type Reading } from '../../../job/alert/rule';
+import { formatDuration } from '../../../job/duration';
+import { defined } from '../../../job/envelope/fields';
+import type { Feature, Host } from '../../feature';
+import { nextAvailable, oldestAvailable } from '../../read/stats';
+import { countDead } from '../../store/jobs';
+import type { QueueState } from '../../store/state';
+
+/** The fact in the table `meta`: by rule. */
+const ALERTS = 'alerts';
+
+/** The kind of letter that tells the directory. Its address is the rule. */
+const ALERT = 'alert';
+
+/** Transactions look at the rules so often at most; what they left out is looked at after so long. ms */
+const LOOK_EVERY_MS = 1_000;
+const LOOK_AFTER_MS = 5_000;
+
+type States = Record<string, AlertState>;
+
+export class AlertWatch implements Feature {
+  readonly letters: readonly Kind[];
+  private lookedAt = Number.NEGATIVE_INFINITY;
+  /** When the alarm must look, epoch ms. Undefined: it has to be found out. */
+  private lookAt: number | undefined;
+  /** Of the settings that the rules came with. */
+  private version: number | undefined;
+
+  constructor(private readonly host: Host) {
+    this.letters = [alertLetters(host)];
+  }
+
+  due(now: number): number | undefined {
+    if (this.rules.length === 0) return undefined;
+    this.lookAt ??= Math.min(...this.judged(now).map(({ lookAt }) => lookAt));
+    return this.lookAt;
+  }
+
+  steps(now: number, when: 'before' | 'after'): Step[] {
+    const { q } = this.host;
+    const isChanged = this.version !== q.defaults?.version;
+    if (when === 'before' || (this.rules.length === 0 && !isChanged)) return [];
+    if (!isChanged && now < this.lookedAt + LOOK_EVERY_MS && now < (this.lookAt ?? now)) {
+      this.lookBy(this.lookedAt + LOOK_AFTER_MS);
+      return [];
+    }
+    const failed = (error: unknown) => {
+      console.error(`tocsin: the alert rules of queue ${q.name} could not be looked at`, error);
+      this.lookBy(now + LOOK_AFTER_MS);
+    };
+    return [{ run: (at) => this.look(at), failed }];
+  }
+
+  private get rules(): readonly AlertRule[] {
+    return this.host.q.defaults?.alerts ?? [];
+  }
+
+  private lookBy(at: number): void {
+    this.lookAt = Math.min(this.lookAt ?? at, at);
+    this.host.q.wake(this.lookAt);
+  }
+
+  private look(now: number): void {
+    const { q } = this.host;
+    const before = statesOf(q);
+    const judged = this.judged(now, before);
+    // Of a rule by which all is well there is nothing to remember.
+    const notable = judged.filter(({ after }) => after.state === 'firing' || after.above_since !== undefined);
+    const after = Object.fromEntries(notable.map((one) => [one.rule.id, one.after]));
+    if (JSON.stringify(after) !== JSON.stringify(before)) {
+      writeMeta(q.sql, ALERTS, notable.length > 0 ? after : undefined);
+    }
+    for (const one of judged) if (one.event) this.tell(one.rule, one, now);
+    this.lookedAt = now;
+    this.version = q.defaults?.version;
+    this.lookAt = Math.min(...judged.map(({ lookAt }) => lookAt));
+    q.wake(this.lookAt);
+  }
+
+  private judged(now: number, before = statesOf(this.host.q)): (Judged & { rule: AlertRule })[] {
+    const readings = new Map<string, Reading>();
+    return this.rules.map((rule) => {
+      const reading = readings.get(rule.metric) ?? READ[rule.metric](this.host.q, now);
+      readings.set(rule.metric, reading);
+      return { rule, ...judge(rule, before[rule.id], reading, now) };
+    });
+  }
+
+  private tell(rule: AlertRule, { after, event }: Judged, now: number): void {
+    const { q } = this.host;
+    const { id, name, metric, above, for_ms, subscription_id } = rule;
+    const told = {
+      alert_id: id,
+      name,
+      metric,
+      above,
+      for: formatDuration(for_ms),
+      value: after.value,
+      subscription_id,
+    };
+    q.events.add(event as string, q.name, now, defined(told));
+    q.outbox.post(ALERT, id, JSON.stringify(after), now);
+  }
+}
+
+/** The numbers that rules are about. */
+const READ: Record<AlertRule['metric'], (q: QueueState, now: number) => Reading> = {
+  depth: (q) => ({ value: q.depth.jobs() }),
+  dead_letters: (q) => ({ value: countDead(q) }),
+  error_rate: (q, now) => {
+    const fallsAt = q.events.attempts.changesAt(now);
+    return { value: q.events.attempts.value(now), ...(fallsAt !== undefined && { fallsAt }) };
+  },
+  oldest_age: (q, now) => {
+    const oldest = oldestAvailable(q, now);
+    const first = oldest ?? nextAvailable(q, now);
+    return {
+      value: oldest === undefined ? 0 : Math.max(0, now - oldest) / 1000,
+      // One more millisecond: it fires above the bound, not at it.
+      risesAbove: (seconds) => (first === undefined ? undefined : Math.ceil(first + seconds * 1000) + 1),
+    };
+  },
+};
+
+function statesOf({ sql }: QueueState): States {
+  const [found] = rows<{ value: string }>(sql, 'SELECT value FROM meta WHERE key = ?', ALERTS);
+  return found ? (JSON.parse(found.value) as States) : {};
+}
+
+function alertLetters({ q, write, others }: Host): Kind {
+  return posted(q.outbox, write, {
+    kind: ALERT,
+    send: async (rule, [{ data }], taken) => {
+      await others.noteAlert(rule, JSON.parse(data) as AlertState);
+      await taken(() => undefined);
+    },
+  });
+}

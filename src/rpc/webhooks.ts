@@ -1,0 +1,121 @@
+/**
+ * Webhooks over RPC. The directory has the list of subscriptions. Each subscription has an object of its own, which sends and
+ * keeps the log: a receiver that is slow or gone delays nobody else.
+ */
+import type { Outcome } from '../job/errors';
+import type { Webhook, WebhookMembers } from '../job/webhook/subscription';
+
+/** An event on its way to a subscription: its body as it is sent, written once. */
+export interface Notice {
+  /** Of the event. */
+  id: string;
+  type: string;
+  /** JSON text. */
+  body: string;
+}
+
+/** `failed`: the receiver does not want it. `dead`: it was tried often enough, or there was no room for it. */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'dead'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** One attempt to deliver. */
+export interface DeliveryAttempt {
+  /** Epoch ms. */
+  at: number;
+  status_code?: number;
+  error?: string;
+  duration_ms: number;
+}
+
+/** A delivery. Times in epoch ms. */
+export interface Delivery {
+  id: string;
+  subscription_id: string;
+  event_id: string;
+  event_type: string;
+  job_id?: string;
+  status: DeliveryStatus;
+  /** Attempts in its present life; the last attempts of all are in `attempts`. */
+  tries: number;
+  attempts: DeliveryAttempt[];
+  next_attempt_at?: number;
+  created_at: number;
+  /** The beginning of the last answer. */
+  response_body?: string;
+}
+
+/** How a subscription fares. Times in epoch ms. */
+export interface WebhookStats {
+  success_count: number;
+  /** Deliveries that were given up. */
+  failure_count: number;
+  pending_count: number;
+  last_delivery_at?: number;
+  /** What came of that attempt. */
+  last_delivery_status?: DeliveryStatus;
+  /** Since when every attempt has failed. */
+  failing_since?: number;
+}
+
+/** Which deliveries are asked for, newest first. */
+export interface DeliveriesRequest {
+  statuses?: DeliveryStatus[];
+  offset: number;
+  limit: number;
+}
+
+export interface DeliveryPage {
+  deliveries: Delivery[];
+  /** How many match in all. */
+  total: number;
+}
+
+/** What a receiver answered to a test. */
+export interface TestAnswer {
+  success: boolean;
+  status_code?: number;
+  error?: string;
+  response_time_ms: number;
+  response_body: string;
+}
+
+/** A subscription, and how many objects have not heard of its change yet. */
+export interface ChangedWebhook {
+  webhook: Webhook;
+  untold: number;
+}
+
+/** What the directory answers. */
+export interface WebhookListApi {
+  webhooks(): Promise<Webhook[]>;
+  webhook(id: string): Promise<Webhook | null>;
+  /** 409 when there are too many. */
+  createWebhook(members: WebhookMembers, secret: string): Promise<Outcome<ChangedWebhook>>;
+  /** Replaces the members that are given; null removes one. 404. */
+  changeWebhook(id: string, change: WebhookChange): Promise<Outcome<ChangedWebhook>>;
+  /** The former secret signs for another day. 404. */
+  rotateWebhook(id: string, secret: string): Promise<Outcome<ChangedWebhook>>;
+  /** Whatever waits to be delivered is dropped. 409 while alert rules name it. @returns whether there was one */
+  deleteWebhook(id: string): Promise<Outcome<boolean>>;
+  /** The object of a subscription has given its receiver up. */
+  webhookDisabled(id: string, disabled: NonNullable<Webhook['disabled']>, version: number): Promise<void>;
+}
+
+/** A change of what a client may say of a subscription. */
+export type WebhookChange = { [K in keyof WebhookMembers]?: WebhookMembers[K] | null };
+
+/** What the object of a subscription answers. */
+export interface WebhookSenderApi {
+  /** How it is from now on; null: it was deleted, and with it whatever waits. An older version changes nothing. */
+  configureWebhook(webhook: Webhook | null): Promise<void>;
+  /** Takes what is to be delivered. Each notice is delivered once, however often it comes. */
+  takeNotices(id: string, notices: Notice[]): Promise<void>;
+  webhookStats(): Promise<WebhookStats>;
+  deliveries(request: DeliveriesRequest): Promise<DeliveryPage>;
+  /** By the id of its event. */
+  delivery(event: string): Promise<Delivery | null>;
+  /** Delivers once more, at once. null: there is no such delivery. */
+  redeliver(event: string): Promise<Delivery | null>;
+  /** Sends a test, whether the subscription is active or not. 404. */
+  testWebhook(id: string): Promise<Outcome<TestAnswer>>;
+}
