@@ -13,6 +13,7 @@ import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
 import { logRoutes } from './logs/routes';
+import { adminMaintenanceRoutes } from './maintenance/routes';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
@@ -22,8 +23,9 @@ import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Route } from './route';
 import { stepRoutes } from './steps/routes';
-import { adminSystemRoutes, systemRoutes } from './system/routes';
+import { adminSystemRoutes, surroundingRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
+import { uniqueJobRoutes } from './unique-jobs/routes';
 import { adminWorkerRoutes, workerRoutes } from './workers/routes';
 import { workflowRoutes } from './workflows/routes';
 
@@ -42,6 +44,8 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
+  ...below(PREFIX, uniqueJobRoutes, surroundingRoutes),
+  ...below(ADMIN_PREFIX, adminMaintenanceRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
   ...below(ADMIN_PREFIX, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];

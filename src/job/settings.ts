@@ -4,6 +4,7 @@
  */
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
+import type { Maintenance } from './maintenance';
 import type { RetryInput } from './record';
 
 /** Settings of one queue. Absent: the deployment's default. */
@@ -73,6 +74,8 @@ export interface QueueDefaults {
   declared?: QueueConfig;
   /** What it declares for limit keys. An override that holds goes before it. */
   limits?: LimitOverrides;
+  /** The last maintenance of the deployment; it may be over. */
+  maintenance?: Maintenance;
 }
 
 /** One layer after a change: members that the change does not name stay. */

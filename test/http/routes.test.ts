@@ -135,6 +135,14 @@ GET /ojs/v1/cron-groups data:read
 GET /ojs/v1/cron-groups/:name data:read
 PUT /ojs/v1/cron-groups/:name data:write
 DELETE /ojs/v1/cron-groups/:name data:write
+GET /ojs/v1/unique-jobs data:read
+GET /ojs/v1/middleware data:read
+GET /ojs/v1/admin/system/maintenance admin:read
+POST /ojs/v1/admin/system/maintenance admin:write
+GET /ojs/v1/admin/maintenance admin:read
+POST /ojs/v1/admin/maintenance admin:write
+GET /ojs/v1/admin/system/config admin:read
+GET /ojs/v1/admin/config admin:read
 GET /ojs/v1/admin/jobs admin:read
 POST /ojs/v1/admin/jobs/bulk/retry admin:write +key
 POST /ojs/v1/admin/jobs/bulk/cancel admin:write +key
