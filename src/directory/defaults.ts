@@ -15,11 +15,15 @@ import { put, readMeta, rows, writeMeta } from '../durable/sql';
 import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
+import { holdingMaintenance, type Maintenance, type MaintenanceNotice } from '../job/maintenance';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 import type { StoredDeclaration } from '../rpc/deployment';
 
 /** The fact that holds what the code declares. */
 const DECLARED = 'declared';
+
+/** The fact that holds the last maintenance. */
+const MAINTENANCE = 'maintenance';
 
 /** Queues told with one letter. */
 const QUEUES_PER_LETTER = 100;
@@ -78,17 +82,43 @@ export class DefaultsStore {
     if (!said) return undefined;
     const { queues = {}, limits = {} } = this.declared() ?? {};
     const declared = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
+    const maintenance = this.maintenance();
     return {
       ...said,
       ...(declared && { declared }),
       ...(Object.keys(limits).length > 0 && { limits }),
+      ...(maintenance && { maintenance }),
       ...this.host.alsoFor?.(queue),
     };
   }
 
+  /** The last maintenance that was declared and not ended; it may be over. */
+  maintenance(): Maintenance | undefined {
+    return this.fact(MAINTENANCE);
+  }
+
+  /**
+   * Begins maintenance, changes the one under way, or ends it (null): all queues must hear of it.
+   * @param now epoch ms
+   */
+  declareMaintenance(notice: MaintenanceNotice | null, now: number): void {
+    const before = holdingMaintenance(this.maintenance(), now);
+    if (!notice && !before) return;
+    const maintenance = notice ? { started_at: before?.started_at ?? now, ...notice } : undefined;
+    this.tables.create();
+    this.host.storage.transactionSync(() => {
+      writeMeta(this.host.storage.sql, MAINTENANCE, maintenance);
+      this.replace(this.read()?.config ?? {}, this.overrides(now), now);
+    });
+  }
+
   /** What the code of the deployment declares; undefined when it never declared anything. */
   declared(): StoredDeclaration | undefined {
-    return this.tables.exist() ? (readMeta(this.host.storage.sql).get(DECLARED) as StoredDeclaration) : undefined;
+    return this.fact(DECLARED);
+  }
+
+  private fact<T>(key: string): T | undefined {
+    return this.tables.exist() ? (readMeta(this.host.storage.sql).get(key) as T | undefined) : undefined;
   }
 
   /** The code declares this from now on. The queues hear of it when settings or limits are others than before. */

@@ -17,6 +17,7 @@ import { waitAtMost } from '../durable/wait';
 import { defined } from '../job/envelope/fields';
 import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
+import { holdingMaintenance } from '../job/maintenance';
 import {
   type DirectoryApi,
   type DirectoryHealth,
@@ -309,6 +310,11 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   changeQueueDefaults: async (life, change, mayPurge) => {
     const changed = outcomeOf(() => life.defaults.change(change, Date.now(), mayPurge));
     return changed.ok ? { ok: true, value: { config: changed.value.config, untold: await life.spread() } } : changed;
+  },
+  maintenance: ({ defaults }) => holdingMaintenance(defaults.maintenance(), Date.now()) ?? null,
+  declareMaintenance: async (life, notice) => {
+    life.defaults.declareMaintenance(notice, Date.now());
+    return { maintenance: life.defaults.maintenance() ?? null, untold: await life.spread() };
   },
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
   overrideLimit: async (life, key, override) => {

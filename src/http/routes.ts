@@ -14,6 +14,7 @@ import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
 import { logRoutes } from './logs/routes';
+import { adminMaintenanceRoutes } from './maintenance/routes';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
@@ -24,8 +25,9 @@ import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Needed, type Route } from './route';
 import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
-import { adminSystemRoutes, systemRoutes } from './system/routes';
+import { adminSystemRoutes, surroundingRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
+import { uniqueJobRoutes } from './unique-jobs/routes';
 import { webhookRoutes } from './webhooks/routes';
 import { adminWorkerRoutes, workerRoutes } from './workers/routes';
 import { workflowRoutes } from './workflows/routes';
@@ -58,8 +60,9 @@ export const ROUTES: readonly MountedRoute[] = [
     targetRoutes,
     adminFailureRoutes,
     alertRoutes,
+    adminMaintenanceRoutes,
   ),
-  ...below(PREFIX, webhookRoutes),
+  ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {

@@ -5,6 +5,7 @@
 import type { AlertRule } from './alert/rule';
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
+import type { Maintenance } from './maintenance';
 import type { RetryInput } from './record';
 import type { WebhookRoute } from './webhook/subscription';
 
@@ -79,6 +80,8 @@ export interface QueueDefaults {
   webhooks?: WebhookRoute[];
   /** Which of its numbers must be watched. */
   alerts?: AlertRule[];
+  /** The last maintenance of the deployment; it may be over. */
+  maintenance?: Maintenance;
 }
 
 /** One layer after a change: members that the change does not name stay. */

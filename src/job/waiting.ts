@@ -12,6 +12,7 @@ export const WAITING_REASONS = [
   'delayed',
   'retry',
   'queue_paused',
+  'maintenance',
   'key_limit',
   'no_handler',
   'handler_down',

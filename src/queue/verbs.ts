@@ -50,6 +50,7 @@ import { conflictsHere, Room } from './jobs/conflicts';
 import { checkJobs, enqueue } from './jobs/enqueue';
 import { enqueueEach } from './jobs/enqueue-each';
 import { heartbeat } from './jobs/heartbeat';
+import { heldUniques } from './jobs/held-uniques';
 import { leasedBy, releaseLeased } from './jobs/leased';
 import { addLog, logOf } from './jobs/log';
 import { patch } from './jobs/patch';
@@ -336,6 +337,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     },
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
     (questions) => (q) => questions.flatMap(({ fingerprint }) => rivalKeys(q.sql, fingerprint)),
+  ),
+  heldUniques: look(
+    (q, now, limit, after) => heldUniques(q, limit, after, now),
+    () => ({ items: [], looked: 0 }),
   ),
   knownIds: look((q, _, ids) => knownIds(q.sql, ids), none),
   chosenIds: look((q, _, after) => chosenIds(q.sql, after), none),

@@ -4,6 +4,7 @@ import type { QueueEvent } from '../durable/event-log';
 import type { Outcome } from '../job/errors';
 import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
+import type { Maintenance, MaintenanceNotice } from '../job/maintenance';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { AlertsApi } from './alerts';
 import type { CronDirectoryApi } from './cron';
@@ -162,6 +163,13 @@ export interface DirectoryApi extends CronDirectoryApi, IdsApi, WebhookListApi, 
     change: SettingsChange,
     mayPurge: boolean,
   ): Promise<Outcome<{ config: QueueConfig; untold: number }>>;
+  /** The maintenance under way. */
+  maintenance(): Promise<Maintenance | null>;
+  /**
+   * Begins maintenance, changes the one under way, or ends it (null), and tells the queues; waits a moment for that.
+   * @returns what holds now, and how many queues have not confirmed yet
+   */
+  declareMaintenance(notice: MaintenanceNotice | null): Promise<{ maintenance: Maintenance | null; untold: number }>;
   /** What operators put in the place of the limits of keys, as it holds now. */
   limitOverrides(): Promise<LimitOverrides>;
   /**

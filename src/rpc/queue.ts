@@ -18,6 +18,7 @@ import type { LimitsApi } from './limits';
 import type { OperationsApi, Override } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
 import type { TargetsApi } from './targets';
+import type { UniquesApi } from './uniques';
 import type { WorkersApi } from './workers';
 import type { StepStart } from './workflow';
 
@@ -184,7 +185,7 @@ export interface QueueSettings {
   declared?: QueueConfig;
 }
 
-export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi, TargetsApi {
+export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi, TargetsApi, UniquesApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up

@@ -151,6 +151,14 @@ POST /ojs/v1/admin/alerts admin:write
 GET /ojs/v1/admin/alerts/:id admin:read
 PATCH /ojs/v1/admin/alerts/:id admin:write
 DELETE /ojs/v1/admin/alerts/:id admin:write
+GET /ojs/v1/unique-jobs data:read
+GET /ojs/v1/middleware data:read
+GET /ojs/v1/admin/system/maintenance admin:read
+POST /ojs/v1/admin/system/maintenance admin:write
+GET /ojs/v1/admin/maintenance admin:read
+POST /ojs/v1/admin/maintenance admin:write
+GET /ojs/v1/admin/system/config admin:read
+GET /ojs/v1/admin/config admin:read
 GET /ojs/v1/admin/jobs admin:read
 POST /ojs/v1/admin/jobs/bulk/retry admin:write +key
 POST /ojs/v1/admin/jobs/bulk/cancel admin:write +key

@@ -2,7 +2,6 @@
 import { resetAll } from '../../across/reset';
 import { ping } from '../../across/statistics';
 import { readConfig, VERSION } from '../../config';
-import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
 import { notFound } from '../../job/errors';
 import { previewRetry } from '../../job/retry/preview';
 import { type AppContext, json } from '../context';
@@ -11,6 +10,9 @@ import { listQueues } from '../queues/routes';
 import { readBody } from '../request/body';
 import { get, post, type Route } from '../route';
 import { listWorkers } from '../workers/routes';
+import { showConfiguration } from './configuration';
+import { LIMITS } from './limits';
+import { showMiddleware } from './middleware';
 
 const MANIFEST = {
   specversion: '1.0',
@@ -59,12 +61,7 @@ const MANIFEST = {
     realtime: true,
     webhooks: true,
   },
-  limits: {
-    max_envelope_bytes: MAX_ENVELOPE_BYTES,
-    max_meta_bytes: MAX_META_BYTES,
-    max_result_bytes: MAX_RESULT_BYTES,
-    max_batch_size: MAX_BATCH_SIZE,
-  },
+  limits: LIMITS,
 };
 
 /** Routes from the root on: they are outside `/ojs/v1`, or aliases that old clients look for elsewhere. */
@@ -76,8 +73,13 @@ export const systemRoutes: readonly Route[] = [
   get('/v1/workers', (c) => listWorkers(c)),
 ];
 
+/** Routes below `/ojs/v1`. */
+export const surroundingRoutes: readonly Route[] = [get('/middleware', showMiddleware)];
+
 /** Routes below `/ojs/v1/admin`. */
 export const adminSystemRoutes: readonly Route[] = [
+  get('/system/config', showConfiguration),
+  get('/config', showConfiguration),
   post('/reset', reset, { scope: 'admin:purge' }),
   post('/retry/preview', preview, { scope: 'admin:read' }),
 ];

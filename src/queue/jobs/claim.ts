@@ -102,9 +102,9 @@ export interface PullClaim {
 
 const NOTHING: PullClaim = { jobs: [], bytes: 0, hasMore: false, isUnfinished: false, isClosed: false };
 
-/** A claim by a worker that pulls: the next jobs, in order. A paused queue gives none. */
+/** A claim by a worker that pulls: the next jobs, in order. A closed queue gives none. */
 export function claim(q: QueueState, request: ClaimRequest, now: number): PullClaim {
-  if (q.paused) return { ...NOTHING, isClosed: true };
+  if (q.isClosed(now)) return { ...NOTHING, isClosed: true };
   const puller = new Puller(q, request, now);
   for (let selections = 0; selections < MAX_SELECTIONS; selections++) {
     const limit = Math.min(request.count - puller.claimed.length, startsLeft(q, now));

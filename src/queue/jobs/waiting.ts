@@ -4,6 +4,7 @@
  */
 
 import { MAX_DURATION_MS } from '../../job/duration';
+import { tellMaintenance } from '../../job/maintenance';
 import { cut, quote } from '../../job/text';
 import { formatInstant } from '../../job/time';
 import type { WaitingFor, WaitingReason } from '../../job/waiting';
@@ -48,7 +49,12 @@ export function waitingFor(
   if (row.ended_at !== null || q.leases.active.has(row.key)) return undefined;
   if (row.state !== STATE.waiting && row.state !== STATE.pending) return undefined;
   const found =
-    locked(q, row) ?? ofItself(q, row, now) ?? paused(q, row) ?? waitsForKey(q, row, now) ?? ask(admitted(row));
+    locked(q, row) ??
+    ofItself(q, row, now) ??
+    paused(q, row) ??
+    shut(q, row, now) ??
+    waitsForKey(q, row, now) ??
+    ask(admitted(row));
   return withExpiry(row, found ?? starting(row));
 }
 
@@ -110,6 +116,14 @@ function paused(q: QueueState, row: JobRow): WaitingFor | undefined {
   if (q.removal) return waiting('queue_paused', `Queue ${q.name} is being deleted and gives out no jobs.`, since);
   const detail = `Queue ${q.name} is paused and gives out no jobs. POST /queues/${q.name}/resume to go on.`;
   return waiting('queue_paused', detail, since);
+}
+
+/** The deployment is in maintenance. */
+function shut(q: QueueState, row: JobRow, now: number): WaitingFor | undefined {
+  const maintenance = q.maintenance(now);
+  if (!maintenance) return undefined;
+  const since = Math.max(availableSince(row), maintenance.started_at);
+  return waiting('maintenance', tellMaintenance(maintenance), since, maintenance.ends_at);
 }
 
 /** The row as it is once its key has let it in. */

@@ -11,6 +11,7 @@ import type { Memory } from '../../durable/group-commit';
 import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { readMeta, writeMeta } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import type { End } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
@@ -224,6 +225,21 @@ export class QueueState implements Memory {
     return workArrived;
   }
 
+  /** Until when maintenance shuts the queue, epoch ms; it may be in the past. -Infinity: there was none, Infinity: it has no end. */
+  get shutUntil(): number {
+    return shutUntil(this.defaults?.maintenance);
+  }
+
+  /** The maintenance under way. */
+  maintenance(now: number): Maintenance | undefined {
+    return holdingMaintenance(this.defaults?.maintenance, now);
+  }
+
+  /** Does the queue hand out nothing at all, because it is paused or the deployment is in maintenance? */
+  isClosed(now: number): boolean {
+    return this.paused || now < this.shutUntil;
+  }
+
   /** Other settings hold from now on. */
   setSettings(own: QueueConfig, defaults: QueueDefaults | undefined): void {
     this.own = own;
@@ -273,8 +289,9 @@ export class QueueState implements Memory {
   arrived(now: number, type?: string, bodies: readonly string[] = []): void {
     this.workArrived = true;
     this.arrivedTypes.add(type ?? ANY_TYPE);
-    if (!this.paused && (type === undefined ? this.pushesAny : this.isPushed(type, bodies)))
-      this.wake(now + STANDBY_MS);
+    if (this.paused || !(type === undefined ? this.pushesAny : this.isPushed(type, bodies))) return;
+    // Without an end nobody can wait for it: the queues hear of it.
+    if (this.shutUntil < Number.POSITIVE_INFINITY) this.wake(Math.max(now + STANDBY_MS, this.shutUntil));
   }
 
   /** Workers that pull may find jobs that they did not find before, of whatever type. */

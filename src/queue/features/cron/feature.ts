@@ -24,13 +24,16 @@ export class CronFeature implements Feature {
     this.letters = [movedCrons(host), acrossFires(host)];
   }
 
+  /** During maintenance nothing fires: what became due meanwhile does at its end, by the entry's policy for missed fires. */
   get overdueAt(): number {
-    return this.host.q.crons.nextAt;
+    const { crons, shutUntil } = this.host.q;
+    return crons.nextAt === Number.POSITIVE_INFINITY ? crons.nextAt : Math.max(crons.nextAt, shutUntil);
   }
 
   /** The entries to fire in the running transaction. */
   steps(now: number, when: 'before' | 'after'): Step[] {
     const { q } = this.host;
+    if (q.maintenance(now)) return [];
     let left = FIRES_PER_TURN;
     const fireDue = (name: string, at: number) => {
       // An entry that is left out stays due.
@@ -51,8 +54,10 @@ export class CronFeature implements Feature {
     }));
   }
 
-  due(): number {
-    return this.host.q.crons.nextAt;
+  due(now: number): number {
+    const { q } = this.host;
+    // A fire that waited for a job may follow when the maintenance ends, though the job ended during it.
+    return q.maintenance(now) && q.crons.waiting(q.shutUntil).length > 0 ? q.shutUntil : this.overdueAt;
   }
 }
 

@@ -61,7 +61,8 @@ export function takeDefaults(q: QueueState, defaults: QueueDefaults): void {
   if (q.defaults && q.defaults.version >= defaults.version) return;
   const before = q.defaults;
   writeMeta(q.sql, 'defaults', defaults);
-  if (JSON.stringify(below(before)) === JSON.stringify(below(defaults))) q.setSettings(q.own, defaults);
+  const inForce = (known: QueueDefaults | undefined) => JSON.stringify([below(known), known?.maintenance]);
+  if (inForce(before) === inForce(defaults)) q.setSettings(q.own, defaults);
   else apply(q, q.own, defaults);
   overridesChanged(q, before);
 }

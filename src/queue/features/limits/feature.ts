@@ -5,8 +5,10 @@ import { lookAtDueKeys, seeToTouched } from './admission';
 export class LimitsFeature implements Feature {
   constructor(private readonly host: Host) {}
 
+  /** During maintenance a window that opens lets nobody start. */
   due(): number {
-    return this.host.q.limiters.nextCheck;
+    const { limiters, shutUntil } = this.host.q;
+    return Math.max(limiters.nextCheck, shutUntil);
   }
 
   before(now: number): void {

@@ -59,9 +59,10 @@ export class Pulling implements Feature {
     this.startedAt = host.now();
   }
 
-  /** The next scheduled or retried job, for whoever runs it. */
+  /** The next scheduled or retried job, for whoever runs it; nobody does during maintenance. */
   due(now: number): number | undefined {
-    return nextDue(this.host.q, now);
+    const from = Math.max(now, this.host.q.shutUntil);
+    return from < Number.POSITIVE_INFINITY ? nextDue(this.host.q, from) : undefined;
   }
 
   workArrived(): void {
@@ -236,6 +237,7 @@ export class Pulling implements Feature {
   private nextMoment(now: number): number {
     const { q } = this.host;
     const never = Number.POSITIVE_INFINITY;
+    if (q.shutUntil > now) return q.shutUntil;
     try {
       const opens = Math.min(q.limiters.nextCheck, queueOpensAt(q, now) ?? never);
       return Math.min(nextDue(q, now) ?? never, this.host.overdueAt(), opens);

@@ -82,6 +82,10 @@ export class Pump implements Feature {
     host.q.handled = this.handled;
   }
 
+  private get isClosed(): boolean {
+    return this.host.q.isClosed(this.host.now());
+  }
+
   /** Does this queue push at all? */
   private get pushes(): boolean {
     return this.targets.length > 0;
@@ -93,9 +97,9 @@ export class Pump implements Feature {
   }
 
   due(now: number): number | undefined {
-    return (
-      earliest([this.nextTrial(now), this.nextAsk(now), this.nextPush(now), this.running.awakeAt(now)]) ?? undefined
-    );
+    const { shutUntil } = this.host.q;
+    const tries = [this.nextTrial(now), this.nextAsk(now)].map((at) => at && Math.max(at, shutUntil));
+    return earliest([...tries, this.nextPush(now), this.running.awakeAt(now)]) ?? undefined;
   }
 
   workArrived(): void {
@@ -133,13 +137,13 @@ export class Pump implements Feature {
    * flushed together; awaits no handler.
    */
   private pump(): void {
-    if (!this.pushes || this.host.q.paused) return;
+    if (!this.pushes || this.isClosed) return;
     this.again = true;
     this.looked = false;
     if (this.pumping) return;
     this.pumping = true;
     try {
-      while (this.again && !this.host.q.paused) this.round();
+      while (this.again && !this.isClosed) this.round();
     } catch (error) {
       console.error('tocsin: pushing was interrupted', error);
       this.host.wakeAt(this.host.now() + STANDBY_MS);
@@ -171,11 +175,23 @@ export class Pump implements Feature {
    */
   private nextPush(now: number): number | undefined {
     if (!this.pushes || this.host.q.paused) return undefined;
+    if (this.isClosed) return this.nextPushAfter(this.host.q.shutUntil);
     if (this.targets.some(({ asking }) => asking)) return now + ANNOUNCEMENT_TIMEOUT_MS + STANDBY_MS;
     const opensAt = queueOpensAt(this.host.q, now);
     if (opensAt !== undefined) return this.selector.hasTakeable(now) ? opensAt : undefined;
     if (this.looked || !this.selector.hasTakeable(now)) return undefined;
     return now;
+  }
+
+  /**
+   * The end of the maintenance, where there may be work for it: the jobs that run now may leave room by then, and whoever
+   * waits for a handler's word asks then. What becomes due later is not meant.
+   * @param end epoch ms
+   */
+  private nextPushAfter(end: number): number | undefined {
+    if (end === Number.POSITIVE_INFINITY) return undefined;
+    const mayFollow = this.host.q.leases.active.size > 0 || this.targets.some(({ isAwaited }) => isAwaited);
+    return mayFollow || this.selector.hasTakeable(end) ? end : undefined;
   }
 
   private round(): void {

@@ -108,7 +108,7 @@ export class PushSelector {
       expired: [],
       orphans: [],
     };
-    if (q.paused) return selection;
+    if (q.isClosed(now)) return selection;
     let calls = budget;
     for (const target of this.targets) {
       if (!target.health.allows(now)) continue;

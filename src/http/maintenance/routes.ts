@@ -1,0 +1,65 @@
+/** Maintenance: no queue hands out jobs and no schedule fires until it ends; whatever is enqueued waits. */
+import { given, optional, type Reader, readBoolean, readDuration, readText } from '../../job/envelope/fields';
+import { invalidRequest } from '../../job/errors';
+import type { Maintenance, MaintenanceNotice } from '../../job/maintenance';
+import { formatInstant } from '../../job/time';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { type JsonObject, readBody } from '../request/body';
+import { get, post, type Route } from '../route';
+
+const MAX_REASON = 1_000;
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminMaintenanceRoutes: readonly Route[] = ['/system/maintenance', '/maintenance'].flatMap((path) => [
+  get(path, show),
+  post(path, change),
+]);
+
+async function show(c: AppContext): Promise<Response> {
+  return json(c, render(await directoryObject(c.env).maintenance()));
+}
+
+async function change(c: AppContext): Promise<Response> {
+  const { maintenance, untold } = await directoryObject(c.env).declareMaintenance(
+    readNotice(await readBody(c), Date.now()),
+  );
+  return json(c, { ...render(maintenance), ...(untold > 0 && { pending_queues: untold }) });
+}
+
+/** @returns null: it ends @throws {ApiError} 400 */
+function readNotice(body: JsonObject, now: number): MaintenanceNotice | null {
+  const enabled = optional(body, 'enabled', readBoolean);
+  if (enabled === undefined) throw invalidRequest('enabled', 'enabled is required: true or false.');
+  const duration = optional(body, 'duration', readLength) ?? optional(body, 'estimated_duration', readLength);
+  const reason = optional(body, 'reason', readReason);
+  if (!enabled) return null;
+  return { ...(reason !== undefined && { reason }), ...(duration !== undefined && { ends_at: now + duration }) };
+}
+
+const readReason = readText(
+  (text) => text.length <= MAX_REASON && !text.includes('\0'),
+  `must be a string of at most ${MAX_REASON} characters without U+0000`,
+);
+
+const readLength: Reader<number> = (value, field) => {
+  const ms = readDuration(value, field);
+  if (ms > 0) return ms;
+  throw invalidRequest(field, `${field} must be longer than nothing; leave it out for no end.`);
+};
+
+/** Each name that a client knows it by. */
+function render(maintenance: Maintenance | null) {
+  const { reason = null, started_at, ends_at } = maintenance ?? {};
+  const [start, end] = [given(started_at, formatInstant) ?? null, given(ends_at, formatInstant) ?? null];
+  const isOn = maintenance !== null;
+  return {
+    enabled: isOn,
+    maintenance: isOn,
+    reason,
+    started_at: start,
+    ends_at: end,
+    enabled_at: start,
+    estimated_end: end,
+  };
+}

@@ -1,0 +1,74 @@
+/** The effective configuration of the deployment: who may call, which handlers, limits, variables. Keys and secrets stay out. */
+import { type Config, type Env, readAccess, readConfig } from '../../config';
+import { type ApiKey, roleOf } from '../../job/access';
+import { defined } from '../../job/envelope/fields';
+import { RETRY_VARIABLES, variablesLayer } from '../../job/retry/variables';
+import { withBuiltIns } from '../../job/settings';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { renderQueueConfig } from '../queues/config';
+import { LIMITS } from './limits';
+
+/** Variables whose values anyone with admin:read may see. */
+const SHOWN = [
+  'ALLOW_LOCALHOST',
+  'ALLOWED_ORIGINS',
+  'ALLOWED_TARGET_HOSTS',
+  'TARGET_SIGNATURE',
+  ...RETRY_VARIABLES,
+  'MAX_HANDLER_PAUSE_MS',
+  'MAX_STORAGE_BYTES',
+  'REDACT',
+  'TEST_HOOKS',
+] as const;
+
+/** Of these only whether they are set. `HANDLERS` may hold secrets; what it maps is told as targets. */
+const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET'] as const;
+
+/** Answers `GET /admin/system/config`. */
+export async function showConfiguration(c: AppContext): Promise<Response> {
+  const { env } = c;
+  const config = readConfig(env);
+  const { apiKeys, localhost, origins } = readAccess(env);
+  const defaults = (await directoryObject(env).queueDefaults())?.config ?? {};
+  return json(c, {
+    version: config.version,
+    access: {
+      open_to_localhost: localhost && apiKeys.length === 0,
+      allowed_origins: [...origins],
+      keys: apiKeys.map(renderKey),
+    },
+    targets: config.targets.map(renderTarget),
+    limits: LIMITS,
+    queue_defaults: { config: renderQueueConfig(defaults), effective: renderQueueConfig(withBuiltIns(defaults)) },
+    retry: variablesLayer(config.retryVariables),
+    test_hooks: config.testHooks,
+    variables: variablesOf(env),
+  });
+}
+
+/** All that is told of a key: never the key. */
+function renderKey({ name, scopes }: ApiKey): Record<string, unknown> {
+  return { name: name ?? null, role: roleOf(scopes), scopes };
+}
+
+function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['targets'][number]) {
+  const { id, name, isRemote = false, payload, batchSize, timeoutMs, maxConcurrency } = target;
+  return defined({
+    id,
+    name,
+    kind: takesUrl ? 'host' : isRemote ? 'url' : 'binding',
+    patterns: patterns.map(({ queue, type }) => (queue === undefined ? type : `${queue}/${type}`)),
+    payload,
+    batch_size: batchSize,
+    timeout_ms: timeoutMs,
+    max_concurrency: maxConcurrency,
+  });
+}
+
+function variablesOf(env: Env): Record<string, unknown> {
+  const values = env as unknown as Record<string, unknown>;
+  const isSet = (name: string) => values[name] !== undefined && values[name] !== '';
+  const shown = SHOWN.map((name) => [name, isSet(name) ? { set: true, value: String(values[name]) } : { set: false }]);
+  return Object.fromEntries([...shown, ...HIDDEN.map((name) => [name, { set: isSet(name) }])]);
+}

@@ -1,0 +1,38 @@
+/**
+ * What surrounds a job on its way in, and while it runs. Nothing here can be registered: these are the steps that the server
+ * takes, those that depend on the configuration only where it asks for them.
+ */
+import { readConfig } from '../../config';
+import { type AppContext, json } from '../context';
+
+interface Step {
+  name: string;
+  description: string;
+}
+
+const ENQUEUE: readonly Step[] = [
+  { name: 'authentication', description: 'The key, and the scope that the route asks for.' },
+  { name: 'body_limit', description: 'Size, encoding and nesting of the request.' },
+  { name: 'envelope_validation', description: 'Each member of the job, against the rules of the envelope.' },
+  { name: 'trace_context', description: 'A job without a traceparent joins the trace of its request.' },
+  { name: 'idempotency', description: 'A request that is sent again under its Idempotency-Key gets the first answer.' },
+  { name: 'unique_jobs', description: 'The unique policy of the job, in its queue or across queues.' },
+  { name: 'backpressure', description: 'The bounds of the queue: jobs, bytes, storage, allowed types.' },
+];
+
+const EXECUTION: readonly Step[] = [
+  { name: 'rate_limits', description: 'Limits of the queue and of the key that the job counts under.' },
+  { name: 'lease', description: 'The attempt is counted and leased before its runner sees the job.' },
+  { name: 'execution_timeout', description: 'An attempt that takes too long ends as a failed one.' },
+  { name: 'retry_policy', description: 'Decides over a failed attempt: retry, discard, or dead letter.' },
+];
+
+const SIGNATURE: Step = { name: 'signature', description: 'Calls to URLs are signed with TARGET_SECRET.' };
+
+/** Answers `GET /middleware`. */
+export function showMiddleware(c: AppContext): Response {
+  const isRemote = readConfig(c.env).targets.some((target) => target.isRemote);
+  return json(c, { enqueue: numbered(ENQUEUE), execution: numbered([...EXECUTION, ...(isRemote ? [SIGNATURE] : [])]) });
+}
+
+const numbered = (steps: readonly Step[]) => steps.map((step, index) => ({ ...step, order: index + 1 }));

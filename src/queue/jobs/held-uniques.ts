@@ -1,0 +1,46 @@
+/** Unique jobs that stand in the way of others now, as the policies say that they were enqueued with. */
+import type { JobBody, UniquePolicy } from '../../job/record';
+import { blocks } from '../../job/unique/conflicts';
+import { readUnique } from '../../job/unique/policy';
+import type { HeldUnique, HeldUniques, UniquePlace } from '../../rpc/uniques';
+import type { QueueState } from '../store/state';
+import { uniqueKeysAfter } from '../store/unique-keys';
+import { StoredJob } from './conflicts';
+
+/** Jobs that one call looks at, also where most of them stand in nobody's way any more. */
+const MAX_LOOKED = 500;
+
+/** @param limit how many are told at most; the place after the last one looked at is told where there may be more */
+export function heldUniques(q: QueueState, limit: number, after: UniquePlace | undefined, now: number): HeldUniques {
+  const places = uniqueKeysAfter(q.sql, after, MAX_LOOKED);
+  const items: HeldUnique[] = [];
+  let looked = 0;
+  for (const place of places) {
+    if (items.length === limit) break;
+    looked++;
+    const held = heldBy(q, place, now);
+    if (held) items.push(held);
+  }
+  const isAll = looked === places.length && looked < MAX_LOOKED;
+  return { items, looked, ...(!isAll && { next: places[looked - 1] ?? after }) } as HeldUniques;
+}
+
+function heldBy(q: QueueState, place: UniquePlace, now: number): HeldUnique | undefined {
+  const job = new StoredJob(q, place.key, now);
+  const { state, createdAt } = job;
+  if (state === 'undecided' || createdAt === undefined) return undefined;
+  const body = JSON.parse(job.body) as JobBody;
+  const policy = policyOf(q.name, body);
+  if (!policy || blocks(policy, job, now) !== true) return undefined;
+  const until = policy.period_ms === undefined ? {} : { until: createdAt + policy.period_ms };
+  return { ...place, job_id: job.id, type: body.type, state, created_at: createdAt, ...until };
+}
+
+/** Undefined where the stored policy cannot be read, as one of another release may be. */
+function policyOf(queue: string, body: JobBody): Pick<UniquePolicy, 'states' | 'period_ms'> | undefined {
+  try {
+    return readUnique(body.unique, 'unique', { ...body, queue }).policy;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,31 @@
+/** Which unique jobs of a queue keep others away, as operators see them. */
+import type { JobState } from '../job/states';
+
+/** Where a list of them goes on: after this job. */
+export interface UniquePlace {
+  fingerprint: string;
+  key: number;
+}
+
+/** A unique job that stands in the way of others with its fingerprint. Times in epoch ms. */
+export interface HeldUnique extends UniquePlace {
+  job_id: string;
+  type: string;
+  state: JobState;
+  created_at: number;
+  /** When its period ends; absent: it stands in the way for as long as its state counts. */
+  until?: number;
+}
+
+export interface HeldUniques {
+  items: HeldUnique[];
+  /** Jobs looked at. */
+  looked: number;
+  /** Not all were looked at: those after this place were not. */
+  next?: UniquePlace;
+}
+
+export interface UniquesApi {
+  /** Those by fingerprint, after a place, at most so many; a bounded number of jobs is looked at. */
+  heldUniques(limit: number, after?: UniquePlace): Promise<HeldUniques>;
+}
