@@ -5,7 +5,6 @@
 import { mintId } from '../job/ids';
 import type { JobState } from '../job/states';
 import { cut } from '../job/text';
-import { Pace } from './pace';
 
 /** An event of the live feed. Kept in memory only. */
 export interface QueueEvent {
@@ -63,8 +62,6 @@ export class EventLog {
   private floor: string | undefined;
   /** Of the events that are kept. */
   private bytes = 0;
-  /** Jobs that completed. */
-  readonly completions = new Pace();
 
   constructor(
     private readonly queue: string,
@@ -109,7 +106,6 @@ export class EventLog {
     for (const event of published) {
       this.ring.push(event);
       this.bytes += event.bytes;
-      if (event.type === 'job.completed') this.completions.note(event.time);
     }
     this.pending = [];
     this.dropOldest();

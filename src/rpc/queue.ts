@@ -14,6 +14,7 @@ import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings
 import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
 import type { LimitsApi } from './limits';
+import type { MetricsApi } from './metrics';
 import type { OperationsApi, Override } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
 import type { TargetsApi } from './targets';
@@ -169,7 +170,7 @@ export interface QueueSettings {
   declared?: QueueConfig;
 }
 
-export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi, TargetsApi {
+export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi, MetricsApi, TargetsApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
