@@ -42,6 +42,25 @@ export async function readMetrics(env: Env, queue?: string): Promise<Reading> {
   return { queues, total: all.total, workers, at: Math.max(0, ...queues.map(({ computed_at }) => computed_at)) };
 }
 
+/** However many scrape, the queues are asked so often by an isolate, ms. */
+const SCRAPE_EVERY_MS = 10_000;
+
+const readings = new WeakMap<Env, Reading>();
+
+/** A reset may be followed by anything. */
+export function forgetReading(env: Env): void {
+  readings.delete(env);
+}
+
+/** As {@link readMetrics}, of all queues; at most {@link SCRAPE_EVERY_MS} old. @param now epoch ms */
+export async function scrape(env: Env, now: number): Promise<Reading> {
+  const last = readings.get(env);
+  if (last && now >= last.at && now - last.at < SCRAPE_EVERY_MS) return last;
+  const reading = { ...(await readMetrics(env)), at: now };
+  readings.set(env, reading);
+  return reading;
+}
+
 /** Queues asked for their history at a time: an answer may be large. */
 const WIDTH = 8;
 

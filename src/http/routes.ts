@@ -12,6 +12,8 @@ import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
 import { logRoutes } from './logs/routes';
+import { metricsRoutes } from './metrics/routes';
+import { statsRoutes } from './metrics/stats';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
@@ -36,12 +38,13 @@ export interface MountedRoute extends Route {
 
 /** Where two routes match the same path, the earlier one answers: `jobs/bulk` stands before `jobs/:id`, `_default` before `:name`. */
 export const ROUTES: readonly MountedRoute[] = [
-  ...below('', systemRoutes),
+  ...below('', systemRoutes, metricsRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
   ...below(PREFIX, stepRoutes, logRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
   ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
+  ...below(ADMIN_PREFIX, statsRoutes),
   ...below(ADMIN_PREFIX, adminJobRoutes, adminDeadLetterRoutes, queueDefaultRoutes, adminQueueRoutes),
   ...below(ADMIN_PREFIX, adminSessionRoutes, adminSystemRoutes, adminDeploymentRoutes, adminWorkerRoutes, targetRoutes),
 ];

@@ -187,7 +187,8 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   async activity(life) {
     const { engine } = life;
     await engine?.caughtUp();
-    return look((q, now) => activity(q, engine?.targets() ?? [], now), noActivity)(life);
+    const around = { targets: engine?.targets() ?? [], events_dropped: life.followers.dropped };
+    return look((q, now) => activity(q, around, now), noActivity)(life);
   },
   points: look((q, _, request) => points(q, request), none),
   events: look((q, _, request) => q.events.read(request), none),

@@ -22,6 +22,8 @@ export interface QueueActivity {
   concurrency: { limit: number | null; active: number };
   /** Targets that are not called now, because they did not take the last calls. */
   suspended_targets: string[];
+  /** Events that followers were not sent, because they were too many, since the object woke. */
+  events_dropped: number;
   /** Everything that was ever counted, by type; under an empty name what belongs to no type. */
   totals: [type: string, meter: Meter][];
   /** The minutes of the last half hour, all types together. */

@@ -1,9 +1,7 @@
 /** Readings of queues as operators see them. */
 import { meterOf, type QueueReading, type Reading } from '../../across/metrics';
-import { add, type Meter, newMeter, read } from '../../job/metrics/meter';
-import { errorRate, latencies, MINUTE_MS, type Point, startOf, throughput } from '../../job/metrics/series';
-import { meanOf } from '../../job/metrics/histogram';
-import { durationsOf, sum } from '../../job/metrics/meter';
+import { read, sum } from '../../job/metrics/meter';
+import { errorRate, latencies, type Point, throughput } from '../../job/metrics/series';
 import { JOB_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
 
@@ -53,10 +51,11 @@ export function renderStats({ queues, total, workers, at: read_at }: Reading, sh
   const suspended = queues.flatMap(({ queue: name, suspended_targets }) =>
     suspended_targets.map((target) => ({ queue: name, target })),
   );
+  const count = queue === undefined ? total : 1;
   return {
-    queues: queue === undefined && shown === 0 ? total : shown > 0 ? detailsOf(queues, shown, now) : 1,
+    queues: shown > 0 ? detailsOf(queues, shown, now) : count,
     ...(queue !== undefined && { queue }),
-    queues_total: total,
+    queues_total: count,
     workers: workers.total - workers.stale,
     jobs: countsOf(queues),
     throughput: { ...rates, ...perMin },
@@ -86,4 +85,26 @@ function detailsOf(queues: readonly QueueReading[], shown: number, now: number) 
         ...{ latency_ms, queue_time_ms },
       };
     });
+}
+
+/** The numbers of the whole deployment, for monitoring without Prometheus. */
+export function renderMetrics({ queues, total, workers, at: now }: Reading) {
+  const meter = sum(queues.map(meterOf));
+  const recent = recentOf(queues);
+  return {
+    uptime_seconds: uptime(now),
+    jobs_enqueued_total: read(meter, 'enqueued'),
+    jobs_completed_total: read(meter, 'completed'),
+    jobs_failed_total: read(meter, 'discarded'),
+    jobs_retried_total: read(meter, 'retried'),
+    jobs_cancelled_total: read(meter, 'cancelled'),
+    jobs_discarded_total: read(meter, 'discarded'),
+    jobs_expired_total: read(meter, 'expired'),
+    jobs_active: queues.reduce((all, { counts }) => all + counts.active, 0),
+    queues_active: total,
+    workers_active: workers.total - workers.stale,
+    avg_latency_ms: Math.round(latencies(recent, meter, now).avg_latency_ms ?? 0),
+    throughput_per_second: Math.round((throughput(recent, now).processed_per_minute / 60) * 100) / 100,
+    ...(queues.length < total && { complete: false }),
+  };
 }

@@ -1,26 +1,15 @@
 /** Statistics for operators: how the queues get on, what happened over time and of which type, and what it cost. */
-import { costsOf, meterOf, readMetrics, readPoints } from '../../across/metrics';
+import { costsOf, readMetrics, readPoints } from '../../across/metrics';
 import { parseDuration } from '../../job/duration';
 import { invalidRequest } from '../../job/errors';
 import { percentiles } from '../../job/metrics/histogram';
-import { add, COUNTERS, durationsOf, histogramOf, type Meter, newMeter, read } from '../../job/metrics/meter';
-import {
-  errorRate,
-  HOUR_MS,
-  history,
-  KEEP_HOURS_MS,
-  KEEP_MINUTES_MS,
-  latencies,
-  MINUTE_MS,
-  type Point,
-  startOf,
-  throughput,
-} from '../../job/metrics/series';
-import { JOB_STATES } from '../../job/states';
+import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../job/metrics/meter';
+import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } from '../../job/metrics/series';
 import { formatInstant } from '../../job/time';
-import { type AppContext, json } from '../context';
+import { type AppContext, unredacted } from '../context';
 import { integerParam, oneOf, queueParam, textParam, timeParam } from '../request/query';
 import { get, type Route } from '../route';
+import { DOLLARS_PER_MILLION_ROWS, dollarsOf } from './price';
 import { renderStats } from './render';
 import { statsStream } from './stream';
 
@@ -48,7 +37,7 @@ async function stats(c: AppContext): Promise<Response> {
   const [detail] = oneOf([textParam(c, 'detail') ?? 'false'], ['true', 'false'], 'detail') ?? [];
   const limit = integerParam(c, 'limit', 1, 200) ?? SHOWN_QUEUES;
   const reading = await readMetrics(c.env, queue);
-  return json(c, renderStats(reading, detail === 'true' ? limit : 0, queue));
+  return unredacted(c, renderStats(reading, detail === 'true' ? limit : 0, queue));
 }
 
 /** Periods of a history: how long they are, how far back a history goes that does not say, and at most. */
@@ -64,8 +53,7 @@ async function showHistory(c: AppContext): Promise<Response> {
   const queue = oneQueue(c);
   const type = textParam(c, 'type');
   const now = Date.now();
-  const [period = '5m'] =
-    oneOf([textParam(c, 'period') ?? '5m'], Object.keys(PERIODS) as Period[], 'period') ?? [];
+  const [period = '5m'] = oneOf([textParam(c, 'period') ?? '5m'], Object.keys(PERIODS) as Period[], 'period') ?? [];
   const { ms, back, most } = PERIODS[period];
   const to = Math.min(pastParam(c, 'until', now) ?? now, now);
   const asked = pastParam(c, 'since', now) ?? to - back + ms;
@@ -76,22 +64,14 @@ async function showHistory(c: AppContext): Promise<Response> {
     timestamp: formatInstant(at),
     ...rest,
   }));
-  return json(c, { period, since: formatInstant(from), until: formatInstant(to), data, data_points: data });
+  return unredacted(c, { period, since: formatInstant(from), until: formatInstant(to), data, data_points: data });
 }
 
-/** A time; or a duration, which here means so long ago: a history lies behind us. */
+/** A time; or a duration without a sign, which here means so long ago: a history lies behind us. */
 function pastParam(c: AppContext, name: string, now: number): number | undefined {
   const text = textParam(c, name);
-  const ago = text === undefined || /^[+-]/.test(text) ? undefined : durationOf(text);
+  const ago = text === undefined || /^[ +-]/.test(text) ? undefined : parseDuration(text);
   return ago === undefined ? timeParam(c, name, now) : now - ago;
-}
-
-function durationOf(text: string): number | undefined {
-  try {
-    return parseDuration(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function types(c: AppContext): Promise<Response> {
@@ -100,7 +80,7 @@ async function types(c: AppContext): Promise<Response> {
     totals.filter(([type]) => type !== '').map(([type, meter]) => ({ queue, type, ...renderMeter(meter) })),
   );
   items.sort((a, b) => b.enqueued - a.enqueued);
-  return json(c, { items, total: items.length, ...asPart(queues.length, total, c) });
+  return unredacted(c, { items, total: items.length, ...asPart(queues.length, total, c) });
 }
 
 function renderMeter(meter: Meter) {
@@ -118,11 +98,6 @@ function renderMeter(meter: Meter) {
 const asPart = (asked: number, total: number, c: AppContext) =>
   asked < total && c.req.query('queue') === undefined ? { complete: false, queues_total: total } : {};
 
-/** List price of a million rows written, US dollars. */
-const DOLLARS_PER_MILLION_ROWS = 1;
-
-const dollars = (rows: number): number => (rows * DOLLARS_PER_MILLION_ROWS) / 1_000_000;
-
 async function cost(c: AppContext): Promise<Response> {
   const { queues, total } = await readMetrics(c.env, oneQueue(c));
   const items = queues
@@ -132,14 +107,14 @@ async function cost(c: AppContext): Promise<Response> {
     .map(({ queue, type, jobs, rows }) => ({
       ...{ queue, type, jobs, rows_written: rows },
       rows_per_job: jobs === 0 ? null : Math.round((rows / jobs) * 100) / 100,
-      dollars: dollars(rows),
+      dollars: dollarsOf(rows),
       dollars_per_million_jobs: jobs === 0 ? null : Math.round((rows / jobs) * DOLLARS_PER_MILLION_ROWS * 100) / 100,
     }));
   const rows = items.reduce((sum, item) => sum + item.rows_written, 0);
   const since = queues.map(({ counted_since }) => counted_since);
-  return json(c, {
+  return unredacted(c, {
     items,
-    total: { rows_written: rows, dollars: dollars(rows) },
+    total: { rows_written: rows, dollars: dollarsOf(rows) },
     since: since.length === 0 ? null : formatInstant(Math.min(...since)),
     dollars_per_million_rows: DOLLARS_PER_MILLION_ROWS,
     not_counted: ['requests', 'duration', 'storage', 'rows read', 'alarms set', 'rows of other objects than queues'],

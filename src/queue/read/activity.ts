@@ -10,18 +10,25 @@ export const noActivity = (): QueueActivity => ({
   oldest_available_at: null,
   concurrency: { limit: null, active: 0 },
   suspended_targets: [],
+  events_dropped: 0,
   totals: [],
   recent: [],
   counted_since: 0,
 });
 
-export function activity(q: QueueState, targets: readonly TargetView[], now: number): QueueActivity {
+/** @param around what lives beside the state of the queue */
+export function activity(
+  q: QueueState,
+  { targets, events_dropped }: { targets: readonly TargetView[]; events_dropped: number },
+  now: number,
+): QueueActivity {
   const { totals, points: all, since } = q.meters.read();
   const lately = all.filter(({ at }) => at > now - RECENT_MS);
   return {
     oldest_available_at: oldestAvailable(q, now) ?? null,
     concurrency: { limit: q.settings.concurrency ?? null, active: q.leases.active.size },
     suspended_targets: targets.filter(({ state }) => state !== 'up').map(({ name }) => name),
+    events_dropped,
     totals: [...totals],
     recent: gathered(lately, MINUTE_MS, 'all'),
     counted_since: since ?? q.createdAt,
