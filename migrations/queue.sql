@@ -23,6 +23,7 @@ CREATE TABLE meta (
 --   job has no due_at, so no claim reads it, until its key admits it to the due index.
 -- keep_until: when an ended job must be removed, where the job itself says so; NULL where its queue does, and without
 --   meaning before the job has ended.
+-- meters: what the queue had counted when an attempt of the job, or the job itself, ended; see the table of that name.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
   alias TEXT,
@@ -40,7 +41,8 @@ CREATE TABLE jobs (
   history TEXT,
   limit_key TEXT,
   waits_since INTEGER,
-  keep_until INTEGER
+  keep_until INTEGER,
+  meters TEXT
 ) STRICT;
 
 -- Delayed, retried and prioritised jobs: one seek per priority finds the next one.
@@ -71,7 +73,8 @@ CREATE TABLE archive (
   hi INTEGER NOT NULL,
   jobs INTEGER NOT NULL,
   ended_at INTEGER NOT NULL,
-  data TEXT NOT NULL
+  data TEXT NOT NULL,
+  meters TEXT
 ) STRICT;
 CREATE INDEX archive_range ON archive (lo, hi, jobs);
 
@@ -183,3 +186,15 @@ CREATE TABLE outbox (
   due_at INTEGER NOT NULL,
   PRIMARY KEY (kind, address, number)
 ) STRICT, WITHOUT ROWID;
+
+-- What has happened to the jobs, counted by type and minute. Row 1: all that was put away, and since when that is so (version).
+-- What was counted since then is a short text, which rides in rows that are written anyway: of a lease, of a chunk of the
+-- archive, of a job that ends. Row 0 has it where a transaction wrote none of these. The text with the highest version counts,
+-- if that is higher than the one of row 1.
+-- sequence: jobs from this number on came later, and are counted by looking at them; NULL: those from the next one on.
+CREATE TABLE meters (
+  id INTEGER PRIMARY KEY,
+  version INTEGER NOT NULL,
+  sequence INTEGER,
+  data TEXT NOT NULL
+) STRICT;

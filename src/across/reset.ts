@@ -3,6 +3,7 @@ import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { directoryObject, idShard, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
 import { forgetRoutes } from './locate';
+import { forgetReading } from './metrics';
 import { allQueues } from './queues';
 import { resetLocks } from './reservation';
 import { forgetPing } from './statistics';
@@ -23,6 +24,7 @@ export async function resetAll(env: Env): Promise<number> {
   await directory.reset();
   forgetRoutes();
   forgetPing(env);
+  forgetReading(env);
   return count;
 }
 

@@ -4,7 +4,7 @@ import type { QueueEvent } from '../durable/event-log';
 import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
 import type { DirectoryHealth } from '../rpc/directory';
-import type { QueueActivity } from '../rpc/operations';
+import type { QueueActivity } from '../rpc/metrics';
 import type { EventsRequest, QueueStats } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { queuesOf } from './queues';

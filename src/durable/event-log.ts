@@ -6,7 +6,6 @@ import { mintId } from '../job/ids';
 import type { JobState } from '../job/states';
 import { cut } from '../job/text';
 import { ErrorRate } from './error-rate';
-import { Pace } from './pace';
 
 /** An event of the live feed. Kept in memory only. */
 export interface QueueEvent {
@@ -64,8 +63,6 @@ export class EventLog {
   private floor: string | undefined;
   /** Of the events that are kept. */
   private bytes = 0;
-  /** Jobs that completed. */
-  readonly completions = new Pace();
   /** How attempts ended. */
   readonly attempts = new ErrorRate();
 
@@ -112,7 +109,6 @@ export class EventLog {
     for (const event of published) {
       this.ring.push(event);
       this.bytes += event.bytes;
-      if (event.type === 'job.completed') this.completions.note(event.time);
       const failed = failureOf(event);
       if (failed !== undefined) this.attempts.note(event.time, failed);
     }

@@ -56,6 +56,8 @@ export class Followers {
   private log: EventLog | undefined;
   private unlisten: (() => void) | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** Events that followers were not sent, because they were too many, since this object was constructed. */
+  dropped = 0;
 
   /** @param now epoch ms */
   constructor(
@@ -186,6 +188,7 @@ export class Followers {
     const messages = new Map<number, string>();
     for (const follower of [...members]) {
       const count = follower.allowance.take(wanted.length, now);
+      this.dropped += wanted.length - count;
       if (follower.allowance.tellAt !== undefined) this.tellLater();
       if (count === 0) continue;
       const message = messages.get(count) ?? texts.message(wanted.slice(0, count));

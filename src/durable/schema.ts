@@ -15,6 +15,7 @@ import directory4 from '../../migrations/directory_4.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue8 from '../../migrations/queue_8.sql';
+import queue9 from '../../migrations/queue_9.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import { readMeta, rows, writeMeta } from './sql';
@@ -33,7 +34,13 @@ export interface SchemaVersion {
   readonly steps: Readonly<Record<number, string>>;
 }
 
-export const QUEUE: SchemaVersion = { object: 'queue', version: 8, first: [], tables: queue, steps: { 8: queue8 } };
+export const QUEUE: SchemaVersion = {
+  object: 'queue',
+  version: 9,
+  first: [],
+  tables: queue,
+  steps: { 8: queue8, 9: queue9 },
+};
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
   version: 4,

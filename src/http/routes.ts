@@ -15,6 +15,8 @@ import { adminJobRoutes } from './jobs/admin';
 import { jobRoutes } from './jobs/routes';
 import { logRoutes } from './logs/routes';
 import { adminMaintenanceRoutes } from './maintenance/routes';
+import { metricsRoutes } from './metrics/routes';
+import { statsRoutes } from './metrics/stats';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
@@ -41,7 +43,7 @@ export interface MountedRoute extends Route {
 
 /** Where two routes match the same path, the earlier one answers: `jobs/bulk` stands before `jobs/:id`, `_default` before `:name`. */
 export const ROUTES: readonly MountedRoute[] = [
-  ...below('', systemRoutes),
+  ...below('', systemRoutes, metricsRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
   ...below(PREFIX, stepRoutes, logRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
@@ -61,6 +63,7 @@ export const ROUTES: readonly MountedRoute[] = [
     adminFailureRoutes,
     alertRoutes,
     adminMaintenanceRoutes,
+    statsRoutes,
   ),
   ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes),
 ];

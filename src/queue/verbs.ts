@@ -61,6 +61,7 @@ import { signal } from './jobs/snooze';
 import { recordStep, stepsOf } from './jobs/steps';
 import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
+import { activity, noActivity, points } from './read/activity';
 import { awaitEnd } from './read/await-end';
 import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from './read/dead-letters';
 import { failures } from './read/failures';
@@ -69,7 +70,7 @@ import { getMany } from './read/get-many';
 import { chosenIds, knownIds } from './read/ids';
 import { count, countStates, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
-import { emptyStats, oldestAvailable, priorities, stats } from './read/stats';
+import { emptyStats, priorities, stats } from './read/stats';
 import type { QueueState } from './store/state';
 import { storageUse } from './store/storage';
 import { knownFingerprints, rivalKeys } from './store/unique-keys';
@@ -194,13 +195,12 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     return look((q, now) => priorities(q, now), none)(life);
   },
   async activity(life) {
-    await life.engine?.caughtUp();
-    const activity = (q: QueueState, now: number) => ({
-      oldest_available_at: oldestAvailable(q, now) ?? null,
-      completed_per_minute: q.events.completions.perMinute(now),
-    });
-    return look(activity, () => ({ oldest_available_at: null, completed_per_minute: 0 }))(life);
+    const { engine } = life;
+    await engine?.caughtUp();
+    const around = { targets: engine?.targets() ?? [], events_dropped: life.followers.dropped };
+    return look((q, now) => activity(q, around, now), noActivity)(life);
   },
+  points: look((q, _, request) => points(q, request), none),
   events: look((q, _, request) => q.events.read(request), none),
   async targets(life) {
     return life.present() ? (life.engine?.targets() ?? []) : [];

@@ -188,14 +188,6 @@ export interface MoveRequest {
 /** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
 export type Adoption = { refused: ErrorData } | { job: JobView | null };
 
-/** How a queue gets on. */
-export interface QueueActivity {
-  /** Since when the job that became available first has waited, epoch ms; null when none waits. */
-  oldest_available_at: number | null;
-  /** Jobs completed in the last minute, as far as this object was in memory. */
-  completed_per_minute: number;
-}
-
 export interface OperationsApi {
   /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
   patch(request: PatchRequest): Promise<Outcome<JobView>>;
@@ -242,8 +234,6 @@ export interface OperationsApi {
    */
   adoptMoved(move: string, job: MovedJob, ticket?: string): Promise<Outcome<Adoption>>;
   priorities(): Promise<{ priority: number; count: number }[]>;
-  /** How it gets on. */
-  activity(): Promise<QueueActivity>;
   /** Accepts each job on its own; what cannot be accepted says why. */
   enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */

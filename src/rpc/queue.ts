@@ -15,6 +15,7 @@ import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
 import type { FailuresPart, FailuresRequest, Place } from './failures';
 import type { LimitsApi } from './limits';
+import type { MetricsApi } from './metrics';
 import type { OperationsApi, Override } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
 import type { TargetsApi } from './targets';
@@ -185,7 +186,14 @@ export interface QueueSettings {
   declared?: QueueConfig;
 }
 
-export interface QueueApi extends WorkersApi, CronQueueApi, OperationsApi, LimitsApi, TargetsApi, UniquesApi {
+export interface QueueApi
+  extends WorkersApi,
+    CronQueueApi,
+    OperationsApi,
+    LimitsApi,
+    MetricsApi,
+    TargetsApi,
+    UniquesApi {
   /**
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up

@@ -58,14 +58,15 @@ describe('operations on many', () => {
     const ids = await add(100);
     const what = by === 'ids' ? { job_ids: ids } : { filter: { queue, state: 'available' } };
     const rows = await written(() => server.ok(200, 'POST', `${V1}/jobs/bulk/cancel`, what));
-    expect(rows).toBeLessThanOrEqual(2 * 100 + (by === 'ids' ? 0 : 4));
+    // One more holds what was counted: of the whole operation.
+    expect(rows).toBeLessThanOrEqual(2 * 100 + 1 + (by === 'ids' ? 0 : 4));
   });
 
   it('give a hundred dead letters a second life for two rows each', async () => {
     const ids = await add(100);
     await endAll('nack');
     expect(await written(() => server.ok(200, 'POST', `${V1}/jobs/bulk/retry`, { job_ids: ids }))).toBeLessThanOrEqual(
-      200,
+      200 + 1,
     );
   });
 
@@ -74,7 +75,7 @@ describe('operations on many', () => {
     // The first key of all makes the table.
     await post(`${V1}/jobs/bulk/cancel`, { job_ids: await add(1) }, { 'Idempotency-Key': `${queue} first` });
     const send = () => post(`${V1}/jobs/bulk/cancel`, { job_ids: ids }, { 'Idempotency-Key': queue });
-    expect(await inDirectory(async () => expect(await written(send)).toBe(2 * 100 + 2))).toBe(2);
+    expect(await inDirectory(async () => expect(await written(send)).toBe(2 * 100 + 2 + 1))).toBe(2);
     expect(await inDirectory(async () => expect(await written(send)).toBe(0))).toBe(0);
     const again = { job_ids: await add(1), atomicity: 'atomic' };
     const atomically = () => post(`${V1}/jobs/bulk/cancel`, again, { 'Idempotency-Key': `${queue} atomic` });
@@ -93,9 +94,9 @@ describe('operations on many', () => {
     const job_ids = (added as Json[]).map(({ id }) => id);
     const cancel = () => server.ok(200, 'POST', `${V1}/jobs/bulk/cancel`, { job_ids, atomicity: 'atomic' });
     const rows = await written(async () => {
-      expect(await written(cancel, other)).toBeLessThanOrEqual(5 * 50 + 2);
+      expect(await written(cancel, other)).toBeLessThanOrEqual(5 * 50 + 2 + 1);
     });
-    expect(rows).toBeLessThanOrEqual(5 * 50 + 4);
+    expect(rows).toBeLessThanOrEqual(5 * 50 + 4 + 1);
   });
 
   it('delete for two rows each', async () => {

@@ -29,6 +29,8 @@ export interface FeedOptions {
 export interface FeedSink {
   /** Oldest first, as far as they are of one queue. */
   events(events: readonly QueueEvent[]): void;
+  /** Something has happened in this queue, whether it is told or was left out. */
+  touched?(queue: string | undefined): void;
   /** Events of this queue after this one may be missing. */
   gap(after: string, queue: string | undefined): void;
   /** So many events of this queue were left out; `after`: the last one before them. */
@@ -149,9 +151,18 @@ export class Feed {
   private startLink(name: string, link: Link): void {
     const queue = name || undefined;
     link.start({
-      events: (events) => this.pass(events),
-      gap: (after) => this.sink?.gap(after, queue),
-      dropped: (count, after) => this.sink?.dropped(count, after, queue),
+      events: (events) => {
+        this.sink?.touched?.(queue);
+        this.pass(events);
+      },
+      gap: (after) => {
+        this.sink?.touched?.(queue);
+        this.sink?.gap(after, queue);
+      },
+      dropped: (count, after) => {
+        this.sink?.touched?.(queue);
+        this.sink?.dropped(count, after, queue);
+      },
       notice: (notice, subject) => {
         if (notice === QUEUE_CREATED) void this.join(subject);
       },
@@ -178,6 +189,7 @@ export class Feed {
         return;
       }
       if (this.isClosed) return link.close();
+      this.sink?.touched?.(queue);
       this.pass(opened.value.events);
       this.startLink(queue, link);
     } catch (error) {

@@ -10,6 +10,7 @@ import { readBody } from '../request/body';
 import { requireConfirmation } from '../request/many-jobs';
 import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
+import { listParam, oneOf } from '../request/query';
 import { del, get, post, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 import { purgeJobs } from './manage';
@@ -26,12 +27,21 @@ export const adminQueueRoutes: readonly Route[] = [
   del('/queues/:name/jobs', purge, { scope: 'admin:purge' }),
 ];
 
+/** What lists of queues show only when asked. */
+const INCLUDED = ['recent'] as const;
+
+const wantsRecent = (c: AppContext): boolean => oneOf(listParam(c, 'include'), INCLUDED, 'include') !== undefined;
+
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c, 'page');
   const page = await listKnown(c.env, paging);
   const stats = await activityOfEach(c.env, page.queues);
   const created = page.queues.map(({ created_at }) => formatInstant(created_at));
-  const items = stats.map((queue, index) => ({ ...renderForOperators(queue), created_at: created[index] }));
+  const withRecent = wantsRecent(c);
+  const items = stats.map((queue, index) => ({
+    ...renderForOperators(queue, withRecent),
+    created_at: created[index],
+  }));
   return json(c, { items, total: page.total, pagination: pagination(paging, page) });
 }
 
@@ -55,7 +65,7 @@ async function detailsOf(c: AppContext, name: string): Promise<Record<string, un
   const stats = await statsOf(c.env, name);
   if (!stats.exists) throw notFound('queue', name);
   return {
-    ...renderForOperators({ ...stats, ...(await queue.activity()) }),
+    ...renderForOperators({ ...stats, ...(await queue.activity()) }, wantsRecent(c)),
     ...createdAt(stats),
     configuration: renderQueueConfig(unwrap(await queue.config())),
   };

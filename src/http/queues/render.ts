@@ -1,8 +1,10 @@
 /** Queues in answers. */
 import { defined, given } from '../../job/envelope/fields';
+import { sum } from '../../job/metrics/meter';
+import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from '../../job/metrics/series';
 import { modeOf } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import type { QueueActivity } from '../../rpc/operations';
+import type { QueueActivity } from '../../rpc/metrics';
 import type { QueueStats } from '../../rpc/queue';
 
 /** A queue and whether it is paused or drained. */
@@ -22,14 +24,28 @@ export function renderCounts({ queue, counts, dead, storage }: QueueStats) {
   return { queue, depth, dead, ...open, completed, cancelled, discarded, ...(storage && { storage }) };
 }
 
-/** A queue as operators see it in a list. */
-export function renderForOperators(stats: QueueStats & QueueActivity) {
-  const { queue: name, paused, counts, computed_at, completed_per_minute, oldest_available_at: oldest } = stats;
+/** A queue as operators see it in a list. @param withRecent with the last half hour, by minute */
+export function renderForOperators(stats: QueueStats & QueueActivity, withRecent = false) {
+  const { queue: name, paused, counts, computed_at: now, oldest_available_at: oldest, recent, concurrency } = stats;
   const state = modeOf(stats);
+  const { latency_ms, queue_time_ms } = latencies(recent, sum(stats.totals.map(([, meter]) => meter)), now);
   return {
     ...{ name, state, status: state, paused, counts },
-    throughput: completed_per_minute,
-    latency_ms: oldest === null ? 0 : Math.max(0, computed_at - oldest),
+    throughput: throughput(recent, now),
+    ...{ latency_ms, queue_time_ms },
     oldest_available_at: oldest === null ? null : formatInstant(oldest),
+    error_rate: errorRate(recent, now),
+    concurrency,
+    ...(withRecent && { recent: renderRecent(recent, now) }),
   };
+}
+
+/** Points shown of the last half hour. */
+const RECENT_POINTS = 30;
+
+function renderRecent(recent: readonly Point[], now: number) {
+  const range = { periodMs: MINUTE_MS, from: now - (RECENT_POINTS - 1) * MINUTE_MS, to: now };
+  return history(recent, range).map(({ at, processed, failed, enqueued }) => {
+    return { timestamp: formatInstant(at), processed, failed, enqueued };
+  });
 }

@@ -57,7 +57,11 @@ interface Waiting {
 export class ArchiveBuffer {
   private waiting: Waiting[] = [];
 
-  constructor(private readonly sql: SqlStorage) {}
+  /** @param rider text that rides in the newest chunk */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly rider: () => string,
+  ) {}
 
   get size(): number {
     return this.waiting.length;
@@ -126,14 +130,15 @@ export class ArchiveBuffer {
     const keptUntil = chunk[0]?.keptUntil ?? 0;
     this.sql
       .exec(
-        `INSERT INTO archive (chunk, lo, hi, jobs, ended_at, data)
-         VALUES (coalesce(?, ${NEXT_CHUNK}), ?, ?, ?, ?, ?)`,
+        `INSERT INTO archive (chunk, lo, hi, jobs, ended_at, data, meters)
+         VALUES (coalesce(?, ${NEXT_CHUNK}), ?, ?, ?, ?, ?, ?)`,
         keptUntil > 0 ? freeNumber(this.sql, keptUntil) : null,
         lo,
         hi,
         chunk.length,
         endedAt,
         data,
+        keptUntil > 0 ? null : this.rider(),
       )
       .toArray();
     adjustCount(this.sql, chunk.length);

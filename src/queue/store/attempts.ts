@@ -18,6 +18,7 @@ export function lease(
 ): Active[] {
   for (const { row } of claims) check('claim', positionOf(row, q.leases.active.has(row.key), now), 'active');
   q.changes++;
+  for (const { row } of claims) if (row.claims === 0) q.meters.started(row.type, enqueuedAt(row, now), now);
   q.leases.grant(
     claims.map(({ entry }) => entry),
     { head: q.head(), nextSequence: q.nextSequence },
@@ -117,6 +118,7 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
     forgetIdentity(q, row);
   }
   noteCompletion(q, row, result, now);
+  q.meters.completed(row.type, attempt.startedAt, now);
   tellCompleted(q, row, attempt, now);
 }
 

@@ -157,6 +157,7 @@ export function insert(
   }
   rememberFingerprint(q, row);
   enters(q, row, now);
+  if (move !== 'prepare') q.meters.enqueued(row.type, 1, now);
   tell(q, { move, before: row, after: row, now, ...note });
   return row;
 }
@@ -204,6 +205,7 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
     q.depth.added(row);
     tell(q, { move: 'enqueue', before: row, after: row, now });
   }
+  q.meters.enqueued(type, rows.length, now);
   if (q.lineLength !== null) q.lineLength += rows.length;
   q.arrived(now, type, bodies);
   return rows;
@@ -233,7 +235,7 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   if (availableAt !== undefined) Object.assign(after, place(q, after, availableAt, now, limit));
   const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(row, end, now);
-  write(q, row, after, end && { keepUntil });
+  write(q, row, after, end && { keepUntil }, q.meters.moved(kind, row, after, active, now));
   q.tally.left(row);
   q.tally.entered(after);
   if (!KEEP_DEPTH.has(kind) && (isOpen(row) !== isOpen(after) || row.body !== after.body)) {
@@ -266,12 +268,17 @@ function afterAttempt(
   return { ...before, ...defined({ snoozed: isAwake ? undefined : snoozed, log: q.logs.with(before.log, active) }) };
 }
 
-/** Writes the columns that have changed. @param ends how long the job is kept that ends by this, where it says so itself */
+/**
+ * Writes the columns that have changed.
+ * @param ends how long the job is kept that ends by this, where it says so itself
+ * @param rider what rides in the row
+ */
 function write(
   q: QueueState,
   before: JobRow,
   after: JobRow,
   ends: { keepUntil: number | undefined } | undefined,
+  rider: string | undefined,
 ): void {
   const changed = COLUMNS.filter((column) => before[column] !== after[column]);
   const sets = changed.map((column) => `${column} = ?`);
@@ -279,6 +286,10 @@ function write(
   if (ends) {
     sets.push('keep_until = ?');
     values.push(ends.keepUntil ?? null);
+  }
+  if (rider !== undefined) {
+    sets.push('meters = ?');
+    values.push(rider);
   }
   if (sets.length > 0) q.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
 }
@@ -345,6 +356,7 @@ export function remove(
   check(kind, positionOf(row, active !== undefined, now), 'gone');
   q.changes++;
   if (active) q.logs.ends(active);
+  q.meters.moved(kind, row, row, active, now);
   leaves(q, row, active);
   if (isOpen(row)) q.depth.gone(row);
   q.recordSequence(row.key);

@@ -68,6 +68,8 @@ interface LeaseRow {
   q: number;
   /** [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]; older rows may have a ninth member. */
   e: [number, number, number, number, number, number, 0 | 1, string][];
+  /** What the queue has counted lately: it rides along. */
+  m?: object;
 }
 
 /** Parses a lease row; undefined when it cannot be read. */
@@ -163,7 +165,11 @@ export class LeaseTable {
   /** The pushes whose answers this object awaits: no row knows that. */
   underWay: () => Iterable<Active> = () => [];
 
-  constructor(private readonly sql: SqlStorage) {}
+  /** @param rider JSON that rides in a row which is written */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly rider: () => string,
+  ) {}
 
   /**
    * Rebuilds memory from storage, however many leases there are: entries count only if their job still waits for exactly that
@@ -369,6 +375,7 @@ export class LeaseTable {
         entry.type,
       ]),
     };
-    this.sql.exec('INSERT OR REPLACE INTO leases (id, data) VALUES (?, ?)', id, JSON.stringify(row)).toArray();
+    const data = `${JSON.stringify(row).slice(0, -1)},"m":${this.rider()}}`;
+    this.sql.exec('INSERT OR REPLACE INTO leases (id, data) VALUES (?, ?)', id, data).toArray();
   }
 }

@@ -20,12 +20,14 @@ import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer, forgetArchivedCount } from './archive';
 import { CheckpointTable } from './checkpoints';
+import { CountingSql } from './counting-sql';
 import { CronTable } from './cron-table';
 import { Depth } from './depth';
 import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
 import { LockTable } from './locks';
+import { Meters } from './meters';
 import { ProgressTable } from './progress';
 import { PullScans } from './pull-scans';
 import type { Removal } from './removal';
@@ -53,6 +55,8 @@ export class QueueState implements Memory {
   readonly limiters: Limiters;
   readonly depth: Depth;
   readonly tally: Tally;
+  /** What has happened here. */
+  readonly meters: Meters;
   readonly archive: ArchiveBuffer;
   /** What must arrive at other objects. */
   readonly outbox: Outbox;
@@ -120,13 +124,15 @@ export class QueueState implements Memory {
     readonly route: number,
     readonly createdAt: number,
     readonly variables: Record<string, string | undefined>,
+    written: CountingSql,
   ) {
-    this.leases = new LeaseTable(sql);
+    this.meters = new Meters(sql, written, () => this.nextSequence);
+    this.leases = new LeaseTable(sql, () => this.meters.carried({ by: 'lease' }));
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql);
     this.depth = new Depth(sql);
     this.tally = new Tally(sql);
-    this.archive = new ArchiveBuffer(sql);
+    this.archive = new ArchiveBuffer(sql, () => this.meters.carried({ by: 'chunk' }));
     this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
@@ -136,16 +142,19 @@ export class QueueState implements Memory {
   }
 
   /** Reads a queue from storage. The schema must be there. */
-  static open(sql: SqlStorage, variables: Record<string, string | undefined>): QueueState {
-    const meta = readMeta(sql);
+  static open(storage: SqlStorage, variables: Record<string, string | undefined>): QueueState {
+    const meta = readMeta(storage);
+    const { sql, written } = CountingSql.over(storage);
     const state = new QueueState(
       sql,
       meta.get('name') as string,
       meta.get('route') as number,
       meta.get('created_at') as number,
       variables,
+      written,
     );
     state.load(meta);
+    state.meters.open();
     return state;
   }
 
@@ -193,12 +202,13 @@ export class QueueState implements Memory {
   mark(): () => void {
     const { wanted, workArrived } = this;
     const [events, archived] = [this.events.pendingCount, this.archive.size];
-    const [undoLetters, undoLimits] = [this.outbox.mark(), this.limiters.mark()];
+    const [undoLetters, undoLimits, undoMeters] = [this.outbox.mark(), this.limiters.mark(), this.meters.mark()];
     return () => {
       this.events.rollback(events);
       this.archive.rollback(archived);
       undoLetters();
       undoLimits();
+      undoMeters();
       this.wanted = wanted;
       this.workArrived = workArrived;
     };
@@ -210,12 +220,14 @@ export class QueueState implements Memory {
     const routes = this.defaults?.webhooks ?? [];
     if (routes.length > 0) gatherNotices(this.outbox, routes, this.events.unpublished());
     this.outbox.flush();
+    this.meters.flush();
   }
 
   publish(): void {
     this.wanted = Number.POSITIVE_INFINITY;
     this.logs.committed((key, claim) => this.leases.active.get(key)?.claim === claim);
     this.events.publish();
+    this.meters.publish();
   }
 
   /** Has the transaction that was committed made jobs available? */

@@ -127,7 +127,7 @@ describe('the archive', () => {
           forgetArchivedCount(sql);
           const kept = new Map<number, number>();
           transactions.forEach((jobs, at) => {
-            const buffer = new ArchiveBuffer(sql);
+            const buffer = new ArchiveBuffer(sql, () => '{}');
             for (const [seq, delayed] of jobs) {
               if (kept.has(seq)) continue;
               const key = delayed ? LANE_BIT + seq : seq;

@@ -133,8 +133,8 @@ describe('a queue', () => {
         name: queue,
         state: 'active',
         counts: { available: 1, active: 1, completed: 2 },
-        throughput: 2,
-        latency_ms: expect.any(Number),
+        throughput: { processed_per_minute: 2, failed_per_minute: 0, enqueued_per_minute: 4 },
+        latency_ms: { p50: expect.any(Number), p95: expect.any(Number), p99: expect.any(Number) },
         oldest_available_at: expect.any(String),
       },
     ]);

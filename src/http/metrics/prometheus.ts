@@ -1,0 +1,158 @@
+/**
+ * Metrics in the text format of Prometheus. Their names are those of the protocol, with underscores. Labels are queues, types and
+ * states, never ids or texts of errors.
+ */
+import type { Reading } from '../../across/metrics';
+import type { Histogram } from '../../job/metrics/histogram';
+import { type Counter, histogramOf, type Meter, read } from '../../job/metrics/meter';
+import { JOB_STATES } from '../../job/states';
+import { dollarsOf } from './price';
+
+type Labels = Record<string, string>;
+
+/** Counters of each queue and type. The protocol calls a job failed when it was discarded: both names have that number. */
+const COUNTED: readonly [name: string, help: string, of: Counter][] = [
+  ['enqueued', 'Jobs accepted.', 'enqueued'],
+  ['completed', 'Jobs completed.', 'completed'],
+  ['failed', 'Jobs that failed for good: discarded.', 'discarded'],
+  ['discarded', 'The same as ojs_job_failed_total.', 'discarded'],
+  ['retried', 'Failed attempts that another one follows.', 'retried'],
+  ['cancelled', 'Jobs cancelled.', 'cancelled'],
+  ['expired', 'Jobs that expired before they ran.', 'expired'],
+];
+
+export function exposition({ queues, total, workers, at }: Reading): string {
+  const out = new Exposition();
+  const types = queues.flatMap(({ queue, totals }) =>
+    totals.filter(([type]) => type !== '').map(([type, meter]) => ({ labels: { queue, type }, meter })),
+  );
+  out.gauge('ojs_up', 'The server answers.', [[{}, 1]]);
+  for (const [name, help, counter] of COUNTED) {
+    out.counter(
+      `ojs_job_${name}_total`,
+      help,
+      types.map(({ labels, meter }) => [labels, read(meter, counter)]),
+    );
+  }
+  out.counter(
+    'ojs_job_attempts_failed_total',
+    'Attempts that failed, whatever followed.',
+    types.map(({ labels, meter }) => [labels, read(meter, 'failed')]),
+  );
+  out.histogram(
+    'ojs_job_duration_seconds',
+    'How long attempts ran, by how they ended.',
+    types.flatMap(({ labels, meter }): [Labels, Histogram][] => [
+      [{ ...labels, state: 'completed' }, histogramOf(meter, 'completed')],
+      [{ ...labels, state: 'failed' }, histogramOf(meter, 'failed')],
+    ]),
+  );
+  out.histogram(
+    'ojs_job_queue_time_seconds',
+    'How long jobs were available before their first attempt.',
+    types.map(({ labels, meter }) => [labels, histogramOf(meter, 'queue_time')]),
+  );
+  out.gauge(
+    'ojs_queue_depth',
+    'Jobs in each state.',
+    queues.flatMap(({ queue, counts }) => JOB_STATES.map((state) => [{ queue, state }, counts[state]] as const)),
+  );
+  out.gauge(
+    'ojs_queue_dead_letters',
+    'Dead letters, part of the discarded jobs.',
+    queues.map(({ queue, dead }) => [{ queue }, dead]),
+  );
+  out.gauge(
+    'ojs_queue_paused',
+    'Is the queue paused?',
+    queues.map(({ queue, paused }) => [{ queue }, paused ? 1 : 0]),
+  );
+  out.gauge(
+    'ojs_queue_oldest_available_age_seconds',
+    'How long the job that became available first has waited; 0 when none waits.',
+    queues.map(({ queue, oldest_available_at: since }) => [
+      { queue },
+      since === null ? 0 : Math.max(0, at - since) / 1000,
+    ]),
+  );
+  out.gauge(
+    'ojs_push_target_suspended',
+    'A target is not called now, because it did not take the last calls.',
+    queues.flatMap(({ queue, suspended_targets }) =>
+      suspended_targets.map((target) => [{ queue, target }, 1] as const),
+    ),
+  );
+  out.counter(
+    'ojs_queue_rows_written_total',
+    'Rows written by a queue, for each type and for itself.',
+    queues.flatMap(({ queue, totals }) =>
+      totals.map(([type, meter]: [string, Meter]) => [{ queue, type }, read(meter, 'rows')] as const),
+    ),
+  );
+  out.counter(
+    'ojs_queue_rows_dollars_total',
+    'What these rows cost at the list price, US dollars.',
+    queues.map(({ queue, totals }) => [
+      { queue },
+      dollarsOf(totals.reduce((sum, [, meter]) => sum + read(meter, 'rows'), 0)),
+    ]),
+  );
+  out.counter(
+    'ojs_events_dropped_total',
+    'Events that followers of a queue were not sent, because they were too many.',
+    queues.map(({ queue, events_dropped }) => [{ queue }, events_dropped]),
+  );
+  out.gauge('ojs_queues', 'Queues that exist.', [[{}, total]]);
+  out.gauge('ojs_workers_active', 'Workers that pull and are alive.', [[{}, workers.total - workers.stale]]);
+  out.gauge('ojs_workers_stale', 'Workers that have not been heard of.', [[{}, workers.stale]]);
+  return out.text();
+}
+
+class Exposition {
+  private readonly lines: string[] = [];
+
+  gauge(name: string, help: string, samples: readonly (readonly [Labels, number])[]): void {
+    this.family(name, help, 'gauge', samples);
+  }
+
+  counter(name: string, help: string, samples: readonly (readonly [Labels, number])[]): void {
+    this.family(name, help, 'counter', samples);
+  }
+
+  /** @param histograms in ms; they are written in seconds, and those that are empty are left out */
+  histogram(name: string, help: string, histograms: readonly (readonly [Labels, Histogram])[]): void {
+    this.head(name, help, 'histogram');
+    for (const [labels, { bounds, counts, sum }] of histograms) {
+      let below = 0;
+      const all = counts.reduce((total, count) => total + count, 0);
+      if (all === 0) continue;
+      for (const [index, bound] of bounds.entries()) {
+        below += counts[index] ?? 0;
+        this.sample(`${name}_bucket`, { ...labels, le: String(bound / 1000) }, below);
+      }
+      this.sample(`${name}_bucket`, { ...labels, le: '+Inf' }, all);
+      this.sample(`${name}_sum`, labels, sum / 1000);
+      this.sample(`${name}_count`, labels, all);
+    }
+  }
+
+  text(): string {
+    return `${this.lines.join('\n')}\n`;
+  }
+
+  private family(name: string, help: string, kind: string, samples: readonly (readonly [Labels, number])[]): void {
+    this.head(name, help, kind);
+    for (const [labels, value] of samples) this.sample(name, labels, value);
+  }
+
+  private head(name: string, help: string, kind: string): void {
+    this.lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`);
+  }
+
+  private sample(name: string, labels: Labels, value: number): void {
+    const written = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
+    this.lines.push(`${name}${written.length === 0 ? '' : `{${written.join(',')}}`} ${value}`);
+  }
+}
+
+const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');

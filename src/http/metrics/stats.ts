@@ -1,0 +1,123 @@
+/** Statistics for operators: how the queues get on, what happened over time and of which type, and what it cost. */
+import { costsOf, readMetrics, readPoints } from '../../across/metrics';
+import { parseDuration } from '../../job/duration';
+import { invalidRequest } from '../../job/errors';
+import { percentiles } from '../../job/metrics/histogram';
+import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../job/metrics/meter';
+import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } from '../../job/metrics/series';
+import { formatInstant } from '../../job/time';
+import { type AppContext, unredacted } from '../context';
+import { integerParam, oneOf, queueParam, textParam, timeParam } from '../request/query';
+import { get, type Route } from '../route';
+import { DOLLARS_PER_MILLION_ROWS, dollarsOf } from './price';
+import { renderStats } from './render';
+import { statsStream } from './stream';
+
+/** Routes below `/ojs/v1/admin`. */
+export const statsRoutes: readonly Route[] = [
+  get('/stats', stats),
+  get('/stats/history', showHistory),
+  get('/stats/types', types),
+  get('/stats/cost', cost),
+  get('/stats/stream', statsStream),
+];
+
+/** The one queue that a request is about. @throws {ApiError} 400 when it names several */
+function oneQueue(c: AppContext): string | undefined {
+  const named = queueParam(c, 'queue');
+  if (named && named.length > 1) throw invalidRequest('queue', 'queue must name one queue.');
+  return named?.[0];
+}
+
+/** Queues that `detail` shows at most, where nothing is said. */
+const SHOWN_QUEUES = 50;
+
+async function stats(c: AppContext): Promise<Response> {
+  const queue = oneQueue(c);
+  const [detail] = oneOf([textParam(c, 'detail') ?? 'false'], ['true', 'false'], 'detail') ?? [];
+  const limit = integerParam(c, 'limit', 1, 200) ?? SHOWN_QUEUES;
+  const reading = await readMetrics(c.env, queue);
+  return unredacted(c, renderStats(reading, detail === 'true' ? limit : 0, queue));
+}
+
+/** Periods of a history: how long they are, how far back a history goes that does not say, and at most. */
+const PERIODS = {
+  '1m': { ms: MINUTE_MS, back: HOUR_MS, most: KEEP_MINUTES_MS },
+  '5m': { ms: 5 * MINUTE_MS, back: 6 * HOUR_MS, most: KEEP_MINUTES_MS },
+  '1h': { ms: HOUR_MS, back: KEEP_MINUTES_MS, most: KEEP_HOURS_MS },
+  '1d': { ms: 24 * HOUR_MS, back: KEEP_HOURS_MS, most: KEEP_HOURS_MS },
+} as const;
+type Period = keyof typeof PERIODS;
+
+async function showHistory(c: AppContext): Promise<Response> {
+  const queue = oneQueue(c);
+  const type = textParam(c, 'type');
+  const now = Date.now();
+  const [period = '5m'] = oneOf([textParam(c, 'period') ?? '5m'], Object.keys(PERIODS) as Period[], 'period') ?? [];
+  const { ms, back, most } = PERIODS[period];
+  const to = Math.min(pastParam(c, 'until', now) ?? now, now);
+  const asked = pastParam(c, 'since', now) ?? to - back + ms;
+  if (asked > to) throw invalidRequest('since', 'since must not be later than until.');
+  const from = startOf(Math.max(asked, now - most), ms);
+  const points = await readPoints(c.env, queue, { from, to, period_ms: ms, type });
+  const data = history(points, { periodMs: ms, from, to }).map(({ at, ...rest }) => ({
+    timestamp: formatInstant(at),
+    ...rest,
+  }));
+  return unredacted(c, { period, since: formatInstant(from), until: formatInstant(to), data, data_points: data });
+}
+
+/** A time; or a duration without a sign, which here means so long ago: a history lies behind us. */
+function pastParam(c: AppContext, name: string, now: number): number | undefined {
+  const text = textParam(c, name);
+  const ago = text === undefined || /^[ +-]/.test(text) ? undefined : parseDuration(text);
+  return ago === undefined ? timeParam(c, name, now) : now - ago;
+}
+
+async function types(c: AppContext): Promise<Response> {
+  const { queues, total } = await readMetrics(c.env, oneQueue(c));
+  const items = queues.flatMap(({ queue, totals }) =>
+    totals.filter(([type]) => type !== '').map(([type, meter]) => ({ queue, type, ...renderMeter(meter) })),
+  );
+  items.sort((a, b) => b.enqueued - a.enqueued);
+  return unredacted(c, { items, total: items.length, ...asPart(queues.length, total, c) });
+}
+
+function renderMeter(meter: Meter) {
+  const counts = Object.fromEntries(
+    COUNTERS.filter((name) => name !== 'rows').map((name) => [name, read(meter, name)]),
+  ) as Record<Exclude<(typeof COUNTERS)[number], 'rows'>, number>;
+  return {
+    ...counts,
+    duration_ms: percentiles(durationsOf(meter)),
+    queue_time_ms: percentiles(histogramOf(meter, 'queue_time')),
+  };
+}
+
+/** Says so when not all queues were asked. */
+const asPart = (asked: number, total: number, c: AppContext) =>
+  asked < total && c.req.query('queue') === undefined ? { complete: false, queues_total: total } : {};
+
+async function cost(c: AppContext): Promise<Response> {
+  const { queues, total } = await readMetrics(c.env, oneQueue(c));
+  const items = queues
+    .flatMap(costsOf)
+    .filter(({ rows, jobs }) => rows > 0 || jobs > 0)
+    .sort((a, b) => b.rows - a.rows)
+    .map(({ queue, type, jobs, rows }) => ({
+      ...{ queue, type, jobs, rows_written: rows },
+      rows_per_job: jobs === 0 ? null : Math.round((rows / jobs) * 100) / 100,
+      dollars: dollarsOf(rows),
+      dollars_per_million_jobs: jobs === 0 ? null : Math.round((rows / jobs) * DOLLARS_PER_MILLION_ROWS * 100) / 100,
+    }));
+  const rows = items.reduce((sum, item) => sum + item.rows_written, 0);
+  const since = queues.map(({ counted_since }) => counted_since);
+  return unredacted(c, {
+    items,
+    total: { rows_written: rows, dollars: dollarsOf(rows) },
+    since: since.length === 0 ? null : formatInstant(Math.min(...since)),
+    dollars_per_million_rows: DOLLARS_PER_MILLION_ROWS,
+    not_counted: ['requests', 'duration', 'storage', 'rows read', 'alarms set', 'rows of other objects than queues'],
+    ...asPart(queues.length, total, c),
+  });
+}

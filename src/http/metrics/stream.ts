@@ -1,0 +1,175 @@
+/**
+ * Live statistics. The stream follows the queues over the same sockets as every other follower, which let them sleep. A queue is
+ * asked for its numbers only after it has told of an event, so one that does nothing is asked once, at the beginning.
+ */
+import { Feed } from '../../across/feed/feed';
+import { meterOf, type QueueReading, readMetrics } from '../../across/metrics';
+import { activityOfEach } from '../../across/statistics';
+import { mintId } from '../../job/ids';
+import { type Counter, read } from '../../job/metrics/meter';
+import { errorRate } from '../../job/metrics/series';
+import { formatInstant } from '../../job/time';
+import { directoryObject } from '../../rpc/stubs';
+import type { AppContext } from '../context';
+import { EventStream, headersOnly } from '../events/event-stream';
+import { itemsOf } from '../events/render';
+import { recentOf } from './render';
+
+/** How often a follower is told of changes at most, ms. */
+const EVERY_MS = 2_000;
+
+/** Events that are passed on, and the others that numbers change by. */
+const PASSED: ReadonlySet<string> = new Set(['job.enqueued', 'job.completed', 'job.failed', 'job.cancelled']);
+const FOLLOWED = [...PASSED, 'job.scheduled', 'job.started', 'job.retrying', 'job.discarded', 'job.expired'];
+
+/** Workers that are listed. */
+const MAX_WORKERS = 100;
+
+const RATES = { processed: 'completed', failed: 'failed', enqueued: 'enqueued' } as const satisfies Record<
+  string,
+  Counter
+>;
+type Rates = Record<keyof typeof RATES, number>;
+
+export async function statsStream(c: AppContext): Promise<Response> {
+  if (c.req.method === 'HEAD') return headersOnly(c);
+  const feed = await Feed.open(c.env, {}, { types: FOLLOWED });
+  let numbers: LiveNumbers;
+  try {
+    numbers = new LiveNumbers(c, (await readMetrics(c.env)).queues);
+  } catch (error) {
+    feed.close();
+    throw error;
+  }
+  const out = new EventStream(c, {
+    beat: () => feed.beat(),
+    over: () => {
+      clearInterval(timer);
+      feed.close();
+    },
+  });
+  const tell = async () => {
+    const message = await numbers.next();
+    if (message) out.message(`evt_${mintId(Date.now(), 0, 0)}`, message, 'metrics');
+  };
+  const timer = setInterval(() => {
+    void tell().catch((error) => console.warn('tocsin: live statistics are late:', error));
+  }, EVERY_MS);
+  await tell();
+  feed.start({
+    touched: (queue) => numbers.touch(queue),
+    events: (events) => {
+      const shown = { format: 'flat', types: PASSED } as const;
+      out.send(events.flatMap((event) => itemsOf(event, shown)));
+    },
+    gap: () => undefined,
+    dropped: () => undefined,
+    ended: () => out.end(),
+  });
+  return out.response();
+}
+
+/** The numbers as they were told last, and what has changed since. */
+class LiveNumbers {
+  private readonly queues: Map<string, QueueReading>;
+  /** Queues that have told of something since they were asked. */
+  private readonly touched = new Set<string>();
+  private workersTouched = false;
+  private counted: Rates;
+  private at = Date.now();
+  /** The rates that were told last were not 0: when nothing follows, that must be told too. */
+  private isMoving = false;
+  private isFirst = true;
+  private isAsking = false;
+
+  constructor(
+    private readonly c: AppContext,
+    queues: readonly QueueReading[],
+  ) {
+    this.queues = new Map(queues.map((queue) => [queue.queue, queue]));
+    this.counted = this.count();
+  }
+
+  /** Something has happened in a queue, or with a worker. */
+  touch(queue: string | undefined): void {
+    if (queue === undefined) this.workersTouched = true;
+    else this.touched.add(queue);
+  }
+
+  /** What is to be told now; undefined when nothing has changed. */
+  async next(): Promise<Record<string, unknown> | undefined> {
+    const hasChanged = this.isFirst || this.isMoving || this.workersTouched || this.touched.size > 0;
+    if (!hasChanged || this.isAsking) return undefined;
+    this.isAsking = true;
+    try {
+      await this.ask();
+      const workers = await directoryObject(this.c.env).workers({ offset: 0, limit: MAX_WORKERS });
+      return this.message(workers);
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  private async ask(): Promise<void> {
+    const names = [...this.touched];
+    this.touched.clear();
+    this.workersTouched = false;
+    try {
+      const readings = await activityOfEach(
+        this.c.env,
+        names.map((name) => ({ name })),
+      );
+      for (const reading of readings) {
+        if (reading.exists) this.queues.set(reading.queue, reading);
+        else this.queues.delete(reading.queue);
+      }
+    } catch (error) {
+      for (const name of names) this.touched.add(name);
+      throw error;
+    }
+  }
+
+  private message({ workers, summary }: Awaited<ReturnType<ReturnType<typeof directoryObject>['workers']>>) {
+    const now = Date.now();
+    const queues = [...this.queues.values()];
+    const rates = this.rates(now);
+    this.isMoving = Object.values(rates).some((rate) => rate > 0);
+    this.isFirst = false;
+    return {
+      queues: queues.map(({ queue, counts: { available, active, scheduled, retryable } }) => {
+        return { queue, available, active, scheduled, retryable };
+      }),
+      throughput: {
+        processed_per_second: rates.processed,
+        failed_per_second: rates.failed,
+        enqueued_per_second: rates.enqueued,
+      },
+      workers: {
+        total: summary.total,
+        active: workers.map(({ id, state, active_jobs, last_heartbeat_at }) => {
+          return { id, state, activeJobs: active_jobs, lastHeartbeatAt: formatInstant(last_heartbeat_at) };
+        }),
+      },
+      error_rate: errorRate(recentOf(queues), now),
+      timestamp: formatInstant(now),
+    };
+  }
+
+  /** How often in a second since the last message. */
+  private rates(now: number): Rates {
+    const counted = this.count();
+    const seconds = Math.max(now - this.at, 1) / 1000;
+    const rate = (name: keyof Rates) =>
+      this.isFirst ? 0 : Math.round((Math.max(0, counted[name] - this.counted[name]) / seconds) * 100) / 100;
+    const rates = { processed: rate('processed'), failed: rate('failed'), enqueued: rate('enqueued') };
+    this.counted = counted;
+    this.at = now;
+    return rates;
+  }
+
+  private count(): Rates {
+    const meters = Array.from(this.queues.values(), meterOf);
+    const all = (counter: Counter) => meters.reduce((sum, meter) => sum + read(meter, counter), 0);
+    return { processed: all(RATES.processed), failed: all(RATES.failed), enqueued: all(RATES.enqueued) };
+  }
+}

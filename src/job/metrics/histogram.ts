@@ -1,0 +1,75 @@
+/** Histograms with fixed bounds: they are merged by adding their counts, and percentiles are read from them. */
+
+/** Bounds of the buckets that the protocol recommends, ms. The last bucket has none. */
+export const DURATION_BOUNDS: readonly number[] = [
+  5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000,
+];
+export const QUEUE_TIME_BOUNDS: readonly number[] = [
+  10, 50, 100, 500, 1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000,
+];
+
+/** How often something took so long. */
+export interface Histogram {
+  /** Upper bounds, inclusive, ms. */
+  readonly bounds: readonly number[];
+  /** One count for each bound, and one for what is beyond the last. */
+  readonly counts: readonly number[];
+  /** Sum of all that was counted, ms. */
+  readonly sum: number;
+}
+
+/** What operators are shown of a histogram, ms; null when it is empty. */
+export interface Percentiles {
+  p50: number | null;
+  p95: number | null;
+  p99: number | null;
+}
+
+/** The bucket that `ms` falls into. */
+export function bucketOf(bounds: readonly number[], ms: number): number {
+  let low = 0;
+  let high = bounds.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (ms <= (bounds[middle] as number)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** How many were counted. */
+export const countOf = ({ counts }: Histogram): number => counts.reduce((sum, count) => sum + count, 0);
+
+/** The mean in ms; null when nothing was counted. */
+export function meanOf(histogram: Histogram): number | null {
+  const count = countOf(histogram);
+  return count === 0 ? null : round(histogram.sum / count);
+}
+
+/**
+ * The value that a share `rank` (0 … 1) of all does not exceed, ms: interpolated inside its bucket. What lies beyond the last
+ * bound is told as that bound. Null when nothing was counted.
+ */
+export function percentile({ bounds, counts, ...rest }: Histogram, rank: number): number | null {
+  const count = countOf({ bounds, counts, ...rest });
+  if (count === 0) return null;
+  const wanted = rank * count;
+  let below = 0;
+  for (const [index, here] of counts.entries()) {
+    if (here > 0 && below + here >= wanted) {
+      const to = bounds[index];
+      if (to === undefined) return bounds.at(-1) ?? null;
+      const from = bounds[index - 1] ?? 0;
+      return round(from + ((to - from) * Math.max(0, wanted - below)) / here);
+    }
+    below += here;
+  }
+  return bounds.at(-1) ?? null;
+}
+
+export function percentiles(histogram: Histogram): Percentiles {
+  const at = (rank: number) => percentile(histogram, rank);
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}
+
+const round = (ms: number): number => Math.round(ms * 10) / 10;

@@ -1,0 +1,148 @@
+/** Meters over time: points of a minute or an hour, and what is read from them. */
+
+import { meanOf, type Percentiles, percentile, percentiles } from './histogram';
+import { add, durationsOf, histogramOf, type Meter, newMeter, read, sum } from './meter';
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+
+/** So long points of a minute are kept, and those of an hour, ms. */
+export const KEEP_MINUTES_MS = 24 * HOUR_MS;
+export const KEEP_HOURS_MS = 31 * KEEP_MINUTES_MS;
+
+/** What was counted of a type in the minute, or the hour, that begins at `at` (epoch ms). */
+export interface Point {
+  at: number;
+  type: string;
+  meter: Meter;
+}
+
+/** When the period that a moment lies in began, epoch ms. */
+export const startOf = (time: number, periodMs: number): number => time - (time % periodMs);
+
+/** Rates in a minute. */
+export interface Throughput {
+  processed_per_minute: number;
+  failed_per_minute: number;
+  enqueued_per_minute: number;
+}
+
+/**
+ * The rates of the last minute. A point has no seconds, so of the minute before this one counts the share that lies in the last
+ * 60 s.
+ */
+export function throughput(points: readonly Point[], now: number): Throughput {
+  const present = startOf(now, MINUTE_MS);
+  const share = 1 - (now - present) / MINUTE_MS;
+  const rate = (counter: 'completed' | 'failed' | 'enqueued') => {
+    let count = 0;
+    for (const { at, meter } of points) {
+      if (at === present) count += read(meter, counter);
+      else if (at === present - MINUTE_MS) count += share * read(meter, counter);
+    }
+    return Math.round(count);
+  };
+  return {
+    processed_per_minute: rate('completed'),
+    failed_per_minute: rate('failed'),
+    enqueued_per_minute: rate('enqueued'),
+  };
+}
+
+/** The minutes that {@link errorRate} looks at, and the ones that latencies are read from. */
+const ERROR_WINDOW_MS = 5 * MINUTE_MS;
+export const RECENT_MS = 30 * MINUTE_MS;
+
+/** The share of the attempts that failed in the last five minutes, 0 … 1. */
+export function errorRate(points: readonly Point[], now: number): number {
+  const meter = sumSince(points, now - ERROR_WINDOW_MS);
+  const [done, failed] = [read(meter, 'completed'), read(meter, 'failed')];
+  return failed === 0 ? 0 : Math.round((failed / (done + failed)) * 10_000) / 10_000;
+}
+
+const sumSince = (points: readonly Point[], since: number): Meter =>
+  sum(points.filter(({ at }) => at > since - MINUTE_MS).map(({ meter }) => meter));
+
+/** How long attempts took, and how long jobs waited: lately, or where nothing ran lately, ever. */
+export function latencies(
+  points: readonly Point[],
+  ever: Meter,
+  now: number,
+): { latency_ms: Percentiles; queue_time_ms: Percentiles; avg_latency_ms: number | null } {
+  const lately = sumSince(points, now - RECENT_MS);
+  const durations = durationsOf(lately);
+  const used = meanOf(durations) === null ? durationsOf(ever) : durations;
+  const waits = histogramOf(lately, 'queue_time');
+  return {
+    latency_ms: percentiles(used),
+    queue_time_ms: percentiles(meanOf(waits) === null ? histogramOf(ever, 'queue_time') : waits),
+    avg_latency_ms: meanOf(used),
+  };
+}
+
+/** One line of a history. */
+export interface HistoryPoint {
+  /** Epoch ms. */
+  at: number;
+  processed: number;
+  failed: number;
+  enqueued: number;
+  completed: number;
+  latency_p50_ms: number | null;
+  latency_p99_ms: number | null;
+  avg_latency_ms: number | null;
+}
+
+/**
+ * The points of a time gathered into periods, oldest first and without gaps.
+ * @param from, to epoch ms; both periods that they lie in are part of it
+ */
+export function history(
+  points: Iterable<Point>,
+  { periodMs, from, to }: { periodMs: number; from: number; to: number },
+): HistoryPoint[] {
+  const first = startOf(from, periodMs);
+  const count = Math.max(0, Math.floor((startOf(to, periodMs) - first) / periodMs) + 1);
+  const meters = Array.from({ length: count }, (): Meter | undefined => undefined);
+  for (const { at, meter } of points) {
+    const index = Math.floor((at - first) / periodMs);
+    if (index < 0 || index >= count) continue;
+    const known = meters[index] ?? newMeter();
+    meters[index] = add(known, meter);
+  }
+  return meters.map((meter, index) => linesOf(first + index * periodMs, meter ?? EMPTY));
+}
+
+const EMPTY = newMeter();
+
+function linesOf(at: number, meter: Meter): HistoryPoint {
+  const durations = durationsOf(meter);
+  const completed = read(meter, 'completed');
+  return {
+    at,
+    processed: completed,
+    failed: read(meter, 'failed'),
+    enqueued: read(meter, 'enqueued'),
+    completed,
+    latency_p50_ms: percentile(durations, 0.5),
+    latency_p99_ms: percentile(durations, 0.99),
+    avg_latency_ms: meanOf(durations),
+  };
+}
+
+/**
+ * Points of the same period in one for each type, oldest first.
+ * @param periodMs into periods of this length @param of types: `all` in one
+ */
+export function gathered(points: Iterable<Point>, periodMs: number, of: 'each' | 'all' = 'each'): Point[] {
+  const known = new Map<string, Point>();
+  for (const { at, type: own, meter } of points) {
+    const type = of === 'all' ? '' : own;
+    const start = startOf(at, periodMs);
+    const name = `${start} ${type}`;
+    const point = known.get(name) ?? { at: start, type, meter: newMeter() };
+    known.set(name, point);
+    add(point.meter, meter);
+  }
+  return [...known.values()].sort((a, b) => a.at - b.at);
+}

@@ -1,0 +1,41 @@
+/** How a queue gets on: what has happened in it, how long jobs wait, and what holds them up. */
+import { gathered, MINUTE_MS, type Point, RECENT_MS } from '../../job/metrics/series';
+import type { PointsRequest, QueueActivity } from '../../rpc/metrics';
+import type { TargetView } from '../../rpc/targets';
+import type { QueueState } from '../store/state';
+import { oldestAvailable } from './stats';
+
+/** Of a queue that does not exist. */
+export const noActivity = (): QueueActivity => ({
+  oldest_available_at: null,
+  concurrency: { limit: null, active: 0 },
+  suspended_targets: [],
+  events_dropped: 0,
+  totals: [],
+  recent: [],
+  counted_since: 0,
+});
+
+/** @param around what lives beside the state of the queue */
+export function activity(
+  q: QueueState,
+  { targets, events_dropped }: { targets: readonly TargetView[]; events_dropped: number },
+  now: number,
+): QueueActivity {
+  const { totals, points: all, since } = q.meters.read();
+  const lately = all.filter(({ at }) => at > now - RECENT_MS);
+  return {
+    oldest_available_at: oldestAvailable(q, now) ?? null,
+    concurrency: { limit: q.settings.concurrency ?? null, active: q.leases.active.size },
+    suspended_targets: targets.filter(({ state }) => state !== 'up').map(({ name }) => name),
+    events_dropped,
+    totals: [...totals],
+    recent: gathered(lately, MINUTE_MS, 'all'),
+    counted_since: since ?? q.createdAt,
+  };
+}
+
+export function points(q: QueueState, { from, to, period_ms, type }: PointsRequest): Point[] {
+  const isWanted = (point: Point) => point.at >= from && point.at <= to && (type === undefined || point.type === type);
+  return gathered(q.meters.read().points.filter(isWanted), period_ms, 'all');
+}

@@ -1,0 +1,318 @@
+/**
+ * What has happened to the jobs of a queue, counted by type and minute where the store makes the change. It survives every
+ * eviction and costs no row of its own as a rule:
+ *
+ *     put away (row 1 of `meters`)  +  since then: a short text that rides in rows written anyway
+ *                                          lease of a claim · chunk of completed jobs · job that an attempt, or its end, writes
+ *                                   +  jobs with later numbers, which are rows themselves
+ *
+ * The text holds everything since row 1 was written, so the newest one is enough, and whatever happens to the row that carried
+ * an older one does no harm. Where a transaction counted something and wrote none of these rows, the text gets a row (row 0):
+ * one for the transaction. When it grows beyond {@link MAX_TEXT}, it is put away: one row. Jobs that were enqueued need no text;
+ * there is one after so many of them, so that no more are looked at when the object wakes.
+ */
+import { rows } from '../../durable/sql';
+import { LANE_BIT, sequenceOf } from '../../job/ids';
+import { type Counter, type HistogramName, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
+import { MINUTE_MS, type Point, startOf } from '../../job/metrics/series';
+import type { Move } from '../../job/states';
+import { type JobRow, STATE } from './columns';
+import type { CountingSql } from './counting-sql';
+import type { Active } from './leases';
+import {
+  type Carrier,
+  type Counts,
+  merged,
+  newestText,
+  putAwayAt,
+  readPutAway,
+  textOf,
+  writePutAway,
+  writeText,
+} from './meters-table';
+
+/** The text is put away when it is longer, characters. */
+const MAX_TEXT = 2_000;
+
+/** Jobs that may be enqueued before a text says so. */
+const MAX_UNSAID = 1_000;
+
+/** Types counted by name; the jobs of further ones are counted together. Labels of metrics must be few. */
+const MAX_TYPES = 200;
+export const OTHER_TYPES = '_other';
+
+/** What belongs to no type: rows that the queue writes for itself. */
+export const NO_TYPE = '';
+
+/** Rows that are written with each kind of carrier. */
+const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, job: 2, row: 1 };
+
+/** What was carried in rows of these tables is carried anew when any are deleted. A single job is known by its key. */
+const TABLES: Partial<Record<Carrier['by'], string>> = { lease: 'leases', chunk: 'archive' };
+
+/** What is counted of each move. */
+const COUNTED: Partial<Record<Move, Counter>> = {
+  commit: 'enqueued',
+  retry: 'retried',
+  discard: 'discarded',
+  quarantine: 'discarded',
+  drop: 'discarded',
+  purge: 'discarded',
+  cancel: 'cancelled',
+  expire: 'expired',
+};
+
+/** Moves by which an attempt fails. */
+const FAILS: ReadonlySet<Move> = new Set<Move>(['retry', 'discard']);
+
+interface Counted extends Point {
+  /** As the text has it; undefined since it changed. */
+  text: string | undefined;
+}
+
+/** Changes of the running transaction: what was added, and where. */
+type Step = [point: Counted, place: number, amount: number];
+
+const ROWS = placeOf('rows');
+
+export class Meters {
+  /** Counted since the last putting away, by minute and type; the newest minute last. */
+  private points: Counted[] = [];
+  private present = new Map<string, Counted>();
+  private minute = Number.NEGATIVE_INFINITY;
+  private steps: Step[] = [];
+  private readonly types = new Set<string>();
+  /** Rises with everything that a text must say. */
+  private version = 0;
+  /** Up to where a text, or the row of what was put away, says it. */
+  private said = 0;
+  private saidSequence = 1;
+  private textLength = 0;
+  /** What carries the text. */
+  private carrier: Carrier | undefined;
+  /** The row of a job has carried a text of this transaction: a second one would only make the rows longer. */
+  private hasRidden = false;
+  /** Rows counted in advance, because the text must tell of the row that carries it. */
+  private advance = 0;
+
+  /** @param nextSequence the number of the next job */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly written: CountingSql,
+    private readonly nextSequence: () => number,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** Reads what is stored. Once, when the queue is opened: what is rolled back later is undone here. */
+  open(): void {
+    const putAway = putAwayAt(this.sql);
+    const text = newestText(this.sql, putAway?.version ?? -1);
+    this.version = text?.version ?? putAway?.version ?? 0;
+    this.said = this.version;
+    this.saidSequence = text?.sequence ?? (putAway ? (putAway.sequence ?? this.nextSequence()) : 1);
+    this.carrier = text?.carrier;
+    for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined });
+    for (const { type } of this.points) this.types.add(type);
+    this.countUnsaid();
+    this.steps = [];
+  }
+
+  // ---- what the store tells ----------------------------------------------------------------------------------------
+
+  /** Jobs of a type were accepted. */
+  enqueued(type: string, count: number, now: number): void {
+    this.add(this.pointOf(type, now), placeOf('enqueued'), count);
+  }
+
+  /** An attempt begins. @param since when the job became available, epoch ms */
+  started(type: string, since: number, now: number): void {
+    this.version++;
+    this.addTime(this.pointOf(type, now), 'queue_time', now - since);
+  }
+
+  /** An attempt has succeeded. */
+  completed(type: string, startedAt: number, now: number): void {
+    this.version++;
+    const point = this.pointOf(type, now);
+    this.add(point, placeOf('completed'), 1);
+    this.addTime(point, 'completed', now - startedAt);
+  }
+
+  /**
+   * A job makes a move.
+   * @param active the attempt that the move ends
+   * @returns what the row of the job is to carry, if it is to carry anything
+   */
+  moved(move: Move, row: JobRow, after: JobRow, active: Active | undefined, now: number): string | undefined {
+    if (this.carrier?.by === 'job' && this.carrier.key === row.key) this.version++;
+    const counter = COUNTED[move];
+    if (counter === undefined) return undefined;
+    const point = this.pointOf(row.type, now);
+    this.add(point, placeOf(counter), 1);
+    // One that has been a row since the last text is not seen among the later ones.
+    if (counter !== 'enqueued' || sequenceOf(row.key) < this.saidSequence) this.version++;
+    if (active && FAILS.has(move)) {
+      this.add(point, placeOf('failed'), 1);
+      this.addTime(point, 'failed', now - active.startedAt);
+    }
+    const isFound = after.ended_at === now || (active !== undefined && move === 'retry');
+    if (this.hasRidden || !isFound) return undefined;
+    this.hasRidden = true;
+    return this.carried({ by: 'job', key: row.key });
+  }
+
+  // ---- carriers ----------------------------------------------------------------------------------------------------
+
+  /** What a row that is about to be written is to carry. */
+  carried(carrier: Carrier): string {
+    this.countRows(WRITTEN_WITH[carrier.by]);
+    const points = this.points.map((point) => {
+      point.text ??= textOf(point);
+      return point.text;
+    });
+    const text = `{"v":${this.version},"s":${this.nextSequence()},"p":[${points.filter(Boolean).join(',')}]}`;
+    this.said = this.version;
+    this.saidSequence = this.nextSequence();
+    this.textLength = text.length;
+    this.carrier = carrier;
+    return text;
+  }
+
+  /** The last thing in a transaction: what no row has carried gets one. */
+  flush(): void {
+    const table = TABLES[this.carrier?.by ?? 'row'];
+    if (table !== undefined && this.written.hasDeletedFrom(table)) this.version++;
+    const isSaid = this.said === this.version && this.nextSequence() - this.saidSequence < MAX_UNSAID;
+    if (isSaid && this.textLength <= MAX_TEXT) return;
+    const text = this.carried({ by: 'row' });
+    if (text.length > MAX_TEXT) this.putAway();
+    else writeText(this.sql, this.version, text);
+  }
+
+  /** The transaction is committed. */
+  publish(): void {
+    this.countRows(0);
+    this.steps = [];
+    this.hasRidden = false;
+    this.written.end();
+  }
+
+  /** @returns goes back to this moment: what came after was rolled back */
+  mark(): () => void {
+    const { version, said, saidSequence, textLength, carrier, hasRidden, advance, points } = this;
+    const [steps, statements] = [this.steps.length, this.written.count];
+    return () => {
+      for (const [point, place, amount] of this.steps.splice(steps)) {
+        point.meter[place] = (point.meter[place] as number) - amount;
+        point.text = undefined;
+      }
+      this.written.rollback(statements);
+      // Points that came since are left, and count nothing.
+      if (this.points !== points) this.begin(points);
+      Object.assign(this, { version, said, saidSequence, textLength, carrier, hasRidden, advance });
+    };
+  }
+
+  // ---- reading -----------------------------------------------------------------------------------------------------
+
+  /** Everything that was counted: by type, and by time as far as it is kept. */
+  read(): Counts {
+    return merged(readPutAway(this.sql), this.points);
+  }
+
+  // ---- inside ------------------------------------------------------------------------------------------------------
+
+  private pointOf(type: string, now: number): Counted {
+    const minute = startOf(now, MINUTE_MS);
+    if (minute !== this.minute) {
+      this.minute = minute;
+      this.present = new Map(this.points.filter(({ at }) => at === minute).map((point) => [point.type, point]));
+    }
+    const known = this.present.get(type);
+    if (known) return known;
+    if (type !== NO_TYPE && type !== OTHER_TYPES && !this.types.has(type)) {
+      if (this.types.size >= MAX_TYPES) return this.pointOf(OTHER_TYPES, now);
+      this.types.add(type);
+    }
+    const point: Counted = { at: minute, type, meter: newMeter(), text: undefined };
+    this.present.set(type, point);
+    this.points.push(point);
+    return point;
+  }
+
+  private add(point: Counted, place: number, amount: number): void {
+    point.meter[place] = (point.meter[place] as number) + amount;
+    point.text = undefined;
+    this.steps.push([point, place, amount]);
+  }
+
+  private addTime(point: Counted, name: HistogramName, ms: number): void {
+    const time = Math.max(0, ms);
+    const { sum, bucket } = placesOf(name, time);
+    if (time > 0) this.add(point, sum, time);
+    this.add(point, bucket, 1);
+  }
+
+  /**
+   * Counts the rows written since the last time for the types that the transaction is about, in proportion to what happened to
+   * each; where it is about none, for the queue itself. @param ahead rows that are about to be written
+   */
+  private countRows(ahead: number): void {
+    const written = this.written.take() + ahead - this.advance;
+    this.advance = ahead;
+    if (written === 0) return;
+    const shares = new Map<Counted, number>();
+    for (const [point, place] of this.steps) if (place !== ROWS) shares.set(point, (shares.get(point) ?? 0) + 1);
+    if (shares.size === 0) {
+      this.add(this.pointOf(NO_TYPE, this.now()), ROWS, written);
+      return;
+    }
+    const all = [...shares.values()].reduce((sum, share) => sum + share, 0);
+    let left = written;
+    let heaviest: Counted | undefined;
+    for (const [point, share] of shares) {
+      const rowsOf = Math.trunc((written * share) / all);
+      if (rowsOf !== 0) this.add(point, ROWS, rowsOf);
+      left -= rowsOf;
+      if (!heaviest || share > (shares.get(heaviest) ?? 0)) heaviest = point;
+    }
+    if (left !== 0 && heaviest) this.add(heaviest, ROWS, left);
+  }
+
+  private putAway(): void {
+    const counts = this.read();
+    this.version++;
+    writePutAway(this.sql, { version: this.version, sequence: this.nextSequence(), ...counts }, this.now());
+    this.said = this.version;
+    this.textLength = 0;
+    this.begin([]);
+  }
+
+  private begin(points: Counted[]): void {
+    this.points = points;
+    this.present = new Map();
+    this.minute = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Counts the jobs that came after the last text. */
+  private countUnsaid(): void {
+    const from = this.saidSequence;
+    for (const [lane, rowsEach] of [
+      [0, 1],
+      [LANE_BIT, 2],
+    ] as const) {
+      const found = rows<{ type: string; minute: number; n: number }>(
+        this.sql,
+        `SELECT type, created_at / ${MINUTE_MS} AS minute, count(*) AS n FROM jobs
+         WHERE key >= ? AND key < ? AND state <> ${STATE.held} GROUP BY 1, 2`,
+        lane + from,
+        lane + LANE_BIT,
+      );
+      for (const { type, minute, n } of found) {
+        const point = this.pointOf(type, minute * MINUTE_MS);
+        this.add(point, placeOf('enqueued'), n);
+        this.add(point, ROWS, n * rowsEach);
+      }
+    }
+  }
+}

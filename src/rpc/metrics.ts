@@ -1,0 +1,40 @@
+/** What a queue says of what has happened in it. */
+
+import type { Meter } from '../job/metrics/meter';
+import type { Point } from '../job/metrics/series';
+
+/** Asks for points over time. */
+export interface PointsRequest {
+  /** The points of this time, epoch ms. */
+  from: number;
+  to: number;
+  /** Those of so long are one, ms. */
+  period_ms: number;
+  /** Only of this type. */
+  type?: string | undefined;
+}
+
+/** How a queue gets on. */
+export interface QueueActivity {
+  /** Since when the job that became available first has waited, epoch ms; null when none waits. */
+  oldest_available_at: number | null;
+  /** How many jobs may run at once, and how many run. */
+  concurrency: { limit: number | null; active: number };
+  /** Targets that are not called now, because they did not take the last calls. */
+  suspended_targets: string[];
+  /** Events that followers were not sent, because they were too many, since the object woke. */
+  events_dropped: number;
+  /** Everything that was ever counted, by type; under an empty name what belongs to no type. */
+  totals: [type: string, meter: Meter][];
+  /** The minutes of the last half hour, all types together. */
+  recent: Point[];
+  /** Since when it is counted, epoch ms. */
+  counted_since: number;
+}
+
+/** The part of a queue's interface that is about what happened in it. */
+export interface MetricsApi {
+  activity(): Promise<QueueActivity>;
+  /** Minutes of a day, hours of a month, all types that are asked for together; oldest first. */
+  points(request: PointsRequest): Promise<Point[]>;
+}

@@ -1,0 +1,61 @@
+/** Rates, error rates and histories, read from points of minutes. */
+import { describe, expect, it } from 'vitest';
+import { type Counter, newMeter, placeOf } from '../../../src/job/metrics/meter';
+import { errorRate, gathered, history, MINUTE_MS, type Point, throughput } from '../../../src/job/metrics/series';
+
+const T = Date.UTC(2040, 0, 1, 12);
+
+function point(at: number, counts: Partial<Record<Counter, number>>, type = 'a'): Point {
+  const meter = newMeter();
+  for (const [name, count] of Object.entries(counts)) meter[placeOf(name as Counter)] = count;
+  return { at, type, meter };
+}
+
+describe('the throughput', () => {
+  it('is that of the last 60 seconds, of which a part lies in the minute before', () => {
+    const points = [point(T - MINUTE_MS, { completed: 60, failed: 10 }), point(T, { completed: 5, enqueued: 7 })];
+    const at = (seconds: number) => throughput(points, T + seconds * 1000);
+    expect(at(0)).toEqual({ processed_per_minute: 65, failed_per_minute: 10, enqueued_per_minute: 7 });
+    expect(at(30)).toEqual({ processed_per_minute: 35, failed_per_minute: 5, enqueued_per_minute: 7 });
+    expect(at(90)).toEqual({ processed_per_minute: 3, failed_per_minute: 0, enqueued_per_minute: 4 });
+    expect(at(180)).toEqual({ processed_per_minute: 0, failed_per_minute: 0, enqueued_per_minute: 0 });
+  });
+});
+
+describe('the error rate', () => {
+  it('is the share of the attempts of five minutes that failed', () => {
+    const points = [
+      point(T - 9 * MINUTE_MS, { failed: 1_000 }),
+      point(T - 2 * MINUTE_MS, { completed: 2, failed: 1 }),
+      point(T, { completed: 1 }, 'b'),
+    ];
+    expect(errorRate(points, T)).toBe(0.25);
+    expect(errorRate([], T)).toBe(0);
+  });
+});
+
+describe('a history', () => {
+  it('has every period once, with zeros where nothing happened', () => {
+    const points = [
+      point(T, { completed: 1 }),
+      point(T + MINUTE_MS, { completed: 2, failed: 1 }, 'b'),
+      point(T + 12 * MINUTE_MS, { enqueued: 4 }),
+      point(T + 20 * MINUTE_MS, { enqueued: 9 }),
+    ];
+    const lines = history(points, { periodMs: 5 * MINUTE_MS, from: T + MINUTE_MS, to: T + 14 * MINUTE_MS });
+    expect(
+      lines.map(({ at, processed, failed, enqueued }) => [(at - T) / MINUTE_MS, processed, failed, enqueued]),
+    ).toEqual([
+      [0, 3, 1, 0],
+      [5, 0, 0, 0],
+      [10, 0, 0, 4],
+    ]);
+    expect(lines[0]).toMatchObject({ latency_p50_ms: null, avg_latency_ms: null });
+  });
+
+  it('is gathered by type or of all types', () => {
+    const points = [point(T, { completed: 1 }), point(T + MINUTE_MS, { completed: 2 }, 'b'), point(T, { failed: 1 })];
+    expect(gathered(points, 60 * MINUTE_MS).map(({ type }) => type)).toEqual(['a', 'b']);
+    expect(gathered(points, 60 * MINUTE_MS, 'all')).toEqual([point(T, { completed: 3, failed: 1 }, '')]);
+  });
+});
