@@ -2,6 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { buildSync } from 'esbuild';
 import { defineConfig } from 'vitest/config';
+import { writeUi } from './.ci/ui.mjs';
+
+// The Worker embeds the dashboard.
+await writeUi();
 
 /** Handler Workers of the tests, bundled because auxiliary Workers take a script, not a project. */
 function bundle(entry: string): string {

@@ -13,6 +13,7 @@ import { protocolVersion } from './middleware/version';
 import { releaseBody } from './request/held';
 import { METHODS } from './route';
 import { ROUTES } from './routes';
+import { frontDoor } from './ui/routes';
 
 /** Who is asked for a key. */
 export interface AppOptions {
@@ -26,7 +27,8 @@ export interface AppOptions {
 export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const app: App = new Hono<AppEnv>();
   const access = trusted ? [everything] : [foreignPages, preflight, authentication];
-  app.use(releaseBody, requestId, cors, protocolVersion, ...access, configuration(ready), redaction, refusedHeaders);
+  const outer = [releaseBody, requestId, cors, protocolVersion, frontDoor];
+  app.use(...outer, ...access, configuration(ready), redaction, refusedHeaders);
   for (const { method, path, handler } of ROUTES) app.on(method, path, handler);
   app.onError((error, c) => answerError(error, c));
   app.notFound((c) => answerNoRoute(c, allowedMethods(app, c.req.path)));

@@ -29,6 +29,7 @@ import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, surroundingRoutes, systemRoutes } from './system/routes';
 import { targetRoutes } from './targets/routes';
+import { uiRoutes } from './ui/routes';
 import { uniqueJobRoutes } from './unique-jobs/routes';
 import { webhookRoutes } from './webhooks/routes';
 import { adminWorkerRoutes, workerRoutes } from './workers/routes';
@@ -43,7 +44,7 @@ export interface MountedRoute extends Route {
 
 /** Where two routes match the same path, the earlier one answers: `jobs/bulk` stands before `jobs/:id`, `_default` before `:name`. */
 export const ROUTES: readonly MountedRoute[] = [
-  ...below('', systemRoutes, metricsRoutes),
+  ...below('', systemRoutes, metricsRoutes, uiRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
   ...below(PREFIX, stepRoutes, logRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
@@ -77,6 +78,12 @@ function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] 
 
 const byPattern = new Map(ROUTES.map((route) => [`${route.method} ${route.path}`, route]));
 const publicPaths = new Set(ROUTES.flatMap(({ scope, path }) => (scope === 'public' ? [path] : [])));
+/** What public paths with anything behind them begin with. */
+const publicFolders = [...publicPaths].flatMap((path) => (path.endsWith('/*') ? [path.slice(0, -1)] : []));
+
+function isPublic(path: string): boolean {
+  return publicPaths.has(path) || publicFolders.some((folder) => `${path}/`.startsWith(folder));
+}
 
 /** The route that is going to answer; undefined where none does. */
 export function routeOf(c: AppContext): MountedRoute | undefined {
@@ -90,5 +97,5 @@ export function routeOf(c: AppContext): MountedRoute | undefined {
 /** The scope that a request needs. A path that is public for one method is public for all: it answers 405 without a key. */
 export function scopeOf(c: AppContext): Needed {
   const { method, path } = c.req;
-  return routeOf(c)?.scope ?? (publicPaths.has(path) ? 'public' : defaultScope(method, path));
+  return routeOf(c)?.scope ?? (isPublic(path) ? 'public' : defaultScope(method, path));
 }

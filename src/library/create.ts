@@ -84,7 +84,19 @@ function ownHandlers(worker: HandlerWorker & { [RUNNABLE]?: Runnable }) {
 
 /** Paths of a Worker that has others as well. */
 function isOurs(path: string): boolean {
-  return path === '/ojs' || path.startsWith('/ojs/');
+  return isBelow('/ojs', path);
+}
+
+function isBelow(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+function isRoot(path: string): boolean {
+  return path === '' || path === '/';
+}
+
+function wantsPage({ method, headers }: Request): boolean {
+  return (method === 'GET' || method === 'HEAD') && headers.get('Accept')?.includes('text/html') === true;
 }
 
 /** The queue below any path of another app, whatever copy of Hono that is. */
@@ -92,7 +104,9 @@ function mountable(serve: (request: Request, env: Env) => Promise<Response>): Ho
   return new Hono().all('*', async (c, next) => {
     const base = baseOf(routePath(c), c.req.path);
     const path = c.req.path.slice(base.length);
-    if (!isOurs(path)) return await next();
+    // Below a path of its own the dashboard is the queue's too, and a browser that opens this path is led there.
+    const isDashboard = base !== '' && (isBelow('/ui', path) || (isRoot(path) && wantsPage(c.req.raw)));
+    if (!isOurs(path) && !isDashboard) return await next();
     if (base === '') return await serve(c.req.raw, c.env as Env);
     const url = new URL(c.req.url);
     url.pathname = url.pathname.slice(base.length);

@@ -1,6 +1,6 @@
 /** The floor plan of `src`, as the code has it: imports go one way, and one room writes jobs. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -41,11 +41,19 @@ const ROOMS = {
     'client',
   ],
   testing: ['job', 'producer', 'handler', 'client', 'library'],
+  ui: ['job', 'producer'],
   index: ['library'],
 };
 
 /** From these rooms the libraries take types only, so that nothing of the engine is in them. */
-const TYPES_ONLY = { producer: ['job'], handler: ['job'], client: ['job'], cli: ['job'], testing: ['job'] };
+const TYPES_ONLY = {
+  producer: ['job'],
+  handler: ['job'],
+  client: ['job'],
+  cli: ['job'],
+  testing: ['job'],
+  ui: ['job', 'producer'],
+};
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
 const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];
@@ -55,7 +63,7 @@ function* filesBelow(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) yield* filesBelow(path);
-    else if (entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts')) yield path;
+    else if (/\.tsx?$/.test(entry.name) && !entry.name.endsWith('.d.ts')) yield path;
   }
 }
 
@@ -69,7 +77,7 @@ for (const path of filesBelow(SRC)) {
   for (const [, type, names, spec] of text.matchAll(
     /(?:import|export) (type )?([\w*\s{},]*?)\s*from '(\.{1,2}\/[^']*)'/g,
   )) {
-    if (/\.(sql|json)$/.test(spec)) continue;
+    if (/\.(sql|json|css)$/.test(spec) || existsSync(join(SRC, dirname(from), `${spec}.d.ts`))) continue;
     const target = normalize(join(dirname(from), spec));
     const members = names
       .replace(/[{}]/g, '')
@@ -82,6 +90,7 @@ for (const path of filesBelow(SRC)) {
 }
 for (const found of imports) {
   if (texts.has(`${found.to}.ts`)) found.to = `${found.to}.ts`;
+  else if (texts.has(`${found.to}.tsx`)) found.to = `${found.to}.tsx`;
   else if (texts.has(`${found.to}/index.ts`)) found.to = `${found.to}/index.ts`;
   else throw new Error(`${found.from} imports ${found.to}, which is not there`);
 }

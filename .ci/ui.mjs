@@ -1,0 +1,104 @@
+/**
+ * Builds the dashboard of src/ui into one module that the Worker embeds: src/http/ui/built.js, which is not committed.
+ * `npm ci` runs this as `prepare`, and so does whatever is about to bundle the Worker: wrangler, vitest, the package.
+ * Names of files carry a hash of what is in them, so that browsers may keep them for good.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const BUILT = join(root, 'src/http/ui/built.js');
+
+const TYPES = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const ENTRIES = { app: 'src/ui/main.tsx', theme: 'src/ui/theme-first.ts', styles: 'src/ui/styles/index.css' };
+
+/**
+ * Builds the dashboard.
+ * @returns {Promise<{ shell: string, assets: Record<string, { type: string, body: string }>, first: string[] }>} `shell`: the
+ * page, `first`: the assets that it needs before it shows anything
+ */
+export async function buildUi() {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: Object.entries(ENTRIES).map(([out, path]) => ({ in: path, out })),
+    outdir: 'assets',
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    target: ['es2022', 'chrome123', 'firefox125', 'safari17.5'],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'none',
+    metafile: true,
+    write: false,
+    logLevel: 'warning',
+  });
+  const assets = {};
+  for (const { path, text } of outputFiles) {
+    const type = TYPES[extname(path)];
+    if (!type) throw new Error(`${path} has a type that the dashboard's route does not know`);
+    assets[basename(path)] = { type, body: text };
+  }
+  const icon = readFileSync(join(root, 'src/ui/bell.svg'), 'utf8');
+  const iconName = `bell-${hashOf(icon)}.svg`;
+  assets[iconName] = { type: TYPES['.svg'], body: icon };
+
+  const nameOf = (entry) =>
+    basename(Object.keys(metafile.outputs).find((path) => metafile.outputs[path].entryPoint === ENTRIES[entry]));
+  const scripts = staticImports(metafile, nameOf('app'));
+  const shell = readFileSync(join(root, 'src/ui/index.html'), 'utf8')
+    .replace('%ICON%', iconName)
+    .replace('%STYLES%', nameOf('styles'))
+    .replace('%THEME%', nameOf('theme'))
+    .replace('%APP%', nameOf('app'))
+    .replace(
+      '%PRELOADS%',
+      scripts
+        .slice(1)
+        .map((name) => `<link rel="modulepreload" href="assets/${name}">`)
+        .join(''),
+    );
+  return { shell, assets, first: [...scripts, nameOf('styles'), nameOf('theme')] };
+}
+
+/** A script and all that it imports before it runs. */
+function staticImports({ outputs }, entry) {
+  const found = new Set([entry]);
+  for (const name of found) {
+    const path = Object.keys(outputs).find((output) => basename(output) === name);
+    for (const { path: imported, kind } of outputs[path].imports) {
+      if (kind === 'import-statement') found.add(basename(imported));
+    }
+  }
+  return [...found];
+}
+
+function hashOf(text) {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8);
+}
+
+/** Builds the dashboard and writes the module, unless it is there as it should be: who watches it is not woken for nothing. */
+export async function writeUi() {
+  const { shell, assets, first } = await buildUi();
+  const members = Object.entries({ shell, version: hashOf(shell), assets, first });
+  const text = [
+    '// Made by .ci/ui.mjs from src/ui.',
+    ...members.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`),
+    '',
+  ].join('\n');
+  if (!existsSync(BUILT) || readFileSync(BUILT, 'utf8') !== text) writeFileSync(BUILT, text);
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) await writeUi();

@@ -1,0 +1,73 @@
+/**
+ * The dashboard: one HTML page for all of its paths, and its scripts and styles. It holds no data, so nobody needs a key for it;
+ * what it shows it asks of the API. Its URLs are relative, so it works wherever the queue is mounted.
+ */
+import { notFound } from '../../job/errors';
+import type { AppContext, Middleware } from '../context';
+import { get, type Route } from '../route';
+import { assets, shell, version } from './built';
+
+/** Where the dashboard is. The second path is for Workers that have pages of their own, and hand over `/ojs/` only. */
+const PLACES = [
+  { path: '/ui', api: '../ojs/v1/' },
+  { path: '/ojs/ui', api: '../v1/' },
+] as const;
+
+/** Scripts, styles, images and calls of this origin alone; nobody may put the page into a frame of theirs. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const COMMON = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' };
+
+/** Routes from the root on. */
+export const uiRoutes: readonly Route[] = PLACES.flatMap(({ path, api }) => [
+  get(`${path}/assets/:name`, asset, { scope: 'public' }),
+  get(`${path}/*`, (c) => page(c, path, api), { scope: 'public' }),
+]);
+
+/** Leads a browser that opens the root to the dashboard. Everyone else gets what the root has always answered. */
+export const frontDoor: Middleware = async (c, next) => {
+  const isBrowser = c.req.header('Accept')?.includes('text/html') === true;
+  if (c.req.path !== '/' || !isBrowser || (c.req.method !== 'GET' && c.req.method !== 'HEAD')) return next();
+  return c.body(null, 302, { Location: '/ui', 'Cache-Control': 'no-store', Vary: 'Accept' });
+};
+
+function page(c: AppContext, place: string, api: string): Response {
+  const base = baseFrom(c.req.path.slice(place.length));
+  const etag = `"${version}"`;
+  const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'no-cache', 'Content-Security-Policy': POLICY };
+  if (isHeld(c, etag)) return c.body(null, 304, headers);
+  const html = shell.replace('%BASE%', base).replace('%API%', api);
+  return c.body(html, 200, { ...headers, 'Content-Type': 'text/html; charset=utf-8' });
+}
+
+/** From a page back to where the dashboard begins, as a relative URL. @param below the path behind that place */
+function baseFrom(below: string): string {
+  if (below === '') return 'ui/';
+  const depth = below.split('/').length - 2;
+  return depth === 0 ? './' : '../'.repeat(depth);
+}
+
+function asset(c: AppContext): Response {
+  const name = c.req.param('name') ?? '';
+  const found = Object.hasOwn(assets, name) ? assets[name] : undefined;
+  if (!found) throw notFound('asset', name, 'The dashboard has been deployed anew: load its page again.');
+  const etag = `"${name}"`;
+  const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'public, max-age=31536000, immutable' };
+  if (isHeld(c, etag)) return c.body(null, 304, headers);
+  return c.body(found.body, 200, { ...headers, 'Content-Type': found.type });
+}
+
+/** Has the browser this version? */
+function isHeld(c: AppContext, etag: string): boolean {
+  const held = c.req.header('If-None-Match');
+  return held?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
+}

@@ -1,0 +1,54 @@
+/** States in a colour, a shape and a word. */
+import type { ComponentChildren } from 'preact';
+import type { JobState } from '../../job/states';
+import { Icon, type IconName } from './icon';
+
+/** The colours that mean something; each has a pair of custom properties in `styles/tokens.css`. */
+export type Tone = 'neutral' | 'blue' | 'violet' | 'green' | 'amber' | 'red';
+
+const STATES: Readonly<Record<JobState, readonly [Tone, IconName]>> = {
+  pending: ['neutral', 'pause'],
+  scheduled: ['neutral', 'waiting'],
+  available: ['blue', 'available'],
+  active: ['violet', 'active'],
+  retryable: ['amber', 'retry'],
+  completed: ['green', 'completed'],
+  cancelled: ['neutral', 'cancelled'],
+  discarded: ['red', 'discarded'],
+};
+
+/** The states of jobs, in the order of a job's life. */
+export const JOB_STATES = Object.keys(STATES) as readonly JobState[];
+
+export function toneOf(state: string): Tone {
+  return STATES[state as JobState]?.[0] ?? 'neutral';
+}
+
+/** The state of a job. */
+export function StateBadge({ state }: { state: string }) {
+  const [tone, icon] = STATES[state as JobState] ?? ['neutral', 'available'];
+  return (
+    <span class={`badge ${tone}`}>
+      <Icon name={icon} size={12} />
+      {state}
+    </span>
+  );
+}
+
+/** Any other word with a colour: the mode of a queue, the answer of a webhook. */
+export function Badge({
+  tone = 'neutral',
+  icon,
+  children,
+}: {
+  tone?: Tone;
+  icon?: IconName;
+  children: ComponentChildren;
+}) {
+  return (
+    <span class={`badge ${tone}`}>
+      {icon && <Icon name={icon} size={12} />}
+      {children}
+    </span>
+  );
+}

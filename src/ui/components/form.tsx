@@ -1,0 +1,99 @@
+/** Forms: fields with their labels, and what went wrong beside the field that the server names. */
+import type { ComponentChildren, TargetedSubmitEvent } from 'preact';
+import { useState } from 'preact/hooks';
+import { type ApiFailure, asFailure } from '../core/api';
+import { parseExact } from '../core/exact';
+import { Failure } from './state';
+
+export interface FieldProps {
+  label: string;
+  /** Below the field: unit, default, what it does. */
+  hint?: ComponentChildren;
+  /** What is wrong. */
+  error?: string | undefined;
+  /** The field itself. */
+  children: ComponentChildren;
+}
+
+/** A label around an `<input>`, `<select>` or `<textarea>`. */
+export function Field({ label, hint, error, children }: FieldProps) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the field is a child
+    <label class={`field${error ? ' wrong' : ''}`}>
+      <span>{label}</span>
+      {children}
+      {hint && <small>{hint}</small>}
+      {error && (
+        <small class="error" role="alert">
+          {error}
+        </small>
+      )}
+    </label>
+  );
+}
+
+/** A text field for JSON. Its value is kept as text; `parseExact` reads it, with every number exact. */
+export function JsonField(props: { label: string; value: string; onChange: (text: string) => void; rows?: number }) {
+  let error: string | undefined;
+  try {
+    parseExact(props.value || 'null');
+  } catch (thrown) {
+    error = (thrown as Error).message;
+  }
+  return (
+    <Field label={props.label} error={error}>
+      <textarea
+        class="mono"
+        rows={props.rows ?? 8}
+        spellcheck={false}
+        value={props.value}
+        onInput={({ currentTarget }) => props.onChange(currentTarget.value)}
+      />
+    </Field>
+  );
+}
+
+export interface FormProps {
+  /** What the button says. */
+  action: string;
+  danger?: boolean;
+  disabled?: boolean;
+  /** Does it; what it throws is shown. */
+  onSubmit: (form: FormData) => Promise<unknown>;
+  onCancel?: () => void;
+  children: ComponentChildren | ((error: ApiFailure | undefined) => ComponentChildren);
+}
+
+/** A form whose button waits for the answer. */
+export function Form({ action, danger, disabled, onSubmit, onCancel, children }: FormProps) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiFailure>();
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      await onSubmit(new FormData(event.currentTarget));
+    } catch (thrown) {
+      setError(asFailure(thrown));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={submit}>
+      {typeof children === 'function' ? children(error) : children}
+      {error && <Failure error={error} />}
+      <footer>
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+        <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || disabled}>
+          {busy ? 'Working…' : action}
+        </button>
+      </footer>
+    </form>
+  );
+}

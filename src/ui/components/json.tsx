@@ -1,0 +1,114 @@
+/**
+ * Shows data that came from outside. It is put into the page as text only, its parts are drawn when they are opened, and long
+ * texts are cut until they are asked for: whatever a job carries, the page stays quick and shows it as it is.
+ */
+import { useState } from 'preact/hooks';
+import { ExactNumber, stringifyExact } from '../core/exact';
+import { bytes, number } from '../core/format';
+import { Copy } from './text';
+
+/** Characters of a text, and members of a list or object, that are shown at first. */
+const SHOWN_TEXT = 400;
+const SHOWN_MEMBERS = 100;
+/** Characters that are added to a text at a time. */
+const MORE_TEXT = 50_000;
+
+export interface JsonProps {
+  value: unknown;
+  /** What it is, for the button that copies it: "arguments". */
+  label: string;
+  /** Levels that are open at first. */
+  open?: number;
+}
+
+export function Json({ value, label, open = 1 }: JsonProps) {
+  return (
+    <div class="json">
+      <Copy text={stringifyExact(value)} label={label} />
+      <Value value={value} open={open} />
+    </div>
+  );
+}
+
+function Value({ value, open }: { value: unknown; open: number }) {
+  if (typeof value === 'string') return <Text text={value} />;
+  if (value instanceof ExactNumber) return <span class="json-number">{value.source}</span>;
+  if (typeof value === 'object' && value !== null) return <Members value={value} open={open} />;
+  return <span class={`json-${typeof value}`}>{String(value)}</span>;
+}
+
+function Text({ text }: { text: string }) {
+  const [shown, setShown] = useState(SHOWN_TEXT);
+  const rest = text.length - shown;
+  return (
+    <span class="json-string">
+      <bdi>{JSON.stringify(rest > 0 ? text.slice(0, shown) : text)}</bdi>
+      {rest > 0 && (
+        <button type="button" class="link" onClick={() => setShown(shown + MORE_TEXT)}>
+          … {bytes(rest)} more
+        </button>
+      )}
+    </span>
+  );
+}
+
+function Members({ value, open }: { value: object; open: number }) {
+  const isList = Array.isArray(value);
+  // Own members only: a member named __proto__ is one as any other.
+  const names = Object.keys(value);
+  const [isOpen, setOpen] = useState(open > 0);
+  const [shown, setShown] = useState(SHOWN_MEMBERS);
+  const [first, last] = isList ? ['[', ']'] : ['{', '}'];
+  if (names.length === 0) return <span>{first + last}</span>;
+  return (
+    <>
+      <button type="button" class="json-fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {first}
+        {!isOpen && (
+          <span class="faint">
+            {number(names.length)} {isList ? 'items' : 'members'}
+          </span>
+        )}
+        {!isOpen && last}
+      </button>
+      {isOpen && (
+        <>
+          <ul>
+            {names.slice(0, shown).map((name) => (
+              <li key={name}>
+                {!isList && (
+                  <>
+                    <bdi class="json-name">{JSON.stringify(name)}</bdi>
+                    {': '}
+                  </>
+                )}
+                <Value value={Object.getOwnPropertyDescriptor(value, name)?.value} open={open - 1} />
+              </li>
+            ))}
+            {names.length > shown && (
+              <li>
+                <button type="button" class="link" onClick={() => setShown(shown + 10 * SHOWN_MEMBERS)}>
+                  … {number(names.length - shown)} more
+                </button>
+              </li>
+            )}
+          </ul>
+          <span>{last}</span>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Text as it is, as a stack trace or a command, with a button that copies it. */
+export function Code({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="code">
+      <Copy text={text} label={label} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no pointer scrolls it by keys */}
+      <pre tabIndex={0}>
+        <bdi>{text}</bdi>
+      </pre>
+    </div>
+  );
+}

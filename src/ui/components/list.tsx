@@ -1,0 +1,159 @@
+/** What stands around a table: filters above it, pages below it. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { number } from '../core/format';
+import { pageNumber, query, setQuery, withQuery } from '../core/router';
+import { Icon } from './icon';
+
+/** Filters in a row. */
+export function Filters({ children }: { children: ComponentChildren }) {
+  return <search class="filters">{children}</search>;
+}
+
+const TYPING_MS = 300;
+
+/** A text that filters: written to the URL a moment after it was typed. */
+export function TextFilter({ name, label, placeholder }: { name: string; label: string; placeholder?: string }) {
+  const value = query(name);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (field.current && field.current.value !== value && document.activeElement !== field.current)
+      field.current.value = value;
+  }, [value]);
+  const write = (text: string, replace: boolean) => {
+    clearTimeout(timer.current);
+    setQuery({ [name]: text.trim() }, { replace });
+  };
+  return (
+    <label class="field inline">
+      <span class="hidden">{label}</span>
+      <input
+        ref={field}
+        type="search"
+        defaultValue={value}
+        placeholder={placeholder ?? label}
+        onInput={({ currentTarget }) => {
+          clearTimeout(timer.current);
+          timer.current = setTimeout(() => write(currentTarget.value, true), TYPING_MS);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') write(event.currentTarget.value, false);
+        }}
+      />
+    </label>
+  );
+}
+
+export type Options = readonly (readonly [value: string, label: string])[];
+
+/** A choice of one that filters; the first option is "all". */
+export function SelectFilter({
+  name,
+  label,
+  all,
+  options,
+}: {
+  name: string;
+  label: string;
+  all: string;
+  options: Options;
+}) {
+  const value = query(name);
+  return (
+    <label class="field inline">
+      <span class="hidden">{label}</span>
+      <select value={value} onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}>
+        <option value="">{all}</option>
+        {value !== '' && !options.some(([option]) => option === value) && <option value={value}>{value}</option>}
+        {options.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** What filters now, as chips that each remove their own. @param names of the query, with what they are called */
+export function FilterChips({ names }: { names: Readonly<Record<string, string>> }) {
+  const set = Object.entries(names).filter(([name]) => query(name) !== '');
+  if (set.length === 0) return null;
+  return (
+    <div class="chips">
+      {set.map(([name, label]) => (
+        <a
+          key={name}
+          class="chip"
+          href={withQuery({ [name]: null })}
+          aria-label={`Remove the filter ${label} ${query(name)}`}
+        >
+          {label}: <bdi>{query(name)}</bdi>
+          <Icon name="close" size={12} />
+        </a>
+      ))}
+      {set.length > 1 && (
+        <a class="chip" href={withQuery(Object.fromEntries(set.map(([name]) => [name, null])))}>
+          Clear all
+        </a>
+      )}
+    </div>
+  );
+}
+
+export interface PagerProps {
+  total: number;
+  perPage: number;
+  /** The total is a lower bound. */
+  atLeast?: boolean;
+  /** There is more, whatever the total says. */
+  hasMore?: boolean;
+}
+
+/** "1–50 of 1,234" with links to the pages before and after. */
+export function Pager({ total, perPage, atLeast, hasMore }: PagerProps) {
+  const page = pageNumber();
+  const from = (page - 1) * perPage;
+  const more = hasMore ?? total > from + perPage;
+  if (page === 1 && !more) return null;
+  return (
+    <nav class="pager" aria-label="Pages">
+      <span>
+        {number(from + 1)}–{number(Math.max(from + 1, Math.min(total, from + perPage)))} of {number(total)}
+        {atLeast && ' or more'}
+      </span>
+      <PageLink page={page > 1 ? page - 1 : undefined} label="Previous page" icon="back" />
+      <PageLink page={more ? page + 1 : undefined} label="Next page" icon="next" />
+    </nav>
+  );
+}
+
+function PageLink({ page, label, icon }: { page: number | undefined; label: string; icon: 'back' | 'next' }) {
+  if (page === undefined) {
+    return (
+      <span class="icon-button off" aria-hidden="true">
+        <Icon name={icon} />
+      </span>
+    );
+  }
+  return (
+    <a class="icon-button" href={withQuery({ page: page === 1 ? null : page })} aria-label={label}>
+      <Icon name={icon} />
+    </a>
+  );
+}
+
+/** "12 newer": what came meanwhile is shown when it is asked for, so that nothing moves under the pointer. */
+export function Newer({ count, onShow }: { count: number; onShow: () => void }) {
+  return (
+    <div class="newer" aria-live="polite">
+      {count > 0 && (
+        <button type="button" onClick={onShow}>
+          <Icon name="up" size={12} />
+          {number(count)} newer
+        </button>
+      )}
+    </div>
+  );
+}

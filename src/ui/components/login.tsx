@@ -1,0 +1,25 @@
+/** Asks for a key, and trades it for a cookie. */
+import { useEffect } from 'preact/hooks';
+import { login } from '../core/session';
+import { Field, Form } from './form';
+import { Bell } from './icon';
+
+export function Login() {
+  useEffect(() => {
+    document.title = 'Sign in · Tocsin';
+  }, []);
+  return (
+    <main class="login">
+      <Bell size={40} />
+      <h1>Tocsin</h1>
+      <Form action="Sign in" onSubmit={(form) => login(String(form.get('key')).trim())}>
+        <Field
+          label="API key"
+          hint="A key of this deployment. The browser keeps it in a cookie that no script can read."
+        >
+          <input name="key" type="password" required autocomplete="current-password" autofocus />
+        </Field>
+      </Form>
+    </main>
+  );
+}

@@ -1,0 +1,58 @@
+/** The menu of pages. On a narrow screen it opens from the top bar. */
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { href } from '../core/base';
+import { path } from '../core/router';
+import { can } from '../core/session';
+import { PAGES, type Page } from '../pages/table';
+import { Icon } from './icon';
+
+/** Is it open, where it does not stand beside the page? */
+export const menuOpen = signal(false);
+
+const PARTS = [
+  ['work', 'Work'],
+  ['watch', 'Watch'],
+  ['run', 'Run'],
+] as const;
+
+export function Menu() {
+  const here = path.value;
+  useEffect(() => {
+    menuOpen.value = false;
+  }, [here]);
+  return (
+    <nav id="menu" class={menuOpen.value ? 'open' : ''} aria-label="Pages">
+      {PARTS.map(([part, title]) => {
+        const pages = PAGES.filter(({ menu, scope }) => menu?.part === part && (!scope || can(scope)));
+        if (pages.length === 0) return null;
+        return (
+          <div key={part}>
+            <h2>{title}</h2>
+            <ul>
+              {pages.map((page) => (
+                <Entry key={page.path} page={page} isHere={here.split('/')[0] === page.path} />
+              ))}
+            </ul>
+          </div>
+        );
+      })}
+    </nav>
+  );
+}
+
+function Entry({ page, isHere }: { page: Page; isHere: boolean }) {
+  return (
+    <li>
+      <a href={href(page.path)} aria-current={isHere ? 'page' : undefined}>
+        {page.menu && <Icon name={page.menu.icon} />}
+        <span>{page.title}</span>
+        {page.key && (
+          <span class="key" aria-hidden="true">
+            g {page.key}
+          </span>
+        )}
+      </a>
+    </li>
+  );
+}

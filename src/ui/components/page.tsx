@@ -1,0 +1,124 @@
+/** What every page is made of. */
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { query, withQuery } from '../core/router';
+import { Icon } from './icon';
+
+export interface PageHeadProps {
+  title: ComponentChildren;
+  /** The browser's title, where `title` is more than a text. */
+  name?: string;
+  /** A line below the title. */
+  sub?: ComponentChildren;
+  /** Where the page belongs: a link before the title. */
+  up?: { href: string; text: string };
+  /** Buttons. */
+  children?: ComponentChildren;
+}
+
+/** The page's heading; sets the browser's title. Each page has one. */
+export function PageHead({ title, name, sub, up, children }: PageHeadProps) {
+  const text = name ?? (typeof title === 'string' ? title : undefined);
+  useEffect(() => {
+    if (text !== undefined) document.title = `${text} · Tocsin`;
+  }, [text]);
+  return (
+    <div class="page-head">
+      <div>
+        {up && (
+          <a class="up" href={up.href}>
+            <Icon name="back" size={12} />
+            {up.text}
+          </a>
+        )}
+        <h1 tabIndex={-1}>{title}</h1>
+        {sub && <p class="sub">{sub}</p>}
+      </div>
+      {children && <div class="actions">{children}</div>}
+    </div>
+  );
+}
+
+/** A part of a page with a heading. */
+export function Section(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <section class="section">
+      <header>
+        <h2>{props.title}</h2>
+        {props.actions}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+/** One number with its name; a row of them stands in `<div class="stats">`. */
+export function Stat(props: {
+  label: string;
+  children: ComponentChildren;
+  href?: string;
+  tone?: string;
+  sub?: ComponentChildren;
+}) {
+  const content = (
+    <>
+      <span class="label">{props.label}</span>
+      <span class={`value ${props.tone ?? ''}`}>{props.children}</span>
+      {props.sub && <span class="faint">{props.sub}</span>}
+    </>
+  );
+  return props.href ? (
+    <a class="stat" href={props.href}>
+      {content}
+    </a>
+  ) : (
+    <div class="stat">{content}</div>
+  );
+}
+
+/** Names and values below each other. Entries without a value are left out. */
+export function Facts({ of: entries }: { of: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {entries
+        .filter(([, value]) => value !== undefined && value !== null && value !== false)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+export interface Tab {
+  id: string;
+  label: string;
+  count?: number | undefined;
+}
+
+/** Tabs, as links: which one is open stands in the URL (`?tab=`). The first is meant when it does not. */
+export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: string }) {
+  const open = openTab(tabs, name);
+  return (
+    <nav class="tabs" aria-label="Parts of this page">
+      {tabs.map(({ id, label, count }, index) => (
+        <a
+          key={id}
+          href={withQuery({ [name]: index === 0 ? null : id })}
+          aria-current={id === open ? 'page' : undefined}
+        >
+          {label}
+          {count !== undefined && <span class="count">{count}</span>}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** The id of the tab that is open. */
+export function openTab(tabs: readonly Tab[], name = 'tab'): string {
+  const asked = query(name);
+  return tabs.find(({ id }) => id === asked)?.id ?? tabs[0]?.id ?? '';
+}

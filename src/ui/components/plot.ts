@@ -1,0 +1,67 @@
+/** The chart library: a chunk of its own, loaded with the first chart. */
+import uPlot from 'uplot';
+
+/** A line of a chart; null: there is no number for that time. */
+export interface Series {
+  label: string;
+  values: readonly (number | null)[];
+  tone?: 'blue' | 'violet' | 'green' | 'amber' | 'red' | 'neutral';
+}
+
+export interface PlotOptions {
+  times: readonly number[];
+  series: readonly Series[];
+  height: number;
+  format: (value: number) => string;
+}
+
+const TONES = ['blue', 'red', 'green', 'amber', 'violet'] as const;
+
+/** Draws into an element, as wide as it is. */
+export function draw(place: HTMLElement, { times, series, height, format }: PlotOptions): { destroy: () => void } {
+  const style = getComputedStyle(place);
+  // Colours are asked of the page, so that a canvas has those of the theme.
+  const colour = (name: string) => {
+    const probe = document.createElement('i');
+    probe.style.color = `var(--${name})`;
+    place.append(probe);
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    return color;
+  };
+  const faint = colour('text-2');
+  const axis: uPlot.Axis = {
+    stroke: faint,
+    grid: { stroke: colour('line'), width: 1 },
+    ticks: { show: false },
+    font: `11px ${style.fontFamily}`,
+  };
+  const options: uPlot.Options = {
+    width: place.clientWidth,
+    height,
+    ms: 1,
+    cursor: { points: { size: 5 } },
+    scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+    axes: [axis, { ...axis, size: 52, values: (_, splits) => splits.map(format) }],
+    series: [
+      {},
+      ...series.map(({ label, tone }, index) => ({
+        label,
+        stroke: colour(`${tone ?? TONES[index % TONES.length]}-fill`),
+        width: 1.5,
+        value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+        points: { show: times.length < 2 },
+      })),
+    ],
+  };
+  const data = [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData;
+  const plot = new uPlot(options, data, place);
+  const resized = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
+  resized.observe(place);
+  return {
+    destroy: () => {
+      resized.disconnect();
+      plot.destroy();
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** How far something has come. */
+import { number } from '../core/format';
+
+/** A bar from 0 to 1. @param label what progresses */
+export function Bar({ value, label }: { value: number; label: string }) {
+  return <progress value={Math.max(0, Math.min(1, value))} aria-label={label} />;
+}
+
+export interface OperationProgressProps {
+  /** "Retrying jobs". */
+  label: string;
+  done: number;
+  /** Undefined while it is not known. */
+  total: number | undefined;
+  failed?: number;
+  /** Undefined: it cannot be stopped, or is over. */
+  onAbort?: (() => void) | undefined;
+}
+
+/** An operation on many jobs while it runs. */
+export function OperationProgress({ label, done, total, failed = 0, onAbort }: OperationProgressProps) {
+  return (
+    <div class="operation" role="status">
+      <div>
+        <strong>{label}</strong>
+        <span>
+          {number(done)}
+          {total !== undefined && ` of ${number(total)}`}
+          {failed > 0 && <span class="red"> · {number(failed)} failed</span>}
+        </span>
+        {onAbort && (
+          <button type="button" onClick={onAbort}>
+            Stop
+          </button>
+        )}
+      </div>
+      <Bar value={total ? done / total : 0} label={label} />
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+/** Which rows of a table are chosen: some, or all that match the filter, on whatever page they are. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { number } from '../core/format';
+import { url } from '../core/router';
+
+export interface Selection {
+  ids: ReadonlySet<string>;
+  /** All that match, whether they are shown or not. */
+  all: boolean;
+  has: (id: string) => boolean;
+  toggle: (id: string) => void;
+  set: (ids: readonly string[], on: boolean) => void;
+  chooseAll: () => void;
+  clear: () => void;
+}
+
+/** Starts anew when filters change: what was chosen may be out of sight then. @param keep members of the query that do not count */
+export function useSelection(keep: readonly string[] = ['page', 'sort', 'order', 'open']): Selection {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const [all, setAll] = useState(false);
+  const filter = [...url.value.searchParams].filter(([name]) => !keep.includes(name)).join('&');
+  useEffect(() => {
+    setIds(new Set());
+    setAll(false);
+  }, [filter]);
+  const change = (edit: (next: Set<string>) => void) => {
+    setAll(false);
+    setIds((held) => {
+      const next = new Set(held);
+      edit(next);
+      return next;
+    });
+  };
+  return {
+    ids,
+    all,
+    has: (id) => all || ids.has(id),
+    toggle: (id) => change((next) => next.delete(id) || next.add(id)),
+    set: (given, on) =>
+      change((next) => {
+        for (const id of given) on ? next.add(id) : next.delete(id);
+      }),
+    chooseAll: () => setAll(true),
+    clear: () => change((next) => next.clear()),
+  };
+}
+
+/** Stands at the bottom while something is chosen. @param total how many match; its children are the buttons */
+export function SelectionBar(props: {
+  selection: Selection;
+  total: number;
+  noun: string;
+  children: ComponentChildren;
+}) {
+  const { selection, total, noun } = props;
+  const count = selection.all ? total : selection.ids.size;
+  if (count === 0) return null;
+  return (
+    <section class="selection" aria-label="Chosen rows">
+      <strong>
+        {number(count)} {noun}
+        {selection.all && ' (all that match)'}
+      </strong>
+      {!selection.all && total > count && (
+        <button type="button" class="link" onClick={selection.chooseAll}>
+          Choose all {number(total)} that match
+        </button>
+      )}
+      <span class="actions">
+        {props.children}
+        <button type="button" onClick={selection.clear}>
+          Clear
+        </button>
+      </span>
+    </section>
+  );
+}

@@ -1,0 +1,190 @@
+/**
+ * Tables. Sorting and pages are in the URL; rows are chosen with `x`, gone through with `j` and `k`, opened with Enter. On a narrow
+ * screen each row becomes a card.
+ */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Keys, useKeys } from '../core/keyboard';
+import { navigate, query, withQuery } from '../core/router';
+import { Icon } from './icon';
+import type { Selection } from './selection';
+
+export interface Column<Row> {
+  id: string;
+  label: string;
+  render: (row: Row) => ComponentChildren;
+  /** Of rows that are all here: what they are sorted by. `true`: the server sorts by the column's id. */
+  sort?: true | ((row: Row) => string | number);
+  /** Numbers stand at the end. */
+  end?: boolean;
+  /** The one that names the row; the first by default. */
+  main?: boolean;
+  /** Left out on narrow screens. */
+  wide?: boolean;
+}
+
+export interface RowAction<Row> {
+  label: string;
+  run: (row: Row) => void;
+}
+
+export interface DataTableProps<Row> {
+  /** Says what the table lists, to those who cannot see it. */
+  label: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  rowKey: (row: Row) => string;
+  /** Where Enter leads. */
+  rowHref?: (row: Row) => string;
+  /** Of {@link useSelection}, where rows can be chosen. */
+  selection?: Selection | undefined;
+  /** Keys that act on the row that `j` and `k` point at: `{ r: { label: 'Retry', run } }`. */
+  keys?: Readonly<Record<string, RowAction<Row>>>;
+  /** Keys of rows that have just changed: they flash. */
+  changed?: ReadonlySet<string>;
+  /** In the place of a table without rows. */
+  empty: ComponentChildren;
+}
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, columns, rowKey, rowHref, selection, keys = {}, changed, empty } = props;
+  const rows = sorted(props.rows, columns);
+  const [at, setAt] = useState(-1);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const index = Math.min(at, rows.length - 1);
+  const current = rows[index];
+
+  const move = (by: number) => {
+    const next = Math.max(0, Math.min(rows.length - 1, index + by));
+    setAt(next);
+    const row = body.current?.rows[next];
+    row?.scrollIntoView({ block: 'nearest' });
+    row?.focus({ preventScroll: true });
+  };
+  const onCurrent = (run: (row: Row) => void) => () => current !== undefined && run(current);
+  useKeys(label, {
+    j: { label: 'Next row', run: () => move(1) },
+    k: { label: 'Previous row', run: () => move(-1) },
+    ...(rowHref && { Enter: { label: 'Open the row', run: onCurrent((row) => navigate(rowHref(row))) } }),
+    ...(selection && {
+      x: { label: 'Choose the row', run: onCurrent((row) => selection.toggle(rowKey(row))) },
+      A: { label: 'Choose all that match', run: () => selection.chooseAll() },
+    }),
+    ...(Object.fromEntries(
+      Object.entries(keys).map(([key, { label: does, run }]) => [key, { label: does, run: onCurrent(run) }]),
+    ) as Keys),
+  });
+
+  if (rows.length === 0) return <>{empty}</>;
+  return (
+    <div class="table-frame">
+      <table class="table" aria-label={label}>
+        <thead>
+          <tr>
+            {selection && (
+              <th class="choose">
+                <Choose
+                  label="Choose all rows on this page"
+                  checked={rows.every((row) => selection.has(rowKey(row)))}
+                  some={rows.some((row) => selection.has(rowKey(row)))}
+                  onChange={(on) => selection.set(rows.map(rowKey), on)}
+                />
+              </th>
+            )}
+            {columns.map((column) => (
+              <HeadCell key={column.id} column={column} />
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {rows.map((row, position) => {
+            const key = rowKey(row);
+            return (
+              <tr
+                key={key}
+                tabIndex={-1}
+                class={`${position === index ? 'current' : ''}${changed?.has(key) ? ' changed' : ''}`}
+                aria-selected={selection ? selection.has(key) : undefined}
+                onFocusCapture={() => setAt(position)}
+              >
+                {selection && (
+                  <td class="choose">
+                    <Choose
+                      label={`Choose ${key}`}
+                      checked={selection.has(key)}
+                      onChange={() => selection.toggle(key)}
+                    />
+                  </td>
+                )}
+                {columns.map((column, number) => (
+                  <td
+                    key={column.id}
+                    data-label={column.label}
+                    class={[
+                      column.end && 'end',
+                      column.wide && 'wide',
+                      (column.main ?? (number === 0 && !columns.some(({ main }) => main))) && 'main',
+                    ]
+                      .filter(Boolean)
+                      .join(' ')}
+                  >
+                    {column.render(row)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function HeadCell<Row>({ column }: { column: Column<Row> }) {
+  const { id, label, sort, end, wide } = column;
+  const isSorted = query('sort') === id;
+  const isDescending = query('order') === 'desc';
+  return (
+    <th
+      scope="col"
+      class={`${end ? 'end' : ''}${wide ? ' wide' : ''}`}
+      aria-sort={isSorted ? (isDescending ? 'descending' : 'ascending') : undefined}
+    >
+      {sort ? (
+        <a href={withQuery({ sort: id, order: isSorted && !isDescending ? 'desc' : null })}>
+          {label}
+          {isSorted && <Icon name={isDescending ? 'down' : 'up'} size={12} />}
+        </a>
+      ) : (
+        label
+      )}
+    </th>
+  );
+}
+
+function Choose(props: { label: string; checked: boolean; some?: boolean; onChange: (on: boolean) => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (field.current) field.current.indeterminate = props.some === true && !props.checked;
+  });
+  return (
+    <input
+      ref={field}
+      type="checkbox"
+      aria-label={props.label}
+      checked={props.checked}
+      onChange={({ currentTarget }) => props.onChange(currentTarget.checked)}
+    />
+  );
+}
+
+/** The rows in the order that the URL asks for, where they are sorted here. */
+function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): readonly Row[] {
+  const by = columns.find(({ id }) => id === query('sort'))?.sort;
+  if (typeof by !== 'function') return rows;
+  const direction = query('order') === 'desc' ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [one, other] = [by(a), by(b)];
+    return one === other ? 0 : one < other ? -direction : direction;
+  });
+}

@@ -1,0 +1,85 @@
+/** Small pieces of text: times, durations, numbers, ids. */
+import { useState } from 'preact/hooks';
+import { useNow } from '../core/clock';
+import { absolute, duration, number, relative, short } from '../core/format';
+import { Icon } from './icon';
+
+/** "5 s ago"; both zones when it is pointed at. @param at RFC 3339 or epoch ms */
+export function Time({ at }: { at: string | number | null | undefined }) {
+  const now = useNow();
+  if (at === null || at === undefined) return <span class="faint">–</span>;
+  const ms = typeof at === 'number' ? at : Date.parse(at);
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={absolute(ms)}>
+      {relative(ms, now)}
+    </time>
+  );
+}
+
+/** How long something has lasted, and goes on. @param since RFC 3339 or epoch ms */
+export function Age({ since }: { since: string | number | null | undefined }) {
+  const now = useNow();
+  if (since === null || since === undefined) return <span class="faint">–</span>;
+  const ms = typeof since === 'number' ? since : Date.parse(since);
+  return <time title={absolute(ms)}>{duration(Math.max(0, Math.floor((now - ms) / 1_000) * 1_000))}</time>;
+}
+
+/** @param ms milliseconds */
+export function Duration({ ms }: { ms: number | null | undefined }) {
+  if (ms === null || ms === undefined) return <span class="faint">–</span>;
+  return <span title={`${number(ms)} ms`}>{duration(ms)}</span>;
+}
+
+/** A count, in short where it is large; all digits when it is pointed at. */
+export function Count({ value, exact }: { value: number | null | undefined; exact?: boolean }) {
+  if (value === null || value === undefined) return <span class="faint">–</span>;
+  const text = exact ? number(value) : short(value);
+  return (
+    <span class={value === 0 ? 'num zero' : 'num'} {...(text !== number(value) && { title: number(value) })}>
+      {text}
+    </span>
+  );
+}
+
+/** Copies a text; says so for a moment. */
+export function Copy({ text, label }: { text: string; label: string }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await writeClipboard(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 1_500);
+  };
+  return (
+    <button type="button" class="icon-button copy" aria-label={done ? 'Copied' : `Copy ${label}`} onClick={copy}>
+      <Icon name={done ? 'check' : 'copy'} size={14} />
+    </button>
+  );
+}
+
+/** Also where the page came over plain HTTP, and browsers offer no clipboard. */
+export async function writeClipboard(text: string): Promise<void> {
+  if (navigator.clipboard) return await navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
+}
+
+/** An id as a link, with a button that copies it. Its end tells ids apart; the title has all of it. */
+export function IdLink({ id, to }: { id: string; to: string }) {
+  return (
+    <span class="id">
+      <a href={to} title={id}>
+        <span class="mono">{id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id}</span>
+      </a>
+      <Copy text={id} label="id" />
+    </span>
+  );
+}
+
+/** Text that came from outside, kept apart from the direction of the text around it. */
+export function Foreign({ children }: { children: string }) {
+  return <bdi class="foreign">{children}</bdi>;
+}

@@ -1,0 +1,108 @@
+/** Calls of the API. Errors come as {@link ApiFailure}; a key that is missing or wrong leads to the login page. */
+import { signal } from '@preact/signals';
+import { API, type Query, writeQuery } from './base';
+import { parseExact, stringifyExact } from './exact';
+
+/** A refusal by the server, or a failure to reach it (`status` 0). */
+export class ApiFailure extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: Readonly<Record<string, unknown>> = {},
+    readonly hint?: string,
+    readonly requestId?: string,
+  ) {
+    super(message);
+  }
+}
+
+/** True once an answer said that a key is needed. */
+export const needsLogin = signal(false);
+
+export interface CallOptions {
+  query?: Query;
+  body?: unknown;
+  signal?: AbortSignal;
+  headers?: Record<string, string>;
+}
+
+/** An answer with what stands around its body. */
+export interface Answer<T> {
+  status: number;
+  headers: Headers;
+  body: T;
+}
+
+/** @param path below `/ojs/v1/`, without a slash before it: `admin/queues` */
+export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<Answer<T>> {
+  const url = new URL(path, API);
+  writeQuery(url, options.query ?? {});
+  const init: RequestInit = { method, headers: { Accept: 'application/json', ...options.headers } };
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
+    init.body = stringifyExact(options.body, 0);
+    init.headers = { ...init.headers, 'Content-Type': 'application/json' };
+  }
+  const response = await fetch(url, init).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new ApiFailure(
+      0,
+      'unreachable',
+      'The server cannot be reached.',
+      {},
+      'Check the connection, then try again.',
+    );
+  });
+  const body = read(await response.text());
+  if (!response.ok) throw failureOf(response.status, body);
+  return { status: response.status, headers: response.headers, body: body as T };
+}
+
+const body = async <T>(method: string, path: string, options?: CallOptions): Promise<T> =>
+  (await call<T>(method, path, options)).body;
+
+/** The verbs; each answers the body. */
+export const api = {
+  get: <T>(path: string, query?: Query, signal?: AbortSignal) =>
+    body<T>('GET', path, { ...(query && { query }), ...(signal && { signal }) }),
+  post: <T>(path: string, content: unknown = {}, options?: CallOptions) =>
+    body<T>('POST', path, { ...options, body: content }),
+  put: <T>(path: string, content: unknown) => body<T>('PUT', path, { body: content }),
+  patch: <T>(path: string, content: unknown) => body<T>('PATCH', path, { body: content }),
+  del: <T>(path: string, options?: CallOptions) => body<T>('DELETE', path, options),
+};
+
+function read(text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return parseExact(text);
+  } catch {
+    return text;
+  }
+}
+
+function failureOf(status: number, answer: unknown): ApiFailure {
+  if (status === 401) needsLogin.value = true;
+  const { error } = (answer ?? {}) as { error?: Record<string, unknown> };
+  const text = (name: string) => (typeof error?.[name] === 'string' ? (error[name] as string) : undefined);
+  return new ApiFailure(
+    status,
+    text('code') ?? 'failed',
+    text('message') ?? `The server answered ${status}.`,
+    (error?.details ?? {}) as Record<string, unknown>,
+    text('hint'),
+    text('request_id'),
+  );
+}
+
+/** Is this the end of a request that nobody waits for any more? */
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+/** Whatever was thrown, as a failure that can be shown. */
+export function asFailure(error: unknown): ApiFailure {
+  if (error instanceof ApiFailure) return error;
+  return new ApiFailure(0, 'defect', error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,24 @@
+/** The time that relative times are told against. One timer for all, which runs only while something shows one. */
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+export const now = signal(Date.now());
+
+let users = 0;
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** The time to within a second. Epoch ms. */
+export function useNow(): number {
+  useEffect(() => {
+    users++;
+    timer ??= setInterval(() => {
+      if (document.visibilityState === 'visible') now.value = Date.now();
+    }, 1_000);
+    return () => {
+      if (--users > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  }, []);
+  return now.value;
+}

@@ -1,0 +1,73 @@
+/** Toasts and questions, asked from anywhere; `components/overlays.tsx` shows them. */
+import { signal } from '@preact/signals';
+import { type ApiFailure, asFailure } from './api';
+
+export interface Toast {
+  id: number;
+  kind: 'done' | 'error';
+  text: string;
+  hint?: string | undefined;
+  link?: { href: string; text: string } | undefined;
+}
+
+export interface Question {
+  title: string;
+  text?: string;
+  /** On the button: the verb of what happens, "Purge 12 jobs". */
+  action: string;
+  /** It cannot be undone. */
+  danger?: boolean;
+  /** Must be typed first, as the name of a queue that is deleted. */
+  typed?: string;
+}
+
+export const toasts = signal<readonly Toast[]>([]);
+export const question = signal<(Question & { answer: (yes: boolean) => void }) | undefined>(undefined);
+
+const TOAST_MS = 6_000;
+let count = 0;
+
+export function toast(text: string, more: Partial<Omit<Toast, 'id' | 'text'>> = {}): void {
+  const id = ++count;
+  toasts.value = [...toasts.value.slice(-3), { id, kind: 'done', text, ...more }];
+  // An error stays until it has been read.
+  if (more.kind !== 'error') setTimeout(() => dismiss(id), TOAST_MS);
+}
+
+export function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((one) => one.id !== id);
+}
+
+export function failed(error: unknown): void {
+  const { message, hint }: ApiFailure = asFailure(error);
+  toast(message, { kind: 'error', hint });
+}
+
+/** Asks, and answers whether it was confirmed. */
+export function confirm(asked: Question): Promise<boolean> {
+  return new Promise((resolve) => {
+    question.value = {
+      ...asked,
+      answer: (yes) => {
+        question.value = undefined;
+        resolve(yes);
+      },
+    };
+  });
+}
+
+/**
+ * Does something on a click: tells when it is done, and why when it fails.
+ * @param said what a toast tells then; none when it is absent
+ * @returns whether it was done
+ */
+export async function act(work: () => Promise<unknown>, said?: string): Promise<boolean> {
+  try {
+    await work();
+    if (said) toast(said);
+    return true;
+  } catch (error) {
+    failed(error);
+    return false;
+  }
+}

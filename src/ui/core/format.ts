@@ -1,0 +1,77 @@
+/** Numbers, times and durations as texts. */
+
+const exact = new Intl.NumberFormat('en');
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** 12,345: with separators, all digits. */
+export function number(value: number | bigint): string {
+  return exact.format(value);
+}
+
+/** 12.3K, where there is little room; pair it with {@link number} in a title. */
+export function short(value: number): string {
+  return Math.abs(value) < 10_000 ? exact.format(value) : compact.format(value);
+}
+
+/** @param share 0…1 */
+export function percent(share: number): string {
+  const value = share * 100;
+  return `${value === 0 || value >= 10 ? Math.round(value) : value.toFixed(1)} %`;
+}
+
+const UNITS: readonly (readonly [string, number])[] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+];
+
+/** 240 ms, 1.2 s, 3 min 4 s, 2 d 3 h: two units at most. @param ms milliseconds */
+export function duration(ms: number): string {
+  if (ms < 0) return `−${duration(-ms)}`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1).replace('.0', '')} s`;
+  const index = UNITS.findIndex(([, size]) => ms >= size);
+  const [unit, size] = UNITS[index] ?? ['s', 1_000];
+  const [lesser, lesserSize] = UNITS[index + 1] ?? ['', 0];
+  const rest = lesserSize ? Math.floor((ms % size) / lesserSize) : 0;
+  return `${Math.floor(ms / size)} ${unit}${rest > 0 ? ` ${rest} ${lesser}` : ''}`;
+}
+
+/** 5 s ago, in 3 min. @param now epoch ms */
+export function relative(at: number, now: number): string {
+  const ms = now - at;
+  if (Math.abs(ms) < 1_000) return 'now';
+  const text = duration(Math.floor(Math.abs(ms) / 1_000) * 1_000).replace(/ (\d+) (s|min|h)$/, (rest) =>
+    Math.abs(ms) >= 600_000 ? '' : rest,
+  );
+  return ms > 0 ? `${text} ago` : `in ${text}`;
+}
+
+const local = new Intl.DateTimeFormat('en-GB', {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+});
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+
+/** Both zones, for titles. */
+export function absolute(at: number): string {
+  return `${local.format(at)}\n${new Date(at).toISOString()}`;
+}
+
+/** 14:03:07, in this browser's zone. */
+export function timeOfDay(at: number): string {
+  return clock.format(at);
+}
+
+/** 1.5 KiB. */
+export function bytes(size: number): string {
+  if (size < 1024) return `${size} B`;
+  const kib = size / 1024;
+  return kib < 1024 ? `${kib.toFixed(kib < 10 ? 1 : 0)} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
+}

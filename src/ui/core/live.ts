@@ -1,0 +1,109 @@
+/**
+ * Live updates for pages. A page loads once and then changes by what it is told here, at most once in {@link BATCH_MS}: nothing
+ * asks an object that sleeps. While updates are paused they are held, and told when they go on.
+ */
+import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { type ConnectionState, type LiveEvent, LiveSocket } from './socket';
+
+export type { LiveEvent } from './socket';
+
+/** Shortest time between two updates of a page, in ms. */
+export const BATCH_MS = 800;
+
+/** Events that are held while updates are paused; with more the page loads anew instead. */
+const HELD = 2_000;
+
+export interface Follower {
+  /** Is given the events of a batch, oldest first. */
+  onEvents: (events: readonly LiveEvent[]) => void;
+  /** Events may be missing: load anew. */
+  onGap?: () => void;
+}
+
+export const connection = signal<ConnectionState>('off');
+export const paused = signal(false);
+/** How many events wait while updates are paused. */
+export const held = signal(0);
+/** Why the server refuses to tell of what the page shows. */
+export const refusal = signal('');
+
+const followers = new Map<string, Set<Follower>>();
+const waiting = new Map<string, LiveEvent[]>();
+const gaps = new Set<string>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+let toldAt = 0;
+
+const socket = new LiveSocket({
+  state: (state) => {
+    connection.value = state;
+  },
+  event: (channel, event) => {
+    const events = waiting.get(channel) ?? [];
+    waiting.set(channel, events);
+    if (events.length < HELD) events.push(event);
+    else gaps.add(channel);
+    if (paused.value) held.value++;
+    else tellSoon();
+  },
+  gap: (channel) => {
+    gaps.add(channel);
+    if (!paused.value) tellSoon();
+  },
+  refused: (_, message) => {
+    refusal.value = message;
+  },
+});
+
+/** The first event after a quiet time is told at once, more of them together. */
+function tellSoon(): void {
+  timer ??= setTimeout(tell, Math.max(0, toldAt + BATCH_MS - Date.now()));
+}
+
+function tell(): void {
+  timer = undefined;
+  toldAt = Date.now();
+  held.value = 0;
+  const batches = [...waiting];
+  const lost = [...gaps];
+  waiting.clear();
+  gaps.clear();
+  for (const channel of lost) for (const follower of followers.get(channel) ?? []) follower.onGap?.();
+  for (const [channel, events] of batches) {
+    for (const follower of followers.get(channel) ?? []) follower.onEvents(events);
+  }
+}
+
+export function setPaused(next: boolean): void {
+  paused.value = next;
+  if (!next && (waiting.size > 0 || gaps.size > 0)) tellSoon();
+}
+
+/** @param channel `all`, `queue:NAME` or `job:ID` @returns ends it */
+export function follow(channel: string, follower: Follower): () => void {
+  const here = followers.get(channel) ?? new Set();
+  followers.set(channel, here.add(follower));
+  socket.add(channel);
+  return () => {
+    here.delete(follower);
+    if (here.size > 0 || followers.get(channel) !== here) return;
+    followers.delete(channel);
+    waiting.delete(channel);
+    gaps.delete(channel);
+    refusal.value = '';
+    socket.remove(channel);
+  };
+}
+
+/** Follows a channel while the component is shown; `undefined`: none. The functions may be new at every drawing. */
+export function useLive(channel: string | undefined, follower: Follower): void {
+  const current = useRef(follower);
+  current.current = follower;
+  useEffect(() => {
+    if (channel === undefined) return;
+    return follow(channel, {
+      onEvents: (events) => current.current.onEvents(events),
+      onGap: () => current.current.onGap?.(),
+    });
+  }, [channel]);
+}

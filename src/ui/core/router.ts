@@ -1,0 +1,116 @@
+/**
+ * Which page is shown. All that a page shows follows from its URL: path, filters, sorting, page number, open drawer. Links are
+ * plain `<a href>`; clicks on those that stay within the dashboard are answered without loading it anew.
+ */
+import { computed, signal } from '@preact/signals';
+import { BASE, type Query, writeQuery } from './base';
+
+/** The URL, as the browser shows it. */
+export const url = signal(new URL(window.location.href));
+
+/** The path below the dashboard's root, without slashes around it; `''` is the overview. */
+export const path = computed(() => {
+  const { pathname } = url.value;
+  return pathname.startsWith(BASE.pathname) ? pathname.slice(BASE.pathname.length).replace(/\/+$/, '') : '';
+});
+
+/** A member of the query; `''` when it is absent. A component that reads it is drawn anew when it changes. */
+export function query(name: string): string {
+  return url.value.searchParams.get(name) ?? '';
+}
+
+/** The page number of a list, from 1 on. */
+export function pageNumber(): number {
+  const page = Number(query('page'));
+  return Number.isInteger(page) && page > 0 ? page : 1;
+}
+
+export interface NavigateOptions {
+  /** Takes the place of this entry of the history: for text while it is typed. */
+  replace?: boolean;
+}
+
+/** Goes to a URL of the dashboard, as {@link href} makes them. */
+export function navigate(to: string, { replace = false }: NavigateOptions = {}): void {
+  const next = new URL(to, BASE);
+  if (next.href === url.value.href) return;
+  keepScroll();
+  if (replace) history.replaceState(history.state, '', next);
+  else history.pushState({ entry: ++entries }, '', next);
+  const isOtherPage = next.pathname !== url.value.pathname;
+  url.value = next;
+  if (isOtherPage) window.scrollTo(0, 0);
+}
+
+/** Changes members of the query; empty ones are removed. Any filter leads back to the first page. */
+export function setQuery(changes: Query, options?: NavigateOptions): void {
+  const next = new URL(url.value);
+  writeQuery(next, { ...(!('page' in changes) && { page: null }), ...changes });
+  navigate(next.href, options);
+}
+
+/** As {@link setQuery}, as the address of a link. */
+export function withQuery(changes: Query): string {
+  const next = new URL(url.value);
+  writeQuery(next, { ...(!('page' in changes) && { page: null }), ...changes });
+  return next.pathname + next.search;
+}
+
+/** How far each entry of the history was scrolled. */
+const scrolled = new Map<number, number>();
+let entries = Date.now();
+
+const entryOf = (state: unknown): number => (state as { entry?: number } | null)?.entry ?? 0;
+
+function keepScroll(): void {
+  scrolled.set(entryOf(history.state), window.scrollY);
+}
+
+/** How long a page may take until it is as long as it was, in ms. */
+const RESTORE_MS = 1_500;
+
+/** Lists are drawn when they have been loaded; only then can the page be scrolled to where it was. */
+function restoreScroll(): void {
+  const wanted = scrolled.get(entryOf(history.state)) ?? 0;
+  const until = performance.now() + RESTORE_MS;
+  const at = url.value;
+  const step = () => {
+    if (url.value !== at) return;
+    const reach = document.documentElement.scrollHeight - window.innerHeight;
+    if (reach >= wanted || performance.now() > until) window.scrollTo(0, wanted);
+    else requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+}
+
+/** Answers links and the back button. Called once. */
+export function startRouter(): void {
+  history.scrollRestoration = 'manual';
+  window.addEventListener('popstate', () => {
+    url.value = new URL(window.location.href);
+    restoreScroll();
+  });
+  window.addEventListener('scroll', keepScroll, { passive: true });
+  document.addEventListener('click', (event) => {
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
+    const link = (event.target as Element | null)?.closest('a');
+    if (!link?.href || link.target || link.hasAttribute('download')) return;
+    const to = new URL(link.href);
+    const isOurs = to.origin === BASE.origin && `${to.pathname}/`.startsWith(BASE.pathname);
+    if (!isOurs || to.pathname.startsWith(`${BASE.pathname}assets/`) || (to.hash && isSamePage(to))) return;
+    event.preventDefault();
+    navigate(to.href);
+  });
+}
+
+function isSamePage(to: URL): boolean {
+  return to.pathname === window.location.pathname && to.search === window.location.search;
+}

@@ -1,0 +1,57 @@
+/** Who looks, and what they may do. What one may not do is not shown; the server refuses it in any case. */
+import { computed, signal } from '@preact/signals';
+import { ApiFailure, api, needsLogin } from './api';
+
+export interface Session {
+  authenticated: boolean;
+  /** No key is configured: everybody who reaches this server may do everything. */
+  open: boolean;
+  name: string | null;
+  role: string;
+  scopes: readonly string[];
+  /** The server hides parts of what jobs carry from this key. */
+  redacts: boolean;
+}
+
+const EVERYTHING: Session = {
+  authenticated: true,
+  open: true,
+  name: null,
+  role: 'admin',
+  scopes: ['data:read', 'data:write', 'data:reveal', 'admin:read', 'admin:write', 'admin:purge', 'metrics:read'],
+  redacts: false,
+};
+
+/** Undefined until the server has told. */
+export const session = signal<Session | undefined>(undefined);
+
+const scopes = computed(() => new Set(session.value?.scopes ?? []));
+
+/** May this key do what needs the scope? `can('admin:write') && <button…>` */
+export function can(scope: string): boolean {
+  return scopes.value.has(scope);
+}
+
+/** Asks the server who looks. */
+export async function loadSession(): Promise<void> {
+  try {
+    session.value = await api.get<Session>('admin/session');
+    needsLogin.value = false;
+  } catch (error) {
+    // A server that knows no sessions.
+    if (error instanceof ApiFailure && error.status === 404) session.value = EVERYTHING;
+    else if (!(error instanceof ApiFailure && error.status === 401)) throw error;
+  }
+}
+
+/** Trades a key for a cookie that scripts cannot read. @throws {ApiFailure} 401 when the key is not known */
+export async function login(key: string): Promise<void> {
+  session.value = await api.post<Session>('admin/session', { key });
+  needsLogin.value = false;
+}
+
+export async function logout(): Promise<void> {
+  await api.del('admin/session');
+  session.value = undefined;
+  needsLogin.value = true;
+}

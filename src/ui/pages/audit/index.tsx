@@ -1,0 +1,5 @@
+import { Placeholder } from '../placeholder';
+
+export default function AuditPage() {
+  return <Placeholder title="Audit" icon="audit" />;
+}

@@ -1,0 +1,5 @@
+import { Placeholder } from '../placeholder';
+
+export default function FailuresPage() {
+  return <Placeholder title="Failures" icon="failures" />;
+}

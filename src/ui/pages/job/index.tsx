@@ -1,0 +1,5 @@
+import { Placeholder } from '../placeholder';
+
+export default function JobPage() {
+  return <Placeholder title="Job" icon="jobs" />;
+}

@@ -1,0 +1,5 @@
+import { Placeholder } from '../placeholder';
+
+export default function JobsPage() {
+  return <Placeholder title="Jobs" icon="jobs" />;
+}

@@ -1,0 +1,5 @@
+import { Placeholder } from '../placeholder';
+
+export default function LimitsPage() {
+  return <Placeholder title="Limits" icon="limits" />;
+}

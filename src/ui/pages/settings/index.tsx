@@ -1,0 +1,5 @@
+import { Placeholder } from '../placeholder';
+
+export default function SettingsPage() {
+  return <Placeholder title="Settings" icon="settings" />;
+}

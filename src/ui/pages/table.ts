@@ -1,0 +1,150 @@
+/** All pages: one line each. A page is a folder beside this file; its code is loaded when it is first opened. */
+import type { ComponentType } from 'preact';
+import type { IconName } from '../components/icon';
+
+/** What a page is given: the names in its path. */
+export interface PageProps {
+  params: Readonly<Record<string, string>>;
+}
+
+export interface Page {
+  /** Below the dashboard's root; `:name` stands for a segment. */
+  path: string;
+  /** In the menu, and in the browser's title when the page sets none of its own. */
+  title: string;
+  /** After `g`. */
+  key?: string;
+  /** In the menu: its icon and part. */
+  menu?: { icon: IconName; part: 'work' | 'run' | 'watch' };
+  /** The scope without which the page is neither listed nor shown. */
+  scope?: string;
+  load: () => Promise<{ default: ComponentType<PageProps> }>;
+}
+
+export const PAGES: readonly Page[] = [
+  {
+    path: '',
+    title: 'Overview',
+    key: 'o',
+    menu: { icon: 'overview', part: 'work' },
+    scope: 'admin:read',
+    load: () => import('./overview'),
+  },
+  {
+    path: 'queues',
+    title: 'Queues',
+    key: 'q',
+    menu: { icon: 'queues', part: 'work' },
+    scope: 'admin:read',
+    load: () => import('./queues'),
+  },
+  { path: 'queues/:name', title: 'Queue', scope: 'admin:read', load: () => import('./queue') },
+  {
+    path: 'jobs',
+    title: 'Jobs',
+    key: 'j',
+    menu: { icon: 'jobs', part: 'work' },
+    scope: 'admin:read',
+    load: () => import('./jobs'),
+  },
+  { path: 'jobs/:id', title: 'Job', scope: 'admin:read', load: () => import('./job') },
+  {
+    path: 'failures',
+    title: 'Failures',
+    key: 'f',
+    menu: { icon: 'failures', part: 'work' },
+    scope: 'admin:read',
+    load: () => import('./failures'),
+  },
+  {
+    path: 'schedules',
+    title: 'Schedules',
+    key: 's',
+    menu: { icon: 'schedules', part: 'work' },
+    scope: 'data:read',
+    load: () => import('./schedules'),
+  },
+  {
+    path: 'workflows',
+    title: 'Workflows',
+    key: 'w',
+    menu: { icon: 'workflows', part: 'work' },
+    scope: 'data:read',
+    load: () => import('./workflows'),
+  },
+  { path: 'workflows/:id', title: 'Workflow', scope: 'data:read', load: () => import('./workflow') },
+  {
+    path: 'workers',
+    title: 'Workers',
+    key: 'k',
+    menu: { icon: 'workers', part: 'run' },
+    scope: 'admin:read',
+    load: () => import('./workers'),
+  },
+  {
+    path: 'limits',
+    title: 'Limits',
+    key: 'l',
+    menu: { icon: 'limits', part: 'run' },
+    scope: 'data:read',
+    load: () => import('./limits'),
+  },
+  {
+    path: 'events',
+    title: 'Events',
+    key: 'e',
+    menu: { icon: 'events', part: 'watch' },
+    scope: 'data:read',
+    load: () => import('./events'),
+  },
+  {
+    path: 'webhooks',
+    title: 'Webhooks',
+    key: 'h',
+    menu: { icon: 'webhooks', part: 'watch' },
+    scope: 'data:read',
+    load: () => import('./webhooks'),
+  },
+  {
+    path: 'audit',
+    title: 'Audit',
+    key: 'a',
+    menu: { icon: 'audit', part: 'watch' },
+    scope: 'admin:read',
+    load: () => import('./audit'),
+  },
+  {
+    path: 'settings',
+    title: 'Settings',
+    key: 't',
+    menu: { icon: 'settings', part: 'run' },
+    scope: 'admin:read',
+    load: () => import('./settings'),
+  },
+];
+
+/** The page of a path, and the names in it. */
+export function pageOf(path: string): { page: Page; params: Record<string, string> } | undefined {
+  const segments = path.split('/');
+  for (const page of PAGES) {
+    const pattern = page.path.split('/');
+    if (pattern.length !== segments.length) continue;
+    const params: Record<string, string> = {};
+    const fits = pattern.every((part, index) => {
+      const given = segments[index] ?? '';
+      if (!part.startsWith(':')) return part === given;
+      params[part.slice(1)] = decoded(given);
+      return given !== '';
+    });
+    if (fits) return { page, params };
+  }
+  return undefined;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,5 @@
+import { Placeholder } from '../placeholder';
+
+export default function WebhooksPage() {
+  return <Placeholder title="Webhooks" icon="webhooks" />;
+}
