@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -19,6 +20,23 @@ const TYPES = {
 };
 
 const ENTRIES = { app: 'src/ui/main.tsx', theme: 'src/ui/theme-first.ts', styles: 'src/ui/styles/index.css' };
+
+/**
+ * Keeps the frame of the dashboard in one chunk: without this the bundler makes a small one for each set of pages that share a
+ * module with it. Whatever is loaded later therefore imports the frame, which is there already.
+ */
+const ONE_FRAME = {
+  name: 'one-frame',
+  setup({ onLoad }) {
+    onLoad(
+      { filter: /src[\\/]ui\/(pages\/[^/]+\/index\.tsx|components\/(plot\.ts|help\.tsx|login\.tsx))$/ },
+      async ({ path }) => ({
+        contents: `import ${JSON.stringify(join(root, 'src/ui/app.tsx'))};\n${await readFile(path, 'utf8')}`,
+        loader: path.endsWith('.tsx') ? 'tsx' : 'ts',
+      }),
+    );
+  },
+};
 
 /**
  * Builds the dashboard.
@@ -40,6 +58,7 @@ export async function buildUi() {
     target: ['es2022', 'chrome123', 'firefox125', 'safari17.5'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
+    plugins: [ONE_FRAME],
     legalComments: 'none',
     metafile: true,
     write: false,

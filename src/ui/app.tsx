@@ -1,8 +1,6 @@
 /** The frame around every page: menu, search, connection, and what lies over all. */
-import type { ComponentType } from 'preact';
+import type { ComponentType, JSX } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
-import { Help } from './components/help';
-import { Login } from './components/login';
 import { Menu } from './components/menu';
 import { Questions, Toasts } from './components/overlays';
 import { Empty, Failure, Skeleton } from './components/state';
@@ -39,7 +37,7 @@ export function App() {
       ]),
     ),
   );
-  if (needsLogin.value) return <Login />;
+  if (needsLogin.value) return <Later load={loadLogin} />;
   return (
     <>
       <a class="skip" href="#main">
@@ -52,9 +50,21 @@ export function App() {
       </main>
       <Toasts />
       <Questions />
-      {help && <Help onClose={() => setHelp(false)} />}
+      {help && <Later load={loadHelp} onClose={() => setHelp(false)} />}
     </>
   );
+}
+
+const loadLogin = () => import('./components/login').then(({ Login }) => Login);
+const loadHelp = () => import('./components/help').then(({ Help }) => Help);
+
+/** A part of the frame that is seldom needed, loaded when it is. */
+function Later<P>({ load, ...props }: { load: () => Promise<ComponentType<P>> } & Omit<P, 'load'>) {
+  const [found, setFound] = useState<{ component: ComponentType<P> }>();
+  useEffect(() => {
+    load().then((component) => setFound({ component }), failed);
+  }, [load]);
+  return found ? <found.component {...(props as unknown as P & JSX.IntrinsicAttributes)} /> : null;
 }
 
 /** Out of a field; else one step up: from a job to the jobs. */

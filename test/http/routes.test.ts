@@ -14,6 +14,10 @@ GET /v1/health public
 GET /v1/queues data:read
 GET /v1/dead-letter data:read
 GET /v1/workers data:read
+GET /ui/assets/:name public
+GET /ui/* public
+GET /ojs/ui/assets/:name public
+GET /ojs/ui/* public
 POST /ojs/v1/jobs/bulk data:write +key
 POST /ojs/v1/jobs/bulk/cancel data:write +key
 POST /ojs/v1/jobs/bulk/retry data:write +key

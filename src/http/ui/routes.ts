@@ -69,5 +69,5 @@ function asset(c: AppContext): Response {
 /** Has the browser this version? */
 function isHeld(c: AppContext, etag: string): boolean {
   const held = c.req.header('If-None-Match');
-  return held?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
+  return held?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag) === true;
 }

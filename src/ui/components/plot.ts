@@ -1,5 +1,9 @@
 /** The chart library: a chunk of its own, loaded with the first chart. */
 import uPlot from 'uplot';
+import styles from 'uplot/dist/uPlot.min.css' with { type: 'text' };
+import { adopt } from '../core/styles';
+
+adopt(styles);
 
 /** A line of a chart; null: there is no number for that time. */
 export interface Series {

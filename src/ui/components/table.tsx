@@ -19,6 +19,8 @@ export interface Column<Row> {
   end?: boolean;
   /** The one that names the row; the first by default. */
   main?: boolean;
+  /** Its label is for those who cannot see the column, as of buttons. */
+  bare?: boolean;
   /** Left out on narrow screens. */
   wide?: boolean;
 }
@@ -119,7 +121,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 {columns.map((column, number) => (
                   <td
                     key={column.id}
-                    data-label={column.label}
+                    data-label={column.bare ? '' : column.label}
                     class={[
                       column.end && 'end',
                       column.wide && 'wide',
@@ -141,7 +143,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 }
 
 function HeadCell<Row>({ column }: { column: Column<Row> }) {
-  const { id, label, sort, end, wide } = column;
+  const { id, label, sort, end, wide, bare } = column;
   const isSorted = query('sort') === id;
   const isDescending = query('order') === 'desc';
   return (
@@ -156,7 +158,7 @@ function HeadCell<Row>({ column }: { column: Column<Row> }) {
           {isSorted && <Icon name={isDescending ? 'down' : 'up'} size={12} />}
         </a>
       ) : (
-        label
+        <span class={bare ? 'hidden' : ''}>{label}</span>
       )}
     </th>
   );

@@ -57,7 +57,7 @@ const socket = new LiveSocket({
 
 /** The first event after a quiet time is told at once, more of them together. */
 function tellSoon(): void {
-  timer ??= setTimeout(tell, Math.max(0, toldAt + BATCH_MS - Date.now()));
+  if (timer === undefined) timer = setTimeout(tell, Math.max(0, toldAt + BATCH_MS - Date.now()));
 }
 
 function tell(): void {

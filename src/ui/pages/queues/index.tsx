@@ -129,7 +129,8 @@ function columns(reload: () => void): Column<QueueItem>[] {
       ? [
           {
             id: 'actions',
-            label: '',
+            label: 'Actions',
+            bare: true,
             end: true,
             render: (row: QueueItem) => (
               <button type="button" class="small" onClick={() => toggle(row, reload)}>

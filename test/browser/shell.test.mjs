@@ -1,0 +1,120 @@
+// The frame of the dashboard: its menu, its URLs, its keys, its theme.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { assertAccessible, assertNoSideways, dashboard, KEYS } from './support/index.mjs';
+
+describe('the dashboard', { timeout: 60_000 }, () => {
+  const board = dashboard();
+  before(async () => {
+    for (const queue of ['mail', 'reports', 'keys.a', 'keys.b']) {
+      await board.call('POST', 'jobs', { type: 'wait.for.worker', args: [{ n: 1 }], queue });
+    }
+  });
+
+  const heading = (page, name) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+
+  it('is where a browser that opens the root is led, and its menu leads to every page', async () => {
+    const page = await board.newPage('/');
+    await page.waitForURL('**/ui');
+    const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    await links.first().waitFor();
+    const names = await links.locator('span:first-of-type').allTextContents();
+    assert.ok(names.length >= 12, names.join());
+    for (const name of names) {
+      await links.filter({ hasText: name }).click();
+      await heading(page, name);
+      assert.equal(await page.title(), `${name} · Tocsin`);
+      assert.equal(await page.locator('#menu [aria-current=page] span').first().textContent(), name);
+    }
+  });
+
+  it('opens at the URL of any page, and goes back to what was seen before', async () => {
+    const page = await board.newPage('/ui/queues?name=mai&sort=name');
+    await page.getByRole('link', { name: 'mail', exact: true }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'reports', exact: true }).count(), 0);
+    await page.getByRole('link', { name: 'Remove the filter Name mai' }).click();
+    await page.getByRole('link', { name: 'reports', exact: true }).waitFor();
+    assert.match(page.url(), /\/ui\/queues\?sort=name$/);
+    await page.getByRole('link', { name: 'Events' }).click();
+    await heading(page, 'Events');
+    await page.goBack();
+    await heading(page, 'Queues');
+    await page.goBack();
+    await page.getByRole('link', { name: 'Remove the filter Name mai' }).waitFor();
+    assert.equal(await page.getByRole('searchbox', { name: 'Filter by name' }).inputValue(), 'mai');
+    await page.goForward();
+    await page.getByRole('link', { name: 'reports', exact: true }).waitFor();
+  });
+
+  it('says so where there is no such page', async () => {
+    const page = await board.newPage('/ui/nothing/here');
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await page.getByRole('link', { name: 'To the overview' }).click();
+    await heading(page, 'Overview');
+  });
+
+  it('is worked with keys, and lists them', async () => {
+    const page = await board.newPage('/ui/queues?name=keys&sort=name');
+    await page.getByRole('link', { name: 'keys.b', exact: true }).waitFor();
+    await page.keyboard.press('?');
+    const help = page.getByRole('dialog', { name: 'Keys' });
+    await help.getByText('Next row').waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press('Escape');
+    await help.waitFor({ state: 'detached' });
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    await page.keyboard.press('Enter');
+    await heading(page, 'Queue');
+    assert.match(page.url(), /\/ui\/queues\/keys\.a$/);
+    await page.keyboard.press('Escape');
+    await heading(page, 'Queues');
+    await page.keyboard.press('g');
+    await page.keyboard.press('e');
+    await heading(page, 'Events');
+    await page.keyboard.press('/');
+    // Typed into the search, where keys are letters.
+    await page.keyboard.type('g q?');
+    await page.keyboard.press('Enter');
+    await heading(page, 'Jobs');
+    assert.match(page.url(), /\/ui\/jobs\?q=g\+q%3F$/);
+  });
+
+  it('keeps the theme that is chosen', async () => {
+    const page = await board.newPage('/ui/queues', { theme: 'light' });
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await ground();
+    await page.getByRole('button', { name: /^Theme: auto/ }).click();
+    await page.getByRole('button', { name: /^Theme: light/ }).click();
+    await page.getByRole('button', { name: /^Theme: dark/ }).waitFor();
+    const dark = await ground();
+    assert.notEqual(dark, light);
+    await page.reload();
+    assert.equal(await ground(), dark);
+  });
+
+  it('asks for a key where one is needed, and shows the page that was asked for then', async () => {
+    const page = await board.newPage('/ui/queues', { closed: true });
+    await page.getByLabel('API key').waitFor();
+    await assertAccessible(page);
+    const signedIn = await board.newPage('/ui/queues', { key: KEYS.admin });
+    await heading(signedIn, 'Queues');
+    await signedIn.getByRole('heading', { name: 'No queues yet' }).waitFor();
+  });
+
+  for (const theme of ['light', 'dark']) {
+    for (const path of ['queues', 'events', 'settings']) {
+      it(`has nothing on ${path} that axe finds wrong, in the ${theme} theme, wide or narrow`, async () => {
+        const page = await board.newPage(`/ui/${path}`, { theme });
+        await page.locator('main :is(table, .empty)').first().waitFor();
+        await assertAccessible(page);
+        await page.setViewportSize({ width: 360, height: 740 });
+        await assertNoSideways(page);
+        await page.getByRole('button', { name: 'Menu' }).click();
+        await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Workers' }).waitFor();
+        await assertAccessible(page);
+      });
+    }
+  }
+});

@@ -1,0 +1,21 @@
+/** Runs the jobs `work.do`: each does what its argument says. */
+import { defineHandlers, UnrecoverableError } from '../../../src/handler';
+
+interface Wanted {
+  /** Fails with this message. */
+  fail?: string;
+  /** Without another try. */
+  final?: boolean;
+  /** Takes this long. */
+  ms?: number;
+}
+
+export default defineHandlers({
+  'work.do': async (job) => {
+    const [{ fail, final, ms = 0 } = {}] = job.args as [Wanted?];
+    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
+    if (fail && final) throw new UnrecoverableError(fail);
+    if (fail) throw new Error(fail);
+    return { done: true };
+  },
+});

@@ -1,0 +1,101 @@
+/**
+ * The servers that the dashboard is tested against: one workerd, with an open queue at one port and one that asks for keys at
+ * another. They are made once for all files of tests.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { writeUi } from '../../../.ci/ui.mjs';
+import { bundle, freePort } from '../../crash/server.mjs';
+
+const workerd = createRequire(import.meta.url)('workerd').default;
+
+/** Keys of the server that asks for them, by role. */
+export const KEYS = { viewer: 'viewer-key', operator: 'operator-key', admin: 'admin-key' };
+
+const READS = ['data:read', 'admin:read'];
+const SCOPES = { viewer: READS, operator: [...READS, 'data:write', 'admin:write'] };
+const API_KEYS = Object.entries(KEYS).map(([role, key]) => ({ key, ...(SCOPES[role] && { scopes: SCOPES[role] }) }));
+
+const CLASSES = ['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject'];
+
+const text = (value) => JSON.stringify(value);
+
+const queue = (name, bindings) => `const ${name} :Workerd.Worker = (
+  modules = [(name = "queue.js", esModule = embed "queue.js")],
+  compatibilityDate = "2026-05-03",
+  bindings = [
+    (name = "HANDLER", service = "handler"),
+    (name = "HANDLERS", json = ${text(text({ 'work.*': 'HANDLER' }))}),
+    ${bindings}
+  ],
+  durableObjectNamespaces = [
+    ${CLASSES.map((className) => `(className = "${className}", uniqueKey = "${name}-${className}", enableSql = true),`).join('\n    ')}
+  ],
+  durableObjectStorage = (localDisk = "state"),
+);`;
+
+const configuration = (open, closed) => `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "open", worker = .open),
+    (name = "closed", worker = .closed),
+    (name = "handler", worker = .handler),
+    (name = "state", disk = (path = "state", writable = true)),
+  ],
+  sockets = [
+    (name = "open", address = "127.0.0.1:${open}", http = (), service = "open"),
+    (name = "closed", address = "127.0.0.1:${closed}", http = (), service = "closed"),
+  ],
+);
+${queue('open', '(name = "ALLOW_LOCALHOST", text = "true"), (name = "TEST_HOOKS", text = "true"),')}
+${queue('closed', `(name = "API_KEYS", text = ${text(text(API_KEYS))}), (name = "TEST_HOOKS", text = "true"),`)}
+const handler :Workerd.Worker = (
+  modules = [(name = "handler.js", esModule = embed "handler.js")],
+  compatibilityDate = "2026-05-03",
+);
+`;
+
+/** @returns {Promise<{ open: string, closed: string, stop: () => Promise<void> }>} base URLs */
+export async function startServers() {
+  await writeUi();
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-browser-'));
+  mkdirSync(join(folder, 'state'));
+  bundle('src/index.ts', join(folder, 'queue.js'));
+  bundle('test/browser/support/handler.ts', join(folder, 'handler.js'));
+  const [open, closed] = [await freePort(), await freePort()];
+  writeFileSync(join(folder, 'config.capnp'), configuration(open, closed));
+  const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let log = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      log = (log + chunk).slice(-8_000);
+    });
+  }
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const url = (port) => `http://127.0.0.1:${port}`;
+  for (let tries = 0; ; tries++) {
+    const answer = await fetch(`${url(open)}/ojs/v1/health`).catch(() => undefined);
+    if (answer?.ok) break;
+    if (child.exitCode !== null || tries > 200) throw new Error(`The server did not start:\n${log}`);
+    await delay(50);
+  }
+  return {
+    open: url(open),
+    closed: url(closed),
+    stop: async () => {
+      process.off('exit', kill);
+      kill();
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
