@@ -94,13 +94,37 @@ describe('the dashboard', { timeout: 60_000 }, () => {
     assert.equal(await ground(), dark);
   });
 
-  it('asks for a key where one is needed, and shows the page that was asked for then', async () => {
+  it('asks for a key where one is needed, then shows the page that was asked for, until one signs out', async () => {
     const page = await board.newPage('/ui/queues', { closed: true });
-    await page.getByLabel('API key').waitFor();
+    const key = page.getByLabel('API key');
+    await key.fill('no-key-of-this-server');
     await assertAccessible(page);
-    const signedIn = await board.newPage('/ui/queues', { key: KEYS.admin });
-    await heading(signedIn, 'Queues');
-    await signedIn.getByRole('heading', { name: 'No queues yet' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('This API key is not known.').waitFor();
+    await key.fill(KEYS.operator);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await heading(page, 'Queues');
+    await page.getByRole('heading', { name: 'No queues yet' }).waitFor();
+    // The scripts of the page cannot read it.
+    assert.equal(await page.evaluate(() => document.cookie), '');
+    await page.reload();
+    await page.getByText('operator of tests').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await key.waitFor();
+    await page.reload();
+    await key.waitFor();
+  });
+
+  it('shows no action to a key that may only read', async () => {
+    await board.callClosed(KEYS.operator, 'POST', 'jobs', { type: 'wait.for.worker', args: [], queue: 'roles' });
+    for (const [role, buttons] of [
+      ['viewer', 0],
+      ['operator', 1],
+    ]) {
+      const page = await board.newPage('/ui/queues?name=roles', { key: KEYS[role] });
+      await page.getByRole('link', { name: 'roles', exact: true }).waitFor();
+      assert.equal(await page.getByRole('button', { name: 'Pause', exact: true }).count(), buttons, role);
+    }
   });
 
   for (const theme of ['light', 'dark']) {

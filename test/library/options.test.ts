@@ -35,7 +35,10 @@ describe('the options of createTocsin', () => {
   });
 
   it.each([
-    [{ handler: {} }, 'createTocsin: handler: is not known; there are handlers, delivery, queues, limits, crons, redact'],
+    [
+      { handler: {} },
+      'createTocsin: handler: is not known; there are handlers, delivery, queues, limits, crons, redact',
+    ],
     [{ handlers: { 'email.send': () => 1 } }, 'createTocsin: handlers: must be what defineHandlers returned'],
     [{ delivery: { batchSize: 0 } }, 'createTocsin: delivery.batchSize: must be a whole number from 1 to 100'],
     [
