@@ -35,7 +35,7 @@ export function bundle(entry, outfile) {
 const text = (value) => JSON.stringify(value);
 
 /** The object classes that `wrangler.toml` names. */
-function classes() {
+export function classes() {
   const [, named = ''] =
     /^new_sqlite_classes = \[(.*)\]$/m.exec(readFileSync(join(root, 'wrangler.toml'), 'utf8')) ?? [];
   return [...named.matchAll(/"(\w+)"/g)].map(([, name]) => name);

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { writeUi } from '../../../.ci/ui.mjs';
-import { bundle, freePort } from '../../crash/server.mjs';
+import { bundle, classes, freePort } from '../../crash/server.mjs';
 
 const workerd = createRequire(import.meta.url)('workerd').default;
 
@@ -17,8 +17,6 @@ const workerd = createRequire(import.meta.url)('workerd').default;
 export const KEYS = { viewer: 'viewer-key', operator: 'operator-key', admin: 'admin-key' };
 
 const API_KEYS = Object.entries(KEYS).map(([role, key]) => ({ key, role, name: `${role} of tests` }));
-
-const CLASSES = ['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject'];
 
 const text = (value) => JSON.stringify(value);
 
@@ -31,7 +29,9 @@ const queue = (name, bindings) => `const ${name} :Workerd.Worker = (
     ${bindings}
   ],
   durableObjectNamespaces = [
-    ${CLASSES.map((className) => `(className = "${className}", uniqueKey = "${name}-${className}", enableSql = true),`).join('\n    ')}
+    ${classes()
+      .map((className) => `(className = "${className}", uniqueKey = "${name}-${className}", enableSql = true),`)
+      .join('\n    ')}
   ],
   durableObjectStorage = (localDisk = "state"),
 );`;
