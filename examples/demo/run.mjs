@@ -1,12 +1,14 @@
 /**
  * `npm run demo`: starts the queue and its example handlers, gives them every Markdown document of this project, and
- * shows the outcome. It uses a temporary folder and removes it at the end. Exit code: 0 when every job ended as
- * expected, 1 otherwise, 130 and 143 after a signal.
+ * shows the outcome. At a terminal it then opens the dashboard on what it did, and stays until Ctrl-C; where nobody watches it
+ * ends. `--stay` and `--end` say which. It uses a temporary folder and removes it at the end. Exit code: 0 when every job ended
+ * as expected, 1 otherwise, 130 and 143 after a signal before that.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { openPage } from '../dev/browser.mjs';
 import { onceWithoutNpm } from '../dev/processes.mjs';
 import { root, startDevelopment } from '../dev/wrangler.mjs';
 import { importTypeScript } from './modules.mjs';
@@ -27,6 +29,11 @@ let printed = '';
 let development;
 let pages;
 let ending;
+/** Leaves the page that stays open, once there is one. */
+let close;
+
+const given = process.argv.slice(2);
+const stays = given.includes('--stay') || (process.stdout.isTTY === true && !given.includes('--end'));
 
 /** Stops everything that was started; safe to call again. */
 function stop() {
@@ -44,10 +51,11 @@ async function leave(exitCode) {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => leave(128 + constants.signals[signal]));
+  process.on(signal, () => (close ? close() : leave(128 + constants.signals[signal])));
 }
-onceWithoutNpm(() => leave(1));
+onceWithoutNpm(() => (close ? close() : leave(1)));
 
+/** @returns what did not go as expected, and where the dashboard is */
 async function demo() {
   const began = Date.now();
   const port = await freePort();
@@ -82,7 +90,7 @@ async function demo() {
   if (told) console.log(`\nOne job in full, as GET /ojs/v1/jobs/${told.id} has it:\n\n${story(told)}`);
   const broken = findings(ended);
   if (broken) console.log(`\nLinks that lead nowhere:\n${broken}`);
-  return surprisesIn(ended);
+  return { surprises: surprisesIn(ended), page: `${url}/ui/queues/${QUEUE}` };
 }
 
 async function enqueue(client, jobs) {
@@ -126,20 +134,30 @@ function surprisesIn(jobs) {
   });
 }
 
+/** Keeps the queue and its dashboard until Ctrl-C. */
+async function show(page) {
+  console.log(`\nSee it in the dashboard: ${page}\nIt stays there until Ctrl-C.`);
+  if (process.stdout.isTTY) openPage(page);
+  await new Promise((resolve) => {
+    close = resolve;
+  });
+}
+
 function seconds(ms) {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
 const began = Date.now();
 try {
-  const surprises = await demo();
-  await stop();
+  const { surprises, page } = await demo();
   if (surprises.length > 0) {
     console.error(`\nNot as expected:\n${surprises.join('\n')}`);
     process.exitCode = 1;
   } else {
     console.log(`\nEvery job ended as it should. ${seconds(Date.now() - began)} in all.`);
   }
+  if (stays) await show(page);
+  await stop();
 } catch (error) {
   const interrupted = ending !== undefined;
   await stop();

@@ -43,6 +43,8 @@ try {
   console.log(`
 Tocsin is ready at ${url} and keeps going until Ctrl-C.
 
+  Watch it in a browser:   ${url}/ui
+
   Enqueue a job:           curl -s ${url}/ojs/v1/jobs -H 'Content-Type: application/json' \\
                              -d '${EXAMPLE}'
   See what became of it:   curl -s ${url}/ojs/v1/jobs/<id>
