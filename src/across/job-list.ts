@@ -15,8 +15,6 @@ import { looksInside, type Selection } from '../job/filter';
 import { routeCandidate } from '../job/ids';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
-import { JOB_STATES, type JobState } from '../job/states';
-import type { StateCounts } from '../rpc/queue';
 import { queueObject } from '../rpc/stubs';
 import {
   badCursor,
@@ -128,6 +126,7 @@ class Reader {
   private searched: number;
   /** What was spent on jobs that do not match. */
   private vain = 0;
+  private readonly most: number;
   private total: number;
   private atLeast: boolean;
   private until: number | undefined;
@@ -150,6 +149,7 @@ class Reader {
     this.total = start.total ?? 0;
     this.atLeast = start.atLeast ?? false;
     this.until = start.until;
+    this.most = Math.min(paging.most ?? MAX_VAIN, MAX_VAIN);
     this.searched = start.searched ?? 0;
     this.skip = start.skip;
   }
@@ -171,7 +171,7 @@ class Reader {
       const empty = sources.filter(({ buffer, hasMore }) => buffer.length === 0 && hasMore);
       if (empty.length > 0) {
         // Which job is the next one is known only when every queue has named its own.
-        if (this.calls >= MAX_CALLS || this.vain >= MAX_VAIN) break;
+        if (this.calls >= MAX_CALLS || this.vain >= this.most) break;
         await inParallel(empty, (source) => this.fill(source, false));
         continue;
       }
@@ -232,7 +232,7 @@ class Reader {
       // Whoever only counts needs no job, but one is the least that can be asked for.
       limit: this.skip > 0 ? 1 : Math.min(this.paging.limit, CHUNK),
       max_bytes: Math.floor(GIVEN_AT_ONCE / this.sources.length),
-      budget: Math.max(LEAST_OF_QUEUE, Math.floor(MAX_VAIN / this.sources.length)),
+      budget: Math.max(LEAST_OF_QUEUE, Math.floor(this.most / this.sources.length)),
       total: counted ? undefined : false,
     });
     const page = unwrap(await queueObject(this.env, source.queue).list(request));
@@ -270,24 +270,6 @@ export async function countJobs(env: Env, selection: Selection): Promise<number>
     return total;
   });
   return counts.reduce((sum, count) => sum + count, 0);
-}
-
-/** Jobs looked at to count them by state, in all queues. */
-const MAX_COUNTED = 40_000;
-
-/** How many of the jobs that match are in each state, whatever states the selection names. @returns `exact`: none was left out */
-export async function countByState(
-  env: Env,
-  { filter, queues }: Selection,
-): Promise<{ counts: StateCounts; exact: boolean }> {
-  const { names, more } = await nextQueues(env, undefined, queues);
-  const budget = Math.max(LEAST_OF_QUEUE, Math.floor(MAX_COUNTED / Math.max(1, names.length)));
-  const parts = await inParallel(names, async (queue) =>
-    unwrap(await queueObject(env, queue).countStates({ filter, budget })),
-  );
-  const sum = (state: JobState) => parts.reduce((total, { counts }) => total + counts[state], 0);
-  const counts = Object.fromEntries(JOB_STATES.map((state) => [state, sum(state)])) as StateCounts;
-  return { counts, exact: !more && parts.every(({ next }) => next === undefined) };
 }
 
 /** The source whose next job is the newest of all. */

@@ -62,9 +62,7 @@ export async function operate(
 export async function findOperation(env: Env, id: string, waitMs: number): Promise<OperationSummary | undefined> {
   if (!isUuidV7(id)) return undefined;
   const first = new FirstItems(false);
-  const noted = (await placesOf(env, [id])).map(({ queue }) => queue).sort();
-  // One of an earlier release was not noted.
-  const queues = noted.length > 0 ? noted : ((await knownIfFew(env)) ?? []);
+  const queues = await queuesNoted(env, id);
   const answers = await inParallel([...queues.entries()], async ([index, queue]) => {
     const view = await queueObject(env, queue).operation(id, waitMs, true);
     return view && first.takenFrom(view, index);
@@ -72,6 +70,50 @@ export async function findOperation(env: Env, id: string, waitMs: number): Promi
   const views = answers.filter((view) => view !== null);
   const [some] = views;
   return some && { ...summaryOf(id, some.action, views), ...first.asMember() };
+}
+
+/**
+ * Stops an operation in all its queues, each before its next step.
+ * @returns how far it came; undefined when no queue knows it
+ */
+export async function abortOperation(env: Env, id: string): Promise<OperationSummary | undefined> {
+  const known = await findOperation(env, id, 0);
+  if (!known || known.done) return known;
+  const answers = await inParallel(await queuesNoted(env, id), async (queue) =>
+    unwrap(await queueObject(env, queue).abortOperation(id, known.action)),
+  );
+  return summaryOf(
+    id,
+    known.action,
+    answers.filter((view) => view !== null),
+  );
+}
+
+/** An operation, and when it began (epoch ms). */
+export type ListedOperation = OperationSummary & Pick<OperationView, 'started_at'>;
+
+/**
+ * The operations that run and those that ended lately, the newest first.
+ * @throws {ApiError} 422 when there are too many queues to ask them all
+ */
+export async function listOperations(env: Env, named?: readonly string[]): Promise<ListedOperation[]> {
+  const answers = await inParallel(await queuesOf(env, { queues: named }), (queue) =>
+    queueObject(env, queue).operations(),
+  );
+  const groups = [...Map.groupBy(answers.flat(), ({ id }) => id)];
+  return groups
+    .map(([id, views]) => ({
+      ...summaryOf(id, (views[0] as OperationView).action, views),
+      started_at: Math.min(...views.map(({ started_at }) => started_at)),
+    }))
+    .sort((a, b) => Number(a.done) - Number(b.done) || b.started_at - a.started_at);
+}
+
+/** The queues that take part in an operation. */
+async function queuesNoted(env: Env, id: string): Promise<string[]> {
+  const noted = (await placesOf(env, [id])).map(({ queue }) => queue).sort();
+  // One of an earlier release was not noted.
+  return noted.length > 0 ? noted : ((await knownIfFew(env)) ?? []);
 }
 
 /** The first items of an operation over many queues, in the order of the queues. Holds no more than will be told. */
@@ -110,5 +152,6 @@ function summaryOf(id: string, action: BulkAction, views: readonly OperationView
     skipped: sum(({ skipped }) => skipped),
     failed: sum(({ failed }) => failed),
     errors: views.flatMap(({ errors }) => errors).slice(0, MAX_ERRORS),
+    ...(views.some(({ aborted }) => aborted) && { aborted: true as const }),
   };
 }

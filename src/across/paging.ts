@@ -13,6 +13,8 @@ export interface Paging {
   /** As given by a former page; decoded by the list that made it. */
   cursor?: string;
   page?: number;
+  /** Jobs looked at in vain at most, if that is less than a list looks at by itself. */
+  most?: number;
 }
 
 /** Where a page stands in its list. */

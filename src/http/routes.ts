@@ -1,7 +1,7 @@
 /** Every route of the server, in the order in which they are tried. */
 import { matchedRoutes } from 'hono/route';
 import { alertRoutes } from './alerts/routes';
-import { bulkRoutes } from './bulk/routes';
+import { adminOperationRoutes, bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
 import type { AppContext } from './context';
 import { cronRoutes } from './cron/routes';
@@ -67,6 +67,7 @@ export const ROUTES: readonly MountedRoute[] = [
     statsRoutes,
   ),
   ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes),
+  ...below(ADMIN_PREFIX, adminOperationRoutes),
 ];
 
 function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] {

@@ -129,6 +129,9 @@ export interface JobErrorEntry {
   backoff_ms: number | null;
   /** Why the job ended with this failure; null while runs remain. */
   reason: string | null;
+  /** Who ran the attempt: the worker that pulled it, or the target that it was pushed to. */
+  worker_id?: string;
+  target?: string;
 }
 
 /** The history of a job so far. Absent members did not happen. Times in epoch ms. */
@@ -212,8 +215,10 @@ export interface JobRecord {
   /** JSON of a {@link JobBody}. */
   body: string;
   history: JobHistory;
-  /** The worker with the lease, while active. */
+  /** The worker with the lease, while active; of a completed job, the one that completed it. */
   worker_id?: string;
+  /** The same of a job that is, or was, pushed: the target. */
+  target?: string;
   /** JSON text of the result, when completed with one. */
   result?: string;
   /** 0 … 1, once reported. */

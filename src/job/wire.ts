@@ -75,6 +75,9 @@ export interface EnvelopeError {
   duration_ms?: number | null;
   backoff_ms?: number | null;
   reason?: string | null;
+  /** Who ran the attempt: the worker that pulled it, or the target that it was pushed to. */
+  worker_id?: string;
+  target?: string;
 }
 
 /** Why a job that has not ended does not run. Times are RFC 3339. */

@@ -11,11 +11,11 @@ import { notFound, type Outcome } from '../job/errors';
 import { unpack } from '../job/message';
 import type { JobView } from '../job/record';
 import type { BulkAnswer, BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
-import type { QueueApi } from '../rpc/queue';
+import type { JobStory, QueueApi } from '../rpc/queue';
 import type { EnqueueReceipt } from '../rpc/receipts';
 import type { Operation } from './birth';
 import { bulkMatching, checkMatching } from './features/bulk/matching';
-import { createTask, viewTask } from './features/bulk/tasks';
+import { abortTask, createTask, viewTask, viewTasks } from './features/bulk/tasks';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from './features/cron/fire';
 import * as crons from './features/cron/manage';
 import { beginRemoval } from './features/lifecycle/remove';
@@ -43,7 +43,7 @@ import {
   writeIfExists,
 } from './footings';
 import { bulk, checkItem } from './jobs/act';
-import { activate } from './jobs/activate';
+import { activate, runNow } from './jobs/activate';
 import { cancel } from './jobs/cancel';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from './jobs/checkpoint';
 import { conflictsHere, Room } from './jobs/conflicts';
@@ -59,6 +59,7 @@ import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
 import { ack, nack, takeBack } from './jobs/report';
 import { signal } from './jobs/snooze';
 import { recordStep, stepsOf } from './jobs/steps';
+import { storyOf } from './jobs/story';
 import { refuseGivenUp } from './jobs/ticket';
 import type { QueueLife } from './life';
 import { activity, noActivity, points } from './read/activity';
@@ -128,8 +129,11 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     () => null,
   ),
   get: (life, id) => readJob<[string], JobView>((q, now) => explained(life, q, now, id))(life, id),
+  story: (life, id) =>
+    readJob<[string], JobStory>((q, now) => storyOf(q, id, explained(life, q, now, id), now))(life, id),
   cancel: change((q, now, id) => cancel(q, id, now)),
   activate: change((q, now, id) => activate(q, id, now)),
+  runNow: change((q, now, id) => runNow(q, id, now)),
   patch: change((q, now, request) => patch(q, request, now)),
 
   // ---- reading -----------------------------------------------------------------------------------------------------
@@ -275,6 +279,13 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
     const q = life.present();
     return (q && viewTask(q, id) && (await life.engine?.bulk.view(id, waitMs, items))) ?? null;
   },
+
+  async abortOperation(life, id, action) {
+    const aborted = await life.writeIfExists((q, now) => abortTask(q, id, action, now));
+    if (aborted?.ok) life.engine?.bulk.aborted(id);
+    return aborted ?? { ok: true, value: null };
+  },
+  operations: look((q) => viewTasks(q), none),
 
   // ---- operators: the queue ----------------------------------------------------------------------------------------
 

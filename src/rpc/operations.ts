@@ -8,6 +8,7 @@ import type { JobFilter } from '../job/filter';
 import type { SentJobs } from '../job/message';
 import type { JobView, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
+import { type JobState, MOVES } from '../job/states';
 import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
 
 /** How many jobs match. `next`: so far; the next call goes on below this position. */
@@ -38,6 +39,14 @@ export interface PatchRequest {
 
 /** What to do with each job. `purge` deletes waiting jobs too. */
 export type BulkAction = 'cancel' | 'retry' | 'delete' | 'purge';
+
+/** States of the jobs that an operation by filter may act on. Jobs that run are never among them. */
+export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
+  cancel: MOVES.patch.from,
+  retry: MOVES.redrive.from,
+  delete: MOVES.remove.from,
+  purge: [...MOVES.patch.from, ...MOVES.remove.from],
+};
 
 /** What became of one job. */
 export interface BulkItem {
@@ -137,6 +146,8 @@ export interface OperationView {
   /** In the order in which the jobs were handled; only where they were noted, and are asked for. */
   items?: BulkItem[];
   started_at: number;
+  /** It was stopped before its end; what was done stays done. */
+  aborted?: true;
 }
 
 /** What happens to jobs that have not ended when their queue is deleted. */
@@ -211,6 +222,13 @@ export interface OperationsApi {
   operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
   /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
   operation(id: string, waitMs: number, items?: boolean): Promise<OperationView | null>;
+  /**
+   * Stops an operation before its next step; one that this queue has not begun yet will not begin here.
+   * @returns how far it came; null when the queue does not exist
+   */
+  abortOperation(id: string, action: BulkAction): Promise<Outcome<OperationView | null>>;
+  /** The operations that run, and the last ones that ended within a day. */
+  operations(): Promise<OperationView[]>;
   /** Takes no more jobs, and gives out those it has, until `resume`. */
   drain(): Promise<Outcome<QueueStatus>>;
   /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 when jobs are in the way. */

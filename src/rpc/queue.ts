@@ -8,6 +8,7 @@
 import type { QueueEvent } from '../durable/event-log';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
+import type { LogLine } from '../job/log';
 import type { SentJobs } from '../job/message';
 import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
@@ -16,11 +17,11 @@ import type { CronQueueApi } from './cron';
 import type { FailuresPart, FailuresRequest, Place } from './failures';
 import type { LimitsApi } from './limits';
 import type { MetricsApi } from './metrics';
-import type { OperationsApi, Override } from './operations';
+import type { OperationsApi, Override, PatchRequest } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
 import type { TargetsApi } from './targets';
 import type { UniquesApi } from './uniques';
-import type { WorkersApi } from './workers';
+import type { ProgressReport, StoredCheckpoint, WorkersApi } from './workers';
 import type { StepStart } from './workflow';
 
 /** Asks about a fingerprint on behalf of a new job in another queue. */
@@ -148,7 +149,30 @@ export interface DeadLetterKinds {
   newest?: number;
 }
 
+/** A job and what lies beside it. */
+export interface JobStory {
+  job: JobView;
+  /** The newest lines. */
+  log: LogLine[];
+  checkpoint: StoredCheckpoint | null;
+  /** JSON text of its recorded steps. */
+  steps: string;
+  /** Its last progress report. */
+  progress?: ProgressReport;
+}
+
+/** What an operator puts in the place of a job's own before it runs again. */
+export interface Edit {
+  args?: unknown[];
+  meta?: Record<string, unknown>;
+  /** Of a unique job: the one that it has by these. */
+  fingerprint?: string;
+}
+
 export interface RedriveOptions {
+  edit?: Edit;
+  /** What else to change, as of any job that waits. */
+  change?: Omit<PatchRequest, 'id'>;
   /** Answer 404 unless the job is a dead letter. */
   deadLetterOnly: boolean;
   override?: Override;
@@ -230,8 +254,12 @@ export interface QueueApi
   giveUpBatch(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
   /** The job; one that waits says what for. */
   get(id: string): Promise<Outcome<JobView>>;
+  /** The job with all that lies beside it. */
+  story(id: string): Promise<Outcome<JobStory>>;
   cancel(id: string): Promise<Outcome<JobView>>;
   activate(id: string): Promise<Outcome<JobView>>;
+  /** A pending, delayed or retried job becomes available now. */
+  runNow(id: string): Promise<Outcome<JobView>>;
   /** The job, after waiting up to `waitMs` (0 … 60000) for its end. 410 when it ended and nothing of it is kept. */
   awaitEnd(id: string, waitMs: number): Promise<Outcome<JobView>>;
   /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */

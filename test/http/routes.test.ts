@@ -23,6 +23,7 @@ POST /ojs/v1/jobs/bulk/cancel data:write +key
 POST /ojs/v1/jobs/bulk/retry data:write +key
 POST /ojs/v1/jobs/bulk/delete admin:purge +key
 GET /ojs/v1/jobs/bulk/:id data:read
+DELETE /ojs/v1/jobs/bulk/:id data:write
 POST /ojs/v1/jobs data:write +key
 POST /ojs/v1/jobs/batch data:write +key
 GET /ojs/v1/jobs data:read
@@ -167,6 +168,17 @@ GET /ojs/v1/admin/jobs admin:read
 POST /ojs/v1/admin/jobs/bulk/retry admin:write +key
 POST /ojs/v1/admin/jobs/bulk/cancel admin:write +key
 POST /ojs/v1/admin/jobs/bulk/delete admin:purge +key
+GET /ojs/v1/admin/jobs/bulk/:id admin:read
+DELETE /ojs/v1/admin/jobs/bulk/:id admin:write
+GET /ojs/v1/admin/operations admin:read
+GET /ojs/v1/admin/operations/:id admin:read
+POST /ojs/v1/admin/operations/:id/abort admin:write
+POST /ojs/v1/admin/jobs/:id/clone admin:write +key
+POST /ojs/v1/admin/jobs/:id/activate admin:write
+GET /ojs/v1/admin/failures admin:read
+GET /ojs/v1/admin/failures/:fingerprint admin:read
+POST /ojs/v1/admin/failures/:fingerprint/redrive admin:write +key
+POST /ojs/v1/admin/failures/:fingerprint/discard admin:purge +key
 PATCH /ojs/v1/admin/jobs/:id admin:write
 GET /ojs/v1/admin/dead-letter admin:read
 GET /ojs/v1/admin/dead-letter/stats admin:read

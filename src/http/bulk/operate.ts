@@ -1,15 +1,17 @@
 /** Operations on all jobs that match a filter, as requests ask for them: with or without a key, on each job or on all or none. */
 import { actOnMatches } from '../../across/act-on-matches';
+import { countMatches } from '../../across/counts';
 import { type OperateOptions, type OperationSummary, operate } from '../../across/operations';
+import { optional, readBoolean } from '../../job/envelope/fields';
 import type { Selection } from '../../job/filter';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
-import type { AppContext } from '../context';
+import { type AppContext, json } from '../context';
 import type { JsonObject } from '../request/body';
 import { filterFromBody } from '../request/filter/from-body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { refuseConditionsOutsideFilter } from '../request/many-jobs';
 import { integerParam } from '../request/query';
-import { locationOf } from './render';
+import { locationOf, renderPreview } from './render';
 
 /** An operation that takes longer goes on after the answer; seconds. */
 const MAX_WAIT_S = 20;
@@ -17,6 +19,28 @@ const MAX_WAIT_S = 20;
 /** How long the answer may wait for the end of an operation, ms: `wait` in seconds, 0 … 20, default 20. */
 export function readWaitMs(c: AppContext): number {
   return (integerParam(c, 'wait', 0, MAX_WAIT_S) ?? MAX_WAIT_S) * 1000;
+}
+
+/**
+ * The answer to a request that only wants to know what it would act on; undefined for one that is to be done.
+ * @throws {ApiError} 400 when `dry_run` is no boolean, and as `select`
+ */
+export async function previewOf(
+  c: AppContext,
+  action: BulkAction,
+  body: JsonObject,
+  select: (now: number) => Selection,
+): Promise<Response | undefined> {
+  if (optional(body, 'dry_run', readBoolean) !== true) return undefined;
+  return json(c, renderPreview(action, await countMatches(c.env, action, select(Date.now()))));
+}
+
+/** The same where the request names its jobs by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
+export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObject): Promise<Response | undefined> {
+  return previewOf(c, action, body, (now) => {
+    refuseConditionsOutsideFilter(c, body);
+    return filterFromBody(body.filter, now);
+  });
 }
 
 /** What is answered about an operation. */

@@ -1,4 +1,5 @@
 /** What became of an operation on many jobs, as clients are told. */
+import type { Counted } from '../../across/counts';
 import type { OperationSummary } from '../../across/operations';
 import { conflict } from '../../job/errors';
 import { quote } from '../../job/text';
@@ -11,9 +12,9 @@ export function statusOf({ done, failed }: OperationSummary): number {
   return done ? (failed > 0 ? 207 : 200) : 202;
 }
 
-/** What tells a client how to follow an operation that goes on. */
-export function continuation({ id, done }: OperationSummary): Record<string, unknown> {
-  return { operation_id: id, completed: done };
+/** What tells a client how to follow an operation that goes on. One that was aborted has ended, too. */
+export function continuation({ id, done, aborted }: OperationSummary): Record<string, unknown> {
+  return { operation_id: id, completed: done, ...(aborted && { aborted }) };
 }
 
 /** Where to follow an operation that goes on. */
@@ -60,6 +61,19 @@ export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAns
     failed,
     errors: culprits.slice(0, MAX_ERRORS).map(({ job_id, reason }) => ({ job_id, error: reason })),
     completed: true,
+  };
+}
+
+/** What an operation would do, and has not done. */
+export function renderPreview(action: BulkAction, { counts, byQueue, exact, searched }: Counted) {
+  const states = Object.entries(counts).filter(([, count]) => count > 0);
+  return {
+    ...{ dry_run: true, action },
+    matched: states.reduce((sum, [, count]) => sum + count, 0),
+    matched_is_exact: exact,
+    by_state: Object.fromEntries(states),
+    by_queue: Object.fromEntries(byQueue),
+    searched,
   };
 }
 

@@ -1,16 +1,19 @@
 /** Requests about many jobs: enqueue each on its own, cancel, retry and delete by ids or by filter. */
 import { actOnAll, actOnEach } from '../../across/act-on-ids';
-import { findOperation } from '../../across/operations';
+import { abortOperation, findOperation, listOperations, type OperationSummary } from '../../across/operations';
 import { invalidRequest, notFound } from '../../job/errors';
+import { formatInstant } from '../../job/time';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { readAtomicity, readIds, refuseConditionsOutsideFilter } from '../request/many-jobs';
+import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { get, post, type Route } from '../route';
+import { queueParam } from '../request/query';
+import { del, get, post, type Route } from '../route';
 import { enqueueBulk } from './enqueue';
-import { allOrNoneByFilter, operateByFilter, readWaitMs } from './operate';
+import { allOrNoneByFilter, operateByFilter, previewByFilter, readWaitMs } from './operate';
 import { continuation, DONE, notApplied, renderItems, statusOf } from './render';
 
 type Action = Exclude<BulkAction, 'purge'>;
@@ -22,6 +25,16 @@ export const bulkRoutes: readonly Route[] = [
   post('/jobs/bulk/retry', (c) => act(c, 'retry'), { takesIdempotencyKey: true }),
   post('/jobs/bulk/delete', (c) => act(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
   get('/jobs/bulk/:id', progress),
+  del('/jobs/bulk/:id', abort),
+];
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminOperationRoutes: readonly Route[] = [
+  get('/operations', list),
+  get('/operations/:id', progress),
+  post('/operations/:id/abort', abort),
+  get('/jobs/bulk/:id', progress),
+  del('/jobs/bulk/:id', abort),
 ];
 
 async function act(c: AppContext, action: Action): Promise<Response> {
@@ -29,6 +42,11 @@ async function act(c: AppContext, action: Action): Promise<Response> {
   if (body.job_ids !== undefined && body.filter !== undefined) {
     throw invalidRequest('filter', 'Name the jobs by job_ids or by filter, not both.');
   }
+  if (body.job_ids !== undefined && (body.dry_run ?? null) !== null) {
+    throw invalidRequest('dry_run', 'dry_run is for jobs named by filter; these are the jobs that you have named.');
+  }
+  const preview = await previewByFilter(c, action, body);
+  if (preview) return preview;
   const atomic = readAtomicity(body) === 'atomic';
   if (body.job_ids !== undefined) return byIds(c, action, body, atomic);
   if (!atomic) return byFilter(c, action, body);
@@ -72,8 +90,40 @@ async function byFilter(c: AppContext, action: Action, body: JsonObject): Promis
 async function progress(c: AppContext): Promise<Response> {
   const id = pathParam(c, 'id');
   const summary = await findOperation(c.env, id, c.req.query('wait') === undefined ? 0 : readWaitMs(c));
-  if (!summary) throw notFound('operation', id, 'Operations are remembered for a day after their end.');
-  const { action, matched, succeeded, failed, skipped, errors, items } = summary;
-  const counts = { action, matched, succeeded, skipped, failed, errors };
-  return json(c, { ...continuation(summary), ...counts, ...(items && { items: renderItems(action, items) }) });
+  if (!summary) throw noOperation(id);
+  return answerProgress(c, summary);
+}
+
+/** Stops an operation. What it has done stays done, and the answer says how much that is. */
+async function abort(c: AppContext): Promise<Response> {
+  const id = pathParam(c, 'id');
+  const summary = await abortOperation(c.env, id);
+  if (!summary) throw noOperation(id);
+  return answerProgress(c, summary);
+}
+
+/** The operations that run, and those that ended lately. */
+async function list(c: AppContext): Promise<Response> {
+  const operations = await listOperations(c.env, queueParam(c, 'queue'));
+  const paging = readPaging(c, 'page');
+  const items = operations.slice(paging.offset, paging.offset + paging.limit).map(({ started_at, ...summary }) => ({
+    ...progressMembers(summary),
+    started_at: formatInstant(started_at),
+  }));
+  const hasMore = operations.length > paging.offset + items.length;
+  return json(c, { items, ...listMembers(paging, { total: operations.length, hasMore, nextCursor: null }) });
+}
+
+function noOperation(id: string) {
+  return notFound('operation', id, 'Operations are remembered for a day after their end.');
+}
+
+function answerProgress(c: AppContext, summary: OperationSummary): Response {
+  const { action, items } = summary;
+  return json(c, { ...progressMembers(summary), ...(items && { items: renderItems(action, items) }) });
+}
+
+function progressMembers(summary: OperationSummary) {
+  const { action, matched, succeeded, failed, skipped, errors } = summary;
+  return { ...continuation(summary), action, matched, succeeded, skipped, failed, errors };
 }

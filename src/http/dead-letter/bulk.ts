@@ -1,7 +1,7 @@
 /** Operations on all dead letters that match a filter. */
 import { invalidRequest, unsupported } from '../../job/errors';
 import type { JobFilter, Range, Selection } from '../../job/filter';
-import { operateOn } from '../bulk/operate';
+import { operateOn, previewOf } from '../bulk/operate';
 import { answerSummary, continuation, statusOf } from '../bulk/render';
 import { type AppContext, json } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
@@ -13,10 +13,13 @@ import { queueParam, textParam, withPlus } from '../request/query';
 /** Retries or deletes the dead letters that a filter names; its times are those of the discard. */
 export async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
   const body = await readBody(c);
-  requireConfirmation(body.confirm);
+  if (body.dry_run !== true) requireConfirmation(body.confirm);
   if (body.override !== undefined && body.override !== null) refuseOverride(body.override);
-  refuseUnknown(c, body, ['filter', 'confirm']);
-  const { summary, headers } = await operateOn(c, action, body, (now, until) => readDeadLetterFilter(body, now, until));
+  refuseUnknown(c, body, ['filter', 'confirm', 'dry_run']);
+  const select = (now: number, until?: number) => readDeadLetterFilter(body, now, until);
+  const preview = await previewOf(c, action, body, select);
+  if (preview) return preview;
+  const { summary, headers } = await operateOn(c, action, body, select);
   return answerSummary(c, summary, headers);
 }
 

@@ -7,7 +7,7 @@ import type { JobFilter, Selection } from '../../job/filter';
 import { formatInstant } from '../../job/time';
 import { FAILURE_STATES, type FailureState } from '../../rpc/failures';
 import type { BulkAction } from '../../rpc/operations';
-import { operateOn } from '../bulk/operate';
+import { operateOn, previewOf } from '../bulk/operate';
 import { answerSummary } from '../bulk/render';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
@@ -114,7 +114,9 @@ function fingerprintIn(c: AppContext): string {
 async function act(c: AppContext, action: BulkAction): Promise<Response> {
   const fingerprint = fingerprintIn(c);
   const body = await readBody(c);
-  refuseUnknown(c, body, ['confirm', 'queue', 'state', 'type']);
+  refuseUnknown(c, body, ['confirm', 'dry_run', 'queue', 'state', 'type']);
+  const preview = await previewOf(c, action, body, () => groupIn(body, fingerprint));
+  if (preview) return preview;
   requireConfirmation(body.confirm);
   const { summary, headers } = await operateOn(c, action, body, () => groupIn(body, fingerprint));
   return answerSummary(c, summary, headers);

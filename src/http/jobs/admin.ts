@@ -1,5 +1,6 @@
 /** Operators' routes over jobs: lists, single jobs with what explains them, and operations by filter. */
-import { countByState, listJobs } from '../../across/job-list';
+import { countByState } from '../../across/counts';
+import { listJobs } from '../../across/job-list';
 import { listSorted } from '../../across/sorted-list';
 import type { Envelope } from '../../job/envelope/render';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';
@@ -7,7 +8,7 @@ import { lastFailure } from '../../job/failures/last';
 import type { Selection } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
-import { allOrNoneByFilter, operateByFilter } from '../bulk/operate';
+import { allOrNoneByFilter, operateByFilter, previewByFilter } from '../bulk/operate';
 import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
@@ -18,8 +19,10 @@ import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { oneOf, textParam } from '../request/query';
 import { get, patch, post, type Route } from '../route';
+import { cloneJob, retryEdited } from './again';
 import { patchJob } from './patch';
 import { envelopeOf } from './render';
+import { storyMembers } from './story';
 
 const TIMES = [
   'created_at',
@@ -39,9 +42,9 @@ export const adminJobRoutes: readonly Route[] = [
   post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
   get('/jobs/:id', show),
   patch('/jobs/:id', async (c) => answer(c, await patchJob(c))),
-  post('/jobs/:id/retry', async (c) => {
-    return answer(c, await callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false })));
-  }),
+  post('/jobs/:id/retry', async (c) => answer(c, await retryEdited(c))),
+  post('/jobs/:id/clone', cloneJob, { takesIdempotencyKey: true }),
+  post('/jobs/:id/activate', async (c) => answer(c, await callJob(c, (queue, id) => queue.runNow(id)))),
   post('/jobs/:id/cancel', async (c) => answer(c, await callJob(c, (queue, id) => queue.cancel(id)))),
 ];
 
@@ -51,7 +54,9 @@ function answer(c: AppContext, view: JobView): Response {
 
 /** The bare envelope with what explains it: policy, complete history, why it ended. */
 async function show(c: AppContext): Promise<Response> {
-  const view = await callJob(c, (queue, id) => queue.get(id));
+  const [told] = oneOf([textParam(c, 'timeline') ?? 'false'], ['true', 'false'], 'timeline') ?? [];
+  const story = told === 'true' ? await callJob(c, (queue, id) => queue.story(id)) : undefined;
+  const view = story?.job ?? (await callJob(c, (queue, id) => queue.get(id)));
   const envelope = envelopeOf(c, view);
   const { reason, dead_letter } = view.record.history;
   const failure = view.record.state === 'completed' ? undefined : lastFailure(view.record.type, view.record.history);
@@ -63,6 +68,7 @@ async function show(c: AppContext): Promise<Response> {
     ...(reason !== undefined && { discard_reason: reason }),
     ...(dead_letter !== undefined && { dead_letter }),
     ...(failure && { fingerprint: fingerprintOfFailure(failure) }),
+    ...(story && (await storyMembers(c, story))),
   });
 }
 
@@ -99,6 +105,8 @@ function summaryOf(envelope: Envelope): Envelope {
 
 async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
   const body = await readBody(c);
+  const preview = await previewByFilter(c, action, body);
+  if (preview) return preview;
   requireConfirmation(body.confirm);
   if (readAtomicity(body) === 'atomic') {
     const answer = await allOrNoneByFilter(c, action, body);

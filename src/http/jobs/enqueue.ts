@@ -8,6 +8,7 @@ import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '..
 import { flatten } from '../../job/envelope/render';
 import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
+import type { IdempotencyKey } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
@@ -17,13 +18,23 @@ import { limitHeaders, renderEnqueued, warningsOf } from './render';
 
 /** POST /jobs: a job, or CloudEvents. */
 export async function enqueueOne(c: AppContext): Promise<Response> {
-  const { retryVariables: variables } = readConfig(c.env);
   const form = eventFormOf(c);
   if (form === 'batched') return enqueueBatch(c);
   const body = form ? await readEvent(c, form) : await readBody(c);
   const idempotency = await readIdempotency(c, body);
   const ctx = parseContext(c);
   const parsed = await withFingerprint(form ? parseEvent(body, ctx) : parseJob(body, ctx));
+  return enqueueParsed(c, parsed, ctx, idempotency);
+}
+
+/** Enqueues a job that was read, and answers it. @param ctx what it was read in */
+export async function enqueueParsed(
+  c: AppContext,
+  parsed: ParsedJob,
+  ctx: ParseContext,
+  idempotency: IdempotencyKey | undefined,
+): Promise<Response> {
+  const { retryVariables: variables } = readConfig(c.env);
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
   const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);

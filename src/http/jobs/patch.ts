@@ -52,7 +52,7 @@ const FIXED = new Set([
 ]);
 
 /** Reads a change. @throws {ApiError} 400 naming the member, 422 for a retry policy that is none */
-function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id'> {
+export function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id'> {
   const members = changeable(now);
   const { options, ...top } = body;
   const request: Record<string, unknown> = {};

@@ -130,6 +130,7 @@ export function renderError(entry: JobErrorEntry): Envelope {
     type: entry.type,
     message: entry.message,
     ...defined({ retryable: entry.retryable, details: entry.details, stack: entry.stack }),
+    ...defined({ worker_id: entry.worker_id, target: entry.target }),
     occurred_at: formatInstant(entry.occurred_at),
     duration_ms: entry.duration_ms,
     backoff_ms: entry.backoff_ms,

@@ -2,9 +2,9 @@
 
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { ApiError } from '../../job/errors';
-import { type JobState, MOVES, mayMove } from '../../job/states';
+import { mayMove } from '../../job/states';
 import { LOCKED } from '../../job/undecided';
-import type { BulkAction, BulkAnswer, BulkItem, BulkRequest } from '../../rpc/operations';
+import { ACTS_ON, type BulkAction, type BulkAnswer, type BulkItem, type BulkRequest } from '../../rpc/operations';
 import { type Found, find } from '../read/find';
 import { deleteArchived } from '../store/archive';
 import { type JobRow, rowByKey } from '../store/columns';
@@ -16,14 +16,6 @@ import { cancel } from './cancel';
 import { refuseLocked } from './lock';
 import { refuseMoving } from './moving';
 import { redrive } from './redrive';
-
-/** States of the jobs that an operation by filter may act on. Jobs that run are never among them. */
-export const ACTS_ON: Record<BulkAction, readonly JobState[]> = {
-  cancel: MOVES.patch.from,
-  retry: MOVES.redrive.from,
-  delete: MOVES.remove.from,
-  purge: [...MOVES.patch.from, ...MOVES.remove.from],
-};
 
 /** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
 export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: number): void {

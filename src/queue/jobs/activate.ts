@@ -7,6 +7,7 @@ import { move } from '../store/jobs';
 import { bodyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { movable } from './movable';
+import { patch } from './patch';
 
 /** `pending` → `available`, or `scheduled` when its time has not come. @throws {ApiError} 404, 409 */
 export function activate(q: QueueState, id: string, now: number): JobView {
@@ -14,4 +15,10 @@ export function activate(q: QueueState, id: string, now: number): JobView {
   const availableAt = Math.max(now, bodyOf(row).scheduled_at ?? now);
   const after = move(q, row, 'activate', { state: STATE.waiting, enqueued_at: now, availableAt }, now);
   return viewOfRow(q, after, now);
+}
+
+/** A job that waits, for its time, its retry or to be activated, becomes available now. @throws {ApiError} 404, 409 */
+export function runNow(q: QueueState, id: string, now: number): JobView {
+  if (mustFind(q, id).row?.state === STATE.pending) activate(q, id, now);
+  return patch(q, { id, scheduled_at: null }, now);
 }

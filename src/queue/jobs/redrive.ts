@@ -1,17 +1,21 @@
 /** A second life for a job that ended without success: attempts start again at 0, the error history stays. */
 
+import { withinBytes } from '../../job/envelope/fields';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { notFound } from '../../job/errors';
 import type { JobBody, JobHistory, JobView } from '../../job/record';
 import { checkRetry } from '../../job/retry/validate';
 import type { Override } from '../../rpc/operations';
-import type { RedriveOptions } from '../../rpc/queue';
+import type { Edit, RedriveOptions } from '../../rpc/queue';
 import { find, mustFind, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/columns';
 import { move, remove } from '../store/jobs';
 import { bodyOf, historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { forgetKey } from '../store/unique-keys';
 import { movable } from './movable';
 import { refuseMoving } from './moving';
+import { patch } from './patch';
 
 /** What a job takes along into its second life. */
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
@@ -46,10 +50,12 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
 
 /** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
 export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
+  const { edit, change } = options;
   const found = options.deadLetterOnly ? { row: deadLetterRow(q, id) } : mustFind(q, id);
   const { row } = movable(q, id, found, 'redrive', ' and cannot be retried.', now);
   refuseMoving(q, row);
   const { body, history } = secondLife(row, options.override);
+  if (edit) applyEdit(q, row, body, edit);
   if (options.override?.retry) checkRetry(q.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
   // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
   const after = move(
@@ -63,7 +69,19 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
     },
     now,
   );
-  return viewOfRow(q, after, now);
+  return change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
+}
+
+/** Puts what an operator has written in the place of the job's own. @throws {ApiError} 413 when that makes it too large */
+function applyEdit(q: QueueState, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
+  if (args) body.args = args;
+  if (meta) body.meta = meta;
+  // The same bound as for an enqueue.
+  withinBytes(JSON.stringify(body), MAX_ENVELOPE_BYTES, 'body');
+  if (fingerprint === undefined || fingerprint === body.fingerprint) return;
+  // It stands in the way of others like what it is now, no more of those like what it was.
+  if (body.fingerprint !== undefined) forgetKey(q.sql, body.fingerprint, row.key);
+  body.fingerprint = fingerprint;
 }
 
 /** The row of a dead letter. @throws {ApiError} 404 */

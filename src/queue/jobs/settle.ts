@@ -10,7 +10,7 @@ import { cut } from '../../job/text';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { type Active, pushedTimeoutMs } from '../store/leases';
+import { type Active, pushedTimeoutMs, ranBy } from '../store/leases';
 import { bodyOf, historyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
@@ -71,6 +71,7 @@ export function fail(
     ...error,
     backoff_ms: retry ? decision.delay_ms : null,
     reason: retry ? null : decision.reason,
+    ...ranBy(active),
   };
   history.error = entry;
   history.errors = keepNewest([...(history.errors ?? []), entry]);

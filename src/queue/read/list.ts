@@ -129,14 +129,15 @@ export function count(q: QueueState, request: { filter: JobFilter; before?: numb
   return { count: total, ...(next !== undefined && { next }) };
 }
 
-/**
- * How many of the jobs that match are in each state, whatever states the filter names; in steps as {@link count}, of at most
- * `budget` jobs each.
- */
+/** How many of the jobs that match are in each state; in steps as {@link count}, of at most `budget` jobs each. */
 export function countStates(q: QueueState, request: StatesRequest, now: number): StatesCounted {
-  const { states: _, ...filter } = request.filter;
-  if (request.before === undefined && !looksInside(filter)) return { counts: stats(q, now).counts, looked: 0 };
+  const { filter } = request;
   const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;
+  if (request.before === undefined && !looksInside(filter)) {
+    const all = stats(q, now).counts;
+    for (const state of filter.states ?? JOB_STATES) counts[state] = all[state];
+    return { counts, looked: 0 };
+  }
   const budget = Math.min(request.budget ?? COUNT_BUDGET, COUNT_BUDGET);
   const { next, looked } = scan(
     q,

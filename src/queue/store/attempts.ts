@@ -5,7 +5,7 @@ import { noteCompletion } from './endings';
 import { tellCompleted, tellStarted } from './job-events';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './keep';
-import { type Active, pushedTimeoutMs } from './leases';
+import { type Active, pushedTimeoutMs, ranBy } from './leases';
 import { leaves } from './lines';
 import { bodyOf, historyOf } from './rows';
 import type { QueueState } from './state';
@@ -41,6 +41,8 @@ export interface EndedAttempt {
   claim: number;
   /** Execution limit in ms, when it was pushed. */
   pushedTimeoutMs?: number;
+  /** Who ran it. */
+  by?: { worker_id?: string; target?: string };
 }
 
 /** The attempt that runs, as {@link complete} takes it. */
@@ -51,6 +53,7 @@ export function runningAttempt(active: Active): EndedAttempt {
     number: active.attempt,
     claim: active.claim,
     ...(pushed !== undefined && { pushedTimeoutMs: pushed }),
+    by: ranBy(active),
   };
 }
 
@@ -103,6 +106,8 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
         at: [row.created_at, enqueuedAt(row, attempt.startedAt), attempt.startedAt, now],
         ...(history.errors && { e: history.errors }),
         ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
+        ...(attempt.by?.worker_id !== undefined && { w: attempt.by.worker_id }),
+        ...(attempt.by?.target !== undefined && { g: attempt.by.target }),
         ...(progress && { pg: progress }),
         ...(checkpointed && { cp: 1 as const }),
         ...(log && { l: log }),

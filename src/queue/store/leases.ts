@@ -50,6 +50,11 @@ export interface Active {
 /** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
 export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
 
+/** Who runs the attempt, as far as it is known by name. */
+export function ranBy({ workerId, target }: Active): { worker_id?: string; target?: string } {
+  return { ...(workerId !== undefined && { worker_id: workerId }), ...(target !== undefined && { target }) };
+}
+
 /** The execution limit of a pushed attempt in ms; undefined when it was pulled. */
 export function pushedTimeoutMs(active: Active): number | undefined {
   return active.target === undefined ? undefined : active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS;

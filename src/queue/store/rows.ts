@@ -5,7 +5,7 @@ import type { LogLine } from '../../job/log';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../job/record';
 import type { JobState } from '../../job/states';
 import { type JobRow, STATE } from './columns';
-import type { Active } from './leases';
+import { type Active, ranBy } from './leases';
 import type { ReportedProgress } from './progress';
 
 /** A completed job as an archive chunk keeps it. Member names are short because every job pays for them. */
@@ -29,6 +29,9 @@ export interface ArchivedJob {
   far?: 1;
   /** Execution limit of the pushed attempt that completed it, ms. */
   push?: number;
+  /** Who completed it: the worker, or the target. */
+  w?: string;
+  g?: string;
   /** The last progress report. */
   pg?: ReportedProgress;
   /** There may be a checkpoint, or steps. */
@@ -123,7 +126,7 @@ export function recordOf(
     ...((state === 'retryable' || state === 'scheduled') && { due_at: row.due_at as number }),
     body: row.body,
     history,
-    ...(active?.workerId !== undefined && { worker_id: active.workerId }),
+    ...(active && ranBy(active)),
   };
 }
 
@@ -146,6 +149,8 @@ export function recordOfArchived(
     body: JSON.stringify(job.b),
     history: { started_at, completed_at, ...(job.e && { errors: job.e }) },
     ...(result !== undefined && { result }),
+    ...(job.w !== undefined && { worker_id: job.w }),
+    ...(job.g !== undefined && { target: job.g }),
     ...(job.pg && { progress: 1, ...(job.pg.data && { progress_data: job.pg.data }) }),
   };
 }

@@ -42,6 +42,11 @@ export class BulkOperations implements Feature {
     courier().start();
   }
 
+  /** An operation was stopped. */
+  aborted(id: string): void {
+    this.finished(id);
+  }
+
   /** The operation, at its end or after `waitMs`. */
   async view(id: string, waitMs: number, withItems = false): Promise<OperationView | undefined> {
     const { q } = this.host;

@@ -5,8 +5,8 @@
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { tooManyLookedAt, tooManyMatches } from '../../../job/filter';
 import { refuseLockedItems } from '../../../job/undecided';
-import { type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
-import { ACTS_ON, act, checkItem } from '../../jobs/act';
+import { ACTS_ON, type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
+import { act, checkItem } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
 import { rowByKey } from '../../store/columns';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';

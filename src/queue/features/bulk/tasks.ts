@@ -7,13 +7,15 @@
 import { looksInside, madeUntil } from '../../../job/filter';
 import { removalMoment } from '../../../job/retention';
 import {
+  ACTS_ON,
+  type BulkAction,
   type BulkItem,
   MAX_ERRORS,
   MAX_ITEMS,
   type OperationRequest,
   type OperationView,
 } from '../../../rpc/operations';
-import { ACTS_ON, actOnKey } from '../../jobs/act';
+import { actOnKey } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
 import { deleteArchived, pruneArchive } from '../../store/archive';
 import { type ArchivedJob, idOfArchived } from '../../store/rows';
@@ -92,9 +94,40 @@ function readTask(q: QueueState, id: string): { task: Task; done: boolean } | un
 export function viewTask(q: QueueState, id: string, withItems = false): OperationView | undefined {
   const found = readTask(q, id);
   if (!found) return undefined;
-  const { action, matched, succeeded, skipped, failed, errors, items, started_at } = found.task;
+  const view = viewOf(found.task, found.done);
+  const { items } = found.task;
+  return { ...view, ...(withItems && items && { items }) };
+}
+
+function viewOf(task: Task, done: boolean): OperationView {
+  const { id, action, matched, succeeded, skipped, failed, errors, started_at, aborted } = task;
   const counts = { matched, succeeded, skipped, failed, errors };
-  return { id, action, done: found.done, ...counts, ...(withItems && items && { items }), started_at };
+  return { id, action, done, ...counts, started_at, ...(aborted && { aborted }) };
+}
+
+/** Operations shown of one queue. */
+const MAX_SHOWN = 50;
+
+/** The operations that run, and the last ones that ended. */
+export function viewTasks(q: QueueState): OperationView[] {
+  return q.sql
+    .exec<TaskRow>('SELECT data, done_at FROM tasks ORDER BY done_at IS NOT NULL, done_at DESC LIMIT ?', MAX_SHOWN)
+    .toArray()
+    .map(({ data, done_at }) => viewOf(JSON.parse(data) as Task, done_at !== null));
+}
+
+/** Ends an operation where it is. One that is not known here is noted as ended, so that it does not begin. One row written. */
+export function abortTask(q: QueueState, id: string, action: BulkAction, now: number): OperationView {
+  const found = readTask(q, id);
+  if (found?.done) return viewOf(found.task, true);
+  const unknown: Task = {
+    ...{ id, action, filter: {}, matched: 0, succeeded: 0, skipped: 0, failed: 0, errors: [] },
+    ...{ started_at: now, end: 0 },
+  };
+  const task: Task = { ...(found?.task ?? unknown), aborted: true };
+  write(q, task, now);
+  q.wake(now + REMEMBER_MS);
+  return viewOf(task, true);
 }
 
 /** Ids of the operations that have something left to do. */

@@ -1,0 +1,93 @@
+/** The same job once more: with something changed about it, or as a new one. Both are read as an enqueue is. */
+import { defined, optional, parseObject, readObject, readQueueName } from '../../job/envelope/fields';
+import { JOB_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { invalidRequest, unsupported } from '../../job/errors';
+import type { JobBody, JobView } from '../../job/record';
+import type { Edit } from '../../rpc/queue';
+import type { AppContext } from '../context';
+import { type JsonObject, readOptionalBody } from '../request/body';
+import { readIdempotency } from '../request/idempotency';
+import { parseContext } from '../request/parse-context';
+import { callJob, pathParam } from '../request/path';
+import { enqueueParsed } from './enqueue';
+import { readPatch } from './patch';
+
+/** The member of `meta` that says which job a clone was made of. */
+const CLONED_FROM = 'cloned_from';
+
+/** Members of `meta` that belong to one enqueue. */
+const OF_ITS_REQUEST = ['traceparent', 'tracestate'];
+
+/** Retries a job, perhaps with other arguments, another `meta`, or another place and policy. @throws {ApiError} 400, 404, 409, 413, 422 */
+export async function retryEdited(c: AppContext): Promise<JobView> {
+  const { args, meta, ...rest } = (await readOptionalBody(c)) ?? {};
+  const given = defined({ args: args ?? undefined, meta: meta ?? undefined });
+  const change = Object.keys(rest).length > 0 ? readPatch(rest, Date.now()) : undefined;
+  const edit = Object.keys(given).length > 0 ? await readEdit(c, given) : undefined;
+  return callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false, ...defined({ edit, change }) }));
+}
+
+async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
+  const view = await callJob(c, (queue, id) => queue.get(id));
+  const { trace: _, ...context } = parseContext(c);
+  const { job, body } = await withFingerprint(parseJob({ ...asEnqueued(view), ...given }, context));
+  const before = parseObject(view.record.body)?.fingerprint;
+  if (job.unique?.scope === 'global' && job.unique.fingerprint !== before) {
+    throw unsupported(
+      'This changes what makes the job unique over all queues, which is decided at an enqueue.',
+      { field: 'args' },
+      'Clone the job instead: POST /ojs/v1/admin/jobs/:id/clone.',
+    );
+  }
+  return defined({
+    args: 'args' in given ? body.args : undefined,
+    meta: 'meta' in given ? body.meta : undefined,
+    fingerprint: job.unique?.fingerprint,
+  });
+}
+
+/** Enqueues a new job like this one. @throws {ApiError} 404 when there is no such job, else as an enqueue */
+export async function cloneJob(c: AppContext): Promise<Response> {
+  const body = (await readOptionalBody(c)) ?? {};
+  const idempotency = await readIdempotency(c, body);
+  const view = await callJob(c, (queue, id) => queue.get(id));
+  const context = parseContext(c);
+  const parsed = await withFingerprint(parseJob(cloneOf(view, body, pathParam(c, 'id')), context));
+  return enqueueParsed(c, parsed, context, idempotency);
+}
+
+/** What to enqueue. Options that are given replace the job's own; null leaves one out. */
+function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
+  const { args, meta, queue, options, idempotency_key: _, ...others } = body;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw invalidRequest(unknown, `${unknown} is not known here; send args, meta, queue, options.`);
+  const changed = optional(body, 'options', readObject) ?? {};
+  const known: readonly string[] = JOB_OPTIONS;
+  const wrong = Object.keys(changed).find((name) => !known.includes(name));
+  if (wrong !== undefined) throw invalidRequest(`options.${wrong}`, `options.${wrong} is no option of a job.`);
+  const own = asEnqueued(view);
+  for (const name of Object.keys(changed)) delete own[name];
+  const ownMeta = Object.entries(own.meta as JsonObject).filter(([name]) => !OF_ITS_REQUEST.includes(name));
+  const chosen = optional(body, 'meta', readObject) ?? optional(changed, 'meta', readObject, 'options.');
+  return {
+    ...own,
+    ...defined({ args: args ?? undefined, queue: optional(body, 'queue', readQueueName) }),
+    options: { ...changed, meta: { ...(chosen ?? Object.fromEntries(ownMeta)), [CLONED_FROM]: id } },
+  };
+}
+
+/** The job as its producer may have enqueued it: at once, and under no id of its own. */
+function asEnqueued({ record }: JobView): JsonObject {
+  const stored = parseObject(record.body) as JobBody | undefined;
+  if (!stored) throw unsupported('The stored job cannot be read.', { job_id: record.id });
+  const { type, args, meta, extra, ...body } = stored;
+  const { target_url, timeout_ms, visibility_timeout_ms, retry, max_attempts, unique, rate_limit } = body;
+  const { retention, tags, schema, version, metadata } = body;
+  return {
+    ...extra,
+    ...{ type, args, meta, queue: record.queue, priority: record.priority },
+    ...defined({ target_url, timeout_ms, visibility_timeout_ms, retry, max_attempts, unique, rate_limit }),
+    ...defined({ retention, tags, schema, version, metadata }),
+  };
+}

@@ -1,0 +1,81 @@
+/** A job's whole story in one answer: what a page about it shows. */
+import { listJobs } from '../../across/job-list';
+import { withJob } from '../../across/locate';
+import { defined, given, isObject, parseObject } from '../../job/envelope/fields';
+import { type Envelope, renderError } from '../../job/envelope/render';
+import { unwrap } from '../../job/errors';
+import { isUuidV7 } from '../../job/ids';
+import type { JobRecord, JobView } from '../../job/record';
+import { parseSteps } from '../../job/steps';
+import { formatInstant } from '../../job/time';
+import { type Attempt, attemptsOf, type Entry, timelineOf } from '../../job/timeline';
+import type { JobStory } from '../../rpc/queue';
+import type { AppContext } from '../context';
+import { searchMembers } from '../request/pagination';
+import { envelopeOf } from './render';
+
+/** Children that are shown, and jobs looked at to find them. */
+const MAX_CHILDREN = 20;
+const CHILDREN_BUDGET = 2_000;
+
+/** The members that tell the story. */
+export async function storyMembers(c: AppContext, story: JobStory): Promise<Envelope> {
+  const { record } = story.job;
+  const steps = parseSteps(story.steps);
+  const { progress, checkpoint } = story;
+  const beside = {
+    ...{ log: story.log, steps },
+    ...(checkpoint && { checkpoint: { at: checkpoint.created_at, sequence: checkpoint.sequence } }),
+    ...(progress?.at !== undefined && {
+      progress: { at: progress.at, progress: progress.progress ?? 0, ...defined({ message: progress.message }) },
+    }),
+  };
+  const body = parseObject(record.body) ?? {};
+  const meta = isObject(body.meta) ? body.meta : {};
+  const [parent, children] = await Promise.all([parentOf(c, meta.parent_id), childrenOf(c, record)]);
+  return {
+    attempts: attemptsOf(record).map(renderAttempt),
+    timeline: timelineOf(record, beside).map(renderEntry),
+    log: story.log,
+    steps,
+    checkpoint: checkpoint && renderCheckpoint(checkpoint),
+    ...defined({ progress_message: progress?.message, progress_at: given(progress?.at, formatInstant) }),
+    ...defined({ parent, workflow: isObject(body.workflow) ? body.workflow : undefined }),
+    ...(typeof meta.cron_name === 'string' && { cron_name: meta.cron_name }),
+    children,
+  };
+}
+
+function renderAttempt({ started_at, ended_at, error, ...attempt }: Attempt) {
+  return {
+    ...attempt,
+    ...defined({ started_at: given(started_at, formatInstant), ended_at: given(ended_at, formatInstant) }),
+    ...(error && { error: renderError(error) }),
+  };
+}
+
+const renderEntry = ({ at, ...entry }: Entry) => ({ at: formatInstant(at), ...entry });
+
+function renderCheckpoint({ sequence, created_at, content }: JobStory['checkpoint'] & {}) {
+  return { ...parseObject(content), sequence, created_at: formatInstant(created_at) };
+}
+
+/** The job whose handler enqueued this one; only its id where it is gone. */
+async function parentOf(c: AppContext, id: unknown): Promise<Envelope | undefined> {
+  if (typeof id !== 'string') return undefined;
+  const found = isUuidV7(id) ? await withJob(c.env, id, (queue) => queue.get(id)) : undefined;
+  return found?.ok ? briefOf(c, unwrap(found)) : { id };
+}
+
+/** The first jobs that this one's handler enqueued, as far as they are found among the newest jobs. */
+async function childrenOf(c: AppContext, { id, created_at }: JobRecord): Promise<Envelope> {
+  const fields = [{ path: '.meta."parent_id"', values: [JSON.stringify(id)] }];
+  const paging = { limit: MAX_CHILDREN, offset: 0, most: CHILDREN_BUDGET };
+  const page = await listJobs(c.env, { filter: { fields, created: { min: created_at } } }, paging);
+  return { items: page.jobs.map((view) => briefOf(c, view)), ...searchMembers(page) };
+}
+
+function briefOf(c: AppContext, view: JobView): Envelope {
+  const { id, type, queue, state, created_at } = envelopeOf(c, view);
+  return { id, type, queue, state, created_at };
+}

@@ -1,0 +1,88 @@
+/** A job's life as a page shows it: its attempts one by one, and everything that happened in one line. Times in epoch ms. */
+import { defined } from './envelope/fields';
+import { historyOfJob } from './history';
+import type { LogLine } from './log';
+import type { JobErrorEntry, JobRecord } from './record';
+import type { StepRecord, Steps } from './steps';
+
+/** One run of a job. */
+export interface Attempt {
+  attempt: number;
+  state: 'failed' | 'active' | 'completed';
+  /** Absent where it is not known. */
+  started_at?: number;
+  ended_at?: number;
+  duration_ms?: number;
+  /** How long the queue was told to wait before it, after the failure of the one before. */
+  delay_ms?: number;
+  worker_id?: string;
+  target?: string;
+  error?: JobErrorEntry;
+}
+
+/** One thing that happened. */
+export interface Entry {
+  at: number;
+  /** What history calls it without `job.`; `log`, `progress`, `checkpoint`, `step`. */
+  kind: string;
+  [member: string]: unknown;
+}
+
+/** What lies beside a job. */
+export interface Beside {
+  log: readonly LogLine[];
+  checkpoint?: { at: number; sequence: number };
+  progress?: { at: number; progress: number; message?: string };
+  steps: Steps;
+}
+
+/** The attempts on record, oldest first: those that failed, the newest 1000, and the one that runs or has completed. */
+export function attemptsOf(record: JobRecord): Attempt[] {
+  const { history, state } = record;
+  const attempts: Attempt[] = [];
+  let delay: number | null | undefined;
+  for (const error of history.errors ?? []) {
+    const { attempt, occurred_at, duration_ms, worker_id, target, backoff_ms } = error;
+    attempts.push({
+      ...{ attempt, state: 'failed', ended_at: occurred_at },
+      ...(duration_ms !== null && { started_at: occurred_at - duration_ms, duration_ms }),
+      ...defined({ delay_ms: delay ?? undefined, worker_id, target }),
+      error,
+    });
+    delay = backoff_ms;
+  }
+  if (state !== 'active' && state !== 'completed') return attempts;
+  const { started_at, completed_at: ended_at } =
+    state === 'completed' ? history : { ...history, completed_at: undefined };
+  const duration_ms = started_at === undefined || ended_at === undefined ? undefined : ended_at - started_at;
+  const { worker_id, target } = record;
+  return [
+    ...attempts,
+    {
+      ...{ attempt: record.attempt, state },
+      ...defined({ started_at, ended_at, duration_ms, delay_ms: delay ?? undefined, worker_id, target }),
+    },
+  ];
+}
+
+/** Everything that is on record of a job with its time, oldest first. */
+export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps }: Beside): Entry[] {
+  const entries: Entry[] = historyOfJob(record).map(({ event_type, at, actor, data }) => ({
+    ...{ at, kind: event_type.replace(/^job\./, '') },
+    ...data,
+    ...(actor.type === 'worker' && { worker_id: actor.id }),
+  }));
+  for (const { at, level, message, fields } of log)
+    entries.push({ at, kind: 'log', level, message, ...defined({ fields }) });
+  if (progress) entries.push({ ...progress, kind: 'progress' });
+  if (checkpoint) entries.push({ ...checkpoint, kind: 'checkpoint' });
+  for (const [name, step] of Object.entries(steps)) {
+    const at = momentOf(step);
+    if (at !== undefined) entries.push({ at, kind: 'step', name, is: step.signal ? 'signal' : 'until' });
+  }
+  // Sorting keeps the order of what happened in the same millisecond.
+  return entries.sort((a, b) => a.at - b.at);
+}
+
+/** Only a signal, and a moment to sleep until, are on record with their times. */
+const momentOf = ({ signal, until }: StepRecord): number | undefined => signal?.at ?? until;

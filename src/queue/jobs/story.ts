@@ -1,0 +1,25 @@
+/** All that is on record of a job, for a human who wants to understand it. */
+import type { JobView } from '../../job/record';
+import type { JobStory } from '../../rpc/queue';
+import { mustFind } from '../read/find';
+import { moveOf } from '../store/moves';
+import type { QueueState } from '../store/state';
+import { checkpointOf } from './checkpoint';
+import { logOf } from './log';
+import { progressOf } from './progress';
+import { stepsOf } from './steps';
+
+/** @param job the job with what it waits for. @throws {ApiError} 404 */
+export function storyOf(q: QueueState, id: string, job: JobView, now: number): JobStory {
+  const { row } = mustFind(q, id);
+  // What lies beside a job that is on its way to another queue is on its way, too.
+  if (row && moveOf(q.outbox, row.key)) return { job, log: [], checkpoint: null, steps: '{}' };
+  const progress = progressOf(q, id, now);
+  return {
+    job,
+    log: logOf(q, id),
+    checkpoint: checkpointOf(q, id),
+    steps: stepsOf(q, id),
+    ...(progress.at !== undefined && { progress }),
+  };
+}
