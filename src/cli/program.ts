@@ -5,6 +5,7 @@ import { deadCommand } from './commands/dead';
 import { devCommand } from './commands/dev';
 import { doctorCommand } from './commands/doctor';
 import { enqueueCommand } from './commands/enqueue';
+import { failuresCommand } from './commands/failures';
 import { initCommand } from './commands/init';
 import { jobCommands } from './commands/job';
 import { changeCommands, jobsCommand } from './commands/jobs';
@@ -30,6 +31,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     ...jobCommands(terminal),
     ...changeCommands(terminal),
     deadCommand(terminal),
+    failuresCommand(terminal),
     queuesCommand(terminal),
     targetsCommand(terminal),
     tailCommand(terminal),

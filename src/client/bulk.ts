@@ -1,7 +1,8 @@
 /** Operations on many jobs through the client: by their ids, or on all that match a query. */
 
+import type { JobState } from '../job/states';
 import { jsonOf } from '../producer/job';
-import { listOf, malformed, member } from './answers';
+import { listOf, malformed, member, shaped } from './answers';
 import { keyHeader } from './enqueue';
 import { type BulkQuery, filterOf } from './queries';
 import type { Requests, WaitOptions } from './requests';
@@ -18,12 +19,23 @@ export interface BulkItem {
   reason?: string;
 }
 
+/** What an operation would act on. */
+export interface BulkPreview {
+  matched: number;
+  /** False: there are more than were counted. */
+  matchedIsExact: boolean;
+  byState: Partial<Record<JobState, number>>;
+  byQueue: Record<string, number>;
+}
+
 /** The outcome of an operation; its progress while it is not `completed`. */
 export interface BulkResult {
   /** Absent for jobs named by ids. */
   operationId?: string;
   /** False: the operation goes on by itself; see {@link Bulk.wait}. */
   completed: boolean;
+  /** It was stopped before its end. */
+  aborted?: true;
   matched: number;
   /** Jobs that were changed. */
   succeeded: number;
@@ -88,6 +100,29 @@ export class Bulk {
    */
   async delete(jobs: readonly string[] | BulkQuery, options: BulkActOptions = {}): Promise<BulkResult> {
     return await this.#act('delete', 'deleted', jobs, options);
+  }
+
+  /**
+   * Stops an operation before its next step; what was done stays done.
+   * @returns how far it came
+   * @throws {NotFoundError}
+   */
+  async abort(operationId: string): Promise<BulkResult> {
+    return summaryOf(await this.requests.safely('DELETE', pathTo`/jobs/bulk/${operationId}`));
+  }
+
+  /**
+   * What an operation by query would act on now. Nothing is changed.
+   * @example
+   * const { matched, byState } = await tocsin.bulk.preview('retry', { queue: 'mail', q: 'timeout' });
+   */
+  async preview(action: 'cancel' | 'retry' | 'delete', jobs: BulkQuery): Promise<BulkPreview> {
+    const answer = await this.requests.safely(
+      'POST',
+      `/jobs/bulk/${action}`,
+      jsonOf({ filter: filterOf(jobs), dryRun: true }),
+    );
+    return shaped<BulkPreview>(answer, 'matched', 'the counts');
   }
 
   /** The progress of an operation. Known until a day after its end. @throws {NotFoundError} */
@@ -173,6 +208,7 @@ function resultOf(answer: unknown, matched: string, succeeded: string, items: Bu
   return {
     ...(typeof operationId === 'string' && { operationId }),
     completed: member(answer, 'completed') !== false,
+    ...(member(answer, 'aborted') === true && { aborted: true as const }),
     matched: count(matched),
     succeeded: count(succeeded),
     skipped: count('skipped'),

@@ -8,6 +8,7 @@ import { CronGroups } from './cron-groups';
 import { DeadLetters } from './dead-letters';
 import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
 import { Events } from './events';
+import { Failures } from './failures';
 import { StoredJobs } from './jobs';
 import type { ClientOptions } from './options';
 import type { ListOptions } from './pages';
@@ -76,6 +77,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Discarded jobs that wait for a human: `await tocsin.deadLetters.retry(id);` */
   readonly deadLetters: DeadLetters;
 
+  /** Failed jobs in groups: `const { items } = await tocsin.failures.list();` */
+  readonly failures: Failures;
+
   /** Queues as a whole: `await tocsin.queues.pause('mail');` */
   readonly queues: Queues;
 
@@ -126,6 +130,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.cronGroups = new CronGroups(requests);
     this.workflows = new Workflows(requests, newId);
     this.deadLetters = new DeadLetters(requests);
+    this.failures = new Failures(requests);
     this.queues = new Queues(requests);
     this.rateLimits = new RateLimits(requests);
     this.workers = new Workers(requests);

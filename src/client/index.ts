@@ -31,7 +31,7 @@ export {
 export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from '../producer/job';
 export type { Period, QueueLimits, Quota, RateLimitOptions } from '../producer/limits';
 export type { UniqueDimension, UniqueOptions } from '../producer/unique';
-export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkResult } from './bulk';
+export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkPreview, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
 export type { CronQuery, Crons } from './cron';
 export type { CronEntry, CronJob, CronPatch } from './cron-entry';
@@ -48,6 +48,7 @@ export type { BatchOptions, BulkEnqueued, BulkEnqueueOptions, EnqueueOutcome, Re
 export type { QueueEvent } from './event';
 export type { EventQuery, Events } from './events';
 export type { JobFailure } from './failure';
+export type { FailureGroup, FailureGroups, FailureQuery, FailureState, Failures, GroupPart } from './failures';
 export type { FollowOptions, FollowQuery } from './follow';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';

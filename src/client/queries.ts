@@ -36,6 +36,12 @@ export interface JobQuery {
   olderThan?: Duration;
   /** Type of the last error. */
   errorType?: string;
+  /** Words and quoted phrases that the last error says. */
+  error?: string;
+  /** Its group of failures. */
+  fingerprint?: string | readonly string[];
+  /** Words and quoted phrases that the job says: in its arguments, `meta`, tags, type, last error, or as its id begins. */
+  q?: string;
   deadLetter?: boolean;
   /** Id of the job whose handler enqueued them. */
   parent?: string;
@@ -79,6 +85,9 @@ export function parametersOf(query: JobQuery): URLSearchParams {
   }
   set('older_than', query.olderThan);
   set('error_type', query.errorType);
+  set('error', query.error);
+  many('fingerprint', query.fingerprint);
+  set('q', query.q);
   set('dead_letter', query.deadLetter);
   set('parent', query.parent);
   for (const [name, value] of Object.entries(query.where ?? {})) {
@@ -109,6 +118,9 @@ const CONDITIONS: Record<keyof BulkQuery, string> = {
   endedBefore: 'ended_before',
   olderThan: 'older_than',
   errorType: 'error_type',
+  error: 'error',
+  fingerprint: 'fingerprint',
+  q: 'q',
   where: 'where',
 };
 

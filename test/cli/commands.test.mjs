@@ -108,6 +108,24 @@ describe('tocsin', { timeout: 120_000 }, () => {
     assert.match((await run('dead')).stdout, /no dead letters/);
   });
 
+  it('groups failures, and redrives or discards a group', async () => {
+    await call('PUT', '/queues/groups/config', { default_retry: { on_exhaustion: 'dead_letter', max_attempts: 1 } });
+    for (const box of [1, 2]) {
+      await json('enqueue', 'box.fill', '--queue', 'groups');
+      await failNext('groups', { code: 'full', type: 'BoxError', message: `box ${box} is full` });
+    }
+    const { failures, more } = await json('failures', '--queue', 'groups', '--since', '1h');
+    assert.deepEqual([failures.length, failures[0].count, more], [1, 2, false]);
+    assert.match((await run('failures', '--queue', 'groups')).stdout, /BoxError: box <n> is full/);
+    const { fingerprint } = failures[0];
+    assert.equal((await json('jobs', '--q', 'full box', '--fingerprint', fingerprint)).jobs.length, 2);
+    const redriven = await json('failures', 'redrive', fingerprint, '--queue', 'groups');
+    assert.deepEqual([redriven.matched, redriven.succeeded], [2, 2]);
+    assert.match((await run('failures', '--queue', 'groups')).stdout, /Nothing has failed/);
+    await failNext('groups', { code: 'full', type: 'BoxError', message: 'box 3 is full' });
+    assert.equal((await json('failures', 'discard', fingerprint)).succeeded, 1);
+  });
+
   it('counts the jobs of each queue', async () => {
     await json('enqueue', 'a.b', '--queue', 'counted');
     const { queues } = await json('queues');

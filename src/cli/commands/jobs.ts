@@ -19,6 +19,8 @@ interface ListOptions extends ConnectionOptions {
   type?: string[];
   tag?: string[];
   parent?: string;
+  q?: string;
+  fingerprint?: string[];
   limit: number;
 }
 
@@ -30,6 +32,8 @@ export function jobsCommand(terminal: Terminal): Command {
     .option('--type <type>', 'of this type; * stands for anything', list)
     .option('--tag <tag>', 'with this tag', list)
     .option('--parent <id>', 'enqueued by the handler of this job')
+    .option('--q <words>', 'that say all of these words, anywhere')
+    .option('--fingerprint <name>', 'of this group of failures', list)
     .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
     .action(async (options: ListOptions) => {
       const { tocsin, answer } = session(terminal, options);
@@ -41,13 +45,15 @@ export function jobsCommand(terminal: Terminal): Command {
     });
 }
 
-function queryOf({ queue, state, type, tag, parent }: ListOptions): JobQuery {
+function queryOf({ queue, state, type, tag, parent, q, fingerprint }: ListOptions): JobQuery {
   return {
     ...(queue && { queue }),
     ...(state && { state: state as JobState[] }),
     ...(type && { type }),
     ...(tag && { tags: tag }),
     ...(parent && { parent }),
+    ...(q && { q }),
+    ...(fingerprint && { fingerprint }),
   };
 }
 

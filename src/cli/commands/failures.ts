@@ -1,0 +1,79 @@
+/** `tocsin failures`, `tocsin failures redrive` and `tocsin failures discard` */
+import type { Command } from 'commander';
+import type { FailureGroup, FailureState } from '../../client/failures';
+import { integer, list, remote, session } from '../command';
+import type { ConnectionOptions } from '../connection';
+import { CliError, usageError } from '../failure';
+import { type Terminal, table, whenText } from '../output';
+
+const STATES = ['dead', 'discarded', 'retrying'];
+
+interface Options extends ConnectionOptions {
+  queue?: string[];
+  type?: string[];
+  state?: string[];
+}
+
+/** Longest wait for the jobs of a group, in ms. */
+const LONGEST_WAIT_MS = 600_000;
+
+/** Groups failed jobs, and acts on a group. */
+export function failuresCommand(terminal: Terminal): Command {
+  const failures = conditions(remote('failures', 'group failed jobs by what went wrong'))
+    .option('--since <when>', 'failed last after this time (RFC 3339) or so long ago (24h)')
+    .option('--limit <n>', 'at most so many groups', integer(1, 200), 20)
+    .action(async (options: Options & { since?: string; limit: number }) => {
+      const { tocsin, answer } = session(terminal, options);
+      const query = { ...partOf(options), ...(options.since && { since: options.since }) };
+      const { items, ...found } = await tocsin.failures.list(query);
+      const groups = items.slice(0, options.limit);
+      answer({ failures: groups, searched: found.searched, more: found.more }, () => {
+        const rest = found.more ? `\nThe newest ${found.searched} failures; there are more.` : '';
+        return groupTable(groups, terminal.now()) + rest;
+      });
+    });
+  failures.addCommand(actCommand(terminal, 'redrive', 'run the jobs of a group again', 'run again'));
+  failures.addCommand(actCommand(terminal, 'discard', 'remove the jobs of a group for good', 'removed'));
+  return failures;
+}
+
+function conditions(command: Command): Command {
+  return command
+    .option('--queue <name>', 'of this queue; a list, or several times', list)
+    .option('--type <type>', 'of this job type; * stands for anything', list)
+    .option('--state <state>', `standing so: ${STATES.join(', ')}`, list);
+}
+
+function partOf({ queue, type, state }: Options) {
+  const wrong = state?.find((name) => !STATES.includes(name));
+  if (wrong !== undefined)
+    throw usageError(`${wrong} is not a state of a failure.`, `States are ${STATES.join(', ')}.`);
+  return { ...(queue && { queue }), ...(type && { type }), ...(state && { state: state as FailureState[] }) };
+}
+
+function groupTable(groups: readonly FailureGroup[], now: number): string {
+  if (groups.length === 0) return 'Nothing has failed.';
+  const rows = groups.map(({ fingerprint, type, error, count, queues, lastSeenAt }) => [
+    fingerprint,
+    String(count),
+    type,
+    queues.join(','),
+    whenText(lastSeenAt, now),
+    `${error.type}: ${error.message}`,
+  ]);
+  return table(['FINGERPRINT', 'JOBS', 'TYPE', 'QUEUES', 'LAST', 'ERROR'], rows);
+}
+
+function actCommand(terminal: Terminal, verb: 'redrive' | 'discard', summary: string, done: string): Command {
+  // Its options stand on both sides: commander reads what comes before the verb as those of `failures`.
+  return conditions(remote(verb, summary))
+    .argument('<fingerprint>', 'of the group')
+    .action(async (fingerprint: string, _: Options, command: Command) => {
+      const options = command.optsWithGlobals<Options>();
+      const { tocsin, answer } = session(terminal, options);
+      const begun = await tocsin.failures[verb](fingerprint, partOf(options));
+      const { matched, succeeded, skipped, failed } = await tocsin.bulk.wait(begun, { timeoutMs: LONGEST_WAIT_MS });
+      answer({ matched, succeeded, skipped, failed }, () => `${succeeded} of ${matched} ${done}.`);
+      if (failed > 0) throw new CliError(`${failed} stayed as they were.`, 'tocsin failures', 'partial');
+    });
+}

@@ -1,0 +1,106 @@
+/** Failed jobs in groups, through the client: what failed in the same way, and another life or an end for all of it. */
+import { jsonOf, type Moment, momentText } from '../producer/job';
+import { shaped } from './answers';
+import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
+import { keyHeader } from './enqueue';
+import { parametersFrom } from './pages';
+import type { Requests } from './requests';
+import { pathTo } from './transport';
+
+/** How a failed job stands: a dead letter, discarded otherwise, waiting for its next attempt. */
+export type FailureState = 'dead' | 'discarded' | 'retrying';
+
+/** Which failures. Conditions must all hold; of a list any value may match. */
+export interface FailureQuery {
+  queue?: string | readonly string[];
+  /** `*` stands for anything. */
+  type?: string | readonly string[];
+  state?: FailureState | readonly FailureState[];
+  /** When they failed last; a bare duration counts back from now. */
+  since?: Moment;
+  until?: Moment;
+}
+
+/** Jobs that failed in the same way. Times are RFC 3339. */
+export interface FailureGroup {
+  fingerprint: string;
+  /** Of the jobs. */
+  type: string;
+  /** Of the error; in its message what differs from job to job is left out. */
+  error: { type: string; code: string; message: string };
+  count: number;
+  dead: number;
+  discarded: number;
+  retrying: number;
+  queues: string[];
+  firstSeenAt: string;
+  lastSeenAt: string;
+  /** The job that failed last. */
+  sample: { jobId: string; message: string };
+}
+
+/** Groups, and how far was looked. */
+export interface FailureGroups {
+  items: FailureGroup[];
+  /** Groups found. */
+  total: number;
+  /** Jobs looked at. */
+  searched: number;
+  /** There are failures that were not looked at; `cursor` leads to them. */
+  more: boolean;
+  cursor: string | null;
+}
+
+/** Failures in groups, as `tocsin.failures`. */
+export class Failures {
+  constructor(private readonly requests: Requests) {}
+
+  /**
+   * The groups of the newest failures, up to 200, those with most jobs first unless `sort` says otherwise.
+   * @param options `cursor`: of an answer that has looked at a part only
+   * @example
+   * const { items } = await tocsin.failures.list({ queue: 'mail', since: '24h' });
+   */
+  async list(
+    query: FailureQuery = {},
+    options: { sort?: 'count' | 'last_seen' | 'first_seen'; cursor?: string } = {},
+  ): Promise<FailureGroups> {
+    const { queue, type, state, since, until } = query;
+    const parameters = parametersFrom({
+      ...{ queue, type, state, ...options, limit: 200 },
+      ...{ since: momentText(since, 'since'), until: momentText(until, 'until') },
+    });
+    return await this.requests.read<FailureGroups>(`/admin/failures?${parameters}`, 'items', 'the groups');
+  }
+
+  /** One group. @throws {NotFoundError} when it has no jobs */
+  async get(fingerprint: string): Promise<FailureGroup> {
+    const answer = await this.requests.safely('GET', pathTo`/admin/failures/${fingerprint}`);
+    return shaped<FailureGroup>(answer, 'fingerprint', 'the group');
+  }
+
+  /**
+   * Runs the jobs of a group again. An operation that takes longer goes on by itself: {@link Bulk.wait}.
+   * @param narrow only those in these queues, of these types, in these states
+   * @example
+   * await tocsin.failures.redrive(group.fingerprint, { queue: 'mail' });
+   */
+  async redrive(fingerprint: string, narrow: GroupPart = {}, options: BulkOptions = {}): Promise<BulkResult> {
+    return await this.#act(pathTo`/admin/failures/${fingerprint}/redrive`, narrow, options);
+  }
+
+  /** Removes the jobs of a group for good, those that wait for an attempt too. Needs `admin:purge`. As {@link Failures.redrive}. */
+  async discard(fingerprint: string, narrow: GroupPart = {}, options: BulkOptions = {}): Promise<BulkResult> {
+    return await this.#act(pathTo`/admin/failures/${fingerprint}/discard`, narrow, options);
+  }
+
+  async #act(path: string, { queue, type, state }: GroupPart, { idempotencyKey }: BulkOptions): Promise<BulkResult> {
+    const body = jsonOf({ confirm: true, queue, type, state });
+    const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
+    const to = `${path}?${waitParameter(this.requests)}`;
+    return summaryOf(await send('POST', to, body, { headers: keyHeader(idempotencyKey) }));
+  }
+}
+
+/** A part of a group. */
+export type GroupPart = Pick<FailureQuery, 'queue' | 'type' | 'state'>;
