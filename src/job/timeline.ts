@@ -69,7 +69,7 @@ export function attemptsOf(record: JobRecord): Attempt[] {
 export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps }: Beside): Entry[] {
   const entries: Entry[] = historyOfJob(record).map(({ event_type, at, actor, data }) => ({
     ...{ at, kind: event_type.replace(/^job\./, '') },
-    ...data,
+    ...toldOf(data),
     ...(actor.type === 'worker' && { worker_id: actor.id }),
   }));
   for (const { at, level, message, fields } of log)
@@ -82,6 +82,11 @@ export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps
   }
   // Sorting keeps the order of what happened in the same millisecond.
   return entries.sort((a, b) => a.at - b.at);
+}
+
+/** What an event says; what a handler said of its failure stands in `error`, as everywhere. */
+function toldOf({ code, type, message, ...data }: Record<string, unknown>): Record<string, unknown> {
+  return code === undefined ? defined({ ...data, type }) : { ...data, error: { code, type, message } };
 }
 
 /** Only a signal, and a moment to sleep until, are on record with their times. */

@@ -41,7 +41,10 @@ const pathsAbout = (id: string, queue: string) => [
   `/jobs/${id}`,
   `/jobs?queue=${queue}`,
   `/admin/jobs/${id}`,
+  `/admin/jobs/${id}?timeline=true`,
   `/admin/jobs?queue=${queue}`,
+  `/admin/jobs?queue=${queue}&q=seen`,
+  `/admin/failures?queue=${queue}`,
   `/jobs/${id}/result`,
   `/jobs/${id}/progress`,
   `/jobs/${id}/checkpoint`,
@@ -189,4 +192,21 @@ describe('the rules of a deployment', () => {
     const id = await server.enqueue(freshName(), { args: [payload()] });
     expect(((await open.job(id)).args as Json[])[0]).toEqual(payload());
   });
+});
+
+it('is not written into a job by whoever edits what is hidden', async () => {
+  const queue = freshName('redacted');
+  const { job } = await admin.ok(201, 'POST', `${V1}/jobs`, { type: 'a.b', args: [payload()], options: { queue } });
+  await operator.ok(200, 'DELETE', `${V1}/jobs/${job?.id}`);
+  const shown = await operator.ok(200, 'GET', `${V1}/admin/jobs/${job?.id}`);
+  expect(shown.args).toEqual([HIDDEN]);
+  for (const verb of ['retry', 'clone']) {
+    const path = `${V1}/admin/jobs/${job?.id}/${verb}`;
+    expect(await operator.refusal('POST', path, { args: shown.args })).toMatchObject({ status: 422, field: 'args' });
+  }
+  expect(await admin.ok(200, 'GET', `${V1}/admin/jobs/${job?.id}`)).toMatchObject({
+    args: [payload()],
+    state: 'cancelled',
+  });
+  await operator.ok(200, 'POST', `${V1}/admin/jobs/${job?.id}/retry`, { priority: 3 });
 });

@@ -39,6 +39,9 @@ it('tells attempts with their times, delays, workers and errors, and everything 
   expect(kinds(waiting)).toEqual(
     expect.arrayContaining(['created', 'attempt_started', 'log', 'progress', 'checkpoint', 'attempt_failed']),
   );
+  expect(waiting.timeline).toContainEqual(
+    expect.objectContaining({ kind: 'attempt_failed', error: { type: 'E', code: 'handler_error', message: 'no' } }),
+  );
   const times = (waiting.timeline as Json[]).map(({ at }) => at as string);
   expect(times).toEqual([...times].sort());
 
