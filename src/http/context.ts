@@ -4,6 +4,8 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Env, Redact } from '../config';
 import type { Role, Scope } from '../job/access';
 
+type Json = Record<string, unknown>;
+
 /** Who a request comes from. */
 export interface Caller {
   /** Nobody was asked for a key. */
@@ -25,6 +27,9 @@ export interface AppEnv {
     heldBytes?: number;
     /** Who asks; absent on routes that need no key. */
     caller?: Caller;
+    /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */
+    sent?: unknown;
+    answer?: Json;
     /** Takes out of answers what the caller may not see; absent: it may see everything. */
     redact?: Redact;
   };
@@ -52,10 +57,9 @@ export function mayPurge(c: AppContext): boolean {
 /** The media type of every answer, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';
 
-type Json = Record<string, unknown>;
-
 /** A JSON answer, as the caller may see it. `headers` are added to those the middleware set. */
 export function json(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
+  c.set('answer', body);
   return unredacted(c, asShown(c)(body), status, headers);
 }
 

@@ -8,7 +8,7 @@ import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { readAtomicity, readIds, refuseConditionsOutsideFilter } from '../request/many-jobs';
 import { pathParam } from '../request/path';
-import { get, post, type Route } from '../route';
+import { DATA, get, post, type Route } from '../route';
 import { enqueueBulk } from './enqueue';
 import { allOrNoneByFilter, operateByFilter, readWaitMs } from './operate';
 import { continuation, DONE, notApplied, renderItems, statusOf } from './render';
@@ -17,10 +17,14 @@ type Action = Exclude<BulkAction, 'purge'>;
 
 /** Routes below `/ojs/v1`. */
 export const bulkRoutes: readonly Route[] = [
-  post('/jobs/bulk', enqueueBulk, { takesIdempotencyKey: true }),
-  post('/jobs/bulk/cancel', (c) => act(c, 'cancel'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/retry', (c) => act(c, 'retry'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/delete', (c) => act(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  post('/jobs/bulk', enqueueBulk, { ...DATA, takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => act(c, 'cancel'), { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  post('/jobs/bulk/retry', (c) => act(c, 'retry'), { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => act(c, 'delete'), {
+    audit: 'jobs.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
   get('/jobs/bulk/:id', progress),
 ];
 

@@ -8,12 +8,15 @@ import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { pagination, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { del, get, type Route } from '../route';
+import { DATA, del, get, type Route } from '../route';
 
 /** Routes below `/ojs/v1`. */
 export const historyRoutes: readonly Route[] = [
   get('/jobs/:id/retries', retries),
-  ...['/jobs/:id/history', '/events/:id/history'].flatMap((path) => [get(path, history), del(path, refuseToForget)]),
+  ...['/jobs/:id/history', '/events/:id/history'].flatMap((path) => [
+    get(path, history),
+    del(path, refuseToForget, DATA),
+  ]),
 ];
 
 function refuseToForget(): never {

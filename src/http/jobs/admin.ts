@@ -34,15 +34,25 @@ const TIMES = [
 /** Routes below `/ojs/v1/admin`. */
 export const adminJobRoutes: readonly Route[] = [
   get('/jobs', list),
-  post('/jobs/bulk/retry', (c) => byFilter(c, 'retry'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/cancel', (c) => byFilter(c, 'cancel'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
-  get('/jobs/:id', show),
-  patch('/jobs/:id', async (c) => answer(c, await patchJob(c))),
-  post('/jobs/:id/retry', async (c) => {
-    return answer(c, await callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false })));
+  post('/jobs/bulk/retry', (c) => byFilter(c, 'retry'), { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => byFilter(c, 'cancel'), { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), {
+    audit: 'jobs.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
   }),
-  post('/jobs/:id/cancel', async (c) => answer(c, await callJob(c, (queue, id) => queue.cancel(id)))),
+  get('/jobs/:id', show),
+  patch('/jobs/:id', async (c) => answer(c, await patchJob(c)), { audit: 'job.change' }),
+  post(
+    '/jobs/:id/retry',
+    async (c) => {
+      return answer(c, await callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false })));
+    },
+    { audit: 'job.retry' },
+  ),
+  post('/jobs/:id/cancel', async (c) => answer(c, await callJob(c, (queue, id) => queue.cancel(id))), {
+    audit: 'job.cancel',
+  }),
 ];
 
 function answer(c: AppContext, view: JobView): Response {

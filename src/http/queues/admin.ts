@@ -21,10 +21,10 @@ import { pause, resume } from './routes';
 export const adminQueueRoutes: readonly Route[] = [
   get('/queues', list),
   get('/queues/:name', async (c) => json(c, await detailsOf(c, queueNameIn(c)))),
-  post('/queues/:name/pause', pause),
-  post('/queues/:name/resume', resume),
-  put('/queues/:name/config', configure),
-  del('/queues/:name/jobs', purge, { scope: 'admin:purge' }),
+  post('/queues/:name/pause', pause, { audit: 'queue.pause' }),
+  post('/queues/:name/resume', resume, { audit: 'queue.resume' }),
+  put('/queues/:name/config', configure, { audit: 'queue.configure' }),
+  del('/queues/:name/jobs', purge, { audit: 'queue.purge', scope: 'admin:purge' }),
 ];
 
 /** What lists of queues show only when asked. */

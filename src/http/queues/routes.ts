@@ -25,17 +25,21 @@ export const queueRoutes: readonly Route[] = [
   get('/queues', listQueues),
   get('/queues/:name', show),
   get('/queues/:name/stats', showStats),
-  post('/queues/:name/pause', pause),
-  post('/queues/:name/resume', resume),
+  post('/queues/:name/pause', pause, { audit: 'queue.pause' }),
+  post('/queues/:name/resume', resume, { audit: 'queue.resume' }),
   get('/queues/:name/config', showConfig),
-  put('/queues/:name/config', async (c) => {
-    const name = queueNameIn(c);
-    const change = parseQueueConfig(await readBody(c));
-    return json(c, {
-      name,
-      config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)))),
-    });
-  }),
+  put(
+    '/queues/:name/config',
+    async (c) => {
+      const name = queueNameIn(c);
+      const change = parseQueueConfig(await readBody(c));
+      return json(c, {
+        name,
+        config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)))),
+      });
+    },
+    { audit: 'queue.configure' },
+  ),
   get('/queues/:name/priority-stats', async (c) => {
     const queue = queueNameIn(c);
     return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });

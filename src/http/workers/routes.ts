@@ -13,7 +13,7 @@ import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
-import { del, get, post, REPORTS, type Route } from '../route';
+import { DATA, del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
 import { readHeartbeat } from './heartbeat';
 import { readAck, readNack, readWorkerId } from './reports';
@@ -22,8 +22,8 @@ const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
 
 /** Routes below `/ojs/v1`. */
 export const workerRoutes: readonly Route[] = [
-  post('/workers/fetch', fetchJobs, { toWorker: true }),
-  post('/jobs/fetch', fetchJobs, { toWorker: true }),
+  post('/workers/fetch', fetchJobs, { ...DATA, toWorker: true }),
+  post('/jobs/fetch', fetchJobs, { ...DATA, toWorker: true }),
   post('/workers/heartbeat', heartbeat, REPORTS),
   post('/workers/beat', heartbeat, REPORTS),
   get('/workers/:id/health', health),
@@ -36,13 +36,17 @@ export const workerRoutes: readonly Route[] = [
 /** Routes below `/ojs/v1/admin`. */
 export const adminWorkerRoutes: readonly Route[] = [
   get('/workers', (c) => listWorkers(c, 'page')),
-  post('/workers/directive', direct),
+  post('/workers/directive', direct, { audit: 'worker.direct' }),
   get('/workers/:id', show),
-  post('/workers/:id/quiet', quiet),
-  del('/workers/:id', async (c) => {
-    await removeWorker(c.env, pathParam(c, 'id'));
-    return c.body(null, 204);
-  }),
+  post('/workers/:id/quiet', quiet, { audit: 'worker.quiet' }),
+  del(
+    '/workers/:id',
+    async (c) => {
+      await removeWorker(c.env, pathParam(c, 'id'));
+      return c.body(null, 204);
+    },
+    { audit: 'worker.forget' },
+  ),
 ];
 
 /** Workers known from their heartbeats. */

@@ -13,7 +13,7 @@ import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf } from '../request/query';
-import { del, get, post, type Route } from '../route';
+import { DATA, del, get, post, type Route } from '../route';
 import { renderProgress, renderSummary, renderWorkflow } from './render';
 
 /** `pending` is a state clients know; here a workflow runs as soon as it exists. */
@@ -21,11 +21,11 @@ const STATES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as con
 
 /** Routes below `/ojs/v1`. */
 export const workflowRoutes: readonly Route[] = [
-  post('/workflows', start),
+  post('/workflows', start, DATA),
   get('/workflows', list),
   get('/workflows/:id', show),
-  del('/workflows/:id', cancel),
-  post('/workflows/:id/cancel', cancel),
+  del('/workflows/:id', cancel, { audit: 'workflow.cancel' }),
+  post('/workflows/:id/cancel', cancel, { audit: 'workflow.cancel' }),
   get('/workflows/:id/progress', progress),
 ];
 
