@@ -54,7 +54,7 @@ export function mayPurge(c: AppContext): boolean {
   return may(c, 'admin:purge');
 }
 
-/** The media type of every answer, without a charset. */
+/** The media type of the protocol's answers, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';
 
 /** A JSON answer, as the caller may see it. `headers` are added to those the middleware set. */
@@ -65,7 +65,14 @@ export function json(c: AppContext, body: Json, status = 200, headers: Record<st
 
 /** A JSON answer that holds no payload. */
 export function unredacted(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
-  return c.body(JSON.stringify(body), status as ContentfulStatusCode, { ...headers, 'Content-Type': MEDIA_TYPE });
+  return c.body(JSON.stringify(body), status as ContentfulStatusCode, { ...headers, 'Content-Type': mediaType(c) });
+}
+
+/** A client that takes nothing but plain JSON is told that this is what it gets. */
+function mediaType(c: AppContext): string {
+  const accepted = c.req.header('Accept')?.toLowerCase() ?? '*/*';
+  const isPlain = accepted.includes('application/json') && !/\*\/\*|application\/(\*|openjobspec\+json)/.test(accepted);
+  return isPlain ? 'application/json' : MEDIA_TYPE;
 }
 
 /** How the caller may see what it is told. */

@@ -19,7 +19,7 @@ import { callJob } from '../request/path';
 import { oneOf, textParam } from '../request/query';
 import { get, patch, post, type Route } from '../route';
 import { patchJob } from './patch';
-import { envelopeOf } from './render';
+import { answerJob, envelopeOf } from './render';
 
 const TIMES = [
   'created_at',
@@ -42,22 +42,18 @@ export const adminJobRoutes: readonly Route[] = [
     takesIdempotencyKey: true,
   }),
   get('/jobs/:id', show),
-  patch('/jobs/:id', async (c) => answer(c, await patchJob(c)), { audit: 'job.change' }),
+  patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c)), { audit: 'job.change' }),
   post(
     '/jobs/:id/retry',
     async (c) => {
-      return answer(c, await callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false })));
+      return answerJob(c, await callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false })));
     },
     { audit: 'job.retry' },
   ),
-  post('/jobs/:id/cancel', async (c) => answer(c, await callJob(c, (queue, id) => queue.cancel(id))), {
+  post('/jobs/:id/cancel', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.cancel(id))), {
     audit: 'job.cancel',
   }),
 ];
-
-function answer(c: AppContext, view: JobView): Response {
-  return json(c, { job: envelopeOf(c, view) });
-}
 
 /** The bare envelope with what explains it: policy, complete history, why it ended. */
 async function show(c: AppContext): Promise<Response> {
@@ -68,12 +64,17 @@ async function show(c: AppContext): Promise<Response> {
   return json(c, {
     ...envelope,
     retry_policy: envelope.retry_effective,
-    errors: envelope.errors ?? [],
+    errors: ((envelope.errors ?? []) as Envelope[]).map(withBacktrace),
     metadata: Object.fromEntries(TIMES.flatMap((name) => (envelope[name] ? [[name, envelope[name]]] : []))),
     ...(reason !== undefined && { discard_reason: reason }),
     ...(dead_letter !== undefined && { dead_letter }),
     ...(failure && { fingerprint: fingerprintOfFailure(failure) }),
   });
+}
+
+/** An error with its stack in lines, as the admin UI shows it. */
+function withBacktrace(error: Envelope): Envelope {
+  return typeof error.stack === 'string' ? { ...error, backtrace: error.stack.split('\n') } : error;
 }
 
 /** A page of jobs without what they carry. */

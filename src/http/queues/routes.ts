@@ -64,7 +64,9 @@ async function show(c: AppContext): Promise<Response> {
   if (!stats.exists) throw notFound('queue', name);
   const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config()));
   const queue = { ...renderStatus(name, stats), state: modeOf(stats), ...createdAt(stats) };
-  return json(c, { queue, ...queue, config, stats: renderCounts(stats) });
+  const counts = renderCounts(stats);
+  const { depth, active: running } = counts;
+  return json(c, { queue, ...queue, depth, running, config, stats: counts });
 }
 
 async function showStats(c: AppContext): Promise<Response> {
@@ -72,7 +74,9 @@ async function showStats(c: AppContext): Promise<Response> {
   const stats = await statsOf(c.env, name);
   const flat = { ...renderStatus(name, stats), ...stats.counts };
   const computed = formatInstant(stats.computed_at);
-  return json(c, { queue: flat, ...flat, stats: renderCounts(stats), computed_at: computed });
+  // The Go SDK of this version reads the name there; every other client reads an object.
+  const queue = c.req.header('OJS-Version') === '1.0.0-rc.1' ? name : flat;
+  return json(c, { queue, ...flat, stats: renderCounts(stats), computed_at: computed });
 }
 
 async function showConfig(c: AppContext): Promise<Response> {

@@ -36,6 +36,8 @@ const MANIFEST = {
     'backpressure',
     'realtime',
     'webhooks',
+    'events',
+    'admin-api',
   ],
   capabilities: {
     retries: true,
@@ -60,6 +62,7 @@ const MANIFEST = {
     events: true,
     realtime: true,
     webhooks: true,
+    multi_tenancy: false,
   },
   limits: LIMITS,
 };

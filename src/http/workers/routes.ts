@@ -18,7 +18,14 @@ import { fetchJobs } from './fetch';
 import { readHeartbeat } from './heartbeat';
 import { readAck, readNack, readWorkerId } from './reports';
 
-const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
+/** What a worker can be told; `resume` is another word for `running`. */
+const DIRECTIVES = {
+  running: 'running',
+  resume: 'running',
+  quiet: 'quiet',
+  terminate: 'terminate',
+} as const satisfies Record<string, Directive>;
+const WORDS = Object.keys(DIRECTIVES) as (keyof typeof DIRECTIVES)[];
 
 /** Routes below `/ojs/v1`. */
 export const workerRoutes: readonly Route[] = [
@@ -125,8 +132,9 @@ export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker 
 /** Tells all known workers what to do, or the one named by `worker_id`. */
 async function direct(c: AppContext): Promise<Response> {
   const body = await readBody(c);
-  const directive = optional(body, 'directive', readWord(DIRECTIVES));
-  if (directive === undefined) throw invalidRequest('directive', 'directive is required.');
+  const word = optional(body, 'directive', readWord(WORDS));
+  if (word === undefined) throw invalidRequest('directive', 'directive is required.');
+  const directive = DIRECTIVES[word];
   const only = optional(body, 'worker_id', readWorkerId);
   if (only !== undefined) await knownWorker(c.env, only);
   const told = await directWorkers(c.env, directive, only === undefined ? undefined : [only]);
