@@ -59,8 +59,3 @@ export function itemsOf(body: Body): Json[] {
   expect(body.items?.length).toBeGreaterThan(0);
   return body.items as Json[];
 }
-
-/** These members, and of these types. */
-export function expectMembers(value: unknown, members: Json): void {
-  expect(value).toMatchObject(members);
-}
