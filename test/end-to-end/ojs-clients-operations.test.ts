@@ -21,7 +21,7 @@ async function busy(): Promise<string> {
   return queue;
 }
 
-describe.runIf(offers('/admin/stats'))('numbers', () => {
+describe('numbers', () => {
   it('U and C read totals, of all queues or of one', async () => {
     const queue = await busy();
     await server.heartbeat('w1');
@@ -65,12 +65,14 @@ describe.runIf(offers('/admin/stats'))('numbers', () => {
     expect((answer.data as Json[]).length).toBeGreaterThan(0);
     for (const point of answer.data as Json[]) expect(point).toMatchObject({ ...points, processed: integer });
     for (const point of answer.data_points as Json[]) {
-      expect(point).toMatchObject({ ...points, completed: integer, avg_latency_ms: number });
+      expect(point).toMatchObject({ ...points, completed: integer });
+      // Nothing ran: Go reads null as 0.
+      expect(point.avg_latency_ms === null || typeof point.avg_latency_ms === 'number').toBe(true);
     }
   });
 });
 
-describe.runIf(offers('/metrics'))('metrics', () => {
+describe('metrics', () => {
   it('C reads as the text of Prometheus, and as JSON', async () => {
     const queue = await busy();
     const scraped = await server.send(new Request('http://localhost/metrics?format=prometheus'));
@@ -85,7 +87,7 @@ describe.runIf(offers('/metrics'))('metrics', () => {
   });
 });
 
-describe.runIf(offers('/admin/system/maintenance'))('the system', () => {
+describe('the system', () => {
   it('U and C read and set the maintenance mode', async () => {
     expect(await ui.get(`${V1}/admin/system/maintenance`)).toMatchObject({ enabled: false });
     const body = { enabled: true, reason: 'upgrade', duration: 'PT1H' };
@@ -100,7 +102,7 @@ describe.runIf(offers('/admin/system/maintenance'))('the system', () => {
   });
 });
 
-describe.runIf(offers('/unique-jobs'))('unique jobs', () => {
+describe('unique jobs', () => {
   it('U lists what is taken', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue, { options: { unique: { keys: ['type', 'queue'] } } });
@@ -110,7 +112,7 @@ describe.runIf(offers('/unique-jobs'))('unique jobs', () => {
   });
 });
 
-describe.runIf(offers('/middleware'))('middleware', () => {
+describe('middleware', () => {
   it('U lists it', async () => {
     const answer = await ui.get(`${V1}/middleware`);
     expect(answer).toMatchObject({ enqueue: expect.any(Array), execution: expect.any(Array) });
@@ -137,7 +139,7 @@ describe.runIf(offers('/admin/schemas'))('schemas', () => {
   });
 });
 
-describe.runIf(offers('/webhooks/subscriptions'))('webhooks', () => {
+describe('webhooks', () => {
   it('U and C make, list, switch, try and remove them', async () => {
     const body = { url: 'https://app.example/hooks/ojs', events: ['job.completed', 'job.retried'] };
     const { id } = await ui.call('POST', `${V1}/webhooks/subscriptions`, body, 201);

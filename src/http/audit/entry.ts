@@ -25,8 +25,8 @@ const MAX_IDS = 20;
 /** Members of a request that say which jobs are meant, beside `filter`. */
 const CONDITIONS = ['states', 'older_than', 'job_ids', 'queue', 'fingerprint', 'strategy', 'target_queue'];
 
-/** Members of a request that change nothing by themselves. */
-const ASIDE = ['confirm', 'dry_run', 'idempotency_key', 'atomicity', 'filter', ...CONDITIONS];
+/** Members of a request that are no part of the change, or that nobody may read. */
+const ASIDE = ['confirm', 'dry_run', 'secret', 'idempotency_key', 'atomicity', 'filter', ...CONDITIONS];
 
 /** Under these names an answer says how many were changed. */
 const COUNTS = [

@@ -1,6 +1,5 @@
 /** Statistics for operators: how the queues get on, what happened over time and of which type, and what it cost. */
 import { costsOf, readMetrics, readPoints } from '../../across/metrics';
-import { parseDuration } from '../../job/duration';
 import { invalidRequest } from '../../job/errors';
 import { percentiles } from '../../job/metrics/histogram';
 import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../job/metrics/meter';

@@ -41,8 +41,7 @@ async function record(c: AppContext, entry: AuditEntry): Promise<void> {
 function mayHaveChanged(c: AppContext): boolean {
   const { status, headers } = c.res;
   if (status >= 400 && status < 500) return false;
-  const sent = c.get('sent');
-  return headers.get('Idempotency-Replayed') === null && !(isObject(sent) && sent.dry_run === true);
+  return headers.get('Idempotency-Replayed') === null && c.get('answer')?.dry_run !== true;
 }
 
 function entryOf(c: AppContext, action: string): AuditEntry {

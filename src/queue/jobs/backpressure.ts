@@ -5,14 +5,13 @@
 import { listed } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
+import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
 import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
-import { DEFAULT_WARNING } from '../../job/settings';
 import { bodyBytes } from '../store/depth';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
-
 
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 1;
