@@ -1,4 +1,4 @@
--- The whole schema of the directory, version 4. A change gets a higher version in `src/durable/schema.ts`, and a file
+-- The whole schema of the directory, version 5. A change gets a higher version in `src/durable/schema.ts`, and a file
 -- `directory_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -140,3 +140,15 @@ CREATE TABLE alert_states (
   data TEXT NOT NULL,
   PRIMARY KEY (rule, queue)
 ) STRICT, WITHOUT ROWID;
+
+-- What operators have changed: a row for each write, the oldest removed first. No index: a write costs one row.
+-- actor: the name of the key, or what stands for it. data: JSON of all of it.
+CREATE TABLE audit (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  actor TEXT,
+  queue TEXT,
+  job TEXT,
+  data TEXT NOT NULL
+) STRICT;

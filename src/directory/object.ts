@@ -32,6 +32,7 @@ import type { IdPlace } from '../rpc/ids';
 import type { IdempotencyKey } from '../rpc/receipts';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { AlertList } from './alerts';
+import { AuditLog } from './audit';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { IdRegister } from './ids';
@@ -58,6 +59,7 @@ class DirectoryLife {
   readonly crons: CronPlaces;
   readonly workflows: WorkflowList;
   readonly operations: OperationKeys;
+  readonly audit: AuditLog;
   /** Whoever follows the workers, and which queues there are. */
   readonly followers: Followers;
   workers!: WorkerRegistry;
@@ -87,6 +89,7 @@ class DirectoryLife {
     this.crons = new CronPlaces(storage, this.tables);
     this.workflows = new WorkflowList(storage, this.tables);
     this.operations = new OperationKeys(storage, this.tables);
+    this.audit = new AuditLog(storage, this.tables);
     // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
     this.clock = new AlarmClock(storage, null);
     this.open();
@@ -162,6 +165,7 @@ class DirectoryLife {
   /** Arms the alarm for what must still be done; it may have been lost. */
   private watch(): void {
     const now = Date.now();
+    this.audit.prune(now);
     const next = earliest([this.courier.due(now), this.ids.due(), this.webhooks.sender.due(now)]);
     if (next !== null) this.clock.arm(next, now);
   }
@@ -280,6 +284,7 @@ class DirectoryLife {
       await this.clock.clear();
       await this.ctx.storage.deleteAll();
       this.tables.forget();
+      this.audit.forget();
     }
     this.open();
   }
@@ -325,6 +330,9 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   beginOperation: (life, idempotency, id) => life.beginOperation(idempotency, id),
   coordinateOperation: ({ operations }, key, id, queue) => operations.coordinate(key, id, queue, Date.now()),
   forgetOperation: ({ operations }, key, id) => operations.forget(key, id),
+
+  recordAudit: ({ audit }, entry) => audit.record(entry),
+  auditLog: ({ audit }, request) => audit.page(request, Date.now()),
 
   noteWorkflow: ({ workflows }, summary) => workflows.note(summary),
   forgetWorkflow: ({ workflows }, id) => workflows.forget(id),

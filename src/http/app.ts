@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { METHOD_NAME_ALL } from 'hono/router';
 import type { App, AppEnv } from './context';
 import { answerError, answerNoRoute } from './errors';
+import { audit } from './middleware/audit';
 import { authentication, everything } from './middleware/auth';
 import { configuration, type Ready } from './middleware/configuration';
 import { cors, foreignPages, preflight } from './middleware/cors';
@@ -28,7 +29,7 @@ export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const app: App = new Hono<AppEnv>();
   const access = trusted ? [everything] : [foreignPages, preflight, authentication];
   const outer = [releaseBody, requestId, cors, protocolVersion, frontDoor];
-  app.use(...outer, ...access, configuration(ready), redaction, refusedHeaders);
+  app.use(...outer, ...access, configuration(ready), redaction, refusedHeaders, audit);
   for (const { method, path, handler } of ROUTES) app.on(method, path, handler);
   app.onError((error, c) => answerError(error, c));
   app.notFound((c) => answerNoRoute(c, allowedMethods(app, c.req.path)));

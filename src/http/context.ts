@@ -4,6 +4,8 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Env, Redact } from '../config';
 import type { Role, Scope } from '../job/access';
 
+type Json = Record<string, unknown>;
+
 /** Who a request comes from. */
 export interface Caller {
   /** Nobody was asked for a key. */
@@ -25,6 +27,9 @@ export interface AppEnv {
     heldBytes?: number;
     /** Who asks; absent on routes that need no key. */
     caller?: Caller;
+    /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */
+    sent?: unknown;
+    answer?: Json;
     /** Takes out of answers what the caller may not see; absent: it may see everything. */
     redact?: Redact;
   };
@@ -49,19 +54,25 @@ export function mayPurge(c: AppContext): boolean {
   return may(c, 'admin:purge');
 }
 
-/** The media type of every answer, without a charset. */
+/** The media type of the protocol's answers, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';
-
-type Json = Record<string, unknown>;
 
 /** A JSON answer, as the caller may see it. `headers` are added to those the middleware set. */
 export function json(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
+  c.set('answer', body);
   return unredacted(c, asShown(c)(body), status, headers);
 }
 
 /** A JSON answer that holds no payload. */
 export function unredacted(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
-  return c.body(JSON.stringify(body), status as ContentfulStatusCode, { ...headers, 'Content-Type': MEDIA_TYPE });
+  return c.body(JSON.stringify(body), status as ContentfulStatusCode, { ...headers, 'Content-Type': mediaType(c) });
+}
+
+/** A client that takes nothing but plain JSON is told that this is what it gets. */
+function mediaType(c: AppContext): string {
+  const accepted = c.req.header('Accept')?.toLowerCase() ?? '*/*';
+  const isPlain = accepted.includes('application/json') && !/\*\/\*|application\/(\*|openjobspec\+json)/.test(accepted);
+  return isPlain ? 'application/json' : MEDIA_TYPE;
 }
 
 /** How the caller may see what it is told. */

@@ -12,6 +12,11 @@ export type Needed = Scope | 'key' | 'public';
 
 /** What a route says beyond its method and path. */
 export interface RouteRules {
+  /**
+   * Under which name a write is recorded in the audit log, such as `queue.pause`; `none`: it is no operator's, but of the
+   * producers and workers, or it changes nothing. Every route that is not read says one of the two.
+   */
+  audit?: string;
   /** Default: {@link defaultScope}. */
   scope?: Needed;
   /** Remembers its answer under the request's `Idempotency-Key`. Other routes refuse a POST that brings one. */
@@ -26,7 +31,10 @@ export interface RouteRules {
 }
 
 /** The rules of a request that tells of an attempt that runs. */
-export const REPORTS: RouteRules = { reports: true, toWorker: true };
+export const REPORTS: RouteRules = { reports: true, toWorker: true, audit: 'none' };
+
+/** The rules of a write by producers and workers. */
+export const DATA: RouteRules = { audit: 'none' };
 
 export interface Route extends RouteRules {
   method: Method;

@@ -1,7 +1,8 @@
 /** Every route of the server, in the order in which they are tried. */
 import { matchedRoutes } from 'hono/route';
 import { alertRoutes } from './alerts/routes';
-import { adminOperationRoutes, bulkRoutes } from './bulk/routes';
+import { adminAuditRoutes } from './audit/routes';
+import { adminOperationRoutes, bulkRoutes, bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
 import type { AppContext } from './context';
 import { cronRoutes } from './cron/routes';
@@ -57,6 +58,7 @@ export const ROUTES: readonly MountedRoute[] = [
     queueDefaultRoutes,
     adminQueueRoutes,
     adminSessionRoutes,
+    adminAuditRoutes,
     adminSystemRoutes,
     adminDeploymentRoutes,
     adminWorkerRoutes,

@@ -105,6 +105,9 @@ export function over(own: QueueConfig, lower: QueueConfig | undefined): QueueCon
   return lower ? changed(lower, own) : own;
 }
 
+/** See {@link QueueConfig.warning_threshold}. */
+export const DEFAULT_WARNING = 0.8;
+
 /** The settings over what is built in. Limits that nobody set, and retry policies, stay absent. */
 export function withBuiltIns(config: QueueConfig): QueueConfig {
   const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;

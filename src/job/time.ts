@@ -52,6 +52,16 @@ export function parseInstant(value: unknown, now: number): number | undefined {
   return distance === undefined ? undefined : now + distance;
 }
 
+/**
+ * As {@link parseInstant} for what has happened: a duration without a leading `+` is one before now (`24h`: a day ago).
+ * @param now epoch ms
+ * @returns epoch ms, or undefined
+ */
+export function parsePast(value: unknown, now: number): number | undefined {
+  const age = typeof value === 'string' && !DIGITS.test(value) ? parseDuration(value) : undefined;
+  return age === undefined ? parseInstant(value, now) : now - age;
+}
+
 /** The moment written last: jobs of a batch share theirs, and writing one costs as much as parsing a small job. */
 let last = { ms: Number.NaN, text: '' };
 

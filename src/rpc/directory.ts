@@ -7,6 +7,7 @@ import type { LimitOverride } from '../job/limits/policy';
 import type { Maintenance, MaintenanceNotice } from '../job/maintenance';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { AlertsApi } from './alerts';
+import type { AuditApi } from './audit';
 import type { CronDirectoryApi } from './cron';
 import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
@@ -138,7 +139,7 @@ export interface KeyedOperation {
   replayed: boolean;
 }
 
-export interface DirectoryApi extends CronDirectoryApi, IdsApi, WebhookListApi, WebhookSenderApi, AlertsApi {
+export interface DirectoryApi extends CronDirectoryApi, IdsApi, WebhookListApi, WebhookSenderApi, AlertsApi, AuditApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */

@@ -69,8 +69,8 @@ describe('an id that a client chose', () => {
     const calls = counting();
     const answer = await calls.server.ok(200, 'POST', `${V1}/jobs/bulk/cancel`, { job_ids: ids });
     expect(answer).toMatchObject({ cancelled: 20 });
-    // The directory about all routes, each shard, and each of the three queues.
-    expect(calls.take()).toHaveLength(1 + shards.size + 3);
+    // The directory about all routes, each shard, each of the three queues, and the audit log.
+    expect(calls.take()).toHaveLength(1 + shards.size + 3 + 1);
   });
 
   it('of twenty jobs that nobody has asks no queue', async () => {

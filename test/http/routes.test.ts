@@ -194,6 +194,7 @@ POST /ojs/v1/admin/queues/:name/pause admin:write
 POST /ojs/v1/admin/queues/:name/resume admin:write
 PUT /ojs/v1/admin/queues/:name/config admin:write
 DELETE /ojs/v1/admin/queues/:name/jobs admin:purge
+GET /ojs/v1/admin/audit admin:read
 GET /ojs/v1/admin/session key
 POST /ojs/v1/admin/session public
 DELETE /ojs/v1/admin/session public
@@ -207,6 +208,17 @@ POST /ojs/v1/admin/workers/directive admin:write
 GET /ojs/v1/admin/workers/:id admin:read
 POST /ojs/v1/admin/workers/:id/quiet admin:write
 DELETE /ojs/v1/admin/workers/:id admin:write
+GET /metrics metrics:read
+GET /ojs/v1/metrics metrics:read
+GET /ojs/v1/admin/failures admin:read
+GET /ojs/v1/admin/failures/:fingerprint admin:read
+POST /ojs/v1/admin/failures/:fingerprint/redrive admin:write +key
+POST /ojs/v1/admin/failures/:fingerprint/discard admin:purge +key
+GET /ojs/v1/admin/stats admin:read
+GET /ojs/v1/admin/stats/history admin:read
+GET /ojs/v1/admin/stats/types admin:read
+GET /ojs/v1/admin/stats/cost admin:read
+GET /ojs/v1/admin/stats/stream admin:read
 `
   .trim()
   .split('\n')
@@ -232,6 +244,25 @@ describe('the routes', () => {
     const byName = (a: { method: string; path: string }, b: { method: string; path: string }) =>
       a.path < b.path ? -1 : a.path > b.path ? 1 : a.method < b.method ? -1 : 1;
     expect(declared.sort(byName)).toEqual([...EXPECTED].sort(byName));
+  });
+
+  it('each say under which name a write is recorded in the audit log, or that it is not', () => {
+    const writes = ROUTES.filter(({ method }) => method !== 'GET');
+    const silent = writes.filter(({ audit }) => !/^(none|[a-z_]+\.[a-z_]+)$/.test(audit ?? ''));
+    expect(silent.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+    const asked = ROUTES.filter(({ method, audit }) => method === 'GET' && audit !== undefined);
+    expect(asked).toEqual([]);
+  });
+
+  it('of operators are recorded, all that write', () => {
+    const operators = ROUTES.filter(({ method, path }) => method !== 'GET' && path.startsWith('/ojs/v1/admin/'));
+    const unrecorded = operators.filter(({ audit }) => audit === 'none').map(({ method, path }) => `${method} ${path}`);
+    expect(unrecorded).toEqual([
+      'POST /ojs/v1/admin/session',
+      'DELETE /ojs/v1/admin/session',
+      'POST /ojs/v1/admin/reset',
+      'POST /ojs/v1/admin/retry/preview',
+    ]);
   });
 
   it('are all that the application serves', () => {

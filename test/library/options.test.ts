@@ -53,6 +53,8 @@ describe('the options of createTocsin', () => {
     [{ limits: { stripe: { limit: 5 } } }, 'createTocsin: limits.stripe: period is required beside limit'],
     [{ limits: { stripe: { limit: 5, period: 's', expiresAt: 'x' } } }, /^createTocsin: limits\.stripe: /],
     [{ limits: { 'no key': { concurrency: 1 } } }, /^createTocsin: limits\.no key: its name/],
+    [{ redact: 'password' }, 'createTocsin: redact: must be a list'],
+    [{ redact: ['password', 'card..number'] }, /^createTocsin: redact: "card\.\.number" must be names/],
     [{ crons: { Nightly: {} } }, /^createTocsin: crons\.Nightly: its name/],
     [
       { queues: { mail: { allowedJobTypes: Array(100).fill('a'.repeat(255)) } }, crons: big() },

@@ -14,10 +14,10 @@ import { del, get, patch, post, type Route } from '../route';
 
 export const alertRoutes: readonly Route[] = [
   get('/alerts', list),
-  post('/alerts', create),
+  post('/alerts', create, { audit: 'alert.create' }),
   get('/alerts/:id', show),
-  patch('/alerts/:id', change),
-  del('/alerts/:id', remove),
+  patch('/alerts/:id', change, { audit: 'alert.change' }),
+  del('/alerts/:id', remove, { audit: 'alert.delete' }),
 ];
 
 async function list(c: AppContext): Promise<Response> {

@@ -11,30 +11,36 @@ import { readAtomicity, readIds, refuseConditionsOutsideFilter } from '../reques
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
-import { del, get, post, type Route } from '../route';
+import { DATA, del, get, post, type Route } from '../route';
 import { enqueueBulk } from './enqueue';
 import { allOrNoneByFilter, operateByFilter, previewByFilter, readWaitMs } from './operate';
 import { continuation, DONE, notApplied, renderItems, statusOf } from './render';
 
 type Action = Exclude<BulkAction, 'purge'>;
 
+const ABORT = { audit: 'operation.abort' };
+
 /** Routes below `/ojs/v1`. */
 export const bulkRoutes: readonly Route[] = [
-  post('/jobs/bulk', enqueueBulk, { takesIdempotencyKey: true }),
-  post('/jobs/bulk/cancel', (c) => act(c, 'cancel'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/retry', (c) => act(c, 'retry'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/delete', (c) => act(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  post('/jobs/bulk', enqueueBulk, { ...DATA, takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => act(c, 'cancel'), { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  post('/jobs/bulk/retry', (c) => act(c, 'retry'), { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => act(c, 'delete'), {
+    audit: 'jobs.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
   get('/jobs/bulk/:id', progress),
-  del('/jobs/bulk/:id', abort),
+  del('/jobs/bulk/:id', abort, ABORT),
 ];
 
 /** Routes below `/ojs/v1/admin`. */
 export const adminOperationRoutes: readonly Route[] = [
   get('/operations', list),
   get('/operations/:id', progress),
-  post('/operations/:id/abort', abort),
+  post('/operations/:id/abort', abort, ABORT),
   get('/jobs/bulk/:id', progress),
-  del('/jobs/bulk/:id', abort),
+  del('/jobs/bulk/:id', abort, ABORT),
 ];
 
 async function act(c: AppContext, action: Action): Promise<Response> {

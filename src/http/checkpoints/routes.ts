@@ -10,14 +10,14 @@ import type { StoredCheckpoint } from '../../rpc/workers';
 import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
-import { del, get, post, put, REPORTS, type Route } from '../route';
+import { DATA, del, get, post, put, REPORTS, type Route } from '../route';
 import { readAttempt } from '../workers/reports';
 
 /** The SDK's own routes, also mounted below its doubled prefix. */
 export const sdkCheckpointRoutes: readonly Route[] = [
   post('/checkpoints/:id', save, REPORTS),
   get('/checkpoints/:id', show),
-  del('/checkpoints/:id', remove),
+  del('/checkpoints/:id', remove, DATA),
   get('/checkpoints/:id/resume', async (c) => {
     const checkpoint = await read(c);
     return json(c, { has_checkpoint: checkpoint !== null, ...(checkpoint && { checkpoint: render(checkpoint) }) });
@@ -29,7 +29,7 @@ export const checkpointRoutes: readonly Route[] = [
   put('/jobs/:id/checkpoint', save, REPORTS),
   post('/jobs/:id/checkpoint', save, REPORTS),
   get('/jobs/:id/checkpoint', show),
-  del('/jobs/:id/checkpoint', remove),
+  del('/jobs/:id/checkpoint', remove, DATA),
   ...sdkCheckpointRoutes,
 ];
 

@@ -18,8 +18,8 @@ const MAX_ENTRIES = 1000;
 export const cronGroupRoutes: readonly Route[] = [
   get('/cron-groups', list),
   get('/cron-groups/:name', show),
-  put('/cron-groups/:name', replace),
-  del('/cron-groups/:name', remove),
+  put('/cron-groups/:name', replace, { audit: 'cron_group.replace' }),
+  del('/cron-groups/:name', remove, { audit: 'cron_group.delete' }),
 ];
 
 function nameIn(c: AppContext): string {

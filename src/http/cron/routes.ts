@@ -26,7 +26,7 @@ const MAX_HISTORY = 50;
 
 /** Routes below `/ojs/v1`. */
 export const cronRoutes: readonly Route[] = [
-  post('/cron', create),
+  post('/cron', create, { audit: 'cron.save' }),
   get('/cron', async (c) => {
     const { crons, page } = await listPage(c);
     return json(c, { crons, cron_jobs: crons, count: page.total, pagination: page });
@@ -35,14 +35,22 @@ export const cronRoutes: readonly Route[] = [
     const { crons, page } = await listPage(c, 'page');
     return json(c, { items: crons, pagination: page });
   }),
-  del('/cron/:name', async (c) => {
-    const entry = renderCron(await deleteCron(c.env, nameIn(c)));
-    return json(c, { deleted: true, name: entry.name, cron: entry, cron_job: entry });
-  }),
-  del('/crons/:name', async (c) => {
-    await deleteCron(c.env, nameIn(c));
-    return c.body(null, 204);
-  }),
+  del(
+    '/cron/:name',
+    async (c) => {
+      const entry = renderCron(await deleteCron(c.env, nameIn(c)));
+      return json(c, { deleted: true, name: entry.name, cron: entry, cron_job: entry });
+    },
+    { audit: 'cron.delete' },
+  ),
+  del(
+    '/crons/:name',
+    async (c) => {
+      await deleteCron(c.env, nameIn(c));
+      return c.body(null, 204);
+    },
+    { audit: 'cron.delete' },
+  ),
   ...entryRoutes('/cron/:name', renderCronAnswer),
   ...entryRoutes('/crons/:name', (view) => renderCron(view, true)),
 ];
@@ -56,11 +64,11 @@ function entryRoutes(path: string, render: (view: CronView) => Record<string, un
   const resume = answer((c) => enable(c, true));
   return [
     get(path, show),
-    patch(path, answer(change)),
-    put(path, answer(change)),
-    post(`${path}/pause`, pause),
-    post(`${path}/resume`, resume),
-    post(`${path}/trigger`, trigger),
+    patch(path, answer(change), { audit: 'cron.change' }),
+    put(path, answer(change), { audit: 'cron.change' }),
+    post(`${path}/pause`, pause, { audit: 'cron.pause' }),
+    post(`${path}/resume`, resume, { audit: 'cron.resume' }),
+    post(`${path}/trigger`, trigger, { audit: 'cron.trigger' }),
     get(`${path}/history`, history),
   ];
 }

@@ -11,16 +11,23 @@ import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { queueParam, textParam, timeParam } from '../request/query';
+import { pastParam, queueParam, textParam } from '../request/query';
 import { del, get, post, type Route } from '../route';
 import { actOnDeadLetters, purgeDeadLetters } from './bulk';
 
 /** Offered in both places. */
 const shared: readonly Route[] = [
   get('/dead-letter/stats', showStats),
-  post('/dead-letter/retry', (c) => actOnDeadLetters(c, 'retry'), { takesIdempotencyKey: true }),
-  del('/dead-letter', (c) => actOnDeadLetters(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
-  post('/dead-letter/:id/retry', retryDeadLetter),
+  post('/dead-letter/retry', (c) => actOnDeadLetters(c, 'retry'), {
+    audit: 'dead_letters.retry',
+    takesIdempotencyKey: true,
+  }),
+  del('/dead-letter', (c) => actOnDeadLetters(c, 'delete'), {
+    audit: 'dead_letters.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
+  post('/dead-letter/:id/retry', retryDeadLetter, { audit: 'dead_letter.retry' }),
 ];
 
 /** Routes below `/ojs/v1`. */
@@ -30,15 +37,24 @@ export const deadLetterRoutes: readonly Route[] = [
   get('/dead-letter/:id', async (c) => {
     return json(c, { job: envelopeOf(c, await callJob(c, (queue, id) => queue.deadLetter(id))) });
   }),
-  post('/dead-letter/purge', purgeDeadLetters, { scope: 'admin:purge', takesIdempotencyKey: true }),
-  del('/dead-letter/:id', async (c) => json(c, { deleted: true, ...(await deleteDeadLetter(c)) })),
+  post('/dead-letter/purge', purgeDeadLetters, {
+    audit: 'dead_letters.purge',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
+  del('/dead-letter/:id', async (c) => json(c, { deleted: true, ...(await deleteDeadLetter(c)) }), {
+    audit: 'dead_letter.delete',
+  }),
 ];
 
 /** Routes below `/ojs/v1/admin`. */
 export const adminDeadLetterRoutes: readonly Route[] = [
   get('/dead-letter', (c) => listDeadLetters(c, 'page')),
   ...shared,
-  del('/dead-letter/:id', (c) => deleteDeadLetter(c).then(() => c.body(null, 204)), { scope: 'admin:purge' }),
+  del('/dead-letter/:id', (c) => deleteDeadLetter(c).then(() => c.body(null, 204)), {
+    audit: 'dead_letter.delete',
+    scope: 'admin:purge',
+  }),
 ];
 
 /** Gives a dead letter another life, in its queue or in the one that the override names. */
@@ -81,8 +97,8 @@ export async function listDeadLetters(c: AppContext, style?: PagingStyle): Promi
   const filter = defined({
     type: textParam(c, 'type'),
     error_type: textParam(c, 'error_type'),
-    since: timeParam(c, 'since', now),
-    until: timeParam(c, 'until', now),
+    since: pastParam(c, 'since', now),
+    until: pastParam(c, 'until', now),
     queues: queueParam(c, 'queue'),
   });
   const page = await pageOf(c.env, filter, paging);

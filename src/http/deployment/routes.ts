@@ -19,7 +19,10 @@ import { readOptionalBody } from '../request/body';
 import { get, post, type Route } from '../route';
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminDeploymentRoutes: readonly Route[] = [get('/deployment', show), post('/deployment/apply', apply)];
+export const adminDeploymentRoutes: readonly Route[] = [
+  get('/deployment', show),
+  post('/deployment/apply', apply, { audit: 'deployment.apply' }),
+];
 
 async function show(c: AppContext): Promise<Response> {
   return json(c, await describe(c, await directoryObject(c.env).declaration()));

@@ -5,7 +5,7 @@ import { recentEvents } from '../../across/statistics';
 import { defined, given } from '../../job/envelope/fields';
 import { type AppContext, json } from '../context';
 import { pagination, readPaging } from '../request/pagination';
-import { queueParam, textParam, timeParam } from '../request/query';
+import { pastParam, queueParam, textParam } from '../request/query';
 import { get, type Route } from '../route';
 import { readPlace } from './place';
 import { openSocket } from './socket';
@@ -31,7 +31,7 @@ async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const types = typesParam(c, 'types', 'type');
   const after = given(textParam(c, 'after') ?? paging.cursor, (id) => readPlace(id, 'after'));
-  const since = timeParam(c, 'since', Date.now());
+  const since = pastParam(c, 'since', Date.now());
   const queues = queueParam(c, 'queues', 'queue');
   const byPage = paging.page !== undefined;
   // Pages by number say how many there are; a follower needs one event more than it shows.

@@ -24,8 +24,15 @@ const ORDERS = ['count', 'last_seen', 'first_seen'] as const;
 export const adminFailureRoutes: readonly Route[] = [
   get('/failures', list),
   get('/failures/:fingerprint', show),
-  post('/failures/:fingerprint/redrive', (c) => act(c, 'retry'), { takesIdempotencyKey: true }),
-  post('/failures/:fingerprint/discard', (c) => act(c, 'purge'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  post('/failures/:fingerprint/redrive', (c) => act(c, 'retry'), {
+    audit: 'failure.redrive',
+    takesIdempotencyKey: true,
+  }),
+  post('/failures/:fingerprint/discard', (c) => act(c, 'purge'), {
+    audit: 'failure.discard',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
 ];
 
 /** A page of the groups. */

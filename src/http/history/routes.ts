@@ -2,18 +2,21 @@
 import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
 import { given } from '../../job/envelope/fields';
 import { unsupported } from '../../job/errors';
-import { failedAttempts, historyOfJob } from '../../job/history';
+import { failedAttempts, type HistoryEvent, historyOfJob } from '../../job/history';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { pagination, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { del, get, type Route } from '../route';
+import { DATA, del, get, type Route } from '../route';
 
 /** Routes below `/ojs/v1`. */
 export const historyRoutes: readonly Route[] = [
   get('/jobs/:id/retries', retries),
-  ...['/jobs/:id/history', '/events/:id/history'].flatMap((path) => [get(path, history), del(path, refuseToForget)]),
+  ...['/jobs/:id/history', '/events/:id/history'].flatMap((path) => [
+    get(path, history),
+    del(path, refuseToForget, DATA),
+  ]),
 ];
 
 function refuseToForget(): never {
@@ -37,14 +40,21 @@ async function retries(c: AppContext): Promise<Response> {
   });
 }
 
+/** The state that a job is in after events that do not say so. */
+const ENDED: Readonly<Record<string, string>> = { 'job.cancelled': 'cancelled', 'job.discarded': 'discarded' };
+
 /** A page of what happened, oldest first. */
 async function history(c: AppContext): Promise<Response> {
   const { record } = await callJob(c, (queue, id) => queue.get(id));
   const paging = readPaging(c);
-  const events = historyOfJob(record).map(({ event_type, at, actor, data }, index) => ({
+  const known = historyOfJob(record);
+  const states = statesAfter(known);
+  const events = known.map(({ event_type, at, actor, data }, index) => ({
     id: `evt_${record.id}-${index}`,
     job_id: record.id,
     event_type,
+    type: event_type,
+    state: states[index],
     timestamp: formatInstant(at),
     actor,
     data,
@@ -60,6 +70,13 @@ async function history(c: AppContext): Promise<Response> {
     next_cursor: nextCursor,
     pagination: pagination(paging, { total, hasMore, nextCursor }),
   });
+}
+
+/** The state that a job was in after each event. */
+function statesAfter(events: readonly HistoryEvent[]): unknown[] {
+  const states: unknown[] = [];
+  for (const { event_type, data } of events) states.push(data.to ?? ENDED[event_type] ?? states.at(-1) ?? 'available');
+  return states;
 }
 
 function readPosition(cursor: string): number {

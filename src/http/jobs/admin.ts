@@ -21,7 +21,7 @@ import { oneOf, textParam } from '../request/query';
 import { get, patch, post, type Route } from '../route';
 import { cloneJob, retryEdited } from './again';
 import { patchJob } from './patch';
-import { envelopeOf } from './render';
+import { answerJob, envelopeOf } from './render';
 import { storyMembers } from './story';
 
 const TIMES = [
@@ -37,20 +37,24 @@ const TIMES = [
 /** Routes below `/ojs/v1/admin`. */
 export const adminJobRoutes: readonly Route[] = [
   get('/jobs', list),
-  post('/jobs/bulk/retry', (c) => byFilter(c, 'retry'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/cancel', (c) => byFilter(c, 'cancel'), { takesIdempotencyKey: true }),
-  post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), { scope: 'admin:purge', takesIdempotencyKey: true }),
+  post('/jobs/bulk/retry', (c) => byFilter(c, 'retry'), { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  post('/jobs/bulk/cancel', (c) => byFilter(c, 'cancel'), { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), {
+    audit: 'jobs.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
   get('/jobs/:id', show),
-  patch('/jobs/:id', async (c) => answer(c, await patchJob(c))),
-  post('/jobs/:id/retry', async (c) => answer(c, await retryEdited(c))),
-  post('/jobs/:id/clone', cloneJob, { takesIdempotencyKey: true }),
-  post('/jobs/:id/activate', async (c) => answer(c, await callJob(c, (queue, id) => queue.runNow(id)))),
-  post('/jobs/:id/cancel', async (c) => answer(c, await callJob(c, (queue, id) => queue.cancel(id)))),
+  patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c)), { audit: 'job.change' }),
+  post('/jobs/:id/retry', async (c) => answerJob(c, await retryEdited(c)), { audit: 'job.retry' }),
+  post('/jobs/:id/clone', cloneJob, { audit: 'job.clone', takesIdempotencyKey: true }),
+  post('/jobs/:id/activate', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.runNow(id))), {
+    audit: 'job.activate',
+  }),
+  post('/jobs/:id/cancel', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.cancel(id))), {
+    audit: 'job.cancel',
+  }),
 ];
-
-function answer(c: AppContext, view: JobView): Response {
-  return json(c, { job: envelopeOf(c, view) });
-}
 
 /** The bare envelope with what explains it: policy, complete history, why it ended. */
 async function show(c: AppContext): Promise<Response> {
@@ -63,13 +67,18 @@ async function show(c: AppContext): Promise<Response> {
   return json(c, {
     ...envelope,
     retry_policy: envelope.retry_effective,
-    errors: envelope.errors ?? [],
+    errors: ((envelope.errors ?? []) as Envelope[]).map(withBacktrace),
     metadata: Object.fromEntries(TIMES.flatMap((name) => (envelope[name] ? [[name, envelope[name]]] : []))),
     ...(reason !== undefined && { discard_reason: reason }),
     ...(dead_letter !== undefined && { dead_letter }),
     ...(failure && { fingerprint: fingerprintOfFailure(failure) }),
     ...(story && (await storyMembers(c, story))),
   });
+}
+
+/** An error with its stack in lines, as the admin UI shows it. */
+function withBacktrace(error: Envelope): Envelope {
+  return typeof error.stack === 'string' ? { ...error, backtrace: error.stack.split('\n') } : error;
 }
 
 /** A page of jobs without what they carry. */

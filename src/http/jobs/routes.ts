@@ -4,22 +4,22 @@ import { type AppContext, json } from '../context';
 import { filterFromQuery } from '../request/filter/from-query';
 import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { del, get, patch, post, type Route } from '../route';
+import { DATA, del, get, patch, post, type Route } from '../route';
 import { enqueueBatch, enqueueOne } from './enqueue';
 import { patchJob } from './patch';
 import { answerJob, envelopeOf } from './render';
 
 /** Routes below `/ojs/v1`. */
 export const jobRoutes: readonly Route[] = [
-  post('/jobs', enqueueOne, { takesIdempotencyKey: true }),
-  post('/jobs/batch', enqueueBatch, { takesIdempotencyKey: true }),
+  post('/jobs', enqueueOne, { ...DATA, takesIdempotencyKey: true }),
+  post('/jobs/batch', enqueueBatch, { ...DATA, takesIdempotencyKey: true }),
   get('/jobs', list),
   get('/jobs/count', async (c) => json(c, { count: await countJobs(c.env, filterFromQuery(c, Date.now())) })),
   get('/jobs/:id', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.get(id)))),
-  patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c))),
-  del('/jobs/:id', cancel),
-  post('/jobs/:id/cancel', cancel),
-  post('/jobs/:id/activate', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.activate(id)))),
+  patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c)), DATA),
+  del('/jobs/:id', cancel, DATA),
+  post('/jobs/:id/cancel', cancel, DATA),
+  post('/jobs/:id/activate', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.activate(id))), DATA),
 ];
 
 async function list(c: AppContext): Promise<Response> {

@@ -13,7 +13,7 @@ const MAX_REASON = 1_000;
 /** Routes below `/ojs/v1/admin`. */
 export const adminMaintenanceRoutes: readonly Route[] = ['/system/maintenance', '/maintenance'].flatMap((path) => [
   get(path, show),
-  post(path, change),
+  post(path, change, { audit: 'maintenance.set' }),
 ]);
 
 async function show(c: AppContext): Promise<Response> {

@@ -1,13 +1,12 @@
 /** Statistics for operators: how the queues get on, what happened over time and of which type, and what it cost. */
 import { costsOf, readMetrics, readPoints } from '../../across/metrics';
-import { parseDuration } from '../../job/duration';
 import { invalidRequest } from '../../job/errors';
 import { percentiles } from '../../job/metrics/histogram';
 import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../job/metrics/meter';
 import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } from '../../job/metrics/series';
 import { formatInstant } from '../../job/time';
 import { type AppContext, unredacted } from '../context';
-import { integerParam, oneOf, queueParam, textParam, timeParam } from '../request/query';
+import { integerParam, oneOf, pastParam, queueParam, textParam } from '../request/query';
 import { get, type Route } from '../route';
 import { DOLLARS_PER_MILLION_ROWS, dollarsOf } from './price';
 import { renderStats } from './render';
@@ -65,13 +64,6 @@ async function showHistory(c: AppContext): Promise<Response> {
     ...rest,
   }));
   return unredacted(c, { period, since: formatInstant(from), until: formatInstant(to), data, data_points: data });
-}
-
-/** A time; or a duration without a sign, which here means so long ago: a history lies behind us. */
-function pastParam(c: AppContext, name: string, now: number): number | undefined {
-  const text = textParam(c, name);
-  const ago = text === undefined || /^[ +-]/.test(text) ? undefined : parseDuration(text);
-  return ago === undefined ? timeParam(c, name, now) : now - ago;
 }
 
 async function types(c: AppContext): Promise<Response> {

@@ -23,7 +23,7 @@ const EXPOSED = [
 ].join(', ');
 
 const DEFAULT_ALLOWED_HEADERS =
-  'Authorization, Content-Type, OJS-Version, X-Request-ID, Idempotency-Key, X-OJS-Delivery-ID, Last-Event-ID';
+  'Authorization, Content-Type, OJS-Version, X-Request-ID, Idempotency-Key, X-OJS-Delivery-ID, Last-Event-ID, X-Audit-Reason';
 
 /** Sets the headers that let a page read the answer. */
 export const cors: Middleware = async (c, next) => {

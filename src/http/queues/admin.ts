@@ -2,7 +2,9 @@
 import { listKnown } from '../../across/queues';
 import { activityOfEach, statsOf } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
+import { DEFAULT_WARNING, type QueueConfig } from '../../job/settings';
 import { formatInstant } from '../../job/time';
+import type { QueueStats } from '../../rpc/queue';
 import { queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
 import { type AppContext, json, mayPurge } from '../context';
@@ -14,17 +16,17 @@ import { listParam, oneOf } from '../request/query';
 import { del, get, post, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 import { purgeJobs } from './manage';
-import { createdAt, renderForOperators } from './render';
+import { createdAt, renderCounts, renderForOperators } from './render';
 import { pause, resume } from './routes';
 
 /** Routes below `/ojs/v1/admin`. */
 export const adminQueueRoutes: readonly Route[] = [
   get('/queues', list),
   get('/queues/:name', async (c) => json(c, await detailsOf(c, queueNameIn(c)))),
-  post('/queues/:name/pause', pause),
-  post('/queues/:name/resume', resume),
-  put('/queues/:name/config', configure),
-  del('/queues/:name/jobs', purge, { scope: 'admin:purge' }),
+  post('/queues/:name/pause', pause, { audit: 'queue.pause' }),
+  post('/queues/:name/resume', resume, { audit: 'queue.resume' }),
+  put('/queues/:name/config', configure, { audit: 'queue.configure' }),
+  del('/queues/:name/jobs', purge, { audit: 'queue.purge', scope: 'admin:purge' }),
 ];
 
 /** What lists of queues show only when asked. */
@@ -60,6 +62,27 @@ async function purge(c: AppContext): Promise<Response> {
   return json(c, answer, summary.done ? 200 : 202, locationOf(summary));
 }
 
+/** The settings, and how they bear on what is there. `threshold`: the depth from which on producers are warned. */
+function renderConfiguration(config: QueueConfig, stats: QueueStats): Record<string, unknown> {
+  const { max_depth, overflow = 'reject', warning_threshold = DEFAULT_WARNING } = config;
+  const { depth } = renderCounts(stats);
+  const rendered = renderQueueConfig(config);
+  const threshold = max_depth === undefined ? null : Math.ceil(max_depth * warning_threshold);
+  const isFull = max_depth !== undefined && depth >= max_depth;
+  const isNearlyFull = threshold !== null && depth >= threshold;
+  return {
+    ...rendered,
+    backpressure: {
+      ...(rendered.backpressure as object | undefined),
+      enabled: max_depth !== undefined,
+      strategy: overflow,
+      threshold,
+      current_depth: depth,
+      state: isFull ? 'critical' : isNearlyFull ? 'warning' : 'normal',
+    },
+  };
+}
+
 async function detailsOf(c: AppContext, name: string): Promise<Record<string, unknown>> {
   const queue = queueObject(c.env, name);
   const stats = await statsOf(c.env, name);
@@ -67,6 +90,6 @@ async function detailsOf(c: AppContext, name: string): Promise<Record<string, un
   return {
     ...renderForOperators({ ...stats, ...(await queue.activity()) }, wantsRecent(c)),
     ...createdAt(stats),
-    configuration: renderQueueConfig(unwrap(await queue.config())),
+    configuration: renderConfiguration(unwrap(await queue.config()), stats),
   };
 }

@@ -45,11 +45,18 @@ function members<T>(readers: Record<string, Reader<unknown>>): Reader<T> {
   };
 }
 
-const readRetention = members<NonNullable<QueueConfig['retention']>>({
+const readRetentions = members<NonNullable<QueueConfig['retention']>>({
   completed: readDuration,
   discarded: readDuration,
   cancelled: readDuration,
 });
+
+/** How long ended jobs are kept, by state; a duration alone holds for all of them. */
+const readRetention: Reader<NonNullable<QueueConfig['retention']>> = (value, field) => {
+  if (typeof value !== 'string') return readRetentions(value, field);
+  const kept = readDuration(value, field);
+  return { completed: kept, discarded: kept, cancelled: kept };
+};
 
 const readDeadLetter = members<{ retention?: NonNullable<QueueConfig['dead_letter']> }>({
   retention: members({ max_age: readDuration, max_count: readInteger(0, 10_000_000) }),

@@ -14,7 +14,10 @@ const NAME = '_default';
 const PATH = `/queues/${NAME}/config`;
 
 /** Routes below `/ojs/v1` and `/ojs/v1/admin`. They stand before those of single queues. */
-export const queueDefaultRoutes: readonly Route[] = [get(PATH, show), put(PATH, change)];
+export const queueDefaultRoutes: readonly Route[] = [
+  get(PATH, show),
+  put(PATH, change, { audit: 'defaults.configure' }),
+];
 
 async function show(c: AppContext): Promise<Response> {
   return json(c, render((await directoryObject(c.env).queueDefaults())?.config ?? {}));

@@ -25,10 +25,10 @@ const STRATEGIES: readonly RemovalStrategy[] = ['reject', 'discard', 'move'];
 
 /** Routes below `/ojs/v1`. */
 export const queueManagementRoutes: readonly Route[] = [
-  post('/queues', create),
-  post('/queues/:name/drain', drain),
-  post('/queues/:name/purge', purge, { scope: 'admin:purge' }),
-  del('/queues/:name', remove, { scope: 'admin:purge' }),
+  post('/queues', create, { audit: 'queue.create' }),
+  post('/queues/:name/drain', drain, { audit: 'queue.drain' }),
+  post('/queues/:name/purge', purge, { audit: 'queue.purge', scope: 'admin:purge' }),
+  del('/queues/:name', remove, { audit: 'queue.delete', scope: 'admin:purge' }),
 ];
 
 async function create(c: AppContext): Promise<Response> {

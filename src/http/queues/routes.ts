@@ -25,17 +25,21 @@ export const queueRoutes: readonly Route[] = [
   get('/queues', listQueues),
   get('/queues/:name', show),
   get('/queues/:name/stats', showStats),
-  post('/queues/:name/pause', pause),
-  post('/queues/:name/resume', resume),
+  post('/queues/:name/pause', pause, { audit: 'queue.pause' }),
+  post('/queues/:name/resume', resume, { audit: 'queue.resume' }),
   get('/queues/:name/config', showConfig),
-  put('/queues/:name/config', async (c) => {
-    const name = queueNameIn(c);
-    const change = parseQueueConfig(await readBody(c));
-    return json(c, {
-      name,
-      config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)))),
-    });
-  }),
+  put(
+    '/queues/:name/config',
+    async (c) => {
+      const name = queueNameIn(c);
+      const change = parseQueueConfig(await readBody(c));
+      return json(c, {
+        name,
+        config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)))),
+      });
+    },
+    { audit: 'queue.configure' },
+  ),
   get('/queues/:name/priority-stats', async (c) => {
     const queue = queueNameIn(c);
     return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
@@ -60,7 +64,9 @@ async function show(c: AppContext): Promise<Response> {
   if (!stats.exists) throw notFound('queue', name);
   const config = renderQueueConfig(unwrap(await queueObject(c.env, name).config()));
   const queue = { ...renderStatus(name, stats), state: modeOf(stats), ...createdAt(stats) };
-  return json(c, { queue, ...queue, config, stats: renderCounts(stats) });
+  const counts = renderCounts(stats);
+  const { depth, active: running } = counts;
+  return json(c, { queue, ...queue, depth, running, config, stats: counts });
 }
 
 async function showStats(c: AppContext): Promise<Response> {
@@ -68,7 +74,9 @@ async function showStats(c: AppContext): Promise<Response> {
   const stats = await statsOf(c.env, name);
   const flat = { ...renderStatus(name, stats), ...stats.counts };
   const computed = formatInstant(stats.computed_at);
-  return json(c, { queue: flat, ...flat, stats: renderCounts(stats), computed_at: computed });
+  // The Go SDK of this version reads the name there; every other client reads an object.
+  const queue = c.req.header('OJS-Version') === '1.0.0-rc.1' ? name : flat;
+  return json(c, { queue, ...flat, stats: renderCounts(stats), computed_at: computed });
 }
 
 async function showConfig(c: AppContext): Promise<Response> {

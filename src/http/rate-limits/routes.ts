@@ -25,9 +25,9 @@ import { del, get, put, type Route } from '../route';
 export const rateLimitRoutes: readonly Route[] = [
   get('/rate-limits', list),
   get('/rate-limits/:key', show),
-  put('/rate-limits/:key', override),
-  put('/rate-limits/:key/override', override),
-  del('/rate-limits/:key/override', restore),
+  put('/rate-limits/:key', override, { audit: 'limit.override' }),
+  put('/rate-limits/:key/override', override, { audit: 'limit.override' }),
+  del('/rate-limits/:key/override', restore, { audit: 'limit.restore' }),
 ];
 
 async function list(c: AppContext): Promise<Response> {

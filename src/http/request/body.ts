@@ -57,7 +57,9 @@ export async function readJson(c: AppContext, maxBytes: number, types: readonly 
   if (type !== '' && !types.includes(type)) {
     throw invalidRequest('Content-Type', `Content-Type ${quote(type)} is not accepted; send ${types.join(' or ')}.`);
   }
-  return parseJson(decode(bytes));
+  const value = parseJson(decode(bytes));
+  c.set('sent', value);
+  return value;
 }
 
 /** Parses one JSON object and refuses what could not be stored as it is. */

@@ -1,6 +1,6 @@
 /** Reads query parameters; each reader throws the 400 that names its parameter. */
 import { readQueueName } from '../../job/envelope/fields';
-import { readTime } from '../../job/envelope/parse';
+import { readPast } from '../../job/envelope/parse';
 import { invalidRequest } from '../../job/errors';
 import { quote } from '../../job/text';
 import type { AppContext } from '../context';
@@ -18,10 +18,10 @@ export function textParam(c: AppContext, name: string): string | undefined {
   return c.req.query(name) || undefined;
 }
 
-/** A time, or a distance from `now`, in epoch ms. */
-export function timeParam(c: AppContext, name: string, now: number): number | undefined {
+/** A time at which something has happened, or how long before `now` that was; in epoch ms. */
+export function pastParam(c: AppContext, name: string, now: number): number | undefined {
   const text = textParam(c, name);
-  return text === undefined ? undefined : readTime(now)(withPlus(text), name);
+  return text === undefined ? undefined : readPast(now)(withPlus(text), name);
 }
 
 /** A "+" in a query reads as a space, but zones such as +02:00 and distances such as +PT1H are usually sent unescaped. */

@@ -10,7 +10,7 @@ import { readBody } from '../request/body';
 import { readIds } from '../request/many-jobs';
 import { callJob } from '../request/path';
 import { textParam } from '../request/query';
-import { get, post, type Route } from '../route';
+import { DATA, get, post, type Route } from '../route';
 
 const DEFAULT_WAIT_SECONDS = 30;
 const MAX_WAIT_SECONDS = 60;
@@ -22,7 +22,10 @@ const LOOK_AGAIN_SECONDS = '1';
 const MAX_ANSWER_CHARS = 16 * 1024 * 1024;
 
 /** Routes below `/ojs/v1`. */
-export const resultRoutes: readonly Route[] = [get('/jobs/:id/result', oneResult), post('/jobs/results', manyResults)];
+export const resultRoutes: readonly Route[] = [
+  get('/jobs/:id/result', oneResult),
+  post('/jobs/results', manyResults, DATA),
+];
 
 async function oneResult(c: AppContext): Promise<Response> {
   const seconds = readWait(c);

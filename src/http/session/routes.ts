@@ -7,7 +7,7 @@ import { readConfig } from '../../config';
 import { invalidRequest, refusal } from '../../job/errors';
 import { type AppContext, type Caller, json, seesEverything } from '../context';
 import { readBody } from '../request/body';
-import { del, get, post, type Route } from '../route';
+import { DATA, del, get, post, type Route } from '../route';
 import { identify, isOwnOrigin, TOKEN_NAME } from './identify';
 
 /** Longest key that is looked at, in characters: a cookie holds no more. */
@@ -16,8 +16,8 @@ const MAX_KEY = 3_000;
 /** Routes below `/ojs/v1/admin`. */
 export const adminSessionRoutes: readonly Route[] = [
   get('/session', (c) => show(c, c.get('caller') as Caller), { scope: 'key' }),
-  post('/session', logIn, { scope: 'public' }),
-  del('/session', logOut, { scope: 'public' }),
+  post('/session', logIn, { ...DATA, scope: 'public' }),
+  del('/session', logOut, { ...DATA, scope: 'public' }),
 ];
 
 async function logIn(c: AppContext): Promise<Response> {

@@ -6,7 +6,7 @@ import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
-import { get, post, put, REPORTS, type Route } from '../route';
+import { DATA, get, post, put, REPORTS, type Route } from '../route';
 import { readAttempt } from '../workers/reports';
 
 /** Routes below `/ojs/v1`. */
@@ -16,7 +16,7 @@ export const stepRoutes: readonly Route[] = [
     return json(c, { job_id: pathParam(c, 'id'), steps });
   }),
   put('/jobs/:id/steps/:name', record, REPORTS),
-  post('/jobs/:id/signals/:name', signal),
+  post('/jobs/:id/signals/:name', signal, DATA),
 ];
 
 /** Records a step, its sleep, or that its signal has not come. A step that is on record is answered as it is there. */

@@ -32,7 +32,9 @@ const SIGNATURE: Step = { name: 'signature', description: 'Calls to URLs are sig
 /** Answers `GET /middleware`. */
 export function showMiddleware(c: AppContext): Response {
   const isRemote = readConfig(c.env).targets.some((target) => target.isRemote);
-  return json(c, { enqueue: numbered(ENQUEUE), execution: numbered([...EXECUTION, ...(isRemote ? [SIGNATURE] : [])]) });
+  const execution = [...EXECUTION, ...(isRemote ? [SIGNATURE] : [])];
+  return json(c, { enqueue: numbered('enqueue', ENQUEUE), execution: numbered('execution', execution) });
 }
 
-const numbered = (steps: readonly Step[]) => steps.map((step, index) => ({ ...step, order: index + 1 }));
+const numbered = (phase: 'enqueue' | 'execution', steps: readonly Step[]) =>
+  steps.map((step, index) => ({ ...step, phase, order: index + 1 }));

@@ -8,7 +8,7 @@ import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/routes';
 import { listQueues } from '../queues/routes';
 import { readBody } from '../request/body';
-import { get, post, type Route } from '../route';
+import { DATA, get, post, type Route } from '../route';
 import { listWorkers } from '../workers/routes';
 import { showConfiguration } from './configuration';
 import { LIMITS } from './limits';
@@ -36,6 +36,8 @@ const MANIFEST = {
     'backpressure',
     'realtime',
     'webhooks',
+    'events',
+    'admin-api',
   ],
   capabilities: {
     retries: true,
@@ -60,6 +62,7 @@ const MANIFEST = {
     events: true,
     realtime: true,
     webhooks: true,
+    multi_tenancy: false,
   },
   limits: LIMITS,
 };
@@ -80,8 +83,9 @@ export const surroundingRoutes: readonly Route[] = [get('/middleware', showMiddl
 export const adminSystemRoutes: readonly Route[] = [
   get('/system/config', showConfiguration),
   get('/config', showConfiguration),
-  post('/reset', reset, { scope: 'admin:purge' }),
-  post('/retry/preview', preview, { scope: 'admin:read' }),
+  // A reset takes the log with it.
+  post('/reset', reset, { ...DATA, scope: 'admin:purge' }),
+  post('/retry/preview', preview, { ...DATA, scope: 'admin:read' }),
 ];
 
 let startedAt: number | undefined;

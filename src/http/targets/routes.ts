@@ -27,7 +27,7 @@ const MAX_TYPES = 1_000;
 export const targetRoutes: readonly Route[] = [
   get('/targets', list),
   get('/targets/:name', show),
-  post('/targets/:name/resume', resume, { scope: 'admin:write' }),
+  post('/targets/:name/resume', resume, { audit: 'target.resume', scope: 'admin:write' }),
 ];
 
 async function list(c: AppContext): Promise<Response> {

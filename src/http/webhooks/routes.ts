@@ -29,24 +29,24 @@ const LIST = '/webhooks/subscriptions';
 const ONE = `${LIST}/:id`;
 const DELIVERIES = '/webhooks/deliveries';
 const READ: { scope: Scope } = { scope: 'admin:read' };
-const WRITE: { scope: Scope } = { scope: 'admin:write' };
+const write = (verb: string): { scope: Scope; audit: string } => ({ scope: 'admin:write', audit: `webhook.${verb}` });
 
 /** Deliveries are not read further back by pages: each subscription keeps a thousand. */
 const MAX_BACK = 2_000;
 
 /** Routes below `/ojs/v1`. */
 export const webhookRoutes: readonly Route[] = [
-  post(LIST, create, WRITE),
+  post(LIST, create, write('create')),
   get(LIST, list, READ),
   get(ONE, show, READ),
-  patch(ONE, change, WRITE),
-  put(ONE, change, WRITE),
-  del(ONE, remove, WRITE),
-  post(`${ONE}/test`, test, WRITE),
-  post(`${ONE}/rotate-secret`, rotate, WRITE),
+  patch(ONE, change, write('change')),
+  put(ONE, change, write('change')),
+  del(ONE, remove, write('delete')),
+  post(`${ONE}/test`, test, write('test')),
+  post(`${ONE}/rotate-secret`, rotate, write('rotate')),
   get(DELIVERIES, deliveries, READ),
   get(`${DELIVERIES}/:id`, delivery, READ),
-  post(`${DELIVERIES}/:id/retry`, retry, WRITE),
+  post(`${DELIVERIES}/:id/retry`, retry, write('redeliver')),
 ];
 
 async function create(c: AppContext): Promise<Response> {

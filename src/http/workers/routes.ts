@@ -13,17 +13,24 @@ import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
-import { del, get, post, REPORTS, type Route } from '../route';
+import { DATA, del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
 import { readHeartbeat } from './heartbeat';
 import { readAck, readNack, readWorkerId } from './reports';
 
-const DIRECTIVES: readonly Directive[] = ['running', 'quiet', 'terminate'];
+/** What a worker can be told; `resume` is another word for `running`. */
+const DIRECTIVES = {
+  running: 'running',
+  resume: 'running',
+  quiet: 'quiet',
+  terminate: 'terminate',
+} as const satisfies Record<string, Directive>;
+const WORDS = Object.keys(DIRECTIVES) as (keyof typeof DIRECTIVES)[];
 
 /** Routes below `/ojs/v1`. */
 export const workerRoutes: readonly Route[] = [
-  post('/workers/fetch', fetchJobs, { toWorker: true }),
-  post('/jobs/fetch', fetchJobs, { toWorker: true }),
+  post('/workers/fetch', fetchJobs, { ...DATA, toWorker: true }),
+  post('/jobs/fetch', fetchJobs, { ...DATA, toWorker: true }),
   post('/workers/heartbeat', heartbeat, REPORTS),
   post('/workers/beat', heartbeat, REPORTS),
   get('/workers/:id/health', health),
@@ -36,13 +43,17 @@ export const workerRoutes: readonly Route[] = [
 /** Routes below `/ojs/v1/admin`. */
 export const adminWorkerRoutes: readonly Route[] = [
   get('/workers', (c) => listWorkers(c, 'page')),
-  post('/workers/directive', direct),
+  post('/workers/directive', direct, { audit: 'worker.direct' }),
   get('/workers/:id', show),
-  post('/workers/:id/quiet', quiet),
-  del('/workers/:id', async (c) => {
-    await removeWorker(c.env, pathParam(c, 'id'));
-    return c.body(null, 204);
-  }),
+  post('/workers/:id/quiet', quiet, { audit: 'worker.quiet' }),
+  del(
+    '/workers/:id',
+    async (c) => {
+      await removeWorker(c.env, pathParam(c, 'id'));
+      return c.body(null, 204);
+    },
+    { audit: 'worker.forget' },
+  ),
 ];
 
 /** Workers known from their heartbeats. */
@@ -121,8 +132,9 @@ export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker 
 /** Tells all known workers what to do, or the one named by `worker_id`. */
 async function direct(c: AppContext): Promise<Response> {
   const body = await readBody(c);
-  const directive = optional(body, 'directive', readWord(DIRECTIVES));
-  if (directive === undefined) throw invalidRequest('directive', 'directive is required.');
+  const word = optional(body, 'directive', readWord(WORDS));
+  if (word === undefined) throw invalidRequest('directive', 'directive is required.');
+  const directive = DIRECTIVES[word];
   const only = optional(body, 'worker_id', readWorkerId);
   if (only !== undefined) await knownWorker(c.env, only);
   const told = await directWorkers(c.env, directive, only === undefined ? undefined : [only]);

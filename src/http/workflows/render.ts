@@ -12,7 +12,7 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
   const { plan } = view;
   const root = nodeAt(plan, 0);
   const states = root.children.map((child) => view.steps[child]?.state);
-  const completed = states.filter((state) => state === 'completed').length;
+  const completed = completedSteps(view);
   const hasFailed = (state: string | undefined) => state === 'failed' || (state === 'cancelled' && !isCancelled(view));
   const failed = states.filter(hasFailed).length;
   const jobs = jobsBelow(plan, 0).map((job) => view.steps[job]?.state);
@@ -29,7 +29,7 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
     steps_total: states.length,
     steps_completed: completed,
     steps_failed: failed,
-    ...defined({ steps_cancelled: view.steps_cancelled }),
+    ...defined({ steps_cancelled: view.steps_cancelled, cancelled_steps: view.steps_cancelled }),
     ...((root.kind === 'group' || root.kind === 'batch') && {
       jobs_total: states.length,
       jobs_completed: completed,
@@ -48,8 +48,18 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
   };
 }
 
+/** How many of its outermost steps have completed. */
+export function completedSteps({ plan, steps }: WorkflowView): number {
+  return nodeAt(plan, 0).children.filter((child) => steps[child]?.state === 'completed').length;
+}
+
+/** An entry of the list, with how far the workflow is while it runs. */
+export interface ListedWorkflow extends WorkflowSummary {
+  steps_completed?: number;
+}
+
 /** One entry of the list of workflows. */
-export function renderSummary(summary: WorkflowSummary): Json {
+export function renderSummary(summary: ListedWorkflow): Json {
   const { id, type, name, state, created_at, ended_at, steps, jobs, completed, failed } = summary;
   return defined({
     id,
@@ -60,6 +70,8 @@ export function renderSummary(summary: WorkflowSummary): Json {
     [endedName(summary)]: given(ended_at, formatInstant),
     step_count: steps,
     steps_total: steps,
+    // Of one that has ended the jobs are counted, and they are the steps unless workflows lie in each other.
+    steps_completed: summary.steps_completed ?? (state === 'completed' ? steps : Math.min(steps, completed)),
     job_count: jobs,
     // What has ended so far is known to the workflow alone; the list hears of its end.
     ...(state !== 'running' && { completed_count: completed, failed_count: failed }),

@@ -2,30 +2,31 @@
 import { v7 as uuidv7 } from 'uuid';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';
+import { inParallel } from '../../durable/parallel';
 import { defined } from '../../job/envelope/fields';
 import { unwrap } from '../../job/errors';
 import { refuseTooLong } from '../../job/message';
 import { parseWorkflow } from '../../job/workflow/parse';
 import { directoryObject } from '../../rpc/stubs';
-import type { WorkflowView } from '../../rpc/workflow';
+import type { WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf } from '../request/query';
-import { del, get, post, type Route } from '../route';
-import { renderProgress, renderSummary, renderWorkflow } from './render';
+import { DATA, del, get, post, type Route } from '../route';
+import { completedSteps, type ListedWorkflow, renderProgress, renderSummary, renderWorkflow } from './render';
 
-/** `pending` is a state clients know; here a workflow runs as soon as it exists. */
-const STATES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
+/** `pending` is a state clients know; here a workflow runs as soon as it exists. Some call that `active`. */
+const STATES = ['pending', 'running', 'active', 'completed', 'failed', 'cancelled'] as const;
 
 /** Routes below `/ojs/v1`. */
 export const workflowRoutes: readonly Route[] = [
-  post('/workflows', start),
+  post('/workflows', start, DATA),
   get('/workflows', list),
   get('/workflows/:id', show),
-  del('/workflows/:id', cancel),
-  post('/workflows/:id/cancel', cancel),
+  del('/workflows/:id', cancel, { audit: 'workflow.cancel' }),
+  post('/workflows/:id/cancel', cancel, { audit: 'workflow.cancel' }),
   get('/workflows/:id/progress', progress),
 ];
 
@@ -43,13 +44,22 @@ async function start(c: AppContext): Promise<Response> {
 
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
-  const states = oneOf(listParam(c, 'state'), STATES, 'state');
+  const states = oneOf(listParam(c, 'state'), STATES, 'state')?.map((state) =>
+    state === 'active' ? 'running' : state,
+  );
   const { offset, limit } = paging;
   const request = defined({ offset, limit, before: readAfter(paging), states });
   const { workflows: found, total, more: hasMore } = await directoryObject(c.env).workflows(request);
-  const workflows = found.map(renderSummary);
+  const workflows = await inParallel(found, async (summary) => renderSummary(await withProgress(c, summary)));
   const nextCursor = encodeCursor({ after: found.at(-1)?.id });
   return json(c, { workflows, items: workflows, ...listMembers(paging, { total, hasMore, nextCursor }) });
+}
+
+/** The list hears of the end of a workflow alone; how far one is that runs, it says itself. */
+async function withProgress(c: AppContext, summary: WorkflowSummary): Promise<ListedWorkflow> {
+  if (summary.state !== 'running') return summary;
+  const view = await readWorkflow(c.env, summary.id).catch(() => undefined);
+  return view ? { ...summary, steps_completed: completedSteps(view) } : summary;
 }
 
 async function show(c: AppContext): Promise<Response> {

@@ -9,7 +9,7 @@ import type { JobBody, NewJob, RetryInput } from '../record';
 import { readRetention } from '../retention';
 import { checkRetryLayer } from '../retry/validate';
 import { quote } from '../text';
-import { formatInstant, parseInstant } from '../time';
+import { formatInstant, parseInstant, parsePast } from '../time';
 import { type Trace, withTrace } from '../trace';
 import { fingerprintOf } from '../unique/fingerprint';
 import { readUnique, type UniqueRequest } from '../unique/policy';
@@ -279,6 +279,14 @@ export function readTime(now: number): Reader<number> {
   return reader(
     (value) => parseInstant(value, now),
     'must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S"',
+  );
+}
+
+/** A time, or a duration before `now`; returns epoch ms. */
+export function readPast(now: number): Reader<number> {
+  return reader(
+    (value) => parsePast(value, now),
+    'must be an RFC 3339 time with a zone, or a duration such as "24h": so long ago',
   );
 }
 

@@ -82,7 +82,7 @@ function kindOf(type: unknown): CompositeKind | undefined {
 
 /** A step is a job unless it has parts. Types of jobs may be named "chain" or "group" too. */
 function compositeKind(step: Json): CompositeKind | undefined {
-  if ('args' in step || !['steps', 'jobs', 'callbacks'].some((member) => member in step)) return undefined;
+  if ('args' in step || !['steps', 'jobs', 'tasks', 'callbacks'].some((member) => member in step)) return undefined;
   return kindOf(step.type);
 }
 
@@ -102,7 +102,7 @@ class TreeReader {
   /** @param path prefix of the fields inside, empty for the outermost */
   addComposite(input: Json, kind: CompositeKind, parent: number, id: string, path: string, depth: number): number {
     if (depth > MAX_DEPTH) throw invalidRequest(path, `${path} lies deeper than ${MAX_DEPTH} workflows in each other.`);
-    const member = kind === 'group' || kind === 'batch' ? 'jobs' : 'steps';
+    const member = partsOf(input, kind);
     const field = joined(path, member);
     const list = input[member];
     if (!Array.isArray(list)) throw invalidRequest(field, `${field} is required and must be an array.`);
@@ -171,8 +171,7 @@ class TreeReader {
   }
 
   private addCallbacks(input: Json, node: PlanNode, index: number, path: string): void {
-    const field = joined(path, 'callbacks');
-    const given = readObject(input.callbacks ?? {}, field);
+    const { field, given } = callbacksIn(input, path);
     const unknown = Object.keys(given).find((name) => !CALLBACKS.some((known) => known === name));
     if (unknown !== undefined) {
       throw invalidRequest(`${field}.${unknown}`, `${field} knows no "${unknown}"; use ${CALLBACKS.join(', ')}.`);
@@ -219,6 +218,22 @@ class TreeReader {
       (this.nodes[child] as PlanNode).needs = (needs[place] ?? []).map((need) => node.children[need] as number);
     }
   }
+}
+
+/** The member that has the parts. Those of a group are `jobs`, or `tasks`. */
+function partsOf(input: Json, kind: CompositeKind): 'steps' | 'jobs' | 'tasks' {
+  if (kind !== 'group' && kind !== 'batch') return 'steps';
+  return input.jobs === undefined && input.tasks !== undefined ? 'tasks' : 'jobs';
+}
+
+/** The callbacks of a batch: in `callbacks`, or beside it. @throws {ApiError} 400 for one that stands in both places */
+function callbacksIn(input: Json, path: string): { field: string; given: Json } {
+  const field = joined(path, 'callbacks');
+  const given = readObject(input.callbacks ?? {}, field);
+  const beside = CALLBACKS.filter((name) => (input[name] ?? null) !== null);
+  const twice = beside.find((name) => (given[name] ?? null) !== null);
+  if (twice !== undefined) throw invalidRequest(joined(path, twice), `${joined(path, twice)} stands in ${field} too.`);
+  return { field, given: { ...given, ...Object.fromEntries(beside.map((name) => [name, input[name]])) } };
 }
 
 /** Options of the whole workflow apply after those of the job itself, in `options` or beside them. */

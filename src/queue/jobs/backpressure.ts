@@ -5,15 +5,13 @@
 import { listed } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
+import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
 import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
-
-/** From this part of the bound on producers are warned, unless the queue says otherwise. */
-const DEFAULT_WARNING = 0.8;
 
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 1;

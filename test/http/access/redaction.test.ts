@@ -29,6 +29,8 @@ const as = (key: string) =>
 const [viewer, operator, admin] = [as('viewer'), as('operator'), as('admin')];
 
 const payload = () => ({ open: 'seen', password: SECRET, card: { number: SECRET }, list: [{ password: SECRET }] });
+/** A job whose failure makes it a dead letter. */
+const DEAD = { options: { retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } } };
 const HIDDEN = {
   open: 'seen',
   password: '[redacted]',
@@ -72,7 +74,7 @@ describe('a key without data:reveal', () => {
   it('is shown no secret of a job that runs, of one that ended, of a dead letter, or of a schedule', async () => {
     const queue = freshName();
     const change = { args: [payload()], meta: payload(), x_token: SECRET, x_other: { password: SECRET, open: 'seen' } };
-    const [id, failing] = [await server.enqueue(queue, change), await server.enqueue(queue, change)];
+    const [id, failing] = [await server.enqueue(queue, change), await server.enqueue(queue, { ...change, ...DEAD })];
     await server.ok(201, 'POST', `${V1}/cron`, {
       ...{ name: 'nightly', cron: '0 3 * * *' },
       job_template: { type: 'a', args: [payload()], meta: payload(), options: { queue } },

@@ -8,7 +8,7 @@ import { invalidRequest } from '../../../job/errors';
 import { isFingerprint } from '../../../job/failures/fingerprint';
 import { bindingsOf, type JobFilter, MAX_BINDINGS, type Range } from '../../../job/filter';
 import { idIn, MAX_SEARCH, MAX_WORDS, wordsOf } from '../../../job/search';
-import { parseInstant, parseTimestamp } from '../../../job/time';
+import { parseInstant, parsePast, parseTimestamp } from '../../../job/time';
 
 export const MAX_IDS = 1000;
 const MAX_TYPES = 20;
@@ -69,9 +69,7 @@ export function readAge(value: unknown, field: string, now: number): number {
  * @returns epoch ms
  */
 export function readMoment(name: Bounded, value: unknown, field: string, now: number): number {
-  const ago =
-    name === 'scheduled' || typeof value !== 'string' || /^\d*$/.test(value) ? undefined : parseDuration(value);
-  const moment = ago === undefined ? parseInstant(value, now) : now - ago;
+  const moment = (name === 'scheduled' ? parseInstant : parsePast)(value, now);
   if (moment !== undefined) return moment;
   throw invalidRequest(
     field,

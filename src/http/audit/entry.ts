@@ -1,0 +1,98 @@
+/** What an operator's request comes to in the log, out of the request and its answer. */
+import { isObject } from '../../job/envelope/fields';
+import { cut } from '../../job/text';
+import type { AuditEntry } from '../../rpc/audit';
+
+type Json = Record<string, unknown>;
+
+/** What is known of a write when it has been answered. */
+export interface Answered {
+  action: string;
+  /** The name or id in the path. */
+  named: string | undefined;
+  query: Json;
+  /** The request's body, where it is an object. */
+  sent: Json;
+  /** The answer, where it is one. */
+  answer: Json;
+}
+
+/** Longest target in characters; longest text of a filter or change; ids listed of those that a request names. */
+const MAX_TARGET = 255;
+const MAX_TEXT = 2_048;
+const MAX_IDS = 20;
+
+/** Members of a request that say which jobs are meant, beside `filter`. */
+const CONDITIONS = ['states', 'older_than', 'job_ids', 'queue', 'fingerprint', 'strategy', 'target_queue'];
+
+/** Members of a request that are no part of the change, or that nobody may read. */
+const ASIDE = ['confirm', 'dry_run', 'secret', 'idempotency_key', 'atomicity', 'filter', ...CONDITIONS];
+
+/** Under these names an answer says how many were changed. */
+const COUNTS = [
+  'succeeded',
+  'retried',
+  'cancelled',
+  'deleted',
+  'purged_count',
+  'redriven',
+  'discarded',
+  'updated',
+  'tried',
+];
+
+/** Actions on one job, whose id is the target. */
+const ON_A_JOB = /^(job|dead_letter)\./;
+
+type Said = Pick<AuditEntry, 'action' | 'target' | 'queue' | 'job' | 'filter' | 'change' | 'count' | 'operation_id'>;
+
+/** What was done to what, and to how many. */
+export function describeWrite({ action, named, query, sent, answer }: Answered): Said {
+  const filter = filterOf(sent, query);
+  const change = Object.entries(sent).filter(([name]) => !ASIDE.includes(name));
+  const isOnJob = ON_A_JOB.test(action) && named !== undefined;
+  const target = named ?? textOf(sent.name) ?? textOf(sent.id) ?? textOf(sent.worker_id) ?? textOf(answer.id);
+  const inner = isObject(answer.job) ? answer.job : answer;
+  const queue = action.startsWith('queue.') && named !== '_default' ? target : (queueIn(filter) ?? textOf(inner.queue));
+  return {
+    action,
+    target: target === undefined ? null : cut(target, MAX_TARGET),
+    queue: queue === undefined ? null : cut(queue, MAX_TARGET),
+    job: isOnJob ? cut(named, MAX_TARGET) : null,
+    filter: filter === undefined ? null : bounded(filter),
+    change: change.length === 0 ? null : bounded(Object.fromEntries(change)),
+    count: isOnJob ? 1 : (countIn(answer) ?? null),
+    operation_id: answer.completed === false ? (textOf(answer.operation_id) ?? null) : null,
+  };
+}
+
+function filterOf(sent: Json, query: Json): Json | undefined {
+  const { access_token: _, wait: __, ...asked } = query;
+  const named = CONDITIONS.flatMap((name) => ((sent[name] ?? null) === null ? [] : [[name, sent[name]] as const]));
+  const all = { ...asked, ...Object.fromEntries(named), ...(isObject(sent.filter) && sent.filter) };
+  if (Object.keys(all).length === 0 && !isObject(sent.filter)) return undefined;
+  const { job_ids: ids } = all as { job_ids?: unknown };
+  if (!Array.isArray(ids) || ids.length <= MAX_IDS) return all;
+  return { ...all, job_ids: ids.slice(0, MAX_IDS), job_ids_in_all: ids.length };
+}
+
+function queueIn(filter: Json | undefined): string | undefined {
+  const queue = filter?.queue;
+  return textOf(Array.isArray(queue) && queue.length === 1 ? queue[0] : queue);
+}
+
+/** How many were changed; undefined: that is not what the answer says. */
+function countIn(answer: Json): number | undefined {
+  const counts = [...COUNTS, 'count'].map((name) => answer[name]);
+  return counts.find((count): count is number => typeof count === 'number');
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** A value that is not too large; of one that is, the beginning of its JSON. */
+function bounded(value: Json): unknown {
+  const text = JSON.stringify(value);
+  return text.length <= MAX_TEXT ? value : { truncated: true, text: cut(text, MAX_TEXT) };
+}

@@ -1,0 +1,50 @@
+/** The log of what operators have changed. */
+import { defined, given, readQueueName } from '../../job/envelope/fields';
+import { invalidRequest } from '../../job/errors';
+import { formatInstant } from '../../job/time';
+import type { StoredAudit } from '../../rpc/audit';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { listMembers, readPaging } from '../request/pagination';
+import { listParam, pastParam, textParam } from '../request/query';
+import { get, type Route } from '../route';
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminAuditRoutes: readonly Route[] = [get('/audit', list)];
+
+/** An action, or its beginning followed by `*`. */
+const ACTION = /^[a-z_]+(\.[a-z_]+)*(\.?\*)?$/;
+const MAX_ACTIONS = 50;
+
+/** A page of entries, the newest first. */
+async function list(c: AppContext): Promise<Response> {
+  const paging = readPaging(c, 'page');
+  if (paging.cursor !== undefined) throw invalidRequest('cursor', 'This list is read with page and per_page.');
+  const now = Date.now();
+  const actions = listParam(c, 'action');
+  const wrong = actions?.find((action) => !ACTION.test(action));
+  if (wrong !== undefined || (actions?.length ?? 0) > MAX_ACTIONS) {
+    throw invalidRequest(
+      'action',
+      `action must be such as "queue.pause", or "queue.*"; at most ${MAX_ACTIONS} of them.`,
+    );
+  }
+  const request = defined({
+    actor: textParam(c, 'actor'),
+    actions,
+    queue: given(textParam(c, 'queue'), (name) => readQueueName(name, 'queue')),
+    job: textParam(c, 'job'),
+    since: pastParam(c, 'since', now),
+    until: pastParam(c, 'until', now),
+    offset: paging.offset,
+    limit: paging.limit,
+  });
+  const { entries, total } = await directoryObject(c.env).auditLog(request);
+  const hasMore = total > paging.offset + entries.length;
+  const items = entries.map(render);
+  return json(c, { items, ...listMembers(paging, { total, hasMore, nextCursor: null }) });
+}
+
+function render({ id, at, queue: _, job: __, ...entry }: StoredAudit) {
+  return { id: `audit-${id}`, at: formatInstant(at), ...entry };
+}

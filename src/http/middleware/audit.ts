@@ -1,0 +1,74 @@
+/**
+ * Has each write of an operator recorded. The order is a decision: first the operation, then its row, then the answer. So no
+ * operation is kept from happening by its log, and nothing is logged that did not happen. If the row cannot be written, not the
+ * second time either, the operation stands, the answer says so in a `Warning`, and the whole entry goes to the Worker's logs.
+ */
+import { isObject } from '../../job/envelope/fields';
+import { cut } from '../../job/text';
+import type { AuditEntry } from '../../rpc/audit';
+import { directoryObject } from '../../rpc/stubs';
+import { describeWrite } from '../audit/entry';
+import type { AppContext, Caller, Middleware } from '../context';
+import { routeOf } from '../routes';
+
+const REASON_HEADER = 'X-Audit-Reason';
+const MAX_REASON = 500;
+const NOT_RECORDED = '299 - "This change could not be recorded in the audit log."';
+
+export const audit: Middleware = async (c, next) => {
+  await next();
+  const action = routeOf(c)?.audit;
+  if (action === undefined || action === 'none' || !mayHaveChanged(c)) return;
+  const entry = entryOf(c, action);
+  try {
+    await record(c, entry);
+  } catch (error) {
+    console.error(`${entry.request_id} not in the audit log: ${JSON.stringify(entry)}`, error);
+    c.res.headers.append('Warning', NOT_RECORDED);
+  }
+};
+
+/** A connection that broke is another one the second time. */
+async function record(c: AppContext, entry: AuditEntry): Promise<void> {
+  try {
+    await directoryObject(c.env).recordAudit(entry);
+  } catch {
+    await directoryObject(c.env).recordAudit(entry);
+  }
+}
+
+/** A refusal, a preview and a repeated answer have changed nothing; of a failure nobody knows. */
+function mayHaveChanged(c: AppContext): boolean {
+  const { status, headers } = c.res;
+  if (status >= 400 && status < 500) return false;
+  return headers.get('Idempotency-Replayed') === null && c.get('answer')?.dry_run !== true;
+}
+
+function entryOf(c: AppContext, action: string): AuditEntry {
+  const { name, role, key_hint } = c.get('caller') as Caller;
+  const [sent, answer] = [c.get('sent'), c.get('answer')];
+  return {
+    at: Date.now(),
+    actor: { name, role, key_hint },
+    ...describeWrite({
+      action,
+      named: Object.values(c.req.param() as Record<string, string>)[0],
+      query: c.req.query(),
+      sent: isObject(sent) ? sent : {},
+      answer: answer ?? {},
+    }),
+    status: c.res.status,
+    request_id: c.get('requestId'),
+    reason: reasonIn(c.req.header(REASON_HEADER)),
+  };
+}
+
+/** A header holds Latin letters alone; others come percent-encoded. */
+function reasonIn(header: string | undefined): string | null {
+  if (header === undefined || header.trim() === '') return null;
+  try {
+    return cut(decodeURIComponent(header), MAX_REASON);
+  } catch {
+    return cut(header, MAX_REASON);
+  }
+}
