@@ -1,4 +1,4 @@
--- The whole schema of the directory, version 4. A change gets a higher version in `src/durable/schema.ts`, and a file
+-- The whole schema of the directory, version 5. A change gets a higher version in `src/durable/schema.ts`, and a file
 -- `directory_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -140,3 +140,14 @@ CREATE TABLE alert_states (
   data TEXT NOT NULL,
   PRIMARY KEY (rule, queue)
 ) STRICT, WITHOUT ROWID;
+
+-- The schemas that the arguments of jobs must fit, by job type and version. data: JSON Schema.
+CREATE TABLE schemas (
+  type TEXT NOT NULL,
+  version TEXT NOT NULL,
+  uri TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (type, version)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX schemas_uri ON schemas (uri);

@@ -38,6 +38,7 @@ import { IdRegister } from './ids';
 import { IdListing } from './listing';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
+import { SchemaStore } from './schemas';
 import { Webhooks } from './webhooks/part';
 import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
 import { WorkerRegistry } from './workers';
@@ -58,6 +59,7 @@ class DirectoryLife {
   readonly crons: CronPlaces;
   readonly workflows: WorkflowList;
   readonly operations: OperationKeys;
+  readonly schemas: SchemaStore;
   /** Whoever follows the workers, and which queues there are. */
   readonly followers: Followers;
   workers!: WorkerRegistry;
@@ -87,6 +89,7 @@ class DirectoryLife {
     this.crons = new CronPlaces(storage, this.tables);
     this.workflows = new WorkflowList(storage, this.tables);
     this.operations = new OperationKeys(storage, this.tables);
+    this.schemas = new SchemaStore(this.sql, this.tables);
     // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
     this.clock = new AlarmClock(storage, null);
     this.open();
@@ -300,7 +303,9 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
 
   queueDefaults: ({ defaults }, queue) => {
     const known = queue === undefined ? defaults.read() : defaults.for(queue);
-    return known ? defined({ version: known.version, config: known.config, declared: known.declared }) : null;
+    if (!known) return null;
+    const { version, config, declared } = known;
+    return defined({ version, config, declared, schemas: defaults.schemaStamp() });
   },
   declaration: ({ defaults }) => defaults.declared() ?? null,
   declare: async (life, declared) => {
@@ -315,6 +320,24 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   declareMaintenance: async (life, notice) => {
     life.defaults.declareMaintenance(notice, Date.now());
     return { maintenance: life.defaults.maintenance() ?? null, untold: await life.spread() };
+  },
+  schemas: ({ defaults, schemas }, unless) => {
+    const stamp = defaults.schemaStamp();
+    return stamp !== undefined && stamp === unless ? null : { ...(stamp && { stamp }), schemas: schemas.all() };
+  },
+  putSchema: async (life, given) => {
+    const now = Date.now();
+    const schema = { ...given, created_at: now };
+    const put = outcomeOf(() => life.defaults.changeSchemas(() => life.schemas.add(schema), now));
+    return put.ok ? { ok: true, value: { schema, untold: await life.spread() } } : put;
+  },
+  removeSchemas: async (life, type, version) => {
+    const isThere = life.schemas
+      .all()
+      .some((known) => known.type === type && [undefined, known.version].includes(version));
+    if (!isThere) return { removed: 0, untold: 0 };
+    const removed = life.defaults.changeSchemas(() => life.schemas.remove(type, version), Date.now());
+    return { removed, untold: await life.spread() };
   },
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
   overrideLimit: async (life, key, override) => {

@@ -12,6 +12,7 @@ import directory from '../../migrations/directory.sql';
 import directory2 from '../../migrations/directory_2.sql';
 import directory3 from '../../migrations/directory_3.sql';
 import directory4 from '../../migrations/directory_4.sql';
+import directory5 from '../../migrations/directory_5.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue8 from '../../migrations/queue_8.sql';
@@ -43,10 +44,10 @@ export const QUEUE: SchemaVersion = {
 };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
-  version: 4,
+  version: 5,
   first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
   tables: directory,
-  steps: { 2: directory2, 3: directory3, 4: directory4 },
+  steps: { 2: directory2, 3: directory3, 4: directory4, 5: directory5 },
 };
 export const WORKFLOW: SchemaVersion = {
   object: 'workflow',

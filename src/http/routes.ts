@@ -25,6 +25,7 @@ import { queueRoutes } from './queues/routes';
 import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Needed, type Route } from './route';
+import { adminSchemaRoutes, schemaRoutes } from './schemas/routes';
 import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, surroundingRoutes, systemRoutes } from './system/routes';
@@ -64,9 +65,10 @@ export const ROUTES: readonly MountedRoute[] = [
     adminFailureRoutes,
     alertRoutes,
     adminMaintenanceRoutes,
+    adminSchemaRoutes,
     statsRoutes,
   ),
-  ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes),
+  ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes, schemaRoutes),
   ...below(ADMIN_PREFIX, adminOperationRoutes),
 ];
 

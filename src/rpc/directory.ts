@@ -12,6 +12,7 @@ import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
+import type { SchemasApi } from './schemas';
 import type { WebhookListApi, WebhookSenderApi } from './webhooks';
 import type { WorkflowSummary } from './workflow';
 
@@ -138,7 +139,13 @@ export interface KeyedOperation {
   replayed: boolean;
 }
 
-export interface DirectoryApi extends CronDirectoryApi, IdsApi, WebhookListApi, WebhookSenderApi, AlertsApi {
+export interface DirectoryApi
+  extends CronDirectoryApi,
+    IdsApi,
+    WebhookListApi,
+    WebhookSenderApi,
+    AlertsApi,
+    SchemasApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */
