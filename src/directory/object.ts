@@ -15,7 +15,7 @@ import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
 import { defined } from '../job/envelope/fields';
-import { type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { eventualOutcomeOf, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import { holdingMaintenance } from '../job/maintenance';
 import {
@@ -38,6 +38,7 @@ import { IdRegister } from './ids';
 import { IdListing } from './listing';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
+import { PoolDesk, PoolList } from './pools';
 import { SchemaStore } from './schemas';
 import { Webhooks } from './webhooks/part';
 import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
@@ -60,6 +61,9 @@ class DirectoryLife {
   readonly workflows: WorkflowList;
   readonly operations: OperationKeys;
   readonly schemas: SchemaStore;
+  readonly pools: PoolList;
+  /** This object's pool, if it is that of one. */
+  pool!: PoolDesk;
   /** Whoever follows the workers, and which queues there are. */
   readonly followers: Followers;
   workers!: WorkerRegistry;
@@ -90,6 +94,7 @@ class DirectoryLife {
     this.workflows = new WorkflowList(storage, this.tables);
     this.operations = new OperationKeys(storage, this.tables);
     this.schemas = new SchemaStore(this.sql, this.tables);
+    this.pools = new PoolList(this.sql, this.tables);
     // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
     this.clock = new AlarmClock(storage, null);
     this.open();
@@ -104,6 +109,8 @@ class DirectoryLife {
     const host = { storage: ctx.storage, now, wakeAt };
     const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
     this.workers = new WorkerRegistry(sql, tables);
+    const name = (ctx.id.name ?? '').replace(/^pool /, '');
+    this.pool = new PoolDesk(sql, tables, (queue) => queueObject(env, queue).activeCount(), name);
     this.followers.attach(this.workers.events);
     const { events } = this.workers;
     this.webhooks = new Webhooks(
@@ -339,6 +346,14 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     const removed = life.defaults.changeSchemas(() => life.schemas.remove(type, version), Date.now());
     return { removed, untold: await life.spread() };
   },
+  pools: ({ pools }) => pools.all(),
+  putPool: ({ pools }, pool) => outcomeOf(() => pools.put(pool)),
+  removePool: ({ pools }, name) => pools.remove(name),
+  definePool: ({ pool }, defined) => pool.define(defined),
+  planFetch: ({ pool }, count, worker) => eventualOutcomeOf(() => pool.plan(count, worker, () => Date.now())),
+  endFetch: ({ pool }, ticket, taken) => pool.end(ticket, taken, Date.now()),
+  poolCounts: ({ pool }) => pool.counts(Date.now()),
+
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
   overrideLimit: async (life, key, override) => {
     const changed = outcomeOf(() => life.defaults.override(key, override, Date.now()));

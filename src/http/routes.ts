@@ -17,6 +17,7 @@ import { logRoutes } from './logs/routes';
 import { adminMaintenanceRoutes } from './maintenance/routes';
 import { metricsRoutes } from './metrics/routes';
 import { statsRoutes } from './metrics/stats';
+import { adminPoolRoutes } from './pools/routes';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
@@ -66,6 +67,7 @@ export const ROUTES: readonly MountedRoute[] = [
     alertRoutes,
     adminMaintenanceRoutes,
     adminSchemaRoutes,
+    adminPoolRoutes,
     statsRoutes,
   ),
   ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes, schemaRoutes),

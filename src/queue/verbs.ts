@@ -224,6 +224,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- workers that pull -------------------------------------------------------------------------------------------
 
   claim: (life, request) => life.claim(request),
+  activeCount: look(
+    (q) => q.leases.active.size,
+    () => 0,
+  ),
   withdraw: async (life, waiter) => life.withdraw(waiter),
   takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
   ack: change((q, now, request) => ack(q, request, now)),

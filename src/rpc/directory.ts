@@ -10,6 +10,7 @@ import type { AlertsApi } from './alerts';
 import type { CronDirectoryApi } from './cron';
 import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
+import type { PoolApi, PoolListApi } from './pools';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
 import type { SchemasApi } from './schemas';
@@ -145,7 +146,9 @@ export interface DirectoryApi
     WebhookListApi,
     WebhookSenderApi,
     AlertsApi,
-    SchemasApi {
+    SchemasApi,
+    PoolListApi,
+    PoolApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */

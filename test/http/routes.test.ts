@@ -158,6 +158,11 @@ PATCH /ojs/v1/admin/alerts/:id admin:write
 DELETE /ojs/v1/admin/alerts/:id admin:write
 GET /ojs/v1/unique-jobs data:read
 GET /ojs/v1/middleware data:read
+GET /ojs/v1/admin/pools admin:read
+GET /ojs/v1/admin/pools/:name admin:read
+PUT /ojs/v1/admin/pools/:name admin:write
+DELETE /ojs/v1/admin/pools/:name admin:write
+GET /ojs/v1/admin/scheduling/stats admin:read
 GET /ojs/v1/schemas data:read
 POST /ojs/v1/schemas admin:write
 GET /ojs/v1/schemas/:name/versions data:read
