@@ -23,13 +23,13 @@ export interface PoolFetch {
 }
 
 /**
- * Claims jobs of a pool: the shares first, then what is left of the count from whoever has more. When no queue has any, it waits
+ * Claims jobs of a pool: the portions first, then what is left of the count from whoever has more. When no queue has any, it waits
  * at the one that is next. A queue that fails does not keep the worker from the jobs of the others.
  * @throws {ApiError} 404; what a queue said, when none had a job
  */
 export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): Promise<JobView[]> {
   const object = poolObject(env, name);
-  const { ticket, shares, order, count } = unwrap(await object.planFetch(fetch.count, fetch.worker));
+  const { ticket, portions, order, count } = unwrap(await object.planFetch(fetch.count, fetch.worker));
   const claimed: JobView[] = [];
   const outcome: PoolTaken = { taken: {}, short: [] };
   const failures: unknown[] = [];
@@ -48,7 +48,7 @@ export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): P
     }
   };
   try {
-    for (const { queue, count: share } of shares) await take(queue, share, 0);
+    for (const { queue, count: portion } of portions) await take(queue, portion, 0);
     for (const queue of order) await take(queue, count - claimed.length, 0);
     const [next] = order;
     if (claimed.length === 0 && failures.length === 0 && fetch.waitMs > 0 && count > 0 && next !== undefined) {

@@ -38,7 +38,7 @@ export interface Fetch {
  * Drains the queues in the order given until `count` jobs are claimed. Waiting is left to a single queue, the last:
  * two that wait at once might both hand out jobs, more than were asked for. A queue that fails does not keep the worker
  * from the jobs of the others.
- * @param queues or a pool in their place: then each gives its share
+ * @param queues or a pool in their place: then each gives its portion
  * @param requestId names the request in the log
  */
 export function beginFetch(
@@ -49,7 +49,7 @@ export function beginFetch(
 ): Fetch {
   const isPool = 'pool' in queues;
   const fetch = new FetchUnderWay(env, isPool ? [] : queues, request, requestId);
-  const jobs = isPool ? fetch.claimInShares(queues.pool) : fetch.claimInOrder();
+  const jobs = isPool ? fetch.claimPortions(queues.pool) : fetch.claimInOrder();
   return {
     jobs,
     async abandon() {
@@ -100,7 +100,7 @@ class FetchUnderWay {
   }
 
   /** Claims from the queues of a pool. */
-  claimInShares(pool: string): Promise<JobView[]> {
+  claimPortions(pool: string): Promise<JobView[]> {
     const { count, wait_ms = 0, worker_id } = this.request;
     return claimFromPool(this.env, pool, {
       count,

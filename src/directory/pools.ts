@@ -4,7 +4,7 @@ import type { Schema } from '../durable/schema';
 import { readMeta, writeMeta } from '../durable/sql';
 import { notFound, payloadTooLarge } from '../job/errors';
 import type { Pool } from '../job/pools/pool';
-import { inTurn, moveOn, type Passes, shares } from '../job/pools/share';
+import { inTurn, moveOn, type Passes, portions } from '../job/pools/turns';
 import type { PoolCounts, PoolPlan, PoolTaken } from '../rpc/pools';
 
 /** Pools at most: their list is one row. */
@@ -102,7 +102,12 @@ export class PoolDesk {
       const ticket = uuidv7();
       if (most > 0 && pool.concurrency !== undefined) this.open.set(ticket, { count: most, until: now + FETCH_MS });
       const { passes } = this.pastAt(now);
-      return { ticket, shares: most > 0 ? shares(pool, passes, most) : [], order: inTurn(pool, passes), count: most };
+      return {
+        ticket,
+        portions: most > 0 ? portions(pool, passes, most) : [],
+        order: inTurn(pool, passes),
+        count: most,
+      };
     });
     this.last = plan.catch(() => undefined);
     return plan;

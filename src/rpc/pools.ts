@@ -1,15 +1,15 @@
 /** Pools: their list, in the directory, and the object of each, which says who is next and counts what runs. */
 import type { Outcome } from '../job/errors';
 import type { Pool } from '../job/pools/pool';
-import type { Share } from '../job/pools/share';
+import type { Portion } from '../job/pools/turns';
 
 /** What a fetch by a worker of a pool may take. */
 export interface PoolPlan {
   /** Names the fetch when it ends. */
   ticket: string;
   /** Taken first, in this order. */
-  shares: Share[];
-  /** Every queue, those that are next first: for what the shares leave. */
+  portions: Portion[];
+  /** Every queue, those that are next first: for what the portions leave. */
   order: string[];
   /** Jobs in all. */
   count: number;

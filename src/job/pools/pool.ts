@@ -1,8 +1,8 @@
-/** A pool: queues from which workers take jobs together, each in its share. */
+/** A pool: queues from which workers take jobs together, each its portion. */
 import { defined, optional, readInteger, readList, readObject, readQueueName, readWord } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
-/** `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its share, none waits for ever. */
+/** `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its portion, none waits for ever. */
 export const POOL_STRATEGIES = ['strict', 'round-robin', 'weighted'] as const;
 export type PoolStrategy = (typeof POOL_STRATEGIES)[number];
 

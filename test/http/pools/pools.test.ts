@@ -67,7 +67,7 @@ describe('a pool', () => {
 });
 
 describe('a fetch by a pool', () => {
-  it('takes from each queue its share, in one fetch and over many, also when the objects are evicted', async () => {
+  it('takes from each queue its portion, in one fetch and over many, also when the objects are evicted', async () => {
     await put('p', { queues: ['a', 'b', 'c'], weights: { a: 5, b: 3, c: 2 } });
     for (const queue of ['a', 'b', 'c']) await fill(queue, 60);
     expect(tally(await take('p', 50))).toEqual({ a: 25, b: 15, c: 10 });

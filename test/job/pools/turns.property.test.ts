@@ -1,7 +1,7 @@
-/** Shares of a pool: whatever the fetches, queues that have jobs give in the ratio of their weights, and none starves. */
+/** Portions of a pool: whatever the fetches, queues that have jobs give in the ratio of their weights, and none starves. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inTurn, moveOn, type Passes, shares } from '../../../src/job/pools/share';
+import { inTurn, moveOn, type Passes, portions } from '../../../src/job/pools/turns';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
 const weightsOf = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: NAMES.length });
@@ -18,7 +18,7 @@ const poolOf = (weights: number[]) => {
   };
 };
 
-/** One fetch from queues with so many jobs: shares first, then what is left from whoever has more. */
+/** One fetch from queues with so many jobs: portions first, then what is left from whoever has more. */
 function fetchFrom(pool: ReturnType<typeof poolOf>, passes: Passes, count: number, jobs: Record<string, number>) {
   const taken: Record<string, number> = {};
   const short: string[] = [];
@@ -31,7 +31,7 @@ function fetchFrom(pool: ReturnType<typeof poolOf>, passes: Passes, count: numbe
     left -= got;
     if (got < wanted) short.push(queue);
   };
-  for (const { queue, count: share } of shares(pool, passes, count)) take(queue, share);
+  for (const { queue, count: portion } of portions(pool, passes, count)) take(queue, portion);
   for (const queue of inTurn(pool, passes)) take(queue, left);
   return { taken, passes: moveOn(pool, passes, taken, short) };
 }
@@ -112,7 +112,7 @@ describe('any queues', () => {
 describe('a strict pool', () => {
   it('is drained in the order of its queues', () => {
     const pool = { strategy: 'strict' as const, queues: ['b', 'a'], weights: {} };
-    expect(shares(pool, { b: 9, a: 0 }, 5)).toEqual([{ queue: 'b', count: 5 }]);
+    expect(portions(pool, { b: 9, a: 0 }, 5)).toEqual([{ queue: 'b', count: 5 }]);
     expect(inTurn(pool, { b: 9, a: 0 })).toEqual(['b', 'a']);
   });
 });

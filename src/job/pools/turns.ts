@@ -10,23 +10,23 @@ import { type Pool, weightOf } from './pool';
 export type Passes = Record<string, number>;
 
 /** What a fetch asks of one queue. */
-export interface Share {
+export interface Portion {
   queue: string;
   count: number;
 }
 
-type Shared = Pick<Pool, 'strategy' | 'queues' | 'weights'>;
+type Turning = Pick<Pool, 'strategy' | 'queues' | 'weights'>;
 
 const passOf = (passes: Passes, queue: string) => (Object.hasOwn(passes, queue) ? (passes[queue] as number) : 0);
 
 /** The queues, those that are next first. */
-export function inTurn({ strategy, queues }: Shared, passes: Passes): string[] {
+export function inTurn({ strategy, queues }: Turning, passes: Passes): string[] {
   if (strategy === 'strict') return [...queues];
   return [...queues].sort((a, b) => passOf(passes, a) - passOf(passes, b) || queues.indexOf(a) - queues.indexOf(b));
 }
 
 /** What the next `count` jobs are taken from, if all queues have enough. In the order of their turns. */
-export function shares(pool: Shared, passes: Passes, count: number): Share[] {
+export function portions(pool: Turning, passes: Passes, count: number): Portion[] {
   const [first] = pool.queues;
   if (pool.strategy === 'strict' || first === undefined) return first === undefined ? [] : [{ queue: first, count }];
   const ahead: Passes = { ...passes };
@@ -36,7 +36,7 @@ export function shares(pool: Shared, passes: Passes, count: number): Share[] {
     counts.set(next, (counts.get(next) ?? 0) + 1);
     ahead[next] = passOf(ahead, next) + 1 / weightOf(pool, next);
   }
-  return [...counts].map(([queue, share]) => ({ queue, count: share }));
+  return [...counts].map(([queue, portion]) => ({ queue, count: portion }));
 }
 
 /**
@@ -45,7 +45,7 @@ export function shares(pool: Shared, passes: Passes, count: number): Share[] {
  * @param short those that had fewer than were asked of them
  */
 export function moveOn(
-  pool: Shared,
+  pool: Turning,
   passes: Passes,
   taken: Readonly<Record<string, number>>,
   short: readonly string[],
