@@ -152,3 +152,14 @@ CREATE TABLE audit (
   job TEXT,
   data TEXT NOT NULL
 ) STRICT;
+
+-- The schemas that the arguments of jobs must fit, by job type and version. data: JSON Schema.
+CREATE TABLE schemas (
+  type TEXT NOT NULL,
+  version TEXT NOT NULL,
+  uri TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (type, version)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX schemas_uri ON schemas (uri);

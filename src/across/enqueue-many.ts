@@ -7,11 +7,13 @@ import { inParallel } from '../durable/parallel';
 import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import { pack } from '../job/message';
 import type { NewJob } from '../job/record';
+import { haveSchemasChanged } from '../job/schemas/misfit';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, refuseTakenIds, reserveIds } from './batch';
 import { withBodies } from './bodies';
 import { enqueueEntries, recallJobs } from './enqueue';
+import { underSchemas } from './schemas';
 
 /** What became of the entries. */
 export interface Enqueued {
@@ -91,7 +93,12 @@ export async function enqueueEach(
   let replayed = false;
   await inParallel([...groups], async ([queue, group]) => {
     const jobs = group.map(({ entry }) => entry.job);
-    const receipt = await queueObject(env, queue).enqueueEach(pack(jobs), idempotency);
+    const entered = group.map(({ entry }) => entry);
+    const receipt = await underSchemas(env, entered, async (checked) => {
+      const told = await queueObject(env, queue).enqueueEach(pack(checked.map(({ job }) => job)), idempotency);
+      if (!told.ok && haveSchemasChanged(told.error)) throw new ApiError(told.error);
+      return told;
+    });
     if (!receipt.ok && receipt.error.details?.idempotency_key !== undefined) throw new ApiError(receipt.error);
     if (receipt.ok && receipt.value.replayed) replayed = true;
     const told = receipt.ok ? outcomesWithBodies(jobs, receipt.value.outcomes) : jobs.map(() => receipt);

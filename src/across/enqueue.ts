@@ -6,6 +6,7 @@ import { queueObject } from '../rpc/stubs';
 import { type Entry, enqueueAcross, groupByQueue, refuseTakenIds } from './batch';
 import { withBodies } from './bodies';
 import { untilDecided } from './retry';
+import { underSchemas } from './schemas';
 import { enqueueReserved, globalPolicy } from './unique';
 
 /**
@@ -22,10 +23,12 @@ export async function enqueueEntries(
 ): Promise<Outcome<EnqueuedJob[]>> {
   const isGlobal = entries.some((entry) => globalPolicy(entry) !== undefined);
   const outcome = await eventualOutcomeOf(async () => {
-    const jobs = await untilDecided(async () =>
-      isGlobal
-        ? enqueueReserved(env, entries, idempotency)
-        : unwrap(await enqueueAcross(env, groupByQueue(entries), { idempotency })),
+    const jobs = await underSchemas(env, entries, (checked) =>
+      untilDecided(async () =>
+        isGlobal
+          ? enqueueReserved(env, checked, idempotency)
+          : unwrap(await enqueueAcross(env, groupByQueue(checked), { idempotency })),
+      ),
     );
     return withBodies(entries.map(jobOf), jobs);
   });

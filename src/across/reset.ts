@@ -1,7 +1,7 @@
 /** Empties a deployment. For tests only: the HTTP room offers it where TEST_HOOKS is on. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { directoryObject, idShard, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
+import { directoryObject, idShard, poolObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
 import { forgetRoutes } from './locate';
 import { forgetReading } from './metrics';
 import { allQueues } from './queues';
@@ -20,6 +20,7 @@ export async function resetAll(env: Env): Promise<number> {
   await resetLocks(env);
   const directory = directoryObject(env);
   await inParallel(await directory.webhooks(), ({ id }) => webhookObject(env, id).configureWebhook(null));
+  await inParallel(await directory.pools(), ({ name }) => poolObject(env, name).definePool(null));
   await inParallel(await directory.shards(), (name) => idShard(env, name).reset());
   await directory.reset();
   forgetRoutes();

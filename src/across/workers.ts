@@ -12,6 +12,7 @@ import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
 import { directoryRest } from './directory-rest';
 import { askByHome } from './locate';
+import { claimFromPool } from './pools';
 import { knownIfFew, nextQueues, queuesOf } from './queues';
 
 /** A heartbeat: who, what it holds, and which queues it works on. */
@@ -37,11 +38,18 @@ export interface Fetch {
  * Drains the queues in the order given until `count` jobs are claimed. Waiting is left to a single queue, the last:
  * two that wait at once might both hand out jobs, more than were asked for. A queue that fails does not keep the worker
  * from the jobs of the others.
+ * @param queues or a pool in their place: then each gives its portion
  * @param requestId names the request in the log
  */
-export function beginFetch(env: Env, queues: readonly string[], request: ClaimRequest, requestId: string): Fetch {
-  const fetch = new FetchUnderWay(env, queues, request, requestId);
-  const jobs = fetch.claimInOrder();
+export function beginFetch(
+  env: Env,
+  queues: readonly string[] | { pool: string },
+  request: ClaimRequest,
+  requestId: string,
+): Fetch {
+  const isPool = 'pool' in queues;
+  const fetch = new FetchUnderWay(env, isPool ? [] : queues, request, requestId);
+  const jobs = isPool ? fetch.claimPortions(queues.pool) : fetch.claimInOrder();
   return {
     jobs,
     async abandon() {
@@ -54,6 +62,8 @@ export function beginFetch(env: Env, queues: readonly string[], request: ClaimRe
 class FetchUnderWay {
   private readonly waiter = crypto.randomUUID();
   private isAbandoned = false;
+  /** The queue of a pool at which it waits. */
+  private waitsAt: string | undefined;
 
   constructor(
     private readonly env: Env,
@@ -89,10 +99,25 @@ class FetchUnderWay {
     return this.claim(last, count, wait_ms);
   }
 
+  /** Claims from the queues of a pool. */
+  claimPortions(pool: string): Promise<JobView[]> {
+    const { count, wait_ms = 0, worker_id } = this.request;
+    return claimFromPool(this.env, pool, {
+      count,
+      worker: worker_id,
+      waitMs: wait_ms,
+      isAbandoned: () => this.isAbandoned,
+      waitsAt: (queue) => {
+        this.waitsAt = queue;
+      },
+      claim: (queue, wanted, waitMs) => this.claim(queue, wanted, waitMs),
+    });
+  }
+
   /** No queue waits for this caller any more. */
   async withdraw(): Promise<void> {
     this.isAbandoned = true;
-    const last = this.queues.at(-1);
+    const last = this.waitsAt ?? this.queues.at(-1);
     if (last !== undefined) await queueObject(this.env, last).withdraw(this.waiter);
   }
 

@@ -1,12 +1,13 @@
 /** Workflows and the queues that run their jobs. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, type ErrorData, notFound, unwrap } from '../job/errors';
+import { ApiError, type ErrorData, eventualOutcomeOf, notFound, unwrap } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { StepCheck } from '../job/workflow/parse';
 import { nodeAt } from '../job/workflow/plan';
 import { queueObject, workflowObject } from '../rpc/stubs';
 import type { WorkflowApi, WorkflowView } from '../rpc/workflow';
+import { validateKept } from './schemas';
 
 /** The object of a workflow. @throws {ApiError} 404 for an id that none can have */
 export function workflowNamed(env: Env, id: string): WorkflowApi {
@@ -19,8 +20,10 @@ export async function readWorkflow(env: Env, id: string): Promise<WorkflowView> 
   return unwrap(await workflowNamed(env, id).get());
 }
 
-/** Asks every queue whether it would take its jobs. @throws {ApiError} as for a single job, naming which one */
-export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<void> {
+/** Asks every queue whether it would take its jobs. @returns what their author should be warned of @throws {ApiError} as for a single job, naming which one */
+export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<string[]> {
+  const validated = await eventualOutcomeOf(() => validateKept(env, checks));
+  if (!validated.ok) throw new ApiError(located(validated.error, checks));
   const groups = Map.groupBy(checks, ({ queue }) => queue);
   await inParallel([...groups], async ([queue, list]) => {
     // Their bodies are not looked at, and many do not fit into one message.
@@ -28,6 +31,7 @@ export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Pro
     const checked = await queueObject(env, queue).checkJobs(jobs);
     if (!checked.ok) throw new ApiError(located(checked.error, list));
   });
+  return validated.value;
 }
 
 /** An error about one job of a queue, with its path in the workflow; one about the queue itself stays as it is. */

@@ -31,6 +31,8 @@ export interface QueueConfig {
   deadLetter?: { retention: { maxAge?: Duration; maxCount?: number } };
   /** Types that the queue accepts; an entry may end in `*`. */
   allowedJobTypes?: readonly string[];
+  /** What becomes of jobs that do not fit the schema of their type: accepted, accepted with a warning (default), refused. */
+  schemas?: 'off' | 'warn' | 'strict';
   /** Jobs that have not ended, at most; beyond that `overflowPolicy` decides. */
   maxSize?: number;
   /** Bytes of their bodies. */

@@ -16,11 +16,15 @@ import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import { holdingMaintenance, type Maintenance, type MaintenanceNotice } from '../job/maintenance';
+import { nextStamp, type SchemaStamp } from '../job/schemas/stamp';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 import type { StoredDeclaration } from '../rpc/deployment';
 
 /** The fact that holds what the code declares. */
 const DECLARED = 'declared';
+
+/** The fact that holds the stamp of the last change to the schemas. */
+const SCHEMAS = 'schemas';
 
 /** The fact that holds the last maintenance. */
 const MAINTENANCE = 'maintenance';
@@ -83,13 +87,32 @@ export class DefaultsStore {
     const { queues = {}, limits = {} } = this.declared() ?? {};
     const declared = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
     const maintenance = this.maintenance();
+    const schemas = this.schemaStamp();
     return {
       ...said,
       ...(declared && { declared }),
       ...(Object.keys(limits).length > 0 && { limits }),
       ...(maintenance && { maintenance }),
       ...this.host.alsoFor?.(queue),
+      ...(schemas && { schemas }),
     };
+  }
+
+  /** Names the state of the schemas of jobs; undefined: there never were any. */
+  schemaStamp(): SchemaStamp | undefined {
+    return this.fact(SCHEMAS);
+  }
+
+  /** Changes the schemas: with a new stamp, in one transaction. @param now epoch ms @returns what `change` gives */
+  changeSchemas<T>(change: () => T, now: number): T {
+    this.tables.create();
+    return this.host.storage.transactionSync(() => {
+      const changed = change();
+      const line = crypto.getRandomValues(new Uint32Array(1))[0] as number;
+      writeMeta(this.host.storage.sql, SCHEMAS, nextStamp(this.schemaStamp(), line));
+      this.replace(this.read()?.config ?? {}, this.overrides(now), now);
+      return changed;
+    });
   }
 
   /** The last maintenance that was declared and not ended; it may be over. */

@@ -15,7 +15,7 @@ import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
 import { defined } from '../job/envelope/fields';
-import { type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { eventualOutcomeOf, type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { routeCandidate } from '../job/ids';
 import { holdingMaintenance } from '../job/maintenance';
 import {
@@ -39,6 +39,8 @@ import { IdRegister } from './ids';
 import { IdListing } from './listing';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
+import { PoolDesk, PoolList } from './pools';
+import { SchemaStore } from './schemas';
 import { Webhooks } from './webhooks/part';
 import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
 import { WorkerRegistry } from './workers';
@@ -60,6 +62,10 @@ class DirectoryLife {
   readonly workflows: WorkflowList;
   readonly operations: OperationKeys;
   readonly audit: AuditLog;
+  readonly schemas: SchemaStore;
+  readonly pools: PoolList;
+  /** This object's pool, if it is that of one. */
+  pool!: PoolDesk;
   /** Whoever follows the workers, and which queues there are. */
   readonly followers: Followers;
   workers!: WorkerRegistry;
@@ -90,6 +96,8 @@ class DirectoryLife {
     this.workflows = new WorkflowList(storage, this.tables);
     this.operations = new OperationKeys(storage, this.tables);
     this.audit = new AuditLog(storage, this.tables);
+    this.schemas = new SchemaStore(this.sql, this.tables);
+    this.pools = new PoolList(this.sql, this.tables);
     // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
     this.clock = new AlarmClock(storage, null);
     this.open();
@@ -104,6 +112,8 @@ class DirectoryLife {
     const host = { storage: ctx.storage, now, wakeAt };
     const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
     this.workers = new WorkerRegistry(sql, tables);
+    const name = (ctx.id.name ?? '').replace(/^pool /, '');
+    this.pool = new PoolDesk(sql, tables, (queue) => queueObject(env, queue).activeCount(), name);
     this.followers.attach(this.workers.events);
     const { events } = this.workers;
     this.webhooks = new Webhooks(
@@ -305,7 +315,9 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
 
   queueDefaults: ({ defaults }, queue) => {
     const known = queue === undefined ? defaults.read() : defaults.for(queue);
-    return known ? defined({ version: known.version, config: known.config, declared: known.declared }) : null;
+    if (!known) return null;
+    const { version, config, declared } = known;
+    return defined({ version, config, declared, schemas: defaults.schemaStamp() });
   },
   declaration: ({ defaults }) => defaults.declared() ?? null,
   declare: async (life, declared) => {
@@ -321,6 +333,32 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     life.defaults.declareMaintenance(notice, Date.now());
     return { maintenance: life.defaults.maintenance() ?? null, untold: await life.spread() };
   },
+  schemas: ({ defaults, schemas }, unless) => {
+    const stamp = defaults.schemaStamp();
+    return stamp !== undefined && stamp === unless ? null : { ...(stamp && { stamp }), schemas: schemas.all() };
+  },
+  putSchema: async (life, given) => {
+    const now = Date.now();
+    const schema = { ...given, created_at: now };
+    const put = outcomeOf(() => life.defaults.changeSchemas(() => life.schemas.add(schema), now));
+    return put.ok ? { ok: true, value: { schema, untold: await life.spread() } } : put;
+  },
+  removeSchemas: async (life, type, version) => {
+    const isThere = life.schemas
+      .all()
+      .some((known) => known.type === type && [undefined, known.version].includes(version));
+    if (!isThere) return { removed: 0, untold: 0 };
+    const removed = life.defaults.changeSchemas(() => life.schemas.remove(type, version), Date.now());
+    return { removed, untold: await life.spread() };
+  },
+  pools: ({ pools }) => pools.all(),
+  putPool: ({ pools }, pool) => outcomeOf(() => pools.put(pool)),
+  removePool: ({ pools }, name) => pools.remove(name),
+  definePool: ({ pool }, defined) => pool.define(defined),
+  planFetch: ({ pool }, count, worker) => eventualOutcomeOf(() => pool.plan(count, worker, () => Date.now())),
+  endFetch: ({ pool }, ticket, taken) => pool.end(ticket, taken, Date.now()),
+  poolCounts: ({ pool }) => pool.counts(Date.now()),
+
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
   overrideLimit: async (life, key, override) => {
     const changed = outcomeOf(() => life.defaults.override(key, override, Date.now()));

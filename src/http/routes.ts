@@ -2,7 +2,7 @@
 import { matchedRoutes } from 'hono/route';
 import { alertRoutes } from './alerts/routes';
 import { adminAuditRoutes } from './audit/routes';
-import { adminOperationRoutes, bulkRoutes, bulkRoutes } from './bulk/routes';
+import { adminOperationRoutes, bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
 import type { AppContext } from './context';
 import { cronRoutes } from './cron/routes';
@@ -18,6 +18,7 @@ import { logRoutes } from './logs/routes';
 import { adminMaintenanceRoutes } from './maintenance/routes';
 import { metricsRoutes } from './metrics/routes';
 import { statsRoutes } from './metrics/stats';
+import { adminPoolRoutes } from './pools/routes';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
@@ -26,6 +27,7 @@ import { queueRoutes } from './queues/routes';
 import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
 import { ADMIN_PREFIX, defaultScope, type Needed, type Route } from './route';
+import { adminSchemaRoutes, schemaRoutes } from './schemas/routes';
 import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
 import { adminSystemRoutes, surroundingRoutes, systemRoutes } from './system/routes';
@@ -66,9 +68,11 @@ export const ROUTES: readonly MountedRoute[] = [
     adminFailureRoutes,
     alertRoutes,
     adminMaintenanceRoutes,
+    adminSchemaRoutes,
+    adminPoolRoutes,
     statsRoutes,
   ),
-  ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes),
+  ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes, schemaRoutes),
   ...below(ADMIN_PREFIX, adminOperationRoutes),
 ];
 

@@ -6,6 +6,8 @@
 import type { LimitPolicy } from './limits/policy';
 import type { LogLine } from './log';
 import type { JobRetention } from './retention';
+import type { Misfit } from './schemas/misfit';
+import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { WaitingFor } from './waiting';
 
@@ -89,6 +91,8 @@ export interface NewJob {
   limit?: LimitPolicy;
   /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
   superseded?: boolean;
+  /** What it was validated by: the stamp of the schemas, and what does not fit them. Absent: by none. */
+  validated?: { stamp: SchemaStamp; misfits?: Misfit[] };
   /** JSON of a {@link JobBody}. */
   body: string;
 }

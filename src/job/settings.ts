@@ -7,6 +7,8 @@ import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
 import type { Maintenance } from './maintenance';
 import type { RetryInput } from './record';
+import type { SchemaMode } from './schemas/misfit';
+import type { SchemaStamp } from './schemas/stamp';
 import type { WebhookRoute } from './webhook/subscription';
 
 /** Settings of one queue. Absent: the deployment's default. */
@@ -36,6 +38,8 @@ export interface QueueConfig {
   warning_threshold?: number;
   /** Types that the queue accepts; an entry may end in `*`. Default: all. */
   allowed_job_types?: string[];
+  /** What becomes of jobs that do not fit the schema of their type. Default `warn`. */
+  schemas?: SchemaMode;
 }
 
 const DAY_MS = 86_400_000;
@@ -80,6 +84,8 @@ export interface QueueDefaults {
   webhooks?: WebhookRoute[];
   /** Which of its numbers must be watched. */
   alerts?: AlertRule[];
+  /** The stamp of the last change to the schemas of jobs; absent: there was none. */
+  schemas?: SchemaStamp;
   /** The last maintenance of the deployment; it may be over. */
   maintenance?: Maintenance;
 }

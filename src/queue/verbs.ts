@@ -8,8 +8,8 @@ import type { Verbs } from '../durable/answering';
 import { answerOnce, recallAnswer } from '../durable/inbox';
 import { jobOf } from '../job/cron/definition';
 import { notFound, type Outcome } from '../job/errors';
-import { unpack } from '../job/message';
-import type { JobView } from '../job/record';
+import { type SentJobs, unpack } from '../job/message';
+import type { JobView, NewJob } from '../job/record';
 import type { BulkAnswer, BulkItem, EachReceipt, OperationRequest, OperationView } from '../rpc/operations';
 import type { JobStory, QueueApi } from '../rpc/queue';
 import type { EnqueueReceipt } from '../rpc/receipts';
@@ -53,6 +53,7 @@ import { heartbeat } from './jobs/heartbeat';
 import { heldUniques } from './jobs/held-uniques';
 import { leasedBy, releaseLeased } from './jobs/leased';
 import { addLog, logOf } from './jobs/log';
+import { refuseOutdated } from './jobs/misfits';
 import { patch } from './jobs/patch';
 import { progressOf, reportProgress } from './jobs/progress';
 import { deadLetterRow, deleteDeadLetter, redrive } from './jobs/redrive';
@@ -85,6 +86,13 @@ function onCron<A extends [string, ...unknown[]], T>(
     (await run(life, (q, now) => operation(q, now, ...args))) ?? { ok: false, error: noSuchCron(args[0]).data };
 }
 
+/** The jobs that a producer sent. @throws {ApiError} 503 when they were validated by schemas that have changed */
+function taken(q: QueueState, sent: SentJobs): NewJob[] {
+  const jobs = unpack(sent);
+  refuseOutdated(q, jobs);
+  return jobs;
+}
+
 const nothing = () => undefined;
 const none = () => [];
 
@@ -113,13 +121,13 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   enqueue: write(
     (q, now, jobs, ticket, idempotency) => {
       if (ticket !== undefined) refuseGivenUp(q, ticket, now);
-      return answerOnce(q, idempotency, now, () => enqueue(q, unpack(jobs), now));
+      return answerOnce(q, idempotency, now, () => enqueue(q, taken(q, jobs), now));
     },
     undefined,
     (newcomers) => rivals(newcomers),
   ),
   enqueueEach: write(
-    (q, now, jobs, idempotency) => enqueueEach(q, unpack(jobs), idempotency, now),
+    (q, now, jobs, idempotency) => enqueueEach(q, taken(q, jobs), idempotency, now),
     ({ outcomes }: EachReceipt) => outcomes.some(({ ok }) => ok),
     (newcomers) => rivals(newcomers),
   ),
@@ -216,6 +224,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- workers that pull -------------------------------------------------------------------------------------------
 
   claim: (life, request) => life.claim(request),
+  activeCount: look(
+    (q) => q.leases.active.size,
+    () => 0,
+  ),
   withdraw: async (life, waiter) => life.withdraw(waiter),
   takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
   ack: change((q, now, request) => ack(q, request, now)),
@@ -312,13 +324,13 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   // ---- several queues: all or nothing ------------------------------------------------------------------------------
 
   prepareBatch: write(
-    (q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, unpack(jobs), now),
+    (q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, taken(q, jobs), now),
     undefined,
     (_batch, _coordinator, jobs) => rivals(jobs),
   ),
   async prepareBatchIfExists(life, batch, coordinator, jobs) {
     await life.born();
-    const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, unpack(jobs), now);
+    const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, taken(q, jobs), now);
     const prepared = await life.writeIfExists(prepare, rivals(jobs));
     if (prepared) return prepared;
     const tried = await life.consider(prepare);

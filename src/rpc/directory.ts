@@ -11,8 +11,10 @@ import type { AuditApi } from './audit';
 import type { CronDirectoryApi } from './cron';
 import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
+import type { PoolApi, PoolListApi } from './pools';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
+import type { SchemasApi } from './schemas';
 import type { WebhookListApi, WebhookSenderApi } from './webhooks';
 import type { WorkflowSummary } from './workflow';
 
@@ -139,7 +141,16 @@ export interface KeyedOperation {
   replayed: boolean;
 }
 
-export interface DirectoryApi extends CronDirectoryApi, IdsApi, WebhookListApi, WebhookSenderApi, AlertsApi, AuditApi {
+export interface DirectoryApi
+  extends CronDirectoryApi,
+    IdsApi,
+    WebhookListApi,
+    WebhookSenderApi,
+    AlertsApi,
+    AuditApi,
+    SchemasApi,
+    PoolListApi,
+    PoolApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */

@@ -8,6 +8,7 @@ import { invalidConfiguration } from '../job/errors';
 import type { DirectoryApi } from './directory';
 import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
+import type { PoolApi } from './pools';
 import type { QueueApi } from './queue';
 import type { WebhookSenderApi } from './webhooks';
 import type { WorkflowApi } from './workflow';
@@ -61,6 +62,11 @@ export function idShard(env: Env, name: string): IdsApi {
 /** The object of one subscription: one more room of the class of the directory. */
 export function webhookObject(env: Env, id: string): WebhookSenderApi {
   return named(env, 'DIRECTORY', `webhook ${id}`) as unknown as WebhookSenderApi;
+}
+
+/** The object of one pool: one more room of the class of the directory. */
+export function poolObject(env: Env, name: string): PoolApi {
+  return named(env, 'DIRECTORY', `pool ${name}`) as unknown as PoolApi;
 }
 
 /** The object of one workflow. */

@@ -142,6 +142,8 @@ export interface LeasedJob {
 }
 
 export interface WorkersApi {
+  /** How many jobs run here. */
+  activeCount(): Promise<number>;
   claim(request: ClaimRequest): Promise<Outcome<JobView[]>>;
   /** The caller of this claim is gone: it takes no job any more. */
   withdraw(waiter: string): Promise<void>;

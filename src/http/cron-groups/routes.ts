@@ -1,11 +1,13 @@
 /** Groups of cron entries: an application declares all of its schedules at once, as often as it likes. */
 import { deleteCrons, type GroupEntry, replaceCronGroup } from '../../across/cron-groups';
 import { type Located, listCrons, readCrons } from '../../across/crons';
+import { validateCrons } from '../../across/schemas';
 import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../job/cron/definition';
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex, conflict, invalidRequest, notFound } from '../../job/errors';
 import { type AppContext, json } from '../context';
 import { renderCron } from '../cron/render';
+import { warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -62,6 +64,7 @@ async function replace(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
   const known = await listCrons(c.env);
   const definitions = await parseEntries(body, name, known);
+  const warned = warningsOf((await validateCrons(c.env, definitions, Date.now())).map((warning) => ({ warning })));
   const { entries: saved, deleted } = await replaceCronGroup(c.env, name, definitions, known);
   const entries = saved.map(({ view }) => renderCron(view, true));
   const namesOf = (what: GroupEntry['change']) =>
@@ -75,6 +78,7 @@ async function replace(c: AppContext): Promise<Response> {
     updated: namesOf('updated'),
     unchanged: namesOf('unchanged'),
     deleted,
+    ...warned.members,
   });
 }
 

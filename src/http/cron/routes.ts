@@ -10,11 +10,12 @@ import {
   saveCron,
   withCron,
 } from '../../across/crons';
+import { validateCrons } from '../../across/schemas';
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { invalidRequest } from '../../job/errors';
 import type { CronView } from '../../rpc/cron';
 import { type AppContext, json } from '../context';
-import { envelopeOf } from '../jobs/render';
+import { envelopeOf, warningsOf } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -86,10 +87,12 @@ async function create(c: AppContext): Promise<Response> {
   // What an operator has paused stays paused when the application declares it again.
   const { enabled, group } = before?.definition ?? {};
   const definition = await parseCron(body, { now: Date.now(), group, defaults: { enabled } });
+  const warnings = await validateCrons(c.env, [definition], Date.now());
   const saved = await saveCron(c.env, definition, before);
   const entry = renderCron(saved, true);
-  const headers = { Location: `/ojs/v1/cron/${definition.name}` };
-  return json(c, { cron: entry, cron_job: entry }, saved.created ? 201 : 200, saved.created ? headers : {});
+  const warned = warningsOf(warnings.map((warning) => ({ warning })));
+  const headers = { ...(saved.created && { Location: `/ojs/v1/cron/${definition.name}` }), ...warned.headers };
+  return json(c, { cron: entry, cron_job: entry, ...warned.members }, saved.created ? 201 : 200, headers);
 }
 
 async function listPage(c: AppContext, style?: PagingStyle) {
@@ -115,7 +118,11 @@ async function change(c: AppContext): Promise<CronView> {
   const body = await readBody(c);
   // Nothing but a switch: the queue turns it without looking at the definition.
   if (Object.keys(body).length === 1 && typeof body.enabled === 'boolean') return setEnabled(c, name, body.enabled);
-  return changeCron(c.env, name, (base) => parseCron(body, { now: Date.now(), base, name }));
+  return changeCron(c.env, name, async (base) => {
+    const definition = await parseCron(body, { now: Date.now(), base, name });
+    await validateCrons(c.env, [definition], Date.now());
+    return definition;
+  });
 }
 
 async function enable(c: AppContext, enabled: boolean): Promise<CronView> {

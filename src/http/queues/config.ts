@@ -11,11 +11,13 @@ import {
   readInteger,
   readList,
   readObject,
+  readWord,
 } from '../../job/envelope/fields';
 import { isJobType } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { readQueueLimits } from '../../job/limits/policy';
 import { checkRetryLayer } from '../../job/retry/validate';
+import { SCHEMA_MODES } from '../../job/schemas/misfit';
 import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../job/settings';
 import { BOUND_SETTINGS, readBackpressure, renderBounds, type Setting } from './bounds';
 
@@ -80,6 +82,7 @@ const SETTINGS: Record<string, Setting> = {
   default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
   retention: { key: 'retention', read: readRetention },
   allowed_job_types: { key: 'allowed_job_types', read: readList(100, readTypePattern) },
+  schemas: { key: 'schemas', read: readWord(SCHEMA_MODES) },
   dead_letter: { key: 'dead_letter', read: (value, field) => readDeadLetter(value, field).retention ?? {} },
 };
 
@@ -101,16 +104,16 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
 
 /** The wire form of a configuration; what is not set is left out. */
 export function renderQueueConfig(config: QueueConfig): Record<string, unknown> {
-  const { concurrency, allowed_job_types, default_retry, retention, dead_letter, rate_limit, max_storage_bytes } =
-    config;
+  const { concurrency, allowed_job_types, schemas, default_retry, retention, dead_letter, rate_limit } = config;
   return defined({
     concurrency,
     visibility_timeout: given(config.visibility_timeout_ms, (ms) => ms / 1000),
     default_timeout: given(config.default_timeout_ms, (ms) => ms / 1000),
     ...renderBounds(config),
-    max_storage_bytes,
+    max_storage_bytes: config.max_storage_bytes,
     rate_limit: given(rate_limit, renderQueueLimits),
     allowed_job_types,
+    schemas,
     default_retry,
     retention: given(retention, (times) =>
       Object.fromEntries(Object.entries(times).map(([state, ms]) => [state, formatDuration(ms)])),

@@ -15,6 +15,7 @@ const ENQUEUE: readonly Step[] = [
   { name: 'body_limit', description: 'Size, encoding and nesting of the request.' },
   { name: 'envelope_validation', description: 'Each member of the job, against the rules of the envelope.' },
   { name: 'trace_context', description: 'A job without a traceparent joins the trace of its request.' },
+  { name: 'schema_validation', description: 'The arguments, against the schema of the type; the queue may be strict.' },
   { name: 'idempotency', description: 'A request that is sent again under its Idempotency-Key gets the first answer.' },
   { name: 'unique_jobs', description: 'The unique policy of the job, in its queue or across queues.' },
   { name: 'backpressure', description: 'The bounds of the queue: jobs, bytes, storage, allowed types.' },

@@ -12,6 +12,7 @@ import { beginFetch, type Fetch } from '../../across/workers';
 import { defined, optional, type Reader, readList, readMilliseconds } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
+import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type AppContext, json, MEDIA_TYPE } from '../context';
@@ -34,15 +35,27 @@ const BLANK = new TextEncoder().encode(' ');
 /** Answers `POST /workers/fetch`. */
 export async function fetchJobs(c: AppContext): Promise<Response> {
   const body = await readBody(c);
-  if (body.queues === undefined) throw invalidRequest('queues', 'queues is required.');
-  const queues = readQueues(body.queues, 'queues');
-  if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
+  const queues = readSource(body);
   if ((body.runtime ?? null) !== null)
     throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
   const request = readClaim(body);
   const fetch = beginFetch(c.env, queues, request, c.get('requestId'));
   const jobs = request.wait_ms ? await Promise.race([fetch.jobs, nothingAfter(BLANK_EVERY_MS)]) : await fetch.jobs;
   return jobs ? json(c, { jobs: rendered(c, jobs) }) : answerLater(c, fetch);
+}
+
+/** The queues to take jobs from, or the pool: `pool`, or `pool:name` in the place of the queues. */
+function readSource({ queues: named, pool }: JsonObject): string[] | { pool: string } {
+  if ((pool ?? null) !== null) {
+    if ((named ?? null) !== null) throw invalidRequest('pool', 'pool cannot stand beside queues.');
+    return { pool: readPoolName(pool, 'pool') };
+  }
+  if (named === undefined) throw invalidRequest('queues', 'queues is required.');
+  const meant = Array.isArray(named) ? poolNamedBy(named) : undefined;
+  if (meant !== undefined) return { pool: meant };
+  const queues = readQueues(named, 'queues');
+  if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
+  return queues;
 }
 
 function readClaim(body: JsonObject): ClaimRequest {

@@ -15,6 +15,7 @@ import {
   withinBytes,
 } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
+import { poolNamedBy } from '../../job/pools/pool';
 import type { WorkerBeat } from '../../rpc/directory';
 import type { JsonObject } from '../request/body';
 import { MAX_NAME, readWorkerId } from './reports';
@@ -33,7 +34,9 @@ export const readQueues: Reader<string[]> = (value, field) => [
 export function readHeartbeat(body: JsonObject): Heartbeat {
   const worker_id = readWorkerId(body.worker_id, 'worker_id');
   const visibility_timeout_ms = optional(body, 'visibility_timeout_ms', readMilliseconds);
-  const queues = optional(body, 'queues', readQueues);
+  // A worker that takes jobs of a pool says so here too; which queues these are is for the pool to say.
+  const isOfPool = Array.isArray(body.queues) && poolNamedBy(body.queues) !== undefined;
+  const queues = isOfPool ? undefined : optional(body, 'queues', readQueues);
   const ids = optional(body, 'active_job_ids', readList(MAX_HELD, readString));
   const active = optional(body, 'active_jobs', readActiveJobs);
   const listed = Array.isArray(active) ? active : undefined;

@@ -10,6 +10,7 @@ import { parseWorkflow } from '../../job/workflow/parse';
 import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 import { type AppContext, json } from '../context';
+import { warningsOf } from '../jobs/render';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -37,9 +38,11 @@ async function start(c: AppContext): Promise<Response> {
     workflow.steps.map(({ job }) => job),
     'body',
   );
-  await checkAtQueues(c.env, checks);
+  const warnings = await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));
-  return answer(c, renderWorkflow(view), 201, { Location: `/ojs/v1/workflows/${id}` });
+  const warned = warningsOf(warnings.map((warning) => ({ warning })));
+  const headers = { Location: `/ojs/v1/workflows/${id}`, ...warned.headers };
+  return answer(c, { ...renderWorkflow(view), ...warned.members }, 201, headers);
 }
 
 async function list(c: AppContext): Promise<Response> {

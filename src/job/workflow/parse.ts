@@ -164,9 +164,9 @@ class TreeReader {
     const index = this.nodes.length;
     this.nodes.push({ id, kind: 'job', parent, children: [], type: parsed.job.type, queue: parsed.queue });
     this.steps.push({ step: index, job: JSON.stringify(job) });
-    const { type, priority, retry } = parsed.job;
+    const { type, priority, retry, body } = parsed.job;
     const place = this.outermost === undefined ? {} : { index: this.outermost };
-    this.checks.push({ queue: parsed.queue, job: { type, priority, ...defined({ retry }), body: '' }, path, ...place });
+    this.checks.push({ queue: parsed.queue, job: { type, priority, ...defined({ retry }), body }, path, ...place });
     return index;
   }
 

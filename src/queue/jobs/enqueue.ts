@@ -17,6 +17,7 @@ import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './confli
 import { hasDeparted } from './departed';
 import { checkType, refuseNewcomers } from './intake';
 import { standingOf } from './limit-standing';
+import { refuseMisfit, warnOfMisfits } from './misfits';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from './receipt';
 import { warnOfUnhandled } from './unhandled';
 
@@ -28,6 +29,7 @@ import { warnOfUnhandled } from './unhandled';
 export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): void {
   refuseNewcomers(q);
   forEachNumbered(jobs, (job) => checkType(q, job.type));
+  forEachNumbered(jobs, (job) => refuseMisfit(q, job));
   checkPolicies(jobs, (job) => q.retryLayers(job.type, {}));
   const seen = new Set<string>();
   forEachNumbered(jobs, (job) => {
@@ -165,6 +167,7 @@ export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): En
   const pressure = bounded ? pressureOf(q) : undefined;
   if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
   warnOfUnhandled(q, receipt.jobs, (index) => jobs[index]?.body);
+  warnOfMisfits(q, receipt.jobs, jobs);
   return receipt;
 }
 

@@ -9,6 +9,7 @@ import { checkRoom, isBounded } from '../../jobs/backpressure';
 import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { expiredRows } from '../../jobs/expire';
+import { warnOfMisfits } from '../../jobs/misfits';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { warnOfUnhandled } from '../../jobs/unhandled';
@@ -60,6 +61,7 @@ export function prepareBatch(
     const placement = plan.placements[index];
     return placement && 'job' in placement ? placement.job.body : undefined;
   });
+  warnOfMisfits(q, receipt, jobs);
   return { jobs: receipt };
 }
 

@@ -1,0 +1,89 @@
+/** Fetching by a pool: its object says who is next and how much, the Worker takes it from the queues and tells how it came out. */
+import type { Env } from '../config';
+import { notFound, unwrap } from '../job/errors';
+import type { Pool } from '../job/pools/pool';
+import type { JobView } from '../job/record';
+import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import type { PoolTaken } from '../rpc/pools';
+import { directoryObject, poolObject, queueObject } from '../rpc/stubs';
+
+/** Claims from one queue, perhaps after waiting for work. */
+export type ClaimFrom = (queue: string, count: number, waitMs: number) => Promise<JobView[]>;
+
+/** What a fetch is like. */
+export interface PoolFetch {
+  count: number;
+  worker?: string | undefined;
+  waitMs: number;
+  /** The caller is gone. */
+  isAbandoned: () => boolean;
+  /** It waits at this queue. */
+  waitsAt: (queue: string) => void;
+  claim: ClaimFrom;
+}
+
+/**
+ * Claims jobs of a pool: the portions first, then what is left of the count from whoever has more. When no queue has any, it waits
+ * at the one that is next. A queue that fails does not keep the worker from the jobs of the others.
+ * @throws {ApiError} 404; what a queue said, when none had a job
+ */
+export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): Promise<JobView[]> {
+  const object = poolObject(env, name);
+  const { ticket, portions, order, count } = unwrap(await object.planFetch(fetch.count, fetch.worker));
+  const claimed: JobView[] = [];
+  const outcome: PoolTaken = { taken: {}, short: [] };
+  const failures: unknown[] = [];
+  let bytes = 0;
+  const take = async (queue: string, wanted: number, waitMs: number) => {
+    if (wanted <= 0 || bytes > MAX_ANSWER_BYTES || outcome.short.includes(queue) || fetch.isAbandoned()) return;
+    try {
+      const jobs = await fetch.claim(queue, wanted, waitMs);
+      claimed.push(...jobs);
+      bytes += jobs.reduce((sum, view) => sum + bytesOfView(view), 0);
+      outcome.taken[queue] = (outcome.taken[queue] ?? 0) + jobs.length;
+      if (jobs.length < wanted) outcome.short.push(queue);
+    } catch (error) {
+      outcome.short.push(queue);
+      failures.push(error);
+    }
+  };
+  try {
+    for (const { queue, count: portion } of portions) await take(queue, portion, 0);
+    for (const queue of order) await take(queue, count - claimed.length, 0);
+    const [next] = order;
+    if (claimed.length === 0 && failures.length === 0 && fetch.waitMs > 0 && count > 0 && next !== undefined) {
+      outcome.short = [];
+      fetch.waitsAt(next);
+      await take(next, count, fetch.waitMs);
+    }
+  } finally {
+    // A report that is lost costs a bit of fairness, and keeps its room for a minute.
+    await object.endFetch(ticket, outcome).catch((error) => console.error(`tocsin: pool ${name}:`, error));
+  }
+  if (claimed.length === 0 && failures.length > 0) throw failures[0];
+  return claimed;
+}
+
+/** Makes a pool what it says here. @returns whether it is new */
+export async function putPool(env: Env, pool: Pool): Promise<boolean> {
+  const isNew = unwrap(await directoryObject(env).putPool(pool));
+  await poolObject(env, pool.name).definePool(pool);
+  return isNew;
+}
+
+/** @throws {ApiError} 404 */
+export async function removePool(env: Env, name: string): Promise<void> {
+  // Its object first: cut off in between, the list still leads to it.
+  await poolObject(env, name).definePool(null);
+  if (!(await directoryObject(env).removePool(name))) throw noPool(name);
+}
+
+export function noPool(name: string) {
+  return notFound('pool', name, 'GET /ojs/v1/admin/pools lists all pools.');
+}
+
+/** How many jobs of these queues run. */
+export async function activeIn(env: Env, queues: readonly string[]): Promise<number> {
+  const counts = await Promise.all(queues.map((queue) => queueObject(env, queue).activeCount()));
+  return counts.reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,107 @@
+/**
+ * Validating jobs by the schemas of their types, before they go to their queues.
+ *
+ * The Worker validates, so that a job that takes long to validate holds up nobody but its own request. Each isolate keeps the
+ * schemas in memory and asks nobody whether they are still those of now: every queue knows the stamp of the last change, as it
+ * knows the settings of all queues, and refuses jobs that were validated by earlier ones. Only then the directory is asked, and
+ * the jobs are validated again. So a change holds from the moment at which the queue has heard of it, in every isolate, and a
+ * deployment without schemas never asks.
+ */
+import type { Env } from '../config';
+import { type CronDefinition, jobOf } from '../job/cron/definition';
+import { ApiError, atIndex } from '../job/errors';
+import type { NewJob } from '../job/record';
+import { haveSchemasChanged, schemaValidation, warningOf } from '../job/schemas/misfit';
+import { Registry } from '../job/schemas/registry';
+import type { SchemaStamp } from '../job/schemas/stamp';
+import { directoryObject, queueObject } from '../rpc/stubs';
+
+/** The schemas that this isolate knows, for each deployment. */
+const registries = new WeakMap<Env, Registry>();
+
+const NONE = new Registry(undefined, []);
+
+/** How often jobs are validated anew because the schemas have changed meanwhile. */
+const TRIES = 4;
+
+interface Sent {
+  job: NewJob;
+}
+
+/** The entries with what the schemas that are known here say of their jobs. */
+function validated<T extends Sent>(env: Env, entries: readonly T[]): T[] {
+  const registry = registries.get(env) ?? NONE;
+  const { stamp } = registry;
+  if (stamp === undefined) return [...entries];
+  return entries.map((entry) => ({
+    ...entry,
+    job: { ...entry.job, validated: validation(registry, stamp, entry.job) },
+  }));
+}
+
+function validation(registry: Registry, stamp: SchemaStamp, { type, body }: NewJob): NonNullable<NewJob['validated']> {
+  const misfits = registry.misfits(type, body);
+  return { stamp, ...(misfits.length > 0 && { misfits }) };
+}
+
+/**
+ * Sends jobs that were validated, and validates them anew when their queue says that the schemas have changed.
+ * @param send throws what the queue refused them for
+ */
+export async function underSchemas<T extends Sent, R>(
+  env: Env,
+  entries: readonly T[],
+  send: (entries: T[]) => Promise<R>,
+): Promise<R> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await send(validated(env, entries));
+    } catch (error) {
+      if (!(error instanceof ApiError) || !haveSchemasChanged(error.data) || tries === TRIES) throw error;
+      await refresh(env);
+    }
+  }
+}
+
+/** Asks for the schemas of now. */
+async function refresh(env: Env): Promise<Registry> {
+  const known = registries.get(env) ?? NONE;
+  const changed = await directoryObject(env).schemas(known.stamp);
+  if (!changed) return known;
+  const registry = new Registry(changed.stamp, changed.schemas);
+  registries.set(env, registry);
+  return registry;
+}
+
+/**
+ * Validates jobs that are only kept for later, such as those of schedules, by the schemas of now.
+ * @returns what their author should be warned of
+ * @throws {ApiError} 400 where the queue of one refuses what does not fit, with `details.index` of that one
+ */
+export async function validateKept(env: Env, entries: readonly (Sent & { queue: string })[]): Promise<string[]> {
+  const registry = await refresh(env);
+  const warnings: string[] = [];
+  const modes = new Map<string, string>();
+  for (const [index, { queue, job }] of registry.stamp === undefined ? [] : entries.entries()) {
+    const misfits = registry.misfits(job.type, job.body);
+    if (misfits.length === 0) continue;
+    const mode = modes.get(queue) ?? (await modeOf(env, queue));
+    modes.set(queue, mode);
+    if (mode === 'strict') throw atIndex(schemaValidation(job.type, misfits), index);
+    if (mode === 'warn') warnings.push(warningOf(job.type, misfits));
+  }
+  return warnings;
+}
+
+async function modeOf(env: Env, queue: string): Promise<string> {
+  const settings = await queueObject(env, queue).settings();
+  return (settings.ok && settings.value.effective.schemas) || 'warn';
+}
+
+/** The same for the jobs of schedules. @param now epoch ms */
+export function validateCrons(env: Env, definitions: readonly CronDefinition[], now: number): Promise<string[]> {
+  return validateKept(
+    env,
+    definitions.map((definition) => ({ queue: definition.queue, job: jobOf(definition, { now }) })),
+  );
+}

@@ -1,0 +1,123 @@
+/** The schemas of jobs: below `/admin/schemas` by type and version, below `/schemas` by URI too, as the OJS SDKs have it. */
+
+import { readName } from '../../job/envelope/fields';
+import { isJobType, TYPE_RULE } from '../../job/envelope/names';
+import { invalidRequest, notFound, unwrap } from '../../job/errors';
+import { checkSchema } from '../../job/schemas/check';
+import { byVersion, type RegisteredSchema } from '../../job/schemas/registry';
+import { formatInstant } from '../../job/time';
+import { directoryObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { type JsonObject, readBody } from '../request/body';
+import { pageByName, readPaging } from '../request/pagination';
+import { pathParam } from '../request/path';
+import { del, get, post, put, type Route } from '../route';
+
+const HINT = 'GET /ojs/v1/admin/schemas lists what is registered.';
+const MAX_VERSION = 64;
+
+/** Routes below `/ojs/v1`. A key that changes what other producers may send needs more than the right to send jobs. */
+export const schemaRoutes: readonly Route[] = [
+  get('/schemas', list),
+  post('/schemas', (c) => register(c, {}), { scope: 'admin:write' }),
+  get('/schemas/:name/versions', versions),
+  del('/schemas/:name/:version', remove, { scope: 'admin:write' }),
+  get('/schemas/:name', async (c) => json(c, { schema: render(await latest(c)) })),
+  del('/schemas/:name', remove, { scope: 'admin:write' }),
+];
+
+/** Routes below `/ojs/v1/admin`. */
+export const adminSchemaRoutes: readonly Route[] = [
+  get('/schemas', list),
+  get('/schemas/:name/versions', versions),
+  get('/schemas/:name/:version', async (c) => json(c, render(await named(c)))),
+  get('/schemas/:name', async (c) => json(c, render(await latest(c)))),
+  put('/schemas/:name/:version', (c) => register(c, { type: pathParam(c, 'name'), version: pathParam(c, 'version') })),
+  del('/schemas/:name/:version', remove),
+];
+
+async function known(c: AppContext): Promise<RegisteredSchema[]> {
+  return (await directoryObject(c.env).schemas())?.schemas ?? [];
+}
+
+async function list(c: AppContext): Promise<Response> {
+  const nameOf = ({ type, version }: RegisteredSchema) => `${type} ${version}`;
+  const sorted = (await known(c)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const page = pageByName(sorted, nameOf, readPaging(c));
+  const schemas = page.items.map(render);
+  return json(c, { schemas, items: schemas, total: sorted.length, pagination: page.pagination });
+}
+
+async function versions(c: AppContext): Promise<Response> {
+  const found = await ofName(c);
+  const type = (found[0] as RegisteredSchema).type;
+  const listed = found.map(({ version, created_at }, index) => {
+    return { version: shown(version), created_at: formatInstant(created_at), is_latest: index === 0 };
+  });
+  return json(c, { type, versions: listed });
+}
+
+/** The schemas that the name in the path means, the latest first: a URI means one. @throws {ApiError} 404 */
+async function ofName(c: AppContext): Promise<RegisteredSchema[]> {
+  const name = pathParam(c, 'name');
+  const all = await known(c);
+  const byUri = all.filter(({ uri }) => uri === name);
+  const found = byUri.length > 0 ? byUri : all.filter(({ type }) => type === name).sort(byVersion);
+  if (found.length === 0) throw notFound('schema', name, HINT);
+  return found;
+}
+
+async function latest(c: AppContext): Promise<RegisteredSchema> {
+  return (await ofName(c))[0] as RegisteredSchema;
+}
+
+async function named(c: AppContext): Promise<RegisteredSchema> {
+  const version = pathParam(c, 'version');
+  const found = (await ofName(c)).find((each) => each.version === version);
+  if (!found) throw notFound('schema', `${pathParam(c, 'name')} ${version}`, HINT);
+  return found;
+}
+
+/** Removes the version in the path; without one what the name means: the schema of a URI, or all of a type. */
+async function remove(c: AppContext): Promise<Response> {
+  const name = pathParam(c, 'name');
+  const version = c.req.param('version');
+  const [first] = version === undefined ? await ofName(c) : [await named(c)];
+  const { type, uri } = first as RegisteredSchema;
+  const meant = uri === name ? (first as RegisteredSchema).version : version;
+  const { removed, untold } = await directoryObject(c.env).removeSchemas(type, meant);
+  if (removed === 0) throw notFound('schema', name, HINT);
+  return json(c, { deleted: true, type, removed, ...(untold > 0 && { pending_queues: untold }) });
+}
+
+/** @param path what the path says; else the body does */
+async function register(c: AppContext, path: { type?: string; version?: string }): Promise<Response> {
+  const given = await readBody(c);
+  const type = path.type ?? given.type ?? given.job_type;
+  if (typeof type !== 'string' || !isJobType(type)) throw invalidRequest('type', `type ${TYPE_RULE}.`);
+  const version = readVersion(path.version ?? given.version);
+  const uri = readUri(given, `urn:ojs:schema:${type}:${version}`);
+  const member = given.schema === undefined && given.args_schema !== undefined ? 'args_schema' : 'schema';
+  const schema = checkSchema(given[member], member);
+  const { schema: stored, untold } = unwrap(await directoryObject(c.env).putSchema({ type, version, uri, schema }));
+  const told = untold > 0 ? { pending_queues: untold } : {};
+  const rendered = render(stored);
+  return json(c, path.type === undefined ? { schema: rendered, ...told } : { ...rendered, ...told }, 201);
+}
+
+function readVersion(value: unknown): string {
+  const text = Number.isSafeInteger(value) ? String(value) : value;
+  if (typeof text === 'string' && /^[A-Za-z0-9][A-Za-z0-9.+_-]*$/.test(text) && text.length <= MAX_VERSION) return text;
+  throw invalidRequest('version', `version must be an integer, or letters, digits and .+_- (at most ${MAX_VERSION}).`);
+}
+
+function readUri({ uri }: JsonObject, usual: string): string {
+  return uri === undefined || uri === null ? usual : readName(2048)(uri, 'uri');
+}
+
+/** A whole number is told as one. */
+const shown = (version: string) => (/^(0|[1-9]\d{0,14})$/.test(version) ? Number(version) : version);
+
+function render({ type, version, uri, created_at, schema }: RegisteredSchema): Record<string, unknown> {
+  return { uri, type, job_type: type, version: shown(version), schema, created_at: formatInstant(created_at) };
+}

@@ -1,0 +1,84 @@
+/** A pool: queues from which workers take jobs together, each its portion. */
+import { defined, optional, readInteger, readList, readObject, readQueueName, readWord } from '../envelope/fields';
+import { invalidRequest } from '../errors';
+
+/** `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its portion, none waits for ever. */
+export const POOL_STRATEGIES = ['strict', 'round-robin', 'weighted'] as const;
+export type PoolStrategy = (typeof POOL_STRATEGIES)[number];
+
+/** Other words for the same. */
+const ALIASES: Readonly<Record<string, PoolStrategy>> = {
+  fair: 'round-robin',
+  round_robin: 'round-robin',
+  weighted_fair: 'weighted',
+  priority: 'strict',
+};
+
+export interface Pool {
+  name: string;
+  strategy: PoolStrategy;
+  queues: string[];
+  /** By queue; 1 where nothing is said. */
+  weights: Record<string, number>;
+  /** Jobs of its queues that may run at once when a worker of the pool gets another one. */
+  concurrency?: number;
+}
+
+/** Queues of one pool at most: a fetch that finds nothing asks them all. */
+const MAX_QUEUES = 50;
+
+/** Before the name of a pool, where a fetch names queues. */
+const PREFIX = 'pool:';
+
+/** May a pool be called so? As queues may. */
+export const readPoolName = readQueueName;
+
+/** The pool that a fetch names in the place of its queues; undefined when it names none. @throws {ApiError} 400 beside queues */
+export function poolNamedBy(queues: readonly unknown[]): string | undefined {
+  const pool = queues.find((name) => typeof name === 'string' && name.startsWith(PREFIX)) as string | undefined;
+  if (pool === undefined) return undefined;
+  if (queues.length > 1) throw invalidRequest('queues', 'queues: a pool stands alone, in the place of all queues.');
+  return readPoolName(pool.slice(PREFIX.length), 'queues[0]');
+}
+
+/** Reads a pool as an operator writes it. @throws {ApiError} 400 */
+export function readPool(name: string, body: Record<string, unknown>): Pool {
+  const queues = [...new Set(readList(MAX_QUEUES, readQueueName)(body.queues ?? [], 'queues'))];
+  if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
+  const given = (body.weights ?? null) !== null;
+  const usual = given ? 'weighted' : 'round-robin';
+  const strategy = optional(body, 'strategy', readStrategy) ?? usual;
+  if (given && strategy !== 'weighted') {
+    throw invalidRequest('weights', `weights have no effect with the strategy ${strategy}; use weighted.`);
+  }
+  const weights = optional(body, 'weights', (value, field) => readWeights(value, field, queues)) ?? {};
+  return {
+    name,
+    strategy,
+    queues,
+    weights,
+    ...defined({ concurrency: optional(body, 'concurrency', readConcurrency) }),
+  };
+}
+
+const readConcurrency = readInteger(1, 1_000_000);
+const readWeight = readInteger(1, 1_000);
+
+const readStrategy = (value: unknown, field: string): PoolStrategy => {
+  const known = typeof value === 'string' && Object.hasOwn(ALIASES, value) ? ALIASES[value] : value;
+  return readWord(POOL_STRATEGIES)(known, field);
+};
+
+function readWeights(value: unknown, field: string, queues: readonly string[]): Record<string, number> {
+  const weights: Record<string, number> = {};
+  for (const [queue, weight] of Object.entries(readObject(value, field))) {
+    if (!queues.includes(queue)) throw invalidRequest(`${field}.${queue}`, `${field}.${queue} is none of its queues.`);
+    weights[queue] = readWeight(weight, `${field}.${queue}`);
+  }
+  return weights;
+}
+
+/** The weight of a queue in its pool. */
+export function weightOf({ strategy, weights }: Pick<Pool, 'strategy' | 'weights'>, queue: string): number {
+  return strategy === 'weighted' ? (weights[queue] ?? 1) : 1;
+}

@@ -1,0 +1,121 @@
+/**
+ * Is this a JSON Schema that may be registered? It must be one, and what it can cost a validation must be bounded: its size and
+ * depth, how large it is with its references put in their places, and the patterns that it tries on texts of clients.
+ */
+import { isObject } from '../envelope/fields';
+import { type ApiError, invalidRequest, payloadTooLarge } from '../errors';
+import { quote } from '../text';
+import { NESTED, REFUSED, SIMPLE } from './keywords';
+import { longestFor } from './pattern';
+
+export type JsonSchema = Record<string, unknown>;
+
+/** Bytes of one schema as JSON, levels of schemas in schemas, and schemas in it with its references put in their places. */
+export const MAX_SCHEMA_BYTES = 65_536;
+const MAX_LEVELS = 32;
+const MAX_UNFOLDED = 10_000;
+
+/**
+ * Refuses what may not be registered.
+ * @param field its path as the client wrote it
+ * @throws {ApiError} 400, 413
+ */
+export function checkSchema(schema: unknown, field: string): JsonSchema {
+  if (!isObject(schema)) throw invalidRequest(field, `${field} must be a JSON Schema: an object.`);
+  const bytes = new TextEncoder().encode(JSON.stringify(schema)).byteLength;
+  if (bytes > MAX_SCHEMA_BYTES) throw payloadTooLarge(field, bytes, MAX_SCHEMA_BYTES);
+  if (!Object.keys(schema).some((name) => Object.hasOwn(SIMPLE, name) || Object.hasOwn(NESTED, name))) {
+    throw invalidRequest(field, `${field} says nothing: none of its members is a keyword of JSON Schema.`);
+  }
+  const checker = new Checker(field);
+  checker.check(schema, '', 0);
+  checker.unfold('');
+  return schema;
+}
+
+class Checker {
+  /** The subschemas below each schema, by their places. */
+  private readonly below = new Map<string, string[]>();
+  private readonly sizes = new Map<string, number>();
+
+  constructor(private readonly field: string) {}
+
+  /** @param place a JSON pointer */
+  check(schema: unknown, place: string, level: number): void {
+    if (level > MAX_LEVELS) throw this.refusal(place, `is nested more than ${MAX_LEVELS} levels deep`);
+    const below: string[] = [];
+    this.below.set(place, below);
+    if (typeof schema === 'boolean') return;
+    if (!isObject(schema)) throw this.refusal(place, 'must be a schema: an object, true or false');
+    for (const [name, value] of Object.entries(schema)) {
+      const at = `${place}/${escaped(name)}`;
+      if (REFUSED.has(name) || (name === '$id' && place !== '')) throw this.refusal(at, 'is not offered');
+      if (Object.hasOwn(NESTED, name)) {
+        for (const [path, child] of this.children(NESTED[name] as string, value, at)) {
+          if (name === 'patternProperties') this.checkPattern(unescaped(path.slice(at.length + 1)), path, true);
+          this.check(child, path, level + 1);
+          // What is only defined costs nothing until it is referred to.
+          if (name !== '$defs' && name !== 'definitions') below.push(path);
+        }
+        continue;
+      }
+      const [fits, rule] = (Object.hasOwn(SIMPLE, name) && SIMPLE[name]) || [];
+      if (fits && !fits(value)) throw this.refusal(at, rule as string);
+      if (name === 'pattern') this.checkPattern(value as string, at, false);
+      if (name === '$ref') below.push(unescapedRef(value as string));
+    }
+  }
+
+  /** How many schemas there are from here on, references put in their places. */
+  unfold(place: string, way: readonly string[] = []): number {
+    const known = this.sizes.get(place);
+    if (known !== undefined) return known;
+    const below = this.below.get(place);
+    const from = way.at(-1) ?? '';
+    if (!below) throw this.refusal(`${from}/$ref`, `leads to ${quote(place)}, where there is no schema`);
+    if (way.includes(place)) throw this.refusal(`${from}/$ref`, 'leads back to a schema that it is part of');
+    let size = 1;
+    for (const child of below) size += this.unfold(child, [...way, place]);
+    if (size > MAX_UNFOLDED) throw this.refusal(place, `is too large with its references put in their places`);
+    this.sizes.set(place, size);
+    return size;
+  }
+
+  private children(kind: string, value: unknown, at: string): [place: string, schema: unknown][] {
+    if (kind === 'one') return Array.isArray(value) && at.endsWith('/items') ? this.listed(value, at) : [[at, value]];
+    if (kind === 'list') {
+      if (!Array.isArray(value) || value.length === 0) throw this.refusal(at, 'must be a list of schemas');
+      return this.listed(value, at);
+    }
+    if (!isObject(value)) throw this.refusal(at, 'must have schemas by name');
+    return Object.entries(value).map(([name, schema]) => [`${at}/${escaped(name)}`, schema]);
+  }
+
+  private listed(value: readonly unknown[], at: string): [string, unknown][] {
+    return value.map((schema, index) => [`${at}/${index}`, schema]);
+  }
+
+  /** @param isName it is tried on names of members, whose length nothing bounds */
+  private checkPattern(pattern: string, at: string, isName: boolean): void {
+    const longest = longestFor(pattern);
+    if (typeof longest === 'string') throw this.refusal(at, `: the pattern ${quote(pattern)} ${longest}`);
+    if (isName && longest < 1_048_576) throw this.refusal(at, `: a pattern of names may repeat once, from ^ on`);
+  }
+
+  private refusal(place: string, why: string): ApiError {
+    const path = this.field + place;
+    return invalidRequest(path, `${quote(path)}${why.startsWith(':') ? '' : ' '}${why}.`);
+  }
+}
+
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
+const unescaped = (name: string) => name.replaceAll('~1', '/').replaceAll('~0', '~');
+
+/** The place that a reference leads to, written as places are. */
+function unescapedRef(ref: string): string {
+  try {
+    return decodeURIComponent(ref.slice(1));
+  } catch {
+    return ref.slice(1);
+  }
+}

@@ -1,0 +1,46 @@
+/** Jobs that do not fit the schema of their type: what is said of them, and what becomes of them. */
+import { type ApiError, refusal } from '../errors';
+
+/** What does not fit: where, and why. */
+export interface Misfit {
+  /** As a client writes it: `args[0].customer.name`. */
+  path: string;
+  message: string;
+}
+
+/** What a queue does with them: nothing, accept them with a warning, or refuse them. */
+export const SCHEMA_MODES = ['off', 'warn', 'strict'] as const;
+export type SchemaMode = (typeof SCHEMA_MODES)[number];
+
+const told = ({ path, message }: Misfit) => `${path}: ${message}`;
+
+/** A warning to the producer, about the first of it. */
+export function warningOf(type: string, misfits: readonly Misfit[]): string {
+  const more = misfits.length > 1 ? ` (and ${misfits.length - 1} more)` : '';
+  return `The job does not fit the schema of ${type}: ${told(misfits[0] as Misfit)}${more}`;
+}
+
+/** 400: what does not fit, in `details.errors`. */
+export function schemaValidation(type: string, misfits: readonly Misfit[]): ApiError {
+  return refusal(400, 'schema_validation', `${warningOf(type, misfits)}`, {
+    details: {
+      field: (misfits[0] as Misfit).path,
+      job_type: type,
+      errors: misfits,
+      validation_errors: misfits.map(told),
+    },
+    hint: `GET /ojs/v1/admin/schemas/${type} shows the schema.`,
+  });
+}
+
+/** 503: the job was validated by schemas that are not those of now. Never told to a client: the sender asks for those of now. */
+export function schemasChanged(): ApiError {
+  return refusal(503, 'unavailable', 'The schemas of jobs have changed; try again.', { type: SCHEMAS_CHANGED });
+}
+
+const SCHEMAS_CHANGED = 'schemas_changed';
+
+/** Is it {@link schemasChanged}? */
+export function haveSchemasChanged({ type }: { type?: string }): boolean {
+  return type === SCHEMAS_CHANGED;
+}

@@ -1,0 +1,89 @@
+/**
+ * The schemas of a deployment, and which of them a job must fit: the one that it names (`schema`, a URI; else `version`; else
+ * `meta.schema_version`), else the latest of its type.
+ */
+import type { JobBody } from '../record';
+import { quote } from '../text';
+import type { JsonSchema } from './check';
+import type { Misfit } from './misfit';
+import type { SchemaStamp } from './stamp';
+import { type Validate, validatorOf } from './validator';
+
+/** A schema as it is kept. */
+export interface RegisteredSchema {
+  type: string;
+  /** As a text; a whole number means the same as the number. */
+  version: string;
+  uri: string;
+  /** Epoch ms. */
+  created_at: number;
+  schema: JsonSchema;
+}
+
+/** Sorts versions, the highest first: number by number where both have them, a release before what leads up to it. */
+export function byVersion(a: { version: string }, b: { version: string }): number {
+  const [[left, leftTail], [right, rightTail]] = [split(a.version), split(b.version)];
+  for (let at = 0; at < Math.max(left.length, right.length); at++) {
+    const [x = '0', y = '0'] = [left[at], right[at]];
+    if (x === y) continue;
+    const both = /^\d+$/.test(x) && /^\d+$/.test(y);
+    return both ? Number(y) - Number(x) : x < y ? 1 : -1;
+  }
+  if (leftTail === rightTail) return 0;
+  if (leftTail === '' || rightTail === '') return leftTail === '' ? -1 : 1;
+  return leftTail < rightTail ? 1 : -1;
+}
+
+function split(version: string): [parts: string[], tail: string] {
+  const [core = '', ...tail] = version.replace(/\+.*$/, '').split('-');
+  return [core.split('.'), tail.join('-')];
+}
+
+/** Validates jobs against the schemas of one moment. */
+export class Registry {
+  private readonly types: ReadonlyMap<string, RegisteredSchema[]>;
+  private readonly uris: ReadonlyMap<string, RegisteredSchema>;
+  private readonly validators = new Map<RegisteredSchema, Validate>();
+
+  /** @param stamp names the state of the schemas; undefined: there never were any */
+  constructor(
+    readonly stamp: SchemaStamp | undefined,
+    schemas: readonly RegisteredSchema[],
+  ) {
+    this.types = Map.groupBy([...schemas].sort(byVersion), ({ type }) => type);
+    this.uris = new Map(schemas.map((schema) => [schema.uri, schema]));
+  }
+
+  /** What of a job does not fit; nothing when all does, or no schema is meant. @param body JSON of its body */
+  misfits(type: string, body: string): Misfit[] {
+    const versions = this.types.get(type);
+    if (!versions) return [];
+    const job = JSON.parse(body) as JobBody;
+    const meant = this.meant(versions, job);
+    if ('path' in meant) return [meant];
+    let validate = this.validators.get(meant);
+    if (!validate) {
+      validate = validatorOf(meant.schema);
+      this.validators.set(meant, validate);
+    }
+    return validate(job.args, body.length);
+  }
+
+  private meant(
+    versions: readonly RegisteredSchema[],
+    { type, schema, version, meta }: JobBody,
+  ): RegisteredSchema | Misfit {
+    const byUri = typeof schema === 'string' ? this.uris.get(schema) : undefined;
+    if (byUri?.type === type) return byUri;
+    const [path, named] = version === undefined ? ['meta.schema_version', meta.schema_version] : ['version', version];
+    const [latest] = versions;
+    if (named === undefined || named === null) return latest as RegisteredSchema;
+    const found = versions.find((known) => known.version === String(named));
+    if (found) return found;
+    const known = versions.slice(0, 10).map((each) => each.version);
+    return {
+      path,
+      message: `No schema of version ${quote(String(named))} is registered; there are: ${known.join(', ')}.`,
+    };
+  }
+}

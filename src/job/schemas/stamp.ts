@@ -1,0 +1,23 @@
+/** Names a state of the schemas: which changes came before it. Told to queues in place of the schemas. */
+
+/** `<line>.<number>`: the number rises with each change; a deployment that was emptied begins another line. */
+export type SchemaStamp = `${number}.${number}`;
+
+/** The next one. @param line names a new line, where there is none yet */
+export function nextStamp(stamp: SchemaStamp | undefined, line: number): SchemaStamp {
+  if (stamp === undefined) return `${line}.1`;
+  const [known, number] = partsOf(stamp);
+  return `${known}.${number + 1}`;
+}
+
+/** Is `known` other than `current`, and not later? */
+export function isOutdated(known: SchemaStamp | undefined, current: SchemaStamp): boolean {
+  if (known === undefined) return true;
+  const [[line, number], [currentLine, currentNumber]] = [partsOf(known), partsOf(current)];
+  return line !== currentLine || number < currentNumber;
+}
+
+function partsOf(stamp: SchemaStamp): [line: number, number: number] {
+  const [line, number] = stamp.split('.').map(Number);
+  return [line as number, number as number];
+}

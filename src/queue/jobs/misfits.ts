@@ -1,0 +1,40 @@
+/** Jobs that do not fit the schema of their type, in the queue that they go to: its setting `schemas` decides what becomes of them. */
+import type { NewJob } from '../../job/record';
+import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../job/schemas/misfit';
+import { isOutdated } from '../../job/schemas/stamp';
+import type { EnqueuedJob } from '../../rpc/receipts';
+import type { QueueState } from '../store/state';
+
+/** Jobs of one request that are warned of at most. */
+const MAX_WARNED = 10;
+
+/**
+ * Refuses jobs of producers that were validated by other schemas than those of now.
+ * @throws {ApiError} 503, which their sender understands
+ */
+export function refuseOutdated(q: QueueState, jobs: readonly NewJob[]): void {
+  const stamp = q.defaults?.schemas;
+  if (stamp && jobs.some(({ validated }) => isOutdated(validated?.stamp, stamp))) throw schemasChanged();
+}
+
+/** What a schema says counts from the moment on at which the queue has heard of schemas. */
+function modeOf({ settings, defaults }: QueueState): SchemaMode {
+  return defaults?.schemas === undefined ? 'off' : (settings.schemas ?? 'warn');
+}
+
+/** @throws {ApiError} 400 where the queue is strict */
+export function refuseMisfit(q: QueueState, { type, validated }: NewJob): void {
+  if (validated?.misfits && modeOf(q) === 'strict') throw schemaValidation(type, validated.misfits);
+}
+
+/** Warns of jobs that were accepted all the same. */
+export function warnOfMisfits(q: QueueState, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
+  if (modeOf(q) !== 'warn') return;
+  let left = MAX_WARNED;
+  for (const [index, { type, validated }] of jobs.entries()) {
+    const job = enqueued[index];
+    if (!validated?.misfits || !job || job.deduplicated || left-- <= 0) continue;
+    const warning = warningOf(type, validated.misfits);
+    job.warning = job.warning === undefined ? warning : `${warning} ${job.warning}`;
+  }
+}
