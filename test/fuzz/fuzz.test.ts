@@ -10,7 +10,7 @@ import type { Env } from '../../src/config';
 import { createApp } from '../../src/http/app';
 import { type MountedRoute, ROUTES } from '../../src/http/routes';
 import { server } from '../support/server';
-import { faultOf, harvest, isStream } from './answer';
+import { faultOf, harvest, isMetrics, isStream } from './answer';
 import { Canary } from './canary';
 import { Random } from './random';
 import { changesAllQueues, type FuzzRequest, requestFor, toRequest } from './request';
@@ -51,7 +51,9 @@ async function send(request: FuzzRequest, through: Fetch) {
     const answered = await Promise.race([answer(), hang]);
     if (!answered) return { fault: 'no answer' };
     const { response, text } = answered;
-    return { status: response.status, text, fault: faultOf(response, text, request.method) };
+    const fault = faultOf(response, text, request.method);
+    // Of metrics nothing is to be learned.
+    return { status: response.status, text: isMetrics(response) ? '' : text, fault };
   } catch (error) {
     return { fault: `the request failed: ${error instanceof Error ? error.stack : error}` };
   } finally {
