@@ -14,6 +14,7 @@ export function faultOf(response: Response, text: string, method: string): strin
   if (status === 204 || method === 'HEAD') return text === '' ? undefined : 'a body where there must be none';
   if (isStream(response)) return status === 200 ? undefined : 'a stream that is none';
   if (isMetrics(response)) return metricsFault(status, text);
+  if (isPage(response)) return undefined;
   if (headers.get('Content-Type') !== 'application/openjobspec+json') return `type ${headers.get('Content-Type')}`;
   let body: unknown;
   try {
@@ -31,7 +32,14 @@ export function faultOf(response: Response, text: string, method: string): strin
 export const isStream = ({ headers }: Response): boolean => headers.get('Content-Type') === 'text/event-stream';
 
 /** Is this the text of Prometheus? */
-export const isMetrics = ({ headers }: Response): boolean => headers.get('Content-Type') === 'text/plain';
+const isMetrics = ({ headers }: Response): boolean => headers.get('Content-Type') === 'text/plain';
+
+/** Is this a part of the dashboard? */
+const isPage = ({ headers }: Response): boolean =>
+  /^(?:text\/(?:html|css|javascript)|image\/)/.test(headers.get('Content-Type') ?? '');
+
+/** Is there nothing to be learned from this answer? */
+export const isNoJson = (response: Response): boolean => isMetrics(response) || isPage(response);
 
 /** A line of metrics: a comment, or a name, labels whose values are escaped, and a number. */
 const METRIC =

@@ -10,7 +10,7 @@ import type { Env } from '../../src/config';
 import { createApp } from '../../src/http/app';
 import { type MountedRoute, ROUTES } from '../../src/http/routes';
 import { server } from '../support/server';
-import { faultOf, harvest, isMetrics, isStream } from './answer';
+import { faultOf, harvest, isNoJson, isStream } from './answer';
 import { Canary } from './canary';
 import { Random } from './random';
 import { changesAllQueues, type FuzzRequest, requestFor, toRequest } from './request';
@@ -52,8 +52,7 @@ async function send(request: FuzzRequest, through: Fetch) {
     if (!answered) return { fault: 'no answer' };
     const { response, text } = answered;
     const fault = faultOf(response, text, request.method);
-    // Of metrics nothing is to be learned.
-    return { status: response.status, text: isMetrics(response) ? '' : text, fault };
+    return { status: response.status, text: isNoJson(response) ? '' : text, fault };
   } catch (error) {
     return { fault: `the request failed: ${error instanceof Error ? error.stack : error}` };
   } finally {
