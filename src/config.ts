@@ -42,6 +42,8 @@ export interface Env {
   DIRECTORY?: DurableObjectNamespace;
   UNIQUE_LOCKS?: DurableObjectNamespace;
   WORKFLOWS?: DurableObjectNamespace;
+  /** What happens to jobs is written there too, if it is bound. */
+  ANALYTICS?: AnalyticsEngineDataset;
   API_KEYS?: string;
   REDACT?: unknown;
   ALLOW_LOCALHOST?: unknown;

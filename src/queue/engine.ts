@@ -14,6 +14,7 @@ import type { WaitingFor } from '../job/waiting';
 import type { TargetView } from '../rpc/targets';
 import type { About, Feature, Host, Others } from './feature';
 import { AlertWatch } from './features/alerts/feature';
+import { Analytics, type Dataset } from './features/analytics/feature';
 import { BulkOperations } from './features/bulk/feature';
 import { CronFeature } from './features/cron/feature';
 import { Overdue } from './features/lifecycle/overdue';
@@ -51,6 +52,8 @@ export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
     longestPauseMs?: number;
   };
   readonly others: Others;
+  /** Where data points go, if anywhere. */
+  readonly analytics?: Dataset | undefined;
 }
 
 export class QueueEngine {
@@ -111,6 +114,7 @@ export class QueueEngine {
       this.bulk,
       this.removal,
       endings(around),
+      ...(host.analytics ? [new Analytics(q, host.analytics)] : []),
       webhooks(around),
       new AlertWatch(around),
     ];

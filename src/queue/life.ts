@@ -244,6 +244,7 @@ export class QueueLife {
       config: usableConfig(this.env),
       random: Math.random,
       now: () => Date.now(),
+      analytics: this.env.ANALYTICS,
       keepAlive: (promise) => this.ctx.waitUntil(promise),
       others: {
         queue: (name) => this.queue(name),

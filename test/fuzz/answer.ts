@@ -13,6 +13,8 @@ export function faultOf(response: Response, text: string, method: string): strin
   if (headers.get('OJS-Version') !== '1.0') return 'no version';
   if (status === 204 || method === 'HEAD') return text === '' ? undefined : 'a body where there must be none';
   if (isStream(response)) return status === 200 ? undefined : 'a stream that is none';
+  if (isMetrics(response)) return metricsFault(status, text);
+  if (isPage(response)) return undefined;
   if (headers.get('Content-Type') !== 'application/openjobspec+json') return `type ${headers.get('Content-Type')}`;
   let body: unknown;
   try {
@@ -28,6 +30,29 @@ export function faultOf(response: Response, text: string, method: string): strin
 
 /** Is this an answer that goes on until somebody leaves? */
 export const isStream = ({ headers }: Response): boolean => headers.get('Content-Type') === 'text/event-stream';
+
+/** Is this the text of Prometheus? */
+const isMetrics = ({ headers }: Response): boolean => headers.get('Content-Type') === 'text/plain';
+
+/** Is this a part of the dashboard? */
+const isPage = ({ headers }: Response): boolean =>
+  /^(?:text\/(?:html|css|javascript)|image\/)/.test(headers.get('Content-Type') ?? '');
+
+/** Is there nothing to be learned from this answer? */
+export const isNoJson = (response: Response): boolean => isMetrics(response) || isPage(response);
+
+/** A line of metrics: a comment, or a name, labels whose values are escaped, and a number. */
+const METRIC =
+  /^(?:# (?:HELP|TYPE) [a-z_]+ .+|[a-z_]+(?:\{[a-z]+="(?:[^"\\\n]|\\[\\"n])*"(?:,[a-z]+="(?:[^"\\\n]|\\[\\"n])*")*\})? [\d.e+-]+)$/;
+
+function metricsFault(status: number, text: string): string | undefined {
+  if (status !== 200) return `metrics with status ${status}`;
+  const wrong = text
+    .split('\n')
+    .slice(0, -1)
+    .find((line) => !METRIC.test(line));
+  return wrong === undefined ? undefined : `a line that is no metric: ${wrong}`;
+}
 
 function errorFault(body: unknown): string | undefined {
   const { error } = body as { error?: Record<string, unknown> };

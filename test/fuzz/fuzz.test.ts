@@ -10,7 +10,7 @@ import type { Env } from '../../src/config';
 import { createApp } from '../../src/http/app';
 import { type MountedRoute, ROUTES } from '../../src/http/routes';
 import { server } from '../support/server';
-import { faultOf, harvest, isStream } from './answer';
+import { faultOf, harvest, isNoJson, isStream } from './answer';
 import { Canary } from './canary';
 import { Random } from './random';
 import { changesAllQueues, type FuzzRequest, requestFor, toRequest } from './request';
@@ -51,7 +51,8 @@ async function send(request: FuzzRequest, through: Fetch) {
     const answered = await Promise.race([answer(), hang]);
     if (!answered) return { fault: 'no answer' };
     const { response, text } = answered;
-    return { status: response.status, text, fault: faultOf(response, text, request.method) };
+    const fault = faultOf(response, text, request.method);
+    return { status: response.status, text: isNoJson(response) ? '' : text, fault };
   } catch (error) {
     return { fault: `the request failed: ${error instanceof Error ? error.stack : error}` };
   } finally {

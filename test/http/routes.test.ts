@@ -102,6 +102,13 @@ POST /ojs/v1/admin/deployment/apply admin:write
 GET /ojs/v1/targets data:read
 GET /ojs/v1/targets/:name data:read
 POST /ojs/v1/targets/:name/resume admin:write
+GET /ojs/v1/admin/stats admin:read
+GET /ojs/v1/admin/stats/history admin:read
+GET /ojs/v1/admin/stats/types admin:read
+GET /ojs/v1/admin/stats/cost admin:read
+GET /ojs/v1/admin/stats/stream admin:read
+GET /metrics metrics:read
+GET /ojs/v1/metrics metrics:read
 GET /ojs/v1/admin/targets admin:read
 GET /ojs/v1/admin/targets/:name admin:read
 POST /ojs/v1/admin/targets/:name/resume admin:write

@@ -3,6 +3,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DIRECTORY, LOCKS, QUEUE, Schema, WORKFLOW } from '../../src/durable/schema';
+import { read } from '../../src/job/metrics/meter';
 import { clock, DAY, MINUTE, until } from '../support/clock';
 import { TestQueue } from '../support/queue';
 import { type Json, server, V1 } from '../support/server';
@@ -59,6 +60,21 @@ describe('a stored queue', () => {
     expect(await server.job(id('active'))).toMatchObject({ worker_id: 'w1', progress: 0.5 });
     expect(await server.ok(200, 'GET', `${V1}/jobs/${id('active')}/checkpoint`)).toMatchObject({ state: { page: 7 } });
     expect(await server.job(id('retryable'))).toMatchObject({ attempt: 1, errors: [{ message: 'as ordered' }] });
+  });
+
+  it('counts what happens from now on, and nothing of what it finds', async () => {
+    const queue = new TestQueue('old');
+    const enqueued = async (type: string) => {
+      const { totals } = await queue.api.activity();
+      return totals.filter(([name, meter]) => name === type && read(meter, 'enqueued') > 0).length;
+    };
+    await queue.evict();
+    await queue.add({ type: 'new.job' });
+    expect(await enqueued('new.job')).toBe(1);
+    await queue.claim({ types: ['new.job'] });
+    await queue.evict();
+    expect(await enqueued('new.job')).toBe(1);
+    for (const found of ['available', 'waiting', 'completed', 'scheduled']) expect(await enqueued(found)).toBe(0);
   });
 
   it('gives every job that waits to a worker, in order, and takes its end', async () => {

@@ -9,6 +9,7 @@ import { mintId } from '../../job/ids';
 import { type Counter, read } from '../../job/metrics/meter';
 import { errorRate } from '../../job/metrics/series';
 import { formatInstant } from '../../job/time';
+import type { WorkerPage } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
 import { EventStream, headersOnly } from '../events/event-stream';
@@ -44,20 +45,30 @@ export async function statsStream(c: AppContext): Promise<Response> {
   const out = new EventStream(c, {
     beat: () => feed.beat(),
     over: () => {
-      clearInterval(timer);
+      if (timer !== undefined) clearTimeout(timer);
       feed.close();
     },
   });
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const tell = async () => {
-    const message = await numbers.next();
-    if (message) out.message(`evt_${mintId(Date.now(), 0, 0)}`, message, 'metrics');
+    timer = undefined;
+    try {
+      out.message(`evt_${mintId(Date.now(), 0, 0)}`, await numbers.next(), 'metrics');
+    } catch (error) {
+      console.warn('tocsin: live statistics are late:', error);
+    }
+    if (numbers.hasMore) tellSoon();
   };
-  const timer = setInterval(() => {
-    void tell().catch((error) => console.warn('tocsin: live statistics are late:', error));
-  }, EVERY_MS);
+  // While nothing happens there is no timer.
+  const tellSoon = () => {
+    timer ??= setTimeout(() => void tell(), Math.min(Math.max(numbers.at + EVERY_MS - Date.now(), 0), EVERY_MS));
+  };
   await tell();
   feed.start({
-    touched: (queue) => numbers.touch(queue),
+    touched: (queue) => {
+      numbers.touch(queue);
+      tellSoon();
+    },
     events: (events) => {
       const shown = { format: 'flat', types: PASSED } as const;
       out.send(events.flatMap((event) => itemsOf(event, shown)));
@@ -76,11 +87,10 @@ class LiveNumbers {
   private readonly touched = new Set<string>();
   private workersTouched = false;
   private counted: Rates;
-  private at = Date.now();
   /** The rates that were told last were not 0: when nothing follows, that must be told too. */
   private isMoving = false;
-  private isFirst = true;
-  private isAsking = false;
+  /** When they were told last, epoch ms; as if long ago before the first time. */
+  at = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly c: AppContext,
@@ -96,18 +106,19 @@ class LiveNumbers {
     else this.touched.add(queue);
   }
 
-  /** What is to be told now; undefined when nothing has changed. */
-  async next(): Promise<Record<string, unknown> | undefined> {
-    const hasChanged = this.isFirst || this.isMoving || this.workersTouched || this.touched.size > 0;
-    if (!hasChanged || this.isAsking) return undefined;
-    this.isAsking = true;
-    try {
-      await this.ask();
-      const workers = await directoryObject(this.c.env).workers({ offset: 0, limit: MAX_WORKERS });
-      return this.message(workers);
-    } finally {
-      this.isAsking = false;
-    }
+  /** Is there more to tell? */
+  get hasMore(): boolean {
+    return this.isMoving || this.workersTouched || this.touched.size > 0;
+  }
+
+  /** What is to be told now. */
+  async next(): Promise<Record<string, unknown>> {
+    const since = this.at;
+    // Whatever comes of this, the next try is later.
+    this.at = Date.now();
+    await this.ask();
+    const workers = await directoryObject(this.c.env).workers({ offset: 0, limit: MAX_WORKERS });
+    return this.message(workers, since);
   }
 
   private async ask(): Promise<void> {
@@ -129,12 +140,11 @@ class LiveNumbers {
     }
   }
 
-  private message({ workers, summary }: Awaited<ReturnType<ReturnType<typeof directoryObject>['workers']>>) {
-    const now = Date.now();
+  private message({ workers, summary }: WorkerPage, since: number) {
+    const now = this.at;
     const queues = [...this.queues.values()];
-    const rates = this.rates(now);
+    const rates = this.rates(now - since);
     this.isMoving = Object.values(rates).some((rate) => rate > 0);
-    this.isFirst = false;
     return {
       queues: queues.map(({ queue, counts: { available, active, scheduled, retryable } }) => {
         return { queue, available, active, scheduled, retryable };
@@ -155,15 +165,15 @@ class LiveNumbers {
     };
   }
 
-  /** How often in a second since the last message. */
-  private rates(now: number): Rates {
+  /** How often in a second. @param elapsed since the last message, ms */
+  private rates(elapsed: number): Rates {
     const counted = this.count();
-    const seconds = Math.max(now - this.at, 1) / 1000;
+    // Of what happened after a long silence nobody knows when it did: it is told as if it had been lately.
+    const seconds = Math.min(Math.max(elapsed, 1), EVERY_MS) / 1000;
     const rate = (name: keyof Rates) =>
-      this.isFirst ? 0 : Math.round((Math.max(0, counted[name] - this.counted[name]) / seconds) * 100) / 100;
+      Math.round((Math.max(0, counted[name] - this.counted[name]) / seconds) * 100) / 100;
     const rates = { processed: rate('processed'), failed: rate('failed'), enqueued: rate('enqueued') };
     this.counted = counted;
-    this.at = now;
     return rates;
   }
 

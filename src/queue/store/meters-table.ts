@@ -7,6 +7,16 @@ import { STATE } from './columns';
 /** What has the text: a row of `meters` for itself, or one that was written anyway. */
 export type Carrier = { by: 'lease' | 'chunk' | 'row' } | { by: 'job'; key: number };
 
+/** Types counted by name; the jobs of further ones are counted together. Labels of metrics must be few. */
+export const MAX_TYPES = 200;
+export const OTHER_TYPES = '_other';
+
+/** What belongs to no type: rows that the queue writes for itself. */
+export const NO_TYPE = '';
+
+/** Is this the name of no single type? */
+export const isSpecial = (type: string): boolean => type === NO_TYPE || type === OTHER_TYPES;
+
 /** The rows of the table. */
 const ROW = { text: 0, putAway: 1 } as const;
 
@@ -134,8 +144,15 @@ export function readPutAway(sql: SqlStorage): Counts {
 
 /** What was put away, and what was counted since then. */
 export function merged({ totals, points, ...rest }: Counts, lately: readonly Point[]): Counts {
-  for (const { type, meter } of lately) totals.set(type, add(totals.get(type) ?? newMeter(), meter));
-  return { ...rest, totals, points: [...points, ...lately] };
+  // A new life of the object knows the types of late only, so there may be too many together.
+  const nameOf = (type: string) =>
+    totals.has(type) || isSpecial(type) || totals.size < MAX_TYPES ? type : OTHER_TYPES;
+  const named = lately.map((point) => {
+    const type = nameOf(point.type);
+    totals.set(type, add(totals.get(type) ?? newMeter(), point.meter));
+    return type === point.type ? point : { ...point, type };
+  });
+  return { ...rest, totals, points: [...points, ...named] };
 }
 
 /**

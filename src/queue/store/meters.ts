@@ -13,7 +13,7 @@
  */
 import { rows } from '../../durable/sql';
 import { LANE_BIT, sequenceOf } from '../../job/ids';
-import { type Counter, type HistogramName, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
+import { type Counter, type HistogramName, type Meter, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
 import { MINUTE_MS, type Point, startOf } from '../../job/metrics/series';
 import type { Move } from '../../job/states';
 import { type JobRow, STATE } from './columns';
@@ -22,8 +22,12 @@ import type { Active } from './leases';
 import {
   type Carrier,
   type Counts,
+  isSpecial,
+  MAX_TYPES,
   merged,
+  NO_TYPE,
   newestText,
+  OTHER_TYPES,
   putAwayAt,
   readPutAway,
   textOf,
@@ -36,13 +40,6 @@ const MAX_TEXT = 2_000;
 
 /** Jobs that may be enqueued before a text says so. */
 const MAX_UNSAID = 1_000;
-
-/** Types counted by name; the jobs of further ones are counted together. Labels of metrics must be few. */
-const MAX_TYPES = 200;
-export const OTHER_TYPES = '_other';
-
-/** What belongs to no type: rows that the queue writes for itself. */
-export const NO_TYPE = '';
 
 /** Rows that are written with each kind of carrier. */
 const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, job: 2, row: 1 };
@@ -68,10 +65,9 @@ const FAILS: ReadonlySet<Move> = new Set<Move>(['retry', 'discard']);
 interface Counted extends Point {
   /** As the text has it; undefined since it changed. */
   text: string | undefined;
+  /** How much has happened to it in the running transaction. */
+  weight: number;
 }
-
-/** Changes of the running transaction: what was added, and where. */
-type Step = [point: Counted, place: number, amount: number];
 
 const ROWS = placeOf('rows');
 
@@ -80,8 +76,12 @@ export class Meters {
   private points: Counted[] = [];
   private present = new Map<string, Counted>();
   private minute = Number.NEGATIVE_INFINITY;
-  private steps: Step[] = [];
+  /** Changes of the running transaction, three members each: where, at which place, how much. */
+  private steps: (Counted | number)[] = [];
+  /** What the transaction is about. */
+  private touched: Counted[] = [];
   private readonly types = new Set<string>();
+  private watched: Map<string, Meter> | undefined;
   /** Rises with everything that a text must say. */
   private version = 0;
   /** Up to where a text, or the row of what was put away, says it. */
@@ -111,7 +111,7 @@ export class Meters {
     this.said = this.version;
     this.saidSequence = text?.sequence ?? (putAway ? (putAway.sequence ?? this.nextSequence()) : 1);
     this.carrier = text?.carrier;
-    for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined });
+    for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined, weight: 0 });
     for (const { type } of this.points) this.types.add(type);
     this.countUnsaid();
     this.steps = [];
@@ -121,19 +121,19 @@ export class Meters {
 
   /** Jobs of a type were accepted. */
   enqueued(type: string, count: number, now: number): void {
-    this.add(this.pointOf(type, now), placeOf('enqueued'), count);
+    this.add(this.touch(type, now, count), placeOf('enqueued'), count);
   }
 
   /** An attempt begins. @param since when the job became available, epoch ms */
   started(type: string, since: number, now: number): void {
     this.version++;
-    this.addTime(this.pointOf(type, now), 'queue_time', now - since);
+    this.addTime(this.touch(type, now), 'queue_time', now - since);
   }
 
   /** An attempt has succeeded. */
   completed(type: string, startedAt: number, now: number): void {
     this.version++;
-    const point = this.pointOf(type, now);
+    const point = this.touch(type, now);
     this.add(point, placeOf('completed'), 1);
     this.addTime(point, 'completed', now - startedAt);
   }
@@ -147,7 +147,7 @@ export class Meters {
     if (this.carrier?.by === 'job' && this.carrier.key === row.key) this.version++;
     const counter = COUNTED[move];
     if (counter === undefined) return undefined;
-    const point = this.pointOf(row.type, now);
+    const point = this.touch(row.type, now);
     this.add(point, placeOf(counter), 1);
     // One that has been a row since the last text is not seen among the later ones.
     if (counter !== 'enqueued' || sequenceOf(row.key) < this.saidSequence) this.version++;
@@ -189,9 +189,31 @@ export class Meters {
     else writeText(this.sql, this.version, text);
   }
 
+  /** Notes from now on what each commit adds, for {@link takeWatched}. */
+  watch(): void {
+    this.watched ??= new Map();
+  }
+
+  /** What commits have added since the last call, of at most so many types; what is left comes with the next one. */
+  takeWatched(most: number): [type: string, meter: Meter][] {
+    const taken = [...(this.watched ?? [])].slice(0, most);
+    for (const [type] of taken) this.watched?.delete(type);
+    return taken;
+  }
+
   /** The transaction is committed. */
   publish(): void {
     this.countRows(0);
+    const { watched } = this;
+    if (watched) {
+      this.eachStep(0, ({ type }, place, amount) => {
+        const meter = watched.get(type) ?? newMeter();
+        meter[place] = (meter[place] as number) + amount;
+        watched.set(type, meter);
+      });
+    }
+    for (const point of this.touched) point.weight = 0;
+    this.touched = [];
     this.steps = [];
     this.hasRidden = false;
     this.written.end();
@@ -202,10 +224,11 @@ export class Meters {
     const { version, said, saidSequence, textLength, carrier, hasRidden, advance, points } = this;
     const [steps, statements] = [this.steps.length, this.written.count];
     return () => {
-      for (const [point, place, amount] of this.steps.splice(steps)) {
+      this.eachStep(steps, (point, place, amount) => {
         point.meter[place] = (point.meter[place] as number) - amount;
         point.text = undefined;
-      }
+      });
+      this.steps.length = steps;
       this.written.rollback(statements);
       // Points that came since are left, and count nothing.
       if (this.points !== points) this.begin(points);
@@ -230,11 +253,11 @@ export class Meters {
     }
     const known = this.present.get(type);
     if (known) return known;
-    if (type !== NO_TYPE && type !== OTHER_TYPES && !this.types.has(type)) {
+    if (!this.types.has(type) && !isSpecial(type)) {
       if (this.types.size >= MAX_TYPES) return this.pointOf(OTHER_TYPES, now);
       this.types.add(type);
     }
-    const point: Counted = { at: minute, type, meter: newMeter(), text: undefined };
+    const point: Counted = { at: minute, type, meter: newMeter(), text: undefined, weight: 0 };
     this.present.set(type, point);
     this.points.push(point);
     return point;
@@ -243,7 +266,21 @@ export class Meters {
   private add(point: Counted, place: number, amount: number): void {
     point.meter[place] = (point.meter[place] as number) + amount;
     point.text = undefined;
-    this.steps.push([point, place, amount]);
+    this.steps.push(point, place, amount);
+  }
+
+  private eachStep(from: number, visit: (point: Counted, place: number, amount: number) => void): void {
+    for (let index = from; index < this.steps.length; index += 3) {
+      visit(this.steps[index] as Counted, this.steps[index + 1] as number, this.steps[index + 2] as number);
+    }
+  }
+
+  /** The point of a type, to which something happens. */
+  private touch(type: string, now: number, times = 1): Counted {
+    const point = this.pointOf(type, now);
+    if (point.weight === 0) this.touched.push(point);
+    point.weight += times;
+    return point;
   }
 
   private addTime(point: Counted, name: HistogramName, ms: number): void {
@@ -261,26 +298,25 @@ export class Meters {
     const written = this.written.take() + ahead - this.advance;
     this.advance = ahead;
     if (written === 0) return;
-    const shares = new Map<Counted, number>();
-    for (const [point, place] of this.steps) if (place !== ROWS) shares.set(point, (shares.get(point) ?? 0) + 1);
-    if (shares.size === 0) {
+    const all = this.touched.reduce((sum, { weight }) => sum + weight, 0);
+    if (all === 0) {
       this.add(this.pointOf(NO_TYPE, this.now()), ROWS, written);
       return;
     }
-    const all = [...shares.values()].reduce((sum, share) => sum + share, 0);
     let left = written;
     let heaviest: Counted | undefined;
-    for (const [point, share] of shares) {
-      const rowsOf = Math.trunc((written * share) / all);
-      if (rowsOf !== 0) this.add(point, ROWS, rowsOf);
-      left -= rowsOf;
-      if (!heaviest || share > (shares.get(heaviest) ?? 0)) heaviest = point;
+    for (const point of this.touched) {
+      const share = Math.trunc((written * point.weight) / all);
+      if (share !== 0) this.add(point, ROWS, share);
+      left -= share;
+      if (!heaviest || point.weight > heaviest.weight) heaviest = point;
     }
     if (left !== 0 && heaviest) this.add(heaviest, ROWS, left);
   }
 
   private putAway(): void {
     const counts = this.read();
+    for (const type of counts.totals.keys()) this.types.add(type);
     this.version++;
     writePutAway(this.sql, { version: this.version, sequence: this.nextSequence(), ...counts }, this.now());
     this.said = this.version;

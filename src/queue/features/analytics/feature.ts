@@ -1,0 +1,50 @@
+/**
+ * A sink for Workers Analytics Engine, where the Worker has a binding `ANALYTICS`: after every commit one data point for each type
+ * that something happened to. The platform takes a bounded number in one event, so what does not fit goes with the next commit.
+ *
+ * | part of a data point | holds |
+ * |---|---|
+ * | `indexes` | the queue |
+ * | `blobs` | the queue, the type |
+ * | `doubles` | enqueued, completed, failed, retried, cancelled, discarded, expired, rows written; then count and sum (ms) of the durations and of the queue times |
+ */
+import { countOf } from '../../../job/metrics/histogram';
+import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../../job/metrics/meter';
+import type { Feature } from '../../feature';
+import type { QueueState } from '../../store/state';
+
+/** Data points in one event at most; the platform takes 25 from one invocation of a Worker. */
+const MAX_POINTS = 20;
+
+/** Where data points go. */
+export type Dataset = Pick<AnalyticsEngineDataset, 'writeDataPoint'>;
+
+export class Analytics implements Feature {
+  constructor(
+    private readonly q: QueueState,
+    private readonly dataset: Dataset,
+  ) {
+    q.meters.watch();
+  }
+
+  start(): void {
+    for (const [type, meter] of this.q.meters.takeWatched(MAX_POINTS)) {
+      try {
+        this.dataset.writeDataPoint(pointOf(this.q.name, type, meter));
+      } catch (error) {
+        // What nobody can count must not keep the queue from its jobs.
+        console.warn('tocsin: a data point could not be written:', error);
+      }
+    }
+  }
+}
+
+function pointOf(queue: string, type: string, meter: Meter): AnalyticsEngineDataPoint {
+  const times = [durationsOf(meter), histogramOf(meter, 'queue_time')];
+  return {
+    // An index holds 96 bytes.
+    indexes: [queue.slice(0, 96)],
+    blobs: [queue, type],
+    doubles: [...COUNTERS.map((name) => read(meter, name)), ...times.flatMap((time) => [countOf(time), time.sum])],
+  };
+}
