@@ -213,9 +213,13 @@ describe('a queue', () => {
     await queue.nack(job, { message: 'poison', code: 'DEAD_LETTER' });
     await queue.passTo(T0 + 6 * SECOND);
     await stands(id, 'firing');
-    await server.ok(200, 'DELETE', `${V1}/queues/${queue.name}`, { confirm: true });
-    await stands(id, 'ok');
-    expect((await show(id)).queues).toEqual([]);
+    await server.ok(202, 'DELETE', `${V1}/queues/${queue.name}`, { confirm: true });
+    const isForgotten = async () => {
+      await queue.alarm();
+      return ((await show(id)).queues as Json[]).length === 0;
+    };
+    await until(isForgotten, 'the queue to be forgotten');
+    expect(await show(id)).toMatchObject({ state: 'ok', since: null });
   });
 
   it('writes three rows more when it fires', async () => {
