@@ -79,6 +79,11 @@ export class AlertList {
     put(this.sql, 'alert_states', { rule: id, queue, since: state.since, data: JSON.stringify(state) });
   }
 
+  /** A queue was deleted: nothing fires there. */
+  forgetQueue(queue: string): void {
+    rows(this.sql, 'DELETE FROM alert_states WHERE queue = ?', queue);
+  }
+
   private get sql(): SqlStorage {
     return this.host.storage.sql;
   }

@@ -246,6 +246,7 @@ class DirectoryLife {
   unregister(name: string, until: number): void {
     if (!this.tables.exist()) return;
     rows(this.sql, 'DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
+    this.alerts.forgetQueue(name);
     this.counted = undefined;
   }
 

@@ -5,7 +5,6 @@
 import { mintId } from '../job/ids';
 import type { JobState } from '../job/states';
 import { cut } from '../job/text';
-import { ErrorRate } from './error-rate';
 
 /** An event of the live feed. Kept in memory only. */
 export interface QueueEvent {
@@ -63,8 +62,6 @@ export class EventLog {
   private floor: string | undefined;
   /** Of the events that are kept. */
   private bytes = 0;
-  /** How attempts ended. */
-  readonly attempts = new ErrorRate();
 
   constructor(
     private readonly queue: string,
@@ -109,8 +106,6 @@ export class EventLog {
     for (const event of published) {
       this.ring.push(event);
       this.bytes += event.bytes;
-      const failed = failureOf(event);
-      if (failed !== undefined) this.attempts.note(event.time, failed);
     }
     this.pending = [];
     this.dropOldest();
@@ -167,14 +162,6 @@ export class EventLog {
     }
     return out;
   }
-}
-
-/** Did the attempt that this event ends fail? Undefined: it ends none. A purge, or an operator, is no failure. */
-function failureOf({ type, data }: Pick<QueueEvent, 'type' | 'data'>): boolean | undefined {
-  if (type === 'job.completed') return false;
-  if (type === 'job.failed') return true;
-  const ranOut = type === 'job.discarded' && typeof data.duration_ms === 'number' && data.reason !== 'purged';
-  return ranOut || undefined;
 }
 
 type Members = Record<string, unknown>;

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { ErrorRate } from '../../src/durable/error-rate';
 import { type AlertRule, type AlertState, judge, type Reading } from '../../src/job/alert/rule';
 
 const MINUTE = 60_000;
@@ -80,8 +79,9 @@ describe('an alert rule', () => {
     expect(at({ value: 0 })).toBe(Number.POSITIVE_INFINITY);
     expect(at({ value: 0, risesAbove: (bound) => bound * 7 })).toBe(700);
     expect(at({ value: 150 }, undefined, { for_ms: MINUTE })).toBe(1_000 + MINUTE);
+    expect(at({ value: 0, changesAt: 900 })).toBe(900);
     expect(at({ value: 150 }, firing)).toBe(Number.POSITIVE_INFINITY);
-    expect(at({ value: 150, fallsAt: 5 * MINUTE }, firing)).toBe(5 * MINUTE);
+    expect(at({ value: 150, changesAt: 5 * MINUTE }, firing)).toBe(5 * MINUTE);
     expect(at({ value: 0 }, firing)).toBe(MINUTE);
     expect(at({ value: 0, risesAbove: () => 9 }, firing, {}, MINUTE)).toBe(9);
   });
@@ -90,22 +90,5 @@ describe('an alert rule', () => {
     const ok: AlertState = { state: 'ok', since: 0, value: 7 };
     expect(judge(rule(), ok, { value: 50 }, 1_000).after).toBe(ok);
     expect(judge(rule(), firing, { value: 300 }, 1_000).after).toBe(firing);
-  });
-});
-
-describe('the rate of errors', () => {
-  it('is that of the last five minutes, once there are five attempts', () => {
-    const rate = new ErrorRate();
-    expect(rate.changesAt(0)).toBeUndefined();
-    for (let i = 0; i < 4; i++) rate.note(0, true);
-    expect(rate.value(0)).toBe(0);
-    for (let i = 0; i < 4; i++) rate.note(2 * MINUTE, false);
-    expect(rate.value(2 * MINUTE)).toBe(0.5);
-    expect(rate.changesAt(2 * MINUTE)).toBe(5 * MINUTE);
-    expect(rate.value(5 * MINUTE - 1)).toBe(0.5);
-    rate.note(5 * MINUTE, false);
-    expect(rate.value(5 * MINUTE)).toBe(0);
-    expect(rate.changesAt(5 * MINUTE)).toBe(7 * MINUTE);
-    expect(rate.changesAt(20 * MINUTE)).toBeUndefined();
   });
 });

@@ -49,8 +49,8 @@ export interface Reading {
   value: number;
   /** The value passes this bound by itself at that moment, epoch ms. Absent: only what happens changes it. */
   risesAbove?(bound: number): number | undefined;
-  /** When it may be lower by itself, epoch ms. */
-  fallsAt?: number;
+  /** When it may be another one by itself, epoch ms. */
+  changesAt?: number;
 }
 
 /** What became of a rule. */
@@ -67,6 +67,8 @@ const RESOLVED_BELOW = 0.9;
 /** It fires for at least so long: a number that goes up and down makes few events; ms. */
 const LEAST_FIRING_MS = 60_000;
 
+const NEVER = Number.POSITIVE_INFINITY;
+
 /** How a rule stands now. @param before as it was; undefined: it was never looked at */
 export function judge(rule: AlertRule, before: AlertState | undefined, reading: Reading, now: number): Judged {
   const { value } = reading;
@@ -75,13 +77,13 @@ export function judge(rule: AlertRule, before: AlertState | undefined, reading: 
   if (value <= rule.above) {
     // What has been told stays as it is, so that nothing is written.
     const after = before && before.above_since === undefined ? before : { state: 'ok' as const, since, value };
-    return { after, lookAt: reading.risesAbove?.(rule.above) ?? Number.POSITIVE_INFINITY };
+    return { after, lookAt: lookAtLow(rule, reading) };
   }
   const aboveSince = before?.above_since ?? now;
   const firesAt = aboveSince + rule.for_ms;
   if (now < firesAt) {
     const after = { state: 'ok' as const, since, value: before?.value ?? value, above_since: aboveSince };
-    return { after, lookAt: Math.min(firesAt, reading.fallsAt ?? Number.POSITIVE_INFINITY) };
+    return { after, lookAt: Math.min(firesAt, reading.changesAt ?? NEVER) };
   }
   const after = { state: 'firing' as const, since: now, value };
   return { after, event: 'alert.firing', lookAt: lookAtFiring(rule, after, reading, now) };
@@ -93,14 +95,19 @@ function judgeFiring(rule: AlertRule, before: AlertState, reading: Reading, now:
     return { after: before, lookAt: lookAtFiring(rule, before, reading, now) };
   }
   const after = { state: 'ok' as const, since: now, value };
-  return { after, event: 'alert.resolved', lookAt: reading.risesAbove?.(rule.above) ?? Number.POSITIVE_INFINITY };
+  return { after, event: 'alert.resolved', lookAt: lookAtLow(rule, reading) };
 }
 
 const isLow = ({ above }: AlertRule, value: number) => value <= RESOLVED_BELOW * above;
+
+/** When a number that is not too high may be, although nothing happens. */
+function lookAtLow({ above }: AlertRule, { risesAbove, changesAt }: Reading): number {
+  return Math.min(risesAbove?.(above) ?? NEVER, changesAt ?? NEVER);
+}
 
 /** When a rule that fires may resolve although nothing happens. */
 function lookAtFiring(rule: AlertRule, { since }: AlertState, reading: Reading, now: number): number {
   const least = since + LEAST_FIRING_MS;
   if (isLow(rule, reading.value)) return Math.max(least, now);
-  return reading.fallsAt === undefined ? Number.POSITIVE_INFINITY : Math.max(least, reading.fallsAt);
+  return reading.changesAt === undefined ? NEVER : Math.max(least, reading.changesAt);
 }

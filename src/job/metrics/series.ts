@@ -53,11 +53,25 @@ export function throughput(points: readonly Point[], now: number): Throughput {
 const ERROR_WINDOW_MS = 5 * MINUTE_MS;
 export const RECENT_MS = 30 * MINUTE_MS;
 
-/** The share of the attempts that failed in the last five minutes, 0 … 1. */
-export function errorRate(points: readonly Point[], now: number): number {
+/**
+ * The share of the attempts that failed in the last five minutes, 0 … 1.
+ * @param least of fewer attempts no share is told: one failure would be all of them
+ */
+export function errorRate(points: readonly Point[], now: number, least = 1): number {
   const meter = sumSince(points, now - ERROR_WINDOW_MS);
   const [done, failed] = [read(meter, 'completed'), read(meter, 'failed')];
-  return failed === 0 ? 0 : Math.round((failed / (done + failed)) * 10_000) / 10_000;
+  return failed === 0 || done + failed < least ? 0 : Math.round((failed / (done + failed)) * 10_000) / 10_000;
+}
+
+/** From when on {@link errorRate} looks at points at all, epoch ms. */
+export const errorWindowFrom = (now: number): number => now - ERROR_WINDOW_MS - MINUTE_MS;
+
+/** When the error rate changes although nothing happens, epoch ms; undefined: it does not. */
+export function errorRateChangesAt(points: readonly Point[], now: number): number | undefined {
+  const seen = points.filter(({ at }) => at > errorWindowFrom(now));
+  if (seen.every(({ meter }) => read(meter, 'failed') === 0)) return undefined;
+  const counting = seen.filter(({ meter }) => read(meter, 'completed') + read(meter, 'failed') > 0);
+  return Math.min(...counting.map(({ at }) => at + ERROR_WINDOW_MS + MINUTE_MS));
 }
 
 const sumSince = (points: readonly Point[], since: number): Meter =>

@@ -95,6 +95,9 @@ export class Meters {
   /** Rows counted in advance, because the text must tell of the row that carries it. */
   private advance = 0;
 
+  /** The latest of what was put away; undefined: it has to be read. */
+  private putAwayLately: Point[] | undefined;
+
   /** @param nextSequence the number of the next job */
   constructor(
     private readonly sql: SqlStorage,
@@ -230,6 +233,7 @@ export class Meters {
       });
       this.steps.length = steps;
       this.written.rollback(statements);
+      this.putAwayLately = undefined;
       // Points that came since are left, and count nothing.
       if (this.points !== points) this.begin(points);
       Object.assign(this, { version, said, saidSequence, textLength, carrier, hasRidden, advance });
@@ -241,6 +245,13 @@ export class Meters {
   /** Everything that was counted: by type, and by time as far as it is kept. */
   read(): Counts {
     return merged(readPutAway(this.sql), this.points);
+  }
+
+  /** What was counted from a moment on (epoch ms), which never goes back. What was put away is read again only when it changed. */
+  since(from: number): Point[] {
+    this.putAwayLately ??= merged(readPutAway(this.sql), []).points;
+    this.putAwayLately = this.putAwayLately.filter(({ at }) => at >= from);
+    return [...this.putAwayLately, ...this.points.filter(({ at }) => at >= from)];
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
@@ -318,6 +329,7 @@ export class Meters {
     const counts = this.read();
     for (const type of counts.totals.keys()) this.types.add(type);
     this.version++;
+    this.putAwayLately = undefined;
     writePutAway(this.sql, { version: this.version, sequence: this.nextSequence(), ...counts }, this.now());
     this.said = this.version;
     this.textLength = 0;

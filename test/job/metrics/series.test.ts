@@ -1,7 +1,15 @@
 /** Rates, error rates and histories, read from points of minutes. */
 import { describe, expect, it } from 'vitest';
 import { type Counter, newMeter, placeOf } from '../../../src/job/metrics/meter';
-import { errorRate, gathered, history, MINUTE_MS, type Point, throughput } from '../../../src/job/metrics/series';
+import {
+  errorRate,
+  errorRateChangesAt,
+  gathered,
+  history,
+  MINUTE_MS,
+  type Point,
+  throughput,
+} from '../../../src/job/metrics/series';
 
 const T = Date.UTC(2040, 0, 1, 12);
 
@@ -31,6 +39,22 @@ describe('the error rate', () => {
     ];
     expect(errorRate(points, T)).toBe(0.25);
     expect(errorRate([], T)).toBe(0);
+    expect(errorRate(points, T, 4)).toBe(0.25);
+    expect(errorRate(points, T, 5)).toBe(0);
+  });
+
+  it('changes by itself when a minute is past, as long as anything failed', () => {
+    const [good, idle, bad] = [
+      point(T, { completed: 9 }),
+      point(T - MINUTE_MS, { enqueued: 3 }),
+      point(T, { failed: 1 }),
+    ];
+    expect(errorRateChangesAt([good, idle], T)).toBeUndefined();
+    const later = { ...bad, at: T + 2 * MINUTE_MS };
+    const changesAt = errorRateChangesAt([good, idle, later], T + 2 * MINUTE_MS) as number;
+    expect(changesAt).toBe(T + 6 * MINUTE_MS);
+    expect(errorRate([good, idle, later], changesAt - 1)).toBe(0.1);
+    expect(errorRate([good, idle, later], changesAt)).toBe(1);
   });
 });
 

@@ -13,6 +13,7 @@ import { rows, writeMeta } from '../../../durable/sql';
 import { type AlertRule, type AlertState, type Judged, judge, type Reading } from '../../../job/alert/rule';
 import { formatDuration } from '../../../job/duration';
 import { defined } from '../../../job/envelope/fields';
+import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
 import type { Feature, Host } from '../../feature';
 import { nextAvailable, oldestAvailable } from '../../read/stats';
 import { countDead } from '../../store/jobs';
@@ -27,6 +28,9 @@ const ALERT = 'alert';
 /** Transactions look at the rules so often at most; what they left out is looked at after so long. ms */
 const LOOK_EVERY_MS = 1_000;
 const LOOK_AFTER_MS = 5_000;
+
+/** Of fewer attempts no rate of errors is judged. */
+const LEAST_ATTEMPTS = 5;
 
 type States = Record<string, AlertState>;
 
@@ -120,8 +124,9 @@ const READ: Record<AlertRule['metric'], (q: QueueState, now: number) => Reading>
   depth: (q) => ({ value: q.depth.jobs() }),
   dead_letters: (q) => ({ value: countDead(q) }),
   error_rate: (q, now) => {
-    const fallsAt = q.events.attempts.changesAt(now);
-    return { value: q.events.attempts.value(now), ...(fallsAt !== undefined && { fallsAt }) };
+    const points = q.meters.since(errorWindowFrom(now));
+    const changesAt = errorRateChangesAt(points, now);
+    return { value: errorRate(points, now, LEAST_ATTEMPTS), ...(changesAt !== undefined && { changesAt }) };
   },
   oldest_age: (q, now) => {
     const oldest = oldestAvailable(q, now);

@@ -205,6 +205,37 @@ describe('a queue', () => {
     await stands(id, 'firing');
   });
 
+  it('that is deleted fires no more', async () => {
+    const queue = new TestQueue(freshName());
+    const { id } = await make({ metric: 'dead_letters', above: 0 });
+    const job = await queue.add();
+    await queue.claim();
+    await queue.nack(job, { message: 'poison', code: 'DEAD_LETTER' });
+    await queue.passTo(T0 + 6 * SECOND);
+    await stands(id, 'firing');
+    await server.ok(202, 'DELETE', `${V1}/queues/${queue.name}`, { confirm: true });
+    const isForgotten = async () => {
+      await queue.alarm();
+      return ((await show(id)).queues as Json[]).length === 0;
+    };
+    await until(isForgotten, 'the queue to be forgotten');
+    expect(await show(id)).toMatchObject({ state: 'ok', since: null });
+  });
+
+  it('writes three rows more when it fires', async () => {
+    const [plain, watched] = [new TestQueue(freshName()), new TestQueue(freshName())];
+    for (const queue of [plain, watched]) await queue.add();
+    const { id } = await make({ metric: 'depth', above: 1, queue: watched.name });
+    clock.advance(10 * SECOND);
+    const rows = await plain.rowsWritten(() => plain.add());
+    const fired = await watched.rowsWritten(async () => {
+      await watched.add();
+      await stands(id, 'firing');
+      await until(async () => (await watched.rows('SELECT 1 FROM outbox')).length === 0, 'the letter to be taken');
+    });
+    expect(fired).toBe(rows + 3);
+  });
+
   it('that is empty and well writes nothing and sets no alarm', async () => {
     const queue = new TestQueue(freshName());
     const job = await queue.add();
