@@ -68,7 +68,10 @@ async function completed(server, id, limitMs) {
 describe('a handler Worker of one’s own', { timeout: 300_000 }, () => {
   it('is bound with the lines that the documents show', () => {
     const lines = readFileSync(join(root, QUEUE), 'utf8').split('\n').slice(1).join('\n');
-    const plain = readFileSync(join(root, 'wrangler.toml'), 'utf8').replace('"src/index.ts"', '"../../src/index.ts"');
+    const plain = readFileSync(join(root, 'wrangler.toml'), 'utf8').replaceAll(
+      /"src\/(index\.ts|ui)"/g,
+      '"../../src/$1"',
+    );
     assert.ok(lines.startsWith(plain), `${QUEUE} must be wrangler.toml and what binds the handler`);
     const added = lines.slice(plain.length).trim();
     for (const document of ['README.md', 'docs/start/handlers.md', 'docs/start/deploy.md']) {

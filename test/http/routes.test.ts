@@ -232,17 +232,6 @@ POST /ojs/v1/admin/workers/directive admin:write
 GET /ojs/v1/admin/workers/:id admin:read
 POST /ojs/v1/admin/workers/:id/quiet admin:write
 DELETE /ojs/v1/admin/workers/:id admin:write
-GET /metrics metrics:read
-GET /ojs/v1/metrics metrics:read
-GET /ojs/v1/admin/failures admin:read
-GET /ojs/v1/admin/failures/:fingerprint admin:read
-POST /ojs/v1/admin/failures/:fingerprint/redrive admin:write +key
-POST /ojs/v1/admin/failures/:fingerprint/discard admin:purge +key
-GET /ojs/v1/admin/stats admin:read
-GET /ojs/v1/admin/stats/history admin:read
-GET /ojs/v1/admin/stats/types admin:read
-GET /ojs/v1/admin/stats/cost admin:read
-GET /ojs/v1/admin/stats/stream admin:read
 `
   .trim()
   .split('\n')

@@ -22,11 +22,8 @@ const MAX_TOLD = 10;
 export const adminPoolRoutes: readonly Route[] = [
   get('/pools', list),
   get('/pools/:name', async (c) => json(c, { pool: await render(c, await named(c)) })),
-  put('/pools/:name', define),
-  del('/pools/:name', async (c) => {
-    await removePool(c.env, nameIn(c));
-    return json(c, { deleted: true });
-  }),
+  put('/pools/:name', define, { audit: 'pool.put' }),
+  del('/pools/:name', remove, { audit: 'pool.delete' }),
   get('/scheduling/stats', stats),
 ];
 
@@ -93,4 +90,9 @@ async function statsOf(c: AppContext, pool: Pool) {
     return { pool: pool.name, name, weight: weightOf(pool, name), dispatched: count, starved };
   });
   return { pool: pool.name, since: formatInstant(since), queues };
+}
+
+async function remove(c: AppContext): Promise<Response> {
+  await removePool(c.env, nameIn(c));
+  return json(c, { deleted: true });
 }

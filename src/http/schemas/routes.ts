@@ -19,11 +19,11 @@ const MAX_VERSION = 64;
 /** Routes below `/ojs/v1`. A key that changes what other producers may send needs more than the right to send jobs. */
 export const schemaRoutes: readonly Route[] = [
   get('/schemas', list),
-  post('/schemas', (c) => register(c, {}), { scope: 'admin:write' }),
+  post('/schemas', (c) => register(c, {}), { scope: 'admin:write', audit: 'schema.put' }),
   get('/schemas/:name/versions', versions),
-  del('/schemas/:name/:version', remove, { scope: 'admin:write' }),
+  del('/schemas/:name/:version', remove, { scope: 'admin:write', audit: 'schema.delete' }),
   get('/schemas/:name', async (c) => json(c, { schema: render(await latest(c)) })),
-  del('/schemas/:name', remove, { scope: 'admin:write' }),
+  del('/schemas/:name', remove, { scope: 'admin:write', audit: 'schema.delete' }),
 ];
 
 /** Routes below `/ojs/v1/admin`. */
@@ -32,8 +32,10 @@ export const adminSchemaRoutes: readonly Route[] = [
   get('/schemas/:name/versions', versions),
   get('/schemas/:name/:version', async (c) => json(c, render(await named(c)))),
   get('/schemas/:name', async (c) => json(c, render(await latest(c)))),
-  put('/schemas/:name/:version', (c) => register(c, { type: pathParam(c, 'name'), version: pathParam(c, 'version') })),
-  del('/schemas/:name/:version', remove),
+  put('/schemas/:name/:version', (c) => register(c, { type: pathParam(c, 'name'), version: pathParam(c, 'version') }), {
+    audit: 'schema.put',
+  }),
+  del('/schemas/:name/:version', remove, { audit: 'schema.delete' }),
 ];
 
 async function known(c: AppContext): Promise<RegisteredSchema[]> {
