@@ -17,7 +17,7 @@ export interface FuzzRequest {
 const ON_ALL_THAT_MATCHES = /\/jobs\/bulk\/(cancel|retry|delete)$|\/dead-letter(\/retry|\/purge)?$/;
 
 /** These change all queues by their nature, and are sent before the canary is there. */
-const ON_ALL_QUEUES = /\/queues\/_default\/config$|\/admin\/reset$/;
+const ON_ALL_QUEUES = /\/queues\/_default\/config$|\/admin\/reset$|\/maintenance$/;
 
 export const changesAllQueues = ({ method, path }: MountedRoute): boolean =>
   method !== 'GET' && ON_ALL_QUEUES.test(path);

@@ -59,10 +59,12 @@ describe('a fingerprint', () => {
   );
 
   it('is the same whatever differs from job to job', () => {
+    // One that holds a quote ends there: messages put addresses between quotes.
+    const url = fc.webUrl().filter((text) => !text.includes("'"));
     const same = fc.oneof(
       fc.tuple(fc.nat(), fc.nat()).map(([a, b]) => [`${a}`, `${b}`]),
       fc.tuple(fc.uuid(), fc.uuid()),
-      fc.tuple(fc.webUrl(), fc.webUrl()),
+      fc.tuple(url, url),
     );
     fc.assert(
       fc.property(same, ([a, b]) => {

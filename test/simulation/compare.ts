@@ -149,7 +149,7 @@ function compareJob({ model, now, isLarge }: Scene, job: ModelJob, record: JobRe
     scheduled: job.scheduledAt,
     attempt: job.attempt,
     failures,
-    worker: job.lease?.worker,
+    worker: job.state === 'completed' ? job.ranBy : job.lease?.worker,
     dead: job.dead,
     ...(job.state === 'discarded' && { reason: job.reason }),
     ...(job.state === 'completed' && { result: resultOf(job.id, job.result) }),

@@ -62,6 +62,8 @@ export interface ModelJob {
   lease?: { worker: string; startedAt: number; expiresAt: number; visibility: number; timeoutAt: number };
   /** Attempt that completed it. */
   completedBy?: number;
+  /** Worker that completed it. */
+  ranBy?: string | undefined;
   /** Attempt that the last failure ended, when a report ended it. */
   failedBy?: number;
   /** Attempt that was given back last. */
@@ -214,6 +216,7 @@ export class Model {
 
   complete(job: ModelJob, now: number): void {
     job.completedBy = job.attempt;
+    job.ranBy = job.lease?.worker;
     this.endJob(job, 'completed', now);
   }
 

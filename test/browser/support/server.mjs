@@ -20,12 +20,15 @@ const API_KEYS = Object.entries(KEYS).map(([role, key]) => ({ key, role, name: `
 
 const text = (value) => JSON.stringify(value);
 
-const queue = (name, bindings) => `const ${name} :Workerd.Worker = (
+/** What runs in the handler Worker, unless a caller says otherwise. */
+const WORK = { handlers: { 'work.*': 'HANDLER' }, entry: 'test/browser/support/handler.ts' };
+
+const queue = (name, handlers, bindings) => `const ${name} :Workerd.Worker = (
   modules = [(name = "queue.js", esModule = embed "queue.js")],
   compatibilityDate = "2026-05-03",
   bindings = [
     (name = "HANDLER", service = "handler"),
-    (name = "HANDLERS", json = ${text(text({ 'work.*': 'HANDLER' }))}),
+    (name = "HANDLERS", json = ${text(text(handlers))}),
     ${bindings}
   ],
   durableObjectNamespaces = [
@@ -36,7 +39,7 @@ const queue = (name, bindings) => `const ${name} :Workerd.Worker = (
   durableObjectStorage = (localDisk = "state"),
 );`;
 
-const configuration = (open, closed) => `using Workerd = import "/workerd/workerd.capnp";
+const configuration = (open, closed, handlers) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "open", worker = .open),
@@ -49,23 +52,26 @@ const config :Workerd.Config = (
     (name = "closed", address = "127.0.0.1:${closed}", http = (), service = "closed"),
   ],
 );
-${queue('open', '(name = "ALLOW_LOCALHOST", text = "true"), (name = "TEST_HOOKS", text = "true"),')}
-${queue('closed', `(name = "API_KEYS", text = ${text(text(API_KEYS))}), (name = "TEST_HOOKS", text = "true"),`)}
+${queue('open', handlers, '(name = "ALLOW_LOCALHOST", text = "true"), (name = "TEST_HOOKS", text = "true"),')}
+${queue('closed', handlers, `(name = "API_KEYS", text = ${text(text(API_KEYS))}), (name = "TEST_HOOKS", text = "true"),`)}
 const handler :Workerd.Worker = (
   modules = [(name = "handler.js", esModule = embed "handler.js")],
   compatibilityDate = "2026-05-03",
 );
 `;
 
-/** @returns {Promise<{ open: string, closed: string, stop: () => Promise<void> }>} base URLs */
-export async function startServers() {
+/**
+ * @param {{ handlers: Record<string, string>, entry: string }} [work] which types run in the handler Worker, and its module
+ * @returns {Promise<{ open: string, closed: string, stop: () => Promise<void> }>} base URLs
+ */
+export async function startServers({ handlers, entry } = WORK) {
   await writeUi();
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-browser-'));
   mkdirSync(join(folder, 'state'));
   bundle('src/index.ts', join(folder, 'queue.js'));
-  bundle('test/browser/support/handler.ts', join(folder, 'handler.js'));
+  bundle(entry, join(folder, 'handler.js'));
   const [open, closed] = [await freePort(), await freePort()];
-  writeFileSync(join(folder, 'config.capnp'), configuration(open, closed));
+  writeFileSync(join(folder, 'config.capnp'), configuration(open, closed, handlers));
   const child = spawn(workerd, ['serve', join(folder, 'config.capnp')], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
