@@ -47,6 +47,20 @@ export interface NackRequest extends AttemptName {
   log?: LogLine[];
 }
 
+/** One of many reports: how an attempt ended. */
+export type Report = ({ action: 'ack' } & AckRequest) | ({ action: 'nack' } & NackRequest);
+
+/** What a report has led to: where the job stands, and nothing that it carries. Times in epoch ms. */
+export interface Reported {
+  state: JobState;
+  attempt: number;
+  /** When it runs again, if it waits. */
+  due_at?: number;
+  retry_delay_ms?: number;
+  completed_at?: number;
+  discarded_at?: number;
+}
+
 export interface StepRequest extends AttemptName {
   /** 1 … 128 characters. */
   name: string;
@@ -151,6 +165,8 @@ export interface WorkersApi {
   takeBack(claims: AttemptName[]): Promise<Outcome<void>>;
   ack(request: AckRequest): Promise<Outcome<JobView>>;
   nack(request: NackRequest): Promise<Outcome<JobView>>;
+  /** Many acks and nacks, each fenced on its own: an outcome for each, in order. */
+  report(reports: Report[]): Promise<Outcome<Reported>[]>;
   heartbeat(request: HeartbeatRequest): Promise<Outcome<HeartbeatReceipt>>;
   /** Records progress and extends the lease; a job that does not run ignores it. */
   reportProgress(request: ProgressRequest): Promise<Outcome<ProgressReport>>;

@@ -11,18 +11,20 @@ import {
   readInteger,
   readList,
   readName,
+  readObject,
   readString,
+  readWord,
   withinBytes,
 } from '../../job/envelope/fields';
 import { MAX_RESULT_BYTES } from '../../job/envelope/names';
-import { invalidRequest, notFound } from '../../job/errors';
+import { invalidRequest, notFound, type Outcome, outcomeOf, payloadTooLarge } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import { readLines } from '../../job/log';
 import type { ReportedError, Snooze } from '../../job/record';
 import { boundedError } from '../../job/reported-error';
 import { readStepName, readSteps, stepsText } from '../../job/steps';
 import { parseTimestamp } from '../../job/time';
-import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
+import type { AckRequest, AttemptName, NackRequest, Report } from '../../rpc/workers';
 import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 
@@ -42,13 +44,29 @@ const MAX_CLASSES = 10_000;
 /** Code of a failure whose handler named none. */
 const DEFAULT_ERROR_CODE = 'handler_error';
 
+/** What a request says of its report outside of its body. */
+export interface ReportNaming {
+  /** The job that its path names. */
+  pathId?: string | undefined;
+  /** The {@link DELIVERY_HEADER}, which stands in for a missing `delivery_id`. */
+  delivery?: string | undefined;
+}
+
+/** What the request says of the only report that it brings. */
+const namingOf = (c: AppContext): ReportNaming => ({
+  pathId: c.req.param('id'),
+  delivery: c.req.header(DELIVERY_HEADER),
+});
+
 /**
- * The attempt that a report is about. The path names the job, or else the body; the header {@link DELIVERY_HEADER} stands in for
- * a missing `delivery_id`.
+ * The attempt that a report is about. The path names the job, or else the body.
  * @throws {ApiError} 400 when neither names the job or both name different ones, 404 when it is no job id
  */
 export function readAttempt(c: AppContext, body: JsonObject): AttemptName {
-  const pathId = c.req.param('id');
+  return attemptIn(body, namingOf(c));
+}
+
+function attemptIn(body: JsonObject, { pathId, delivery }: ReportNaming): AttemptName {
   const job_id = body.job_id ?? pathId;
   if (typeof job_id !== 'string') throw invalidRequest('job_id', 'job_id is required and must be a string.');
   if (pathId !== undefined && job_id !== pathId) {
@@ -58,14 +76,19 @@ export function readAttempt(c: AppContext, body: JsonObject): AttemptName {
   return defined({
     job_id,
     attempt: optional(body, 'attempt', readInteger(1, MAX_ATTEMPT)),
-    delivery_id: optional(body, 'delivery_id', readName(MAX_NAME)) ?? c.req.header(DELIVERY_HEADER),
+    delivery_id: optional(body, 'delivery_id', readName(MAX_NAME)) ?? delivery,
     worker_id: optional(body, 'worker_id', readWorkerId),
   });
 }
 
 /** Reads an ack. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
-export function readAck(c: AppContext, body: JsonObject): AckRequest {
-  const attempt = readAttempt(c, body);
+export const readAck = (c: AppContext, body: JsonObject): AckRequest => ackIn(body, namingOf(c));
+
+/** Reads a nack. @throws {ApiError} 400 or 404 */
+export const readNack = (c: AppContext, body: JsonObject): NackRequest => nackIn(body, namingOf(c));
+
+function ackIn(body: JsonObject, naming: ReportNaming): AckRequest {
+  const attempt = attemptIn(body, naming);
   const log = optional(body, 'log', readLines(Date.now()));
   if (body.result === undefined || body.result === null) return { ...attempt, ...defined({ log }) };
   return {
@@ -75,8 +98,7 @@ export function readAck(c: AppContext, body: JsonObject): AckRequest {
   };
 }
 
-/** Reads a nack. @throws {ApiError} 400 or 404 */
-export function readNack(c: AppContext, body: JsonObject): NackRequest {
+function nackIn(body: JsonObject, naming: ReportNaming): NackRequest {
   const requeue = optional(body, 'requeue', readBoolean);
   const attempt_used = optional(body, 'attempt_used', readBoolean);
   if (attempt_used === false && requeue !== true) {
@@ -88,7 +110,33 @@ export function readNack(c: AppContext, body: JsonObject): NackRequest {
   }
   const log = optional(body, 'log', readLines(Date.now()));
   const error = readReportedError(body.error);
-  return { ...readAttempt(c, body), error, ...defined({ requeue, attempt_used, snooze, log }) };
+  return { ...attemptIn(body, naming), error, ...defined({ requeue, attempt_used, snooze, log }) };
+}
+
+/** Most reports in one request. */
+const MAX_REPORTS = 1000;
+
+const readAction = readWord(['ack', 'nack'] as const);
+
+/**
+ * Reads many reports; a wrong one keeps its error. Fields in errors are named as in a request of their own.
+ * @param workerId of those that name none
+ * @throws {ApiError} 400 when it is no list; 413 when it is too long
+ */
+export function readReports(value: unknown, field: string, workerId: string | undefined): Outcome<Report>[] {
+  if (!Array.isArray(value)) throw invalidRequest(field, `${field} must be an array of acks and nacks.`);
+  if (value.length > MAX_REPORTS) throw payloadTooLarge(field, value.length, MAX_REPORTS, 'reports');
+  return value.map((entry: unknown, index) =>
+    outcomeOf(() => readReport(readObject(entry, `${field}[${index}]`), workerId)),
+  );
+}
+
+function readReport(body: JsonObject, workerId: string | undefined): Report {
+  const action = optional(body, 'action', readAction);
+  if (action === undefined) throw invalidRequest('action', 'action is required and must be ack or nack.');
+  const report: Report = action === 'ack' ? { action, ...ackIn(body, {}) } : { action, ...nackIn(body, {}) };
+  if (workerId !== undefined) report.worker_id ??= workerId;
+  return report;
 }
 
 /** When the job goes on: `in` (a duration), `until` (a time), `signal`; and the steps so far. */

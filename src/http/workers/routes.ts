@@ -1,4 +1,4 @@
-/** Workers that pull: fetch, ack, nack, heartbeat, health; how operators see them, and what they tell them. */
+/** Workers that pull: fetch, ack, nack, report, heartbeat, health; how operators see them, and what they tell them. */
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
 import { defined, optional, readWord } from '../../job/envelope/fields';
@@ -16,6 +16,7 @@ import { callJob, pathParam } from '../request/path';
 import { DATA, del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
 import { readHeartbeat } from './heartbeat';
+import { reportMany } from './many-reports';
 import { readAck, readNack, readWorkerId } from './reports';
 
 /** What a worker can be told; `resume` is another word for `running`. */
@@ -36,6 +37,7 @@ export const workerRoutes: readonly Route[] = [
   get('/workers/:id/health', health),
   post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
   post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
+  post('/workers/report', reportMany, REPORTS),
   post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
   post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
 ];

@@ -13,7 +13,7 @@ import { MAX_ANSWER_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { WaitingFor } from '../../../job/waiting';
-import type { ClaimRequest } from '../../../rpc/workers';
+import type { ClaimRequest, Report, Reported } from '../../../rpc/workers';
 import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
@@ -24,6 +24,7 @@ import { nextDue, Scan } from '../../store/lanes';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { ANY_TYPE } from '../../store/state';
 import { AskedFor } from './asked';
+import { takeReports } from './reports';
 import { Waiter, Waiters } from './waiters';
 
 /** Claims made in one turn, and bytes of the jobs that they carry together. */
@@ -87,6 +88,11 @@ export class Pulling implements Feature {
     this.asked.note(waiter.types, request.types, this.host.now());
     this.serve();
     return waiter.answered;
+  }
+
+  /** Reports about jobs that were fetched: an outcome for each, in order. */
+  report(reports: readonly Report[]): Promise<Outcome<Reported>[]> {
+    return takeReports(this.host, reports);
   }
 
   /** Nobody has fetched the job. */
