@@ -55,7 +55,7 @@ export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
-export type { ProgressAnswer, ProgressReport, PullWorker, WorkerOptions } from './pull';
+export type { EndedJob, ProgressAnswer, ProgressReport, PullWorker, WorkerOptions } from './pull';
 export type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {
@@ -80,6 +80,7 @@ export type {
 } from './queue-config';
 export type { Queues } from './queues';
 export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
+export type { ReportOutcome } from './report';
 export type { WaitOptions } from './requests';
 export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobResult, JobStep } from './results';
 export type { RetryOptions } from './retry';

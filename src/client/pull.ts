@@ -6,9 +6,18 @@ import type { Answer } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
-import { enqueuedJobOf, jobOf, listOf, shaped } from './answers';
+import { enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
-import type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
+import type {
+  Exchanged,
+  FetchOptions,
+  HeartbeatAnswer,
+  Held,
+  ReleaseOptions,
+  SentReport,
+  WorkerConnection,
+} from './puller';
+import { outcomesOf, type Report, type ReportOutcome, reportOf } from './report';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
 import { type RunnableHandlers, type RunOptions, runPuller } from './run';
@@ -56,6 +65,22 @@ interface RecordedStep {
   until?: number;
 }
 
+/** A job that has ended: with a result, or with an error. */
+export interface EndedJob {
+  job: Held;
+  result?: unknown;
+  /** What was thrown, such as `retryIn('30s')` of `tocsin/handler`, or a description. */
+  error?: Error | JobFailure;
+}
+
+/** A report among others; the request names the worker. */
+function textOf({ id, attempt, deliveryId }: Held, { action, content }: Report): string {
+  return jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report');
+}
+
+const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');
+const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => jobId);
+
 /** The longest that the server waits for work, in ms. */
 const LONGEST_WAIT_MS = 20_000;
 
@@ -92,16 +117,27 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    * const jobs = await worker.fetch({ count: 10, waitMs: 10_000 });
    */
   async fetch(options: FetchOptions = {}): Promise<Job[]> {
-    const wait = Math.min(options.waitMs ?? 0, this.longestWaitMs);
-    const body = {
-      queues: this.options.queues,
-      count: options.count,
-      waitMs: wait > 0 ? Math.floor(wait) : undefined,
-      types: options.types,
-      workerId: this.id,
-      visibilityTimeoutMs: this.options.visibilityTimeoutMs,
-    };
-    return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
+    return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', this.#wanted(options)), 'jobs', 'the jobs');
+  }
+
+  #wanted({ count, waitMs = 0, types }: FetchOptions): string {
+    const wait = Math.min(waitMs, this.longestWaitMs);
+    const { queues, visibilityTimeoutMs } = this.options;
+    const waiting = { waitMs: wait > 0 ? Math.floor(wait) : undefined };
+    return jsonOf({ queues, count, ...waiting, types, workerId: this.id, visibilityTimeoutMs });
+  }
+
+  /**
+   * Reports jobs that have ended, and fetches the next ones, in one request. It does not wait for work. Not repeated after a
+   * lost answer; the reports may be sent again.
+   */
+  async exchange(reports: readonly SentReport[], { count, types }: FetchOptions): Promise<Exchanged<Job>> {
+    const wanted = this.#wanted({ ...(count !== undefined && { count }), types });
+    const body = `${wanted.slice(0, -1)},"reports":[${textsOf(reports)}]}`;
+    const answer = await this.#requests.once('POST', '/workers/fetch', body);
+    const jobs = listOf<Job>(answer, 'jobs', 'the jobs');
+    const told = member(answer, 'reports');
+    return told === undefined ? { jobs } : { jobs, outcomes: outcomesOf(told, idsOf(reports)) };
   }
 
   /** The longest that a fetch waits, in ms: the server allows 20 s, and the client must not give up before. */
@@ -152,16 +188,40 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
 
   /** Reports how a handler ended, in the words of a handler Worker. */
   async settle(job: Held, answer: Answer): Promise<JobEnvelope> {
-    const { log } = answer;
-    if (answer.status === 'completed') {
-      const result: unknown = answer.result === undefined ? undefined : JSON.parse(answer.result);
-      return await this.#report('/workers/ack', job, { result, log });
-    }
-    if (answer.status === 'failed') return await this.#report('/workers/nack', job, { error: answer.error, log });
-    const back = { requeue: true, attemptUsed: false };
-    if (answer.status === 'again') return await this.#report('/workers/nack', job, back);
-    const { in: ms, until, signal, steps } = answer;
-    return await this.#report('/workers/nack', job, { ...back, snooze: { in: ms, until, signal, steps }, log });
+    const { action, content } = reportOf(answer);
+    return await this.#report(`/workers/${action}`, job, content);
+  }
+
+  /**
+   * Reports many jobs in one request, each fenced on its own: at most 1000, and 16 MiB. May be repeated.
+   * @returns an outcome for each, in order; none is thrown
+   * @example
+   * const outcomes = await worker.report([{ job: first, result: 1 }, { job: second, error: new Error('no') }]);
+   */
+  async report(ended: readonly EndedJob[]): Promise<ReportOutcome[]> {
+    if (ended.length === 0) return [];
+    return await this.sendReports(
+      ended.map(({ job, result, error }) => {
+        const snooze = error === undefined ? undefined : snoozeOf(error);
+        if (snooze !== undefined)
+          return { jobId: job.id, text: this.reportText(job, { status: 'snoozed', in: snooze }) };
+        const report: Report = error
+          ? { action: 'nack', content: { error: wireFailure(error) } }
+          : { action: 'ack', content: { result } };
+        return { jobId: job.id, text: textOf(job, report) };
+      }),
+    );
+  }
+
+  /** How a handler ended, as {@link sendReports} takes it. */
+  reportText(job: Held, answer: Answer): string {
+    return textOf(job, reportOf(answer));
+  }
+
+  /** As {@link report}, of reports that are written already. */
+  async sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]> {
+    const body = `{"worker_id":${JSON.stringify(this.id)},"reports":[${textsOf(reports)}]}`;
+    return outcomesOf(await this.#requests.safely('POST', '/workers/report', body), idsOf(reports));
   }
 
   /** Gives a job back without an error. @throws {ConflictError} {@link NotFoundError} */

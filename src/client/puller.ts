@@ -5,6 +5,7 @@ import type { Answer, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import type { ClientOptions } from './options';
+import type { ReportOutcome } from './report';
 import type { Directive } from './workers';
 
 /** A job that a worker has leased, with what its reports need. */
@@ -44,6 +45,19 @@ export interface HeartbeatAnswer {
 /** Settings of the client that a worker may have otherwise. */
 export type WorkerConnection = Pick<ClientOptions, 'signal' | 'timeoutMs' | 'retry'>;
 
+/** A report among others. */
+export interface SentReport {
+  jobId: string;
+  /** Its JSON text. */
+  text: string;
+}
+
+/** The answer to a fetch that brought reports. */
+export interface Exchanged<Job> {
+  jobs: Job[];
+  outcomes?: ReportOutcome[];
+}
+
 /** What a run needs of its worker: a `PullWorker`. */
 export interface Puller {
   readonly id: string;
@@ -51,6 +65,12 @@ export interface Puller {
   readonly longestWaitMs: number;
   fetch(options: FetchOptions): Promise<JobEnvelope[]>;
   settle(job: Held, answer: Answer): Promise<unknown>;
+  /** How a handler ended, as it is written among other reports. */
+  reportText(job: Held, answer: Answer): string;
+  /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
+  sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]>;
+  /** Sends reports, and fetches. Does not wait for work. `outcomes` is absent when the server is of an earlier release. */
+  exchange(reports: readonly SentReport[], options: FetchOptions): Promise<Exchanged<JobEnvelope>>;
   release(job: Held, options: ReleaseOptions): Promise<unknown>;
   progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }>;
   saveCheckpoint(job: Held, state: unknown): Promise<unknown>;

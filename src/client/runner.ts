@@ -15,6 +15,7 @@
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
 import type { Held, Puller, ReleaseOptions } from './puller';
+import { Reports } from './reports';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
 import { atMost, Backoff, Changes, wait } from './timing';
 import type { Directive } from './workers';
@@ -39,6 +40,9 @@ const FETCH_GRACE_MS = 2000;
 /** How long the last requests may take once no job runs, in ms. */
 const LAST_REQUESTS_MS = 5000;
 
+/** Most jobs that a fetch brings. */
+const MAX_COUNT = 100;
+
 /** Most types that a fetch may name. */
 const MAX_TYPES = 1000;
 
@@ -46,6 +50,7 @@ const STOPPED = 'The worker was stopped before the job had ended.';
 
 export class Runner {
   readonly #jobs: RunningJobs;
+  readonly #reports: Reports;
   readonly #changes = new Changes();
   readonly #backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   /** It takes no more jobs. */
@@ -59,6 +64,8 @@ export class Runner {
   /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
   #told: Directive = 'running';
+  /** Would a report that waits now be taken along by a fetch? `free`: one that is made for it. `soon`: the next one. */
+  #carrier: 'free' | 'soon' | undefined;
   /** Was a fetch ever answered? */
   #accepted = false;
   /** Why no request can succeed. */
@@ -74,7 +81,10 @@ export class Runner {
     // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
     this.#beating = worker.with({ signal: this.#over.signal, retry: false, timeoutMs: options.leaseMs / 4 });
     this.#reporting = worker.with({ signal: this.#over.signal });
-    this.#jobs = new RunningJobs(this.#reporting, options, this.#changes, (error) => this.#complain(error));
+    this.#reports = new Reports(this.#reporting, () => this.#fetchTakes());
+    this.#jobs = new RunningJobs(this.#reporting, this.#reports, options, this.#changes, (error) =>
+      this.#complain(error),
+    );
   }
 
   /**
@@ -92,6 +102,7 @@ export class Runner {
       await Promise.race([this.#beat(), this.#changes.next()]);
       void this.#keepBeating();
       while (!this.#ending.signal.aborted) await this.#next();
+      this.#reports.flush();
       await this.#drain();
     } finally {
       signal.removeEventListener('abort', end);
@@ -104,16 +115,37 @@ export class Runner {
   // ---- fetching ----------------------------------------------------------------------------------------------------
 
   async #next(): Promise<void> {
-    const room = this.options.concurrency - this.#jobs.size;
-    if (this.#told !== 'running' || room <= 0) return await this.#changes.next();
+    // A job whose report travels with the fetch has ended before any is claimed.
+    const room = this.options.concurrency - this.#jobs.size + this.#reports.waiting;
+    if (this.#told !== 'running' || room <= 0) return await this.#waitForRoom();
     try {
       if (await this.#fetch(room)) this.#backoff.reset();
-      else await wait(this.#backoff.next(), this.#ending.signal);
+      else await this.#pause(this.#backoff.next());
     } catch (error) {
       if (this.#ending.signal.aborted) return;
       this.#complain(error);
-      await wait(pauseAfter(error, this.#backoff), this.#ending.signal);
+      await this.#pause(pauseAfter(error, this.#backoff));
     }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    this.#reports.flush();
+    await wait(ms, this.#ending.signal);
+  }
+
+  async #waitForRoom(): Promise<void> {
+    // What no fetch can take goes by itself.
+    this.#reports.flush();
+    if (this.#told === 'running') this.#carrier = 'free';
+    await this.#changes.next();
+    this.#carrier = undefined;
+  }
+
+  /** Asked when reports wait at the end of a turn. */
+  #fetchTakes(): boolean {
+    if (this.#ending.signal.aborted || this.#told !== 'running') return false;
+    if (this.#carrier === 'free') this.#changes.notify();
+    return this.#carrier !== undefined;
   }
 
   /** Fetches and begins jobs. @returns may the next fetch follow at once, or would it be answered the same? */
@@ -122,8 +154,14 @@ export class Runner {
     const types = this.options.registry.typeNames();
     const named = types && types.length <= MAX_TYPES ? types : undefined;
     const asked = Date.now();
-    const jobs = await this.#fetching.fetch({ count: room, waitMs, types: named });
+    // One that takes reports along does not wait: what ends meanwhile is left to the next.
+    if (this.#reports.waiting > 0) this.#carrier = 'soon';
+    const request = this.#reports.fetch(this.#fetching, { count: Math.min(room, MAX_COUNT), waitMs, types: named });
+    const { jobs, reported } = await request.finally(() => {
+      this.#carrier = undefined;
+    });
     this.#accepted = true;
+    if (jobs.length === 0 && reported > 0) return true;
     // An empty answer must have taken its time; clocks may differ a little.
     if (jobs.length === 0) return waitMs > 0 && Date.now() - asked >= waitMs * 0.9;
     return await this.#take(jobs);

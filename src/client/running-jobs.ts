@@ -7,6 +7,7 @@ import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, TocsinError } from '../producer/errors';
 import { PullVoice } from './pull-voice';
 import type { HeartbeatAnswer, Held, Puller } from './puller';
+import type { Reports } from './reports';
 import { Backoff, type Changes, wait } from './timing';
 
 /** Pauses after a request that failed, in ms. */
@@ -65,12 +66,14 @@ export class RunningJobs {
   readonly #background = new Set<Promise<unknown>>();
 
   /**
-   * @param reporting sends the reports
+   * @param reporting sends what handlers say
+   * @param reports sends how they ended
    * @param changes is told when a job has ended
    * @param complain takes errors of reports
    */
   constructor(
     private readonly reporting: Puller,
+    private readonly reports: Pick<Reports, 'settle'>,
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,
@@ -161,7 +164,7 @@ export class RunningJobs {
     run.reporting = true;
     while (!run.signal.aborted) {
       try {
-        await this.reporting.settle(run.job, answer);
+        await this.reports.settle(run.job, answer);
         return;
       } catch (error) {
         if (run.signal.aborted || wasCancelled(error)) return;
