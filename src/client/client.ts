@@ -100,11 +100,22 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
 
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
   constructor(options: ClientOptions) {
-    const { key, signal, maxBatch = 100, linger, timeoutMs = 30_000, random = Math.random, now = Date.now } = options;
+    const {
+      answers = 'minimal',
+      key,
+      signal,
+      maxBatch = 100,
+      linger,
+      timeoutMs = 30_000,
+      random = Math.random,
+      now = Date.now,
+    } = options;
     const retry = options.retry === false ? { attempts: 1 } : options.retry;
     if (!Number.isInteger(maxBatch) || maxBatch < 1 || maxBatch > MAX_BATCH) {
       throw new TypeError(`TocsinClient: maxBatch must be a whole number of 1 to ${MAX_BATCH}`);
     }
+    if (answers !== 'minimal' && answers !== 'full')
+      throw new TypeError('TocsinClient: answers must be minimal or full');
     const retrier = {
       attempts: retry?.attempts ?? 4,
       baseMs: retry?.baseMs ?? 100,
@@ -122,6 +133,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       maxBatch,
       linger,
       otel: options.otel,
+      answers,
       newId: options.safeRetries ? jobIds(now, random) : () => undefined,
     });
     this.jobs = new StoredJobs(requests);
