@@ -1,17 +1,12 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
-import type { JobView, ReportedError, Snooze } from '../job/record';
+import type { JobView } from '../job/record';
 import type { Progress } from '../job/run-reports';
 import type { JobState } from '../job/states';
+import type { AckRequest, AttemptName, NackRequest, Report } from '../job/worker/reports';
 
-/** Names the attempt that a report is about; absent members are not checked. */
-export interface AttemptName {
-  job_id: string;
-  attempt?: number;
-  delivery_id?: string;
-  worker_id?: string;
-}
+export type { AckRequest, AttemptName, NackRequest, Report };
 
 /** A claim by a worker that pulls. */
 export interface ClaimRequest {
@@ -27,28 +22,6 @@ export interface ClaimRequest {
   /** Names this claim, for {@link WorkersApi.withdraw}. */
   waiter?: string;
 }
-
-export interface AckRequest extends AttemptName {
-  /** JSON text of the result, if one was given. */
-  result?: string;
-  /** What the attempt has logged. */
-  log?: LogLine[];
-}
-
-export interface NackRequest extends AttemptName {
-  error: ReportedError;
-  /** Give the job back without an error; the attempt stays counted… */
-  requeue?: boolean;
-  /** …unless this is false: the handler was never called. */
-  attempt_used?: boolean;
-  /** The handler goes on later. */
-  snooze?: Snooze;
-  /** What the attempt has logged. */
-  log?: LogLine[];
-}
-
-/** One of many reports: how an attempt ended. */
-export type Report = ({ action: 'ack' } & AckRequest) | ({ action: 'nack' } & NackRequest);
 
 /** What a report has led to: where the job stands, and nothing that it carries. Times in epoch ms. */
 export interface Reported {

@@ -15,13 +15,13 @@ import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { apiErrorData, invalidRequest, unsupported } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
+import { readQueues } from '../../job/worker/heartbeat';
+import { readReports, readWorkerId } from '../../job/worker/reports';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type AppContext, json, MEDIA_TYPE } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
-import { readQueues } from './heartbeat';
 import { renderOutcomes } from './many-reports';
-import { readReports, readWorkerId } from './reports';
 
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
@@ -71,7 +71,7 @@ async function reportAndFetch(
   { wait_ms: _, ...request }: ClaimRequest,
   reports: unknown,
 ): Promise<Response> {
-  const entries = readReports(reports, 'reports', request.worker_id);
+  const entries = readReports(reports, 'reports', request.worker_id, Date.now());
   const { promise: sent, resolve } = Promise.withResolvers<void>();
   const taken = takeReports(c.env, entries, resolve);
   await sent;

@@ -3,16 +3,16 @@ import { takeReports } from '../../across/reports';
 import { defined, given, optional } from '../../job/envelope/fields';
 import { type ErrorData, invalidRequest, type Outcome } from '../../job/errors';
 import { formatInstant } from '../../job/time';
+import { readReports, readWorkerId } from '../../job/worker/reports';
 import type { Report, Reported } from '../../rpc/workers';
 import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
-import { readReports, readWorkerId } from './reports';
 
 /** Answers `POST /workers/report`: 207 when some reports were refused. */
 export async function reportMany(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
   if (body.reports === undefined) throw invalidRequest('reports', 'reports is required.');
-  const entries = readReports(body.reports, 'reports', optional(body, 'worker_id', readWorkerId));
+  const entries = readReports(body.reports, 'reports', optional(body, 'worker_id', readWorkerId), Date.now());
   const told = renderOutcomes(entries, await takeReports(c.env, entries));
   return json(c, told, told.failed > 0 ? 207 : 200);
 }

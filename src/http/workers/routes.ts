@@ -5,6 +5,8 @@ import { defined, optional, readWord } from '../../job/envelope/fields';
 import { pick } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
+import { readHeartbeat } from '../../job/worker/heartbeat';
+import { readWorkerId } from '../../job/worker/reports';
 import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { LeasedJob } from '../../rpc/workers';
@@ -15,9 +17,8 @@ import { type PagingStyle, pagination, readPaging } from '../request/pagination'
 import { callJob, pathParam } from '../request/path';
 import { DATA, del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
-import { readHeartbeat } from './heartbeat';
 import { reportMany } from './many-reports';
-import { readAck, readNack, readWorkerId } from './reports';
+import { ackIn, nackIn } from './reports';
 
 /** What a worker can be told; `resume` is another word for `running`. */
 const DIRECTIVES = {
@@ -71,13 +72,13 @@ export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<R
 }
 
 async function ack(c: AppContext, body: JsonObject): Promise<Response> {
-  const request = readAck(c, body);
+  const request = ackIn(c, body);
   const job = envelopeOf(c, await callJob(c, (queue) => queue.ack(request), request.job_id));
   return json(c, { acknowledged: true, ...pick(job, ['id', 'state', 'completed_at']), job_id: job.id, job });
 }
 
 async function nack(c: AppContext, body: JsonObject): Promise<Response> {
-  const request = readNack(c, body);
+  const request = nackIn(c, body);
   const job = envelopeOf(c, await callJob(c, (queue) => queue.nack(request), request.job_id));
   const answer = pick(job, [
     'id',
