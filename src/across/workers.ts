@@ -7,7 +7,7 @@ import { conflict, notFound, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import { formatInstant } from '../job/time';
-import type { Heartbeat } from '../job/worker/heartbeat';
+import type { Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
 import type { Directive, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
@@ -127,17 +127,6 @@ class FetchUnderWay {
     const waiting = wait_ms > 0 ? { wait_ms, waiter: this.waiter } : {};
     return unwrap(await queueObject(this.env, queue).claim({ ...rest, count, ...waiting }));
   }
-}
-
-/** What a heartbeat is answered. */
-export interface HeartbeatAnswer {
-  /** What the worker must do. */
-  state: string;
-  /** The jobs whose leases were extended. */
-  extended: string[];
-  /** Of the jobs it named: those that were cancelled, and those that it does not hold any more for another reason. */
-  cancelled: string[];
-  lost: string[];
 }
 
 /**

@@ -4,9 +4,10 @@ import type { LogLine } from '../job/log';
 import type { JobView } from '../job/record';
 import type { Progress } from '../job/run-reports';
 import type { JobState } from '../job/states';
+import type { Reported } from '../job/worker/outcomes';
 import type { AckRequest, AttemptName, NackRequest, Report } from '../job/worker/reports';
 
-export type { AckRequest, AttemptName, NackRequest, Report };
+export type { AckRequest, AttemptName, NackRequest, Report, Reported };
 
 /** A claim by a worker that pulls. */
 export interface ClaimRequest {
@@ -21,17 +22,6 @@ export interface ClaimRequest {
   wait_ms?: number;
   /** Names this claim, for {@link WorkersApi.withdraw}. */
   waiter?: string;
-}
-
-/** What a report has led to: where the job stands, and nothing that it carries. Times in epoch ms. */
-export interface Reported {
-  state: JobState;
-  attempt: number;
-  /** When it runs again, if it waits. */
-  due_at?: number;
-  retry_delay_ms?: number;
-  completed_at?: number;
-  discarded_at?: number;
 }
 
 export interface StepRequest extends AttemptName {

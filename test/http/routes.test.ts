@@ -42,6 +42,7 @@ POST /ojs/v1/workers/fetch data:write
 POST /ojs/v1/jobs/fetch data:write
 POST /ojs/v1/workers/heartbeat data:write
 POST /ojs/v1/workers/beat data:write
+GET /ojs/v1/workers/socket data:write
 GET /ojs/v1/workers/:id/health data:read
 POST /ojs/v1/workers/ack data:write
 POST /ojs/v1/workers/nack data:write

@@ -16,12 +16,12 @@ import { apiErrorData, invalidRequest, unsupported } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
 import { readQueues } from '../../job/worker/heartbeat';
+import { renderOutcomes } from '../../job/worker/outcomes';
 import { readReports, readWorkerId } from '../../job/worker/reports';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type AppContext, json, MEDIA_TYPE } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
-import { renderOutcomes } from './many-reports';
 
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;

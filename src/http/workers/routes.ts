@@ -5,7 +5,7 @@ import { defined, optional, readWord } from '../../job/envelope/fields';
 import { pick } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import { readHeartbeat } from '../../job/worker/heartbeat';
+import { readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
 import { readWorkerId } from '../../job/worker/reports';
 import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
@@ -19,6 +19,7 @@ import { DATA, del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
 import { reportMany } from './many-reports';
 import { ackIn, nackIn } from './reports';
+import { connectWorker } from './socket';
 
 /** What a worker can be told; `resume` is another word for `running`. */
 const DIRECTIVES = {
@@ -35,6 +36,7 @@ export const workerRoutes: readonly Route[] = [
   post('/jobs/fetch', fetchJobs, { ...DATA, toWorker: true }),
   post('/workers/heartbeat', heartbeat, REPORTS),
   post('/workers/beat', heartbeat, REPORTS),
+  get('/workers/socket', connectWorker, { scope: 'data:write', toWorker: true }),
   get('/workers/:id/health', health),
   post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
   post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
@@ -95,15 +97,7 @@ async function nack(c: AppContext, body: JsonObject): Promise<Response> {
 
 async function heartbeat(c: AppContext): Promise<Response> {
   const heard = readHeartbeat(await readBody(c));
-  const { state, extended, cancelled, lost } = await takeHeartbeat(c.env, heard, c.get('requestId'));
-  return json(c, {
-    acknowledged: true,
-    state,
-    jobs_extended: extended,
-    jobs_cancelled: cancelled,
-    jobs_lost: lost,
-    server_time: formatInstant(Date.now()),
-  });
+  return json(c, renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId')), Date.now()));
 }
 
 /** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */

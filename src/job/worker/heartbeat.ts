@@ -14,7 +14,14 @@ import {
   withinBytes,
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
+
+
 import { poolNamedBy } from '../pools/pool';
+
+
+import { formatInstant } from '../time';
+
+
 import { MAX_NAME, readWorkerId } from './reports';
 
 type JsonObject = Record<string, unknown>;
@@ -132,3 +139,20 @@ function readBeat(
 
 const readActiveJobs: Reader<string[] | number> = (value, field) =>
   typeof value === 'number' ? readInteger(0, MAX_HELD)(value, field) : readList(MAX_HELD, readString)(value, field);
+
+/** What a heartbeat is answered. */
+export interface HeartbeatAnswer {
+  /** What the worker must do. */
+  state: string;
+  /** The jobs whose leases were extended. */
+  extended: string[];
+  /** Of the jobs it named: those that were cancelled, and those that it does not hold any more for another reason. */
+  cancelled: string[];
+  lost: string[];
+}
+
+/** The answer on the wire. @param now epoch ms */
+export function renderHeartbeat({ state, extended, cancelled, lost }: HeartbeatAnswer, now: number) {
+  const jobs = { jobs_extended: extended, jobs_cancelled: cancelled, jobs_lost: lost };
+  return { acknowledged: true, state, ...jobs, server_time: formatInstant(now) };
+}

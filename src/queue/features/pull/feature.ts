@@ -101,7 +101,7 @@ export class Pulling implements Feature {
     if (q.isPushed(row.type, [row.body])) return undefined;
     const since = availableSince(row);
     const askedAt = this.asked.lastFor(row.type);
-    const isAsked = askedAt !== undefined && now - askedAt <= RECENTLY_MS;
+    const isAsked = (askedAt !== undefined && now - askedAt <= RECENTLY_MS) || this.waiters.anyTakes(row.type);
     if (isAsked || this.holdsAny()) {
       const closed = waitsForQueueLimit(q, since, now);
       const scan = new Scan();
@@ -197,11 +197,18 @@ export class Pulling implements Feature {
       bytes += found.bytes;
       if (found.jobs.length > 0) given.push({ waiter, jobs: found.jobs });
       else waiter.turns++;
+      if (found.isClosed) this.wakeWhenOpen(waiter, now);
       if (found.isUnfinished) resting.add(waiter.types);
       else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.despairAll();
       else if (!found.hasMore) this.waiters.despair(waiter.types);
     }
     return given;
+  }
+
+  /** No timer looks again for a claim that stands for as long as it takes. */
+  private wakeWhenOpen({ deadline }: Waiter, now: number): void {
+    const opensAt = deadline === Number.POSITIVE_INFINITY ? queueOpensAt(this.host.q, now) : undefined;
+    if (opensAt !== undefined) this.host.q.wake(opensAt);
   }
 
   /** A claim that fails is the fault of nobody but its own: the others before it are served in the next turn. */
@@ -226,7 +233,8 @@ export class Pulling implements Feature {
   private setTimer(): void {
     clearTimeout(this.timer);
     const { waiters, host } = this;
-    if (waiters.waiting.size === 0) return;
+    // Claims that stand for as long as it takes are served by the alarm: a timer would keep the object in memory.
+    if (waiters.firstDeadline === Number.POSITIVE_INFINITY) return;
     const now = host.now();
     const due = this.nextMoment(now);
     const look = () => {
