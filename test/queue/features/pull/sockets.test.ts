@@ -45,7 +45,12 @@ describe('the socket of a worker', () => {
   });
 
   it('needs the scope of a fetch', async () => {
-    const keyed = TestServer.with({ API_KEYS: 'reader:data:read,worker:data:write' });
+    const keyed = TestServer.with({
+      API_KEYS: JSON.stringify([
+        { key: 'reader', scopes: ['data:read'] },
+        { key: 'worker', scopes: ['data:write'] },
+      ]),
+    });
     const headers = (key: string) => ({
       ...{ Upgrade: 'websocket', 'Sec-WebSocket-Protocol': SUBPROTOCOL, Authorization: `Bearer ${key}` },
     });
@@ -249,6 +254,8 @@ describe('a worker on a socket is told at once', () => {
   });
 
   it('what an operator wants, and gets no jobs until it may again', async () => {
+    await new TestQueue('q').add();
+    await server.takeOne('q');
     const worker = await connect();
     await worker.heartbeat({ queues: ['q'] });
     worker.ready(2);

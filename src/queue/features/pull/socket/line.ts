@@ -70,7 +70,7 @@ export class Line {
   /** Sends jobs that are leased to it. @returns those that could not be sent */
   sendJobs(q: QueueState, views: readonly JobView[]): JobView[] {
     const written = views.map((view) => ({ view, text: JSON.stringify(renderJob(view, q.variables)) }));
-    this.ready -= views.length;
+    this.ready = Math.max(0, this.ready - views.length);
     let sent = 0;
     for (const group of grouped(written, ({ text }) => text.length, MAX_JOBS_CHARS)) {
       const seq = ++this.seq;

@@ -9,9 +9,7 @@
  * When a socket breaks off, its worker connects again and goes on with its jobs: their leases are what counts, and a report
  * that was not answered is sent again. Jobs that could not be sent at all go back unused.
  */
-import { defined } from '../../../../job/envelope/fields';
-import { ApiError, apiErrorData, type ErrorData, type Outcome, unavailable } from '../../../../job/errors';
-import type { JobView } from '../../../../job/record';
+import { ApiError, apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
 import { renderOutcomes } from '../../../../job/worker/outcomes';
 import {
@@ -24,17 +22,12 @@ import {
 } from '../../../../job/worker/socket';
 import type { Reported } from '../../../../rpc/workers';
 import { leasesOf } from '../../../jobs/leased';
-import { takeBack } from '../../../jobs/report';
-import type { QueueState } from '../../../store/state';
-import type { Pulling } from '../feature';
 import { Line } from './line';
+import { type OpenQueue, Supply } from './supply';
 
 /** Sockets of one object at most; the runtime takes 32,768, and followers want theirs. */
 const MAX_SOCKETS = 10_000;
 const FULL_FOR_S = 30;
-
-/** Jobs that one claim takes. */
-const MAX_COUNT = 100;
 
 /** Messages of one worker that may be under way, and those in a row that cannot be read, before it is cut off. */
 const MAX_UNDER_WAY = 200;
@@ -58,13 +51,6 @@ const TAKEN: Readonly<Record<string, 'cancelled' | 'lost'>> = {
   'job.failed': 'lost',
 };
 
-/** What the sockets need of an opened queue. */
-export interface OpenQueue {
-  q: QueueState;
-  pull: Pulling;
-  write<T>(operation: (now: number) => T): Promise<Outcome<T>>;
-}
-
 /** What they need of the object around it. */
 export interface SocketsHost {
   ctx: Pick<DurableObjectState, 'acceptWebSocket' | 'getWebSockets' | 'getTags'>;
@@ -82,7 +68,7 @@ export interface SocketsHost {
 
 export class WorkerSockets {
   private readonly lines = new Map<WebSocket, Line>();
-  private open: OpenQueue | undefined;
+  private supply: Supply | undefined;
   private unlisten: (() => void) | undefined;
   /** Who runs a job that was sent here, by its id. */
   private readonly holders = new Map<string, Line>();
@@ -92,7 +78,12 @@ export class WorkerSockets {
 
   /** The queue is open: those who wait for jobs get them. After an eviction the runtime knows who they are. */
   attach(open: OpenQueue): void {
-    this.open = open;
+    this.supply = new Supply(
+      open,
+      this.holders,
+      (workerId) => this.host.isSilenced(workerId),
+      (promise) => this.host.keepAlive(promise),
+    );
     for (const socket of this.host.ctx.getWebSockets(TAG)) {
       const line = this.lines.get(socket) ?? Line.restored(socket);
       this.lines.set(socket, line);
@@ -100,7 +91,7 @@ export class WorkerSockets {
     this.listen();
     for (const line of this.lines.values()) {
       for (const { id } of leasesOf(open.q, line.worker.worker_id)) this.holders.set(id, line);
-      this.serve(line);
+      this.supply.serve(line);
     }
   }
 
@@ -114,7 +105,8 @@ export class WorkerSockets {
     line.isSilenced = this.host.isSilenced(worker.worker_id);
     line.keep();
     this.lines.set(ours, line);
-    if (this.open) for (const { id } of leasesOf(this.open.q, worker.worker_id)) this.holders.set(id, line);
+    const { supply } = this;
+    if (supply) for (const { id } of leasesOf(supply.open.q, worker.worker_id)) this.holders.set(id, line);
     this.listen();
     return new Response(null, { status: 101, webSocket: theirs });
   }
@@ -165,14 +157,14 @@ export class WorkerSockets {
       if (!workerIds.includes(worker_id)) continue;
       line.isSilenced = silenced;
       this.host.keepAlive(this.tellDirective(line));
-      if (!silenced) this.serve(line);
+      if (!silenced) this.supply?.serve(line);
     }
   }
 
   /** The queue is no more. */
   dismiss(): void {
     for (const line of [...this.lines.values()]) this.cutOff(line, GONE, 'gone');
-    this.open = undefined;
+    this.supply = undefined;
   }
 
   // ---- what they say -----------------------------------------------------------------------------------------------
@@ -187,7 +179,7 @@ export class WorkerSockets {
       line.faults = 0;
       if (message.got !== undefined) line.hasRead(message.got);
       await this.act(line, message);
-      this.serve(line);
+      this.supply?.serve(line);
     } catch (thrown) {
       const error = apiErrorData(thrown);
       if (!error) console.error('tocsin: a message of a worker could not be dealt with:', thrown);
@@ -231,7 +223,7 @@ export class WorkerSockets {
     }
     line.ready += count;
     line.keep();
-    this.serve(line);
+    this.supply?.serve(line);
   }
 
   private async report(
@@ -240,78 +232,23 @@ export class WorkerSockets {
   ): Promise<Outcome<Reported>[]> {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
     for (const { job_id } of valid) if (this.holders.get(job_id) === line) this.holders.delete(job_id);
-    const { open } = this;
-    const refused: ErrorData | undefined = open ? undefined : unavailable('The queue does not exist.').data;
-    const told = open && valid.length > 0 ? await open.pull.report(valid) : [];
+    const told = this.supply && valid.length > 0 ? await this.supply.open.pull.report(valid) : [];
     let at = 0;
-    return reports.map((report) =>
-      report.ok ? (told[at++] ?? { ok: false, error: refused ?? NOT_DONE }) : { ok: false, error: report.error },
-    );
+    return reports.map((report) => {
+      if (!report.ok) return report;
+      // A queue that does not exist has no jobs.
+      return told[at++] ?? { ok: false, error: notFound('job', report.value.job_id).data };
+    });
   }
 
   private pause(line: Line): void {
     line.ready = 0;
     line.keep();
-    line.isPausing = true;
-    if (line.claim) this.open?.pull.withdraw(line.claim.waiter);
-    else this.tellPaused(line);
+    if (this.supply) this.supply.pause(line);
+    else line.tell({ type: 'paused' });
   }
 
-  private tellPaused(line: Line): void {
-    line.isPausing = false;
-    line.tell({ type: 'paused' });
-  }
-
-  // ---- what they are given -----------------------------------------------------------------------------------------
-
-  /** Has a claim stand for a worker that is ready and reads what it is sent. */
-  private serve(line: Line): void {
-    const { open } = this;
-    const { worker } = line;
-    const count = Math.min(line.ready, MAX_COUNT);
-    if (!open || line.isSilenced || !line.mayBeSent || count === 0) return;
-    if (line.claim) {
-      line.claim.count = count;
-      return;
-    }
-    const claim = { ...worker, count, waiter: crypto.randomUUID() };
-    line.claim = claim;
-    const isUnwanted = () => line.isOver || this.host.isSilenced(worker.worker_id);
-    void open.pull.claim(claim, Number.POSITIVE_INFINITY, isUnwanted).then(
-      (outcome) => this.give(line, open, outcome),
-      (error: unknown) => {
-        console.error('tocsin: the claim of a connected worker failed:', error);
-        this.give(line, open, { ok: false, error: unavailable('The queue could not give out jobs.').data });
-      },
-    );
-  }
-
-  private give(line: Line, open: OpenQueue, outcome: Outcome<JobView[]>): void {
-    line.claim = undefined;
-    if (!outcome.ok) {
-      // It says again what it is ready for when it wants to try again.
-      line.ready = 0;
-      line.tellError(outcome.error);
-    } else if (outcome.value.length > 0) {
-      for (const { record } of outcome.value) this.holders.set(record.id, line);
-      const unsent = line.sendJobs(open.q, outcome.value);
-      if (unsent.length > 0) this.giveBack(open, unsent);
-    } else if (this.host.isSilenced(line.worker.worker_id)) {
-      line.isSilenced = true;
-    }
-    if (line.isPausing) this.tellPaused(line);
-    else this.serve(line);
-  }
-
-  /** Gives jobs back that nobody has seen. */
-  private giveBack(open: OpenQueue, views: readonly JobView[]): void {
-    const claims = views.map(({ record: { id, attempt, delivery_id, worker_id } }) =>
-      defined({ job_id: id, attempt, delivery_id, worker_id }),
-    );
-    for (const { job_id } of claims) this.holders.delete(job_id);
-    const written = open.write((now) => takeBack(open.q, claims, now));
-    this.host.keepAlive(written.catch((error) => console.error('tocsin: unsent jobs keep their leases:', error)));
-  }
+  // ---- what operators and others do --------------------------------------------------------------------------------
 
   private async tellDirective(line: Line): Promise<void> {
     try {
@@ -322,14 +259,12 @@ export class WorkerSockets {
     }
   }
 
-  // ---- what becomes of their jobs ----------------------------------------------------------------------------------
-
   /** Listens while there are workers. */
   private listen(): void {
     this.unlisten?.();
     this.unlisten = undefined;
-    if (!this.open || this.lines.size === 0) return;
-    this.unlisten = this.open.q.events.listen((events) => {
+    if (!this.supply || this.lines.size === 0) return;
+    this.unlisten = this.supply.open.q.events.listen((events) => {
       for (const { type, subject } of events)
         if (TAKEN[type] && this.holders.has(subject)) this.taken(subject, TAKEN[type]);
     });
@@ -350,7 +285,7 @@ export class WorkerSockets {
     line.isOver = true;
     this.lines.delete(line.socket);
     for (const [id, holder] of this.holders) if (holder === line) this.holders.delete(id);
-    if (line.claim) this.open?.pull.withdraw(line.claim.waiter);
+    this.supply?.withdraw(line);
     if (this.lines.size === 0) this.listen();
   }
 }
