@@ -6,6 +6,7 @@ import { Bulk } from './bulk';
 import { Crons } from './cron';
 import { CronGroups } from './cron-groups';
 import { DeadLetters } from './dead-letters';
+import { createDial } from './dial';
 import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
 import { Events } from './events';
 import { Failures } from './failures';
@@ -125,7 +126,13 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       signal,
     };
     const settings = { key, timeoutMs, signal, now, onWarning: options.onWarning ?? warnOnce };
-    const requests = createRequests(createSend(options, settings), retrier, timeoutMs, now);
+    const requests = createRequests(
+      createSend(options, settings),
+      retrier,
+      timeoutMs,
+      now,
+      createDial(options, settings),
+    );
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;

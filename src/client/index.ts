@@ -50,13 +50,14 @@ export type { EventQuery, Events } from './events';
 export type { JobFailure } from './failure';
 export type { FailureGroup, FailureGroups, FailureQuery, FailureState, Failures, GroupPart } from './failures';
 export type { FollowOptions, FollowQuery } from './follow';
+export type { HeartbeatAnswer } from './heartbeat';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
-export type { EndedJob, ProgressAnswer, ProgressReport, PullWorker, WorkerOptions } from './pull';
-export type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
+export type { ProgressAnswer, ProgressReport, PullWorker, WorkerOptions } from './pull';
+export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {
   Age,
@@ -80,7 +81,7 @@ export type {
 } from './queue-config';
 export type { Queues } from './queues';
 export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
-export type { ReportOutcome } from './report';
+export type { EndedJob, ReportOutcome } from './report';
 export type { WaitOptions } from './requests';
 export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobResult, JobStep } from './results';
 export type { RetryOptions } from './retry';

@@ -8,20 +8,23 @@ import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import { enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
-import type {
-  Exchanged,
-  FetchOptions,
-  HeartbeatAnswer,
-  Held,
-  ReleaseOptions,
-  SentReport,
-  WorkerConnection,
-} from './puller';
-import { outcomesOf, type Report, type ReportOutcome, reportOf } from './report';
+import type { HeartbeatAnswer } from './heartbeat';
+import type { Line, LineEvents } from './line';
+import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
+import {
+  type EndedJob,
+  outcomesOf,
+  type ReportOutcome,
+  reportOf,
+  reportOfEnded,
+  type SentReport,
+  writeReport,
+} from './report';
 import type { Requests } from './requests';
 import type { Checkpoint, JobProgress } from './results';
 import { type RunnableHandlers, type RunOptions, runPuller } from './run';
 import { pathTo } from './transport';
+import { PROTOCOL, WorkerLine } from './worker-line';
 
 /** How a worker describes itself. */
 export interface WorkerOptions {
@@ -65,24 +68,14 @@ interface RecordedStep {
   until?: number;
 }
 
-/** A job that has ended: with a result, or with an error. */
-export interface EndedJob {
-  job: Held;
-  result?: unknown;
-  /** What was thrown, such as `retryIn('30s')` of `tocsin/handler`, or a description. */
-  error?: Error | JobFailure;
-}
-
-/** A report among others; the request names the worker. */
-function textOf({ id, attempt, deliveryId }: Held, { action, content }: Report): string {
-  return jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report');
-}
-
 const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');
 const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => jobId);
 
 /** The longest that the server waits for work, in ms. */
 const LONGEST_WAIT_MS = 20_000;
+
+/** Types that a socket takes, in characters of JSON. */
+const MAX_TYPES_CHARS = 1200;
 
 /** Lease of a job that is run, in ms: heartbeats keep it, and soon after its worker died another one gets the job. */
 const LEASE_MS = 60_000;
@@ -200,22 +193,12 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    */
   async report(ended: readonly EndedJob[]): Promise<ReportOutcome[]> {
     if (ended.length === 0) return [];
-    return await this.sendReports(
-      ended.map(({ job, result, error }) => {
-        const snooze = error === undefined ? undefined : snoozeOf(error);
-        if (snooze !== undefined)
-          return { jobId: job.id, text: this.reportText(job, { status: 'snoozed', in: snooze }) };
-        const report: Report = error
-          ? { action: 'nack', content: { error: wireFailure(error) } }
-          : { action: 'ack', content: { result } };
-        return { jobId: job.id, text: textOf(job, report) };
-      }),
-    );
+    return await this.sendReports(ended.map((one) => writeReport(one.job, reportOfEnded(one))));
   }
 
   /** How a handler ended, as {@link sendReports} takes it. */
-  reportText(job: Held, answer: Answer): string {
-    return textOf(job, reportOf(answer));
+  writeReport(job: Held, answer: Answer): SentReport {
+    return writeReport(job, reportOf(answer));
   }
 
   /** As {@link report}, of reports that are written already. */
@@ -240,17 +223,29 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     held?: readonly (string | Held)[],
     state?: 'running' | 'quiet' | 'drain' | 'terminate' | 'stopped',
   ): Promise<HeartbeatAnswer> {
-    const { visibilityTimeoutMs, ...about } = this.options;
-    const body = {
-      workerId: this.id,
-      ...about,
-      state,
-      activeJobs: held?.map((job) => (typeof job === 'string' ? job : job.id)),
-      visibilityTimeoutMs,
-    };
-    const answer = await this.#requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
+    const answer = await this.#requests.safely('POST', '/workers/heartbeat', this.heartbeatText(held, state));
     const heard = shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
     return { ...heard, jobsCancelled: heard.jobsCancelled ?? [], jobsLost: heard.jobsLost ?? [] };
+  }
+
+  /** A heartbeat as it is written. */
+  heartbeatText(held?: readonly (string | Held)[], state?: string): string {
+    const { visibilityTimeoutMs, ...about } = this.options;
+    const activeJobs = held?.map((job) => (typeof job === 'string' ? job : job.id));
+    return jsonOf({ workerId: this.id, ...about, state, activeJobs, visibilityTimeoutMs }, 'The heartbeat');
+  }
+
+  /** Opens a socket to its queue, if it has just one. Undefined: there can be none. @throws {UnavailableError} */
+  async openLine(types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined> {
+    const { dial } = this.#requests;
+    const [queue, ...others] = this.options.queues;
+    const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS;
+    if (!dial || queue === undefined || others.length > 0 || isTooLong) return undefined;
+    const { visibilityTimeoutMs } = this.options;
+    const query = new URLSearchParams({ queue, worker_id: this.id });
+    if (types) query.set('types', types.join(','));
+    if (visibilityTimeoutMs !== undefined) query.set('visibility_timeout_ms', String(visibilityTimeoutMs));
+    return new WorkerLine(await dial(`/workers/socket?${query}`, PROTOCOL), events);
   }
 
   /**

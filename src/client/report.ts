@@ -1,13 +1,35 @@
 /** Reports of workers: how an attempt ended, as the queue is told, and what it makes of that. */
+import { snoozeOf } from '../handler/outcomes';
 import type { Answer } from '../handler/protocol';
+import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
+import { jsonOf } from '../producer/job';
 import { named } from '../producer/names';
 import { malformed, member } from './answers';
+import { type JobFailure, wireFailure } from './failure';
 
 /** What a report says beside the attempt that it names. */
 export interface Report {
   action: 'ack' | 'nack';
   content: Record<string, unknown>;
+}
+
+/** A job that a worker has leased, with what its reports need. */
+export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'>;
+
+/** A job that has ended: with a result, or with an error. */
+export interface EndedJob {
+  job: Held;
+  result?: unknown;
+  /** What was thrown, such as `retryIn('30s')` of `tocsin/handler`, or a description. */
+  error?: Error | JobFailure;
+}
+
+/** A report among others. */
+export interface SentReport {
+  jobId: string;
+  /** Its JSON text. */
+  text: string;
 }
 
 /** What the queue made of one report among several. */
@@ -38,6 +60,19 @@ export function reportOf(answer: Answer): Report {
   return { action: 'nack', content: { ...back, snooze: { in: ms, until, signal, steps }, log } };
 }
 
+/** A job that has ended, in the words of a report. */
+export function reportOfEnded({ result, error }: EndedJob): Report {
+  const snooze = error === undefined ? undefined : snoozeOf(error);
+  if (snooze !== undefined) return reportOf({ status: 'snoozed', in: snooze });
+  if (error !== undefined) return { action: 'nack', content: { error: wireFailure(error) } };
+  return { action: 'ack', content: { result } };
+}
+
+/** A report as it is written among others; the request names the worker. */
+export function writeReport({ id, attempt, deliveryId }: Held, { action, content }: Report): SentReport {
+  return { jobId: id, text: jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report') };
+}
+
 /** The outcomes in an answer, in the order of the reports. @throws {UnavailableError} when there are more or fewer */
 export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOutcome[] {
   const items = member(answer, 'items');
@@ -50,7 +85,7 @@ export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOu
 }
 
 /** The error of a report as if it had been sent alone. */
-function refusalOf(error: unknown): TocsinError {
+export function refusalOf(error: unknown): TocsinError {
   const text = (name: string, other: string) => String(member(error, name) ?? other);
   const status = Number(member(error, 'status') ?? 500);
   const retryable = member(error, 'retryable') === true;

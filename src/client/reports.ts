@@ -5,8 +5,8 @@
 import type { Answer } from '../handler/protocol';
 import type { JobEnvelope } from '../producer/envelope';
 import { NotFoundError } from '../producer/errors';
-import type { FetchOptions, Held, Puller } from './puller';
-import type { ReportOutcome } from './report';
+import type { FetchOptions, Puller } from './puller';
+import type { Held, ReportOutcome, SentReport } from './report';
 
 /** Most bytes of a request that reports grow to, and how many it takes; the server takes 16 MiB, and 1000. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -19,8 +19,7 @@ const PARALLEL = 4;
 interface Waiting {
   job: Held;
   answer: Answer;
-  /** As it is written among others. */
-  text: string;
+  report: SentReport;
   bytes: number;
   resolve: () => void;
   reject: (error: unknown) => void;
@@ -35,12 +34,14 @@ export class Reports {
   readonly #encoder = new TextEncoder();
 
   /**
-   * @param worker sends them
+   * @param worker writes them, and sends them one by one
+   * @param send sends them together
    * @param fetchTakes asked at the end of a turn: is a fetch about to take them along? It must, by {@link fetch}, or say
    *   otherwise by {@link flush}.
    */
   constructor(
     private readonly worker: Puller,
+    private readonly send: (reports: readonly SentReport[]) => Promise<ReportOutcome[]>,
     private readonly fetchTakes: () => boolean,
   ) {}
 
@@ -52,9 +53,9 @@ export class Reports {
   /** Reports how a handler ended. @throws {ConflictError} and others, as for a report of its own */
   async settle(job: Held, answer: Answer): Promise<void> {
     if (this.#oneByOne) return void (await this.worker.settle(job, answer));
-    const text = this.worker.reportText(job, answer);
+    const report = this.worker.writeReport(job, answer);
     await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ job, answer, text, bytes: this.#encoder.encode(text).length, resolve, reject });
+      this.#waiting.push({ job, answer, report, bytes: this.#encoder.encode(report.text).length, resolve, reject });
       if (this.#isScheduled) return;
       this.#isScheduled = true;
       atEndOfTurn(() => {
@@ -100,7 +101,7 @@ export class Reports {
   async #send(taken: Waiting[]): Promise<void> {
     this.#underWay++;
     try {
-      tell(taken, await this.worker.sendReports(sent(taken)));
+      tell(taken, await this.send(sent(taken)));
     } catch (error) {
       if (isUnknownPath(error)) await this.#sendOneByOne(taken);
       else for (const { reject } of taken) reject(error);
@@ -117,7 +118,7 @@ export class Reports {
   }
 }
 
-const sent = (taken: readonly Waiting[]) => taken.map(({ job, text }) => ({ jobId: job.id, text }));
+const sent = (taken: readonly Waiting[]) => taken.map(({ report }) => report);
 
 /** Gives each its outcome. */
 function tell(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): void {

@@ -56,8 +56,8 @@ describe('a worker', () => {
     ]);
     expect(outcomes[2]?.error).toBeInstanceOf(ConflictError);
     expect((await client.get(first.id)).result).toEqual({ own_name: 1 });
-    const text = worker.reportText(third, { status: 'failed', error: { code: 'c', type: 'T', message: 'm' } });
-    const { jobs, outcomes: told } = await worker.exchange([{ jobId: third.id, text }], { count: 5 });
+    const written = worker.writeReport(third, { status: 'failed', error: { code: 'c', type: 'T', message: 'm' } });
+    const { jobs, outcomes: told } = await worker.exchange([written], { count: 5 });
     expect(jobs.map(({ args }) => args)).toEqual([[4]]);
     expect(told).toMatchObject([{ jobId: third.id, state: 'retryable', nextAttemptAt: expect.any(String) }]);
     expect(await worker.report([])).toEqual([]);
