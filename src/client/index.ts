@@ -56,7 +56,8 @@ export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
-export type { ProgressAnswer, ProgressReport, PullWorker, WorkerOptions } from './pull';
+export type { PullWorker } from './pull';
+export type { ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
 export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {

@@ -10,6 +10,7 @@ import { enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
+import type { ProgressAnswer, ProgressReport, RecordedStep, WorkerOptions } from './pull-types';
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import {
   type EndedJob,
@@ -21,52 +22,10 @@ import {
   writeReport,
 } from './report';
 import type { Requests } from './requests';
-import type { Checkpoint, JobProgress } from './results';
+import type { Checkpoint } from './results';
 import { type RunnableHandlers, type RunOptions, runPuller } from './run';
 import { pathTo } from './transport';
 import { PROTOCOL, WorkerLine } from './worker-line';
-
-/** How a worker describes itself. */
-export interface WorkerOptions {
-  /** Fetched from in this order. */
-  queues: readonly string[];
-  /**
-   * Length of its leases, in ms. Default: 60000 for jobs that `run` fetches; else that of the job, else of its queue,
-   * else 30 minutes.
-   */
-  visibilityTimeoutMs?: number;
-  /** Shown to operators. */
-  hostname?: string;
-  pid?: number;
-  concurrency?: number;
-  version?: string;
-  labels?: Record<string, unknown> | readonly unknown[];
-}
-
-/** How far a job is. */
-export interface ProgressReport {
-  /** 0 … 1. */
-  progress: number;
-  message?: string;
-  data?: Record<string, unknown>;
-  /** Saved together with the progress, both or neither. */
-  checkpoint?: unknown;
-}
-
-/** The answer to a progress report. */
-export interface ProgressAnswer extends JobProgress {
-  /** Was the job cancelled? */
-  cancelled?: boolean;
-}
-
-/** The answer to a step: what is on record of it, when that was there before. */
-interface RecordedStep {
-  recorded: true;
-  result?: unknown;
-  signal?: { payload?: unknown; at: number };
-  timedOut?: true;
-  until?: number;
-}
 
 const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');
 const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => jobId);

@@ -1,7 +1,7 @@
 /** A whole worker in one call: handlers, where the queue is, and the signals that end a process. */
 import { TocsinClient } from './client';
 import type { ClientOptions } from './options';
-import type { WorkerOptions } from './pull';
+import type { WorkerOptions } from './pull-types';
 import type { RunnableHandlers, RunOptions } from './run';
 
 /** Each member of a union without some keys. */
