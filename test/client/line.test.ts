@@ -64,7 +64,7 @@ describe('a worker on a socket', () => {
     const said = asked.filter((path) => path.startsWith('/workers'));
     // The first heartbeat and the last one are requests of their own.
     expect(said).toEqual(['/workers/heartbeat', '/workers/socket', '/workers/heartbeat']);
-    expect(await client.queues.stats(queue)).toMatchObject({ counts: { completed: 33, active: 0 } });
+    expect(await client.queues.stats(queue)).toMatchObject({ completed: 33, active: 0 });
   });
 
   it('stops a job at once that was cancelled', async () => {
