@@ -66,6 +66,7 @@ export class QueueLife {
       now: () => Date.now(),
       keepAlive: (promise) => ctx.waitUntil(promise),
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
+      askSilenced: async (workerId) => this.silenced.has(workerId),
       heartbeat: (heard) => this.heartbeat(heard),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });
@@ -265,6 +266,7 @@ export class QueueLife {
       },
       abandon: () => {
         this.opened = undefined;
+        this.workers.detach();
       },
     };
   }

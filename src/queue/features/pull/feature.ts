@@ -207,8 +207,10 @@ export class Pulling implements Feature {
 
   /** No timer looks again for a claim that stands for as long as it takes. */
   private wakeWhenOpen({ deadline }: Waiter, now: number): void {
-    const opensAt = deadline === Number.POSITIVE_INFINITY ? queueOpensAt(this.host.q, now) : undefined;
-    if (opensAt !== undefined) this.host.q.wake(opensAt);
+    const { q } = this.host;
+    if (deadline < Number.POSITIVE_INFINITY) return;
+    const opensAt = q.shutUntil > now ? q.shutUntil : queueOpensAt(q, now);
+    if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake(opensAt);
   }
 
   /** A claim that fails is the fault of nobody but its own: the others before it are served in the next turn. */

@@ -102,6 +102,21 @@ describe('the socket of a worker', () => {
     expect(await worker.given(1)).toMatchObject([{ id }]);
   });
 
+  it('outlives a first job that is refused', async () => {
+    const worker = await connect({}, 'unborn');
+    worker.ready(1);
+    await worker.settled();
+    const refused = {
+      type: 'a.b',
+      args: [],
+      options: { queue: 'unborn', retry: { initial_interval: '1h', max_interval: '1s' } },
+    };
+    expect((await server.call('POST', `${V1}/jobs`, refused)).status).toBe(422);
+    const id = await server.enqueue('unborn');
+    expect(await worker.given(1)).toMatchObject([{ id }]);
+    expect(worker.of('error')).toEqual([]);
+  });
+
   it('brings a delayed job when it is due, and keeps no timer until then', async () => {
     const q = new TestQueue('q');
     const worker = await connect();
@@ -112,6 +127,29 @@ describe('the socket of a worker', () => {
     expect(timer).toBeNull();
     await q.passTo(Date.now() + 3_600_001);
     expect(await worker.given(1)).toMatchObject([{ id }]);
+  });
+
+  it('brings the jobs that waited for the end of a maintenance', async () => {
+    const worker = await connect();
+    const id = await server.enqueue('q');
+    await server.ok(200, 'POST', `${V1}/admin/system/maintenance`, { enabled: true, duration: '1h' });
+    worker.ready(1);
+    await worker.settled();
+    expect(worker.jobs).toEqual([]);
+    await new TestQueue('q').passTo(Date.now() + 3_600_001);
+    expect(await worker.given(1)).toMatchObject([{ id }]);
+  });
+
+  it('brings the next job when the limit of its queue opens', async () => {
+    await server.configure('q', { rate_limit: { limit: 1, period: 'hour' } });
+    const ids = await server.addAll([1, 2].map((n) => ({ type: 'a.b', args: [n], options: { queue: 'q' } })));
+    const worker = await connect();
+    worker.ready(2);
+    await worker.given(1);
+    await worker.settled();
+    expect(worker.jobs).toHaveLength(1);
+    await new TestQueue('q').passTo(Date.now() + 3_600_001);
+    expect((await worker.given(2)).map(({ id }) => id)).toEqual(ids);
   });
 
   it('stands in one line with the fetches that wait', async () => {
@@ -268,6 +306,22 @@ describe('a worker on a socket is told at once', () => {
     await direct('running');
     expect(await worker.get('directive', 2)).toEqual({ type: 'directive', state: 'running' });
     expect(await worker.given(1)).toMatchObject([{ id }]);
+  });
+
+  it('and is still told nothing else by an object that has lost its memory', async () => {
+    const q = new TestQueue('q');
+    await q.add();
+    await server.takeOne('q');
+    const worker = await connect();
+    await worker.heartbeat({ queues: ['q'] });
+    worker.ready(2);
+    await server.ok(200, 'POST', `${V1}/admin/workers/w1/quiet`);
+    await worker.get('directive');
+    await q.evict();
+    const id = await server.enqueue('q');
+    await worker.settled();
+    expect([worker.jobs, await server.state(id)]).toEqual([[], 'available']);
+    expect(await server.takeIds('q', { worker_id: 'w2' })).toEqual([id]);
   });
 
   it('that its queue is no more', async () => {

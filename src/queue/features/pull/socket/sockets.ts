@@ -60,6 +60,8 @@ export interface SocketsHost {
   keepAlive(promise: Promise<unknown>): void;
   /** Must this worker get no more jobs, as far as is known? */
   isSilenced(workerId: string): boolean;
+  /** The same, once that is known. */
+  askSilenced(workerId: string): Promise<boolean>;
   /** Extends leases, and makes the worker known. @returns the answer on the wire */
   heartbeat(heard: Heartbeat): Promise<Record<string, unknown>>;
   /** What an operator wants a worker to do. */
@@ -85,14 +87,27 @@ export class WorkerSockets {
       (promise) => this.host.keepAlive(promise),
     );
     for (const socket of this.host.ctx.getWebSockets(TAG)) {
-      const line = this.lines.get(socket) ?? Line.restored(socket);
-      this.lines.set(socket, line);
+      if (!this.lines.has(socket)) this.lines.set(socket, Line.restored(socket));
     }
     this.listen();
     for (const line of this.lines.values()) {
       for (const { id } of leasesOf(open.q, line.worker.worker_id)) this.holders.set(id, line);
-      this.supply.serve(line);
+      this.host.keepAlive(this.serveAllowed(line));
     }
+  }
+
+  /** Nobody knows in a new life of the object which workers were told to be quiet: it asks before it gives out jobs. */
+  private async serveAllowed(line: Line): Promise<void> {
+    line.isSilenced = true;
+    line.isSilenced = await this.host.askSilenced(line.worker.worker_id);
+    this.supply?.serve(line);
+  }
+
+  /** The queue is not open any more, or has not come into being after all. */
+  detach(): void {
+    this.supply = undefined;
+    for (const line of this.lines.values()) line.claim = undefined;
+    this.listen();
   }
 
   /** Answers the upgrade of a worker. @throws {ApiError} 503 when there are too many */
@@ -164,7 +179,7 @@ export class WorkerSockets {
   /** The queue is no more. */
   dismiss(): void {
     for (const line of [...this.lines.values()]) this.cutOff(line, GONE, 'gone');
-    this.supply = undefined;
+    this.detach();
   }
 
   // ---- what they say -----------------------------------------------------------------------------------------------

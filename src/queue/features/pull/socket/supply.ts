@@ -58,16 +58,16 @@ export class Supply {
     line.claim = claim;
     const isUnwanted = () => line.isOver || this.isSilenced(worker.worker_id);
     void open.pull.claim(claim, Number.POSITIVE_INFINITY, isUnwanted).then(
-      (outcome) => this.give(line, outcome),
+      (outcome) => this.give(line, claim, outcome),
       (error: unknown) => {
         console.error('tocsin: the claim of a connected worker failed:', error);
-        this.give(line, { ok: false, error: unavailable('The queue could not give out jobs.').data });
+        this.give(line, claim, { ok: false, error: unavailable('The queue could not give out jobs.').data });
       },
     );
   }
 
-  private give(line: Line, outcome: Outcome<JobView[]>): void {
-    line.claim = undefined;
+  private give(line: Line, claim: Line['claim'], outcome: Outcome<JobView[]>): void {
+    if (line.claim === claim) line.claim = undefined;
     if (!outcome.ok) {
       // It says again what it is ready for when it wants to try again.
       line.ready = 0;
