@@ -25,7 +25,10 @@ const states = (ids: unknown[]) => Promise.all(ids.map((id) => server.state(id a
 
 describe('the socket of a worker', () => {
   it('speaks its subprotocol, and is refused to what does not', async () => {
-    const { response } = await connect();
+    const worker = await connect();
+    const { response } = worker;
+    worker.say('ping');
+    await worker.get('pong');
     expect(response.headers.get('Sec-WebSocket-Protocol')).toBe(SUBPROTOCOL);
     const path = `${V1}/workers/socket?queue=q&worker_id=w1`;
     expect(await server.refusal('GET', path)).toEqual({ status: 426, code: 'invalid_request', field: 'Upgrade' });

@@ -9,6 +9,8 @@
  * When a socket breaks off, its worker connects again and goes on with its jobs: their leases are what counts, and a report
  * that was not answered is sent again. Jobs that could not be sent at all go back unused.
  */
+import { PING, PONG } from '../../../../durable/feed-messages';
+import type { SocketHost } from '../../../../durable/followers';
 import { ApiError, apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
 import { renderOutcomes } from '../../../../job/worker/outcomes';
@@ -53,7 +55,7 @@ const TAKEN: Readonly<Record<string, 'cancelled' | 'lost'>> = {
 
 /** What they need of the object around it. */
 export interface SocketsHost {
-  ctx: Pick<DurableObjectState, 'acceptWebSocket' | 'getWebSockets' | 'getTags'>;
+  ctx: SocketHost & Pick<DurableObjectState, 'getTags'>;
   /** Epoch ms. */
   now(): number;
   /** Keeps the object alive until the promise ends. */
@@ -115,6 +117,7 @@ export class WorkerSockets {
     if (this.lines.size >= MAX_SOCKETS)
       throw unavailable('As many workers are connected as the queue takes.', FULL_FOR_S);
     const { 0: theirs, 1: ours } = new WebSocketPair();
+    this.host.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.host.ctx.acceptWebSocket(ours, [TAG]);
     const line = new Line(ours, { ...worker, ready: 0, seq: 0 });
     line.isSilenced = this.host.isSilenced(worker.worker_id);
