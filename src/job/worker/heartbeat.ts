@@ -15,12 +15,9 @@ import {
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
-
 import { poolNamedBy } from '../pools/pool';
 
-
 import { formatInstant } from '../time';
-
 
 import { MAX_NAME, readWorkerId } from './reports';
 
