@@ -22,7 +22,7 @@ import {
   readMessage,
   type WorkerMessage,
 } from '../../../../job/worker/socket';
-import type { Reported } from '../../../../rpc/workers';
+import type { Report, Reported } from '../../../../rpc/workers';
 import { leasesOf } from '../../../jobs/leased';
 import { Line } from './line';
 import { type OpenQueue, Supply } from './supply';
@@ -214,7 +214,7 @@ export class WorkerSockets {
         return this.becomeReady(line, message.count);
       case 'report': {
         const { id, reports, ready } = message;
-        const taken = this.report(line, reports);
+        const taken = this.supply?.report(line, reports) ?? noneTaken(reports);
         // The claim follows the reports into the same transaction.
         if (ready !== undefined) this.becomeReady(line, ready);
         return line.tell({ type: 'reported', id, ...renderOutcomes(reports, await taken) });
@@ -242,21 +242,6 @@ export class WorkerSockets {
     line.ready += count;
     line.keep();
     this.supply?.serve(line);
-  }
-
-  private async report(
-    line: Line,
-    reports: Extract<WorkerMessage, { type: 'report' }>['reports'],
-  ): Promise<Outcome<Reported>[]> {
-    const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
-    for (const { job_id } of valid) if (this.holders.get(job_id) === line) this.holders.delete(job_id);
-    const told = this.supply && valid.length > 0 ? await this.supply.open.pull.report(valid) : [];
-    let at = 0;
-    return reports.map((report) => {
-      if (!report.ok) return report;
-      // A queue that does not exist has no jobs.
-      return told[at++] ?? { ok: false, error: notFound('job', report.value.job_id).data };
-    });
   }
 
   private pause(line: Line): void {
@@ -307,6 +292,10 @@ export class WorkerSockets {
     if (this.lines.size === 0) this.listen();
   }
 }
+
+/** A queue that does not exist has no jobs. */
+const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
+  reports.map((report) => (report.ok ? { ok: false, error: notFound('job', report.value.job_id).data } : report));
 
 const NOT_DONE: ErrorData = {
   ...{ status: 500, code: 'backend_error', retryable: true },

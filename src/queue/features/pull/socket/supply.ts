@@ -5,6 +5,7 @@
 import { defined } from '../../../../job/envelope/fields';
 import { type Outcome, unavailable } from '../../../../job/errors';
 import type { JobView } from '../../../../job/record';
+import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
 import type { QueueState } from '../../../store/state';
 import type { Pulling } from '../feature';
@@ -31,6 +32,15 @@ export class Supply {
     private readonly isSilenced: (workerId: string) => boolean,
     private readonly keepAlive: (promise: Promise<unknown>) => void,
   ) {}
+
+  /** Takes reports: an outcome for each, in order. Nobody is told any more of what becomes of these jobs. */
+  async report(line: Line, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
+    const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
+    for (const { job_id } of valid) if (this.holders.get(job_id) === line) this.holders.delete(job_id);
+    const told = valid.length > 0 ? await this.open.pull.report(valid) : [];
+    let at = 0;
+    return reports.map((report) => (report.ok ? (told[at++] as Outcome<Reported>) : report));
+  }
 
   /** It is ready for no more: tells it once none comes. */
   pause(line: Line): void {
