@@ -112,7 +112,7 @@ describe('the socket of a worker', () => {
     const refused = {
       type: 'a.b',
       args: [],
-      options: { queue: 'unborn', retry: { initial_interval: '1h', max_interval: '1s' } },
+      options: { queue: 'unborn', retry: { backoff_strategy: 'table' } },
     };
     expect((await server.call('POST', `${V1}/jobs`, refused)).status).toBe(422);
     const id = await server.enqueue('unborn');
