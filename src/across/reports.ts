@@ -82,6 +82,7 @@ function failureOf(error: unknown): ErrorData {
 
 /** Bytes of all that travels with a report. */
 function bytesOfReport(report: Report): number {
+  if (report.action === 'progress') return 512 + bytesOf(JSON.stringify([report.message, report.data]));
   const { log } = report;
   const said = report.action === 'ack' ? (report.result ?? '') : JSON.stringify([report.error, report.snooze]);
   return 512 + bytesOf(said) + (log ? bytesOf(JSON.stringify(log)) : 0);

@@ -14,6 +14,8 @@ export interface Reported {
   retry_delay_ms?: number;
   completed_at?: number;
   discarded_at?: number;
+  /** What is on record of it after a report of progress, 0 … 1. */
+  progress?: number;
 }
 
 /** What each report came to, in order, and how many were taken. */
@@ -29,11 +31,12 @@ export function renderOutcomes(entries: readonly Outcome<Report>[], outcomes: re
   return { total: items.length, succeeded, failed: items.length - succeeded, items };
 }
 
-function renderReported({ state, attempt, due_at, retry_delay_ms, completed_at, discarded_at }: Reported) {
+function renderReported({ state, attempt, due_at, retry_delay_ms, completed_at, discarded_at, progress }: Reported) {
   const due = given(due_at, formatInstant);
   return defined({
     state,
     attempt,
+    progress,
     retry_delay_ms,
     next_attempt_at: state === 'retryable' ? due : undefined,
     scheduled_at: state === 'scheduled' ? due : undefined,

@@ -22,6 +22,7 @@ import { isUuidV7 } from '../ids';
 import { type LogLine, readLines } from '../log';
 import type { ReportedError, Snooze } from '../record';
 import { boundedError } from '../reported-error';
+import { type Progress, readProgress } from '../run-reports';
 import { readStepName, readSteps, stepsText } from '../steps';
 import { parseTimestamp } from '../time';
 
@@ -54,8 +55,11 @@ export interface NackRequest extends AttemptName {
   log?: LogLine[];
 }
 
-/** One of many reports: how an attempt ended. */
-export type Report = ({ action: 'ack' } & AckRequest) | ({ action: 'nack' } & NackRequest);
+/** One of many reports: how an attempt ended, or how far it is. */
+export type Report =
+  | ({ action: 'ack' } & AckRequest)
+  | ({ action: 'nack' } & NackRequest)
+  | ({ action: 'progress' } & AttemptName & Progress);
 
 /** Longest name of a worker and of what it says about itself, in characters. */
 export const MAX_NAME = 255;
@@ -128,7 +132,7 @@ export function readNack(body: JsonObject, naming: ReportNaming, now: number): N
 /** Most reports in one request. */
 const MAX_REPORTS = 1000;
 
-const readAction = readWord(['ack', 'nack'] as const);
+const readAction = readWord(['ack', 'nack', 'progress'] as const);
 
 /**
  * Reads many reports; a wrong one keeps its error. Fields in errors are named as in a request of their own.
@@ -149,12 +153,19 @@ export function readReports(
 }
 
 function readReport(body: JsonObject, workerId: string | undefined, now: number): Report {
-  const action = optional(body, 'action', readAction);
-  if (action === undefined) throw invalidRequest('action', 'action is required and must be ack or nack.');
-  const report: Report =
-    action === 'ack' ? { action, ...readAck(body, {}, now) } : { action, ...readNack(body, {}, now) };
+  const report = readAs(optional(body, 'action', readAction), body, now);
   if (workerId !== undefined) report.worker_id ??= workerId;
   return report;
+}
+
+function readAs(action: Report['action'] | undefined, body: JsonObject, now: number): Report {
+  if (action === 'ack') return { action, ...readAck(body, {}, now) };
+  if (action === 'nack') return { action, ...readNack(body, {}, now) };
+  if (action === undefined) throw invalidRequest('action', 'action is required and must be ack, nack or progress.');
+  const progress = readProgress(body);
+  if (progress === undefined)
+    throw invalidRequest('progress', 'progress (0 to 1) or percentage (0 to 100) is required.');
+  return { action, ...readAttempt(body, {}), ...progress };
 }
 
 /** When the job goes on: `in` (a duration), `until` (a time), `signal`; and the steps so far. */

@@ -2,8 +2,10 @@
 import { type Outcome, outcomeOf } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import type { Report, Reported } from '../../rpc/workers';
+import { mustFindForReport, viewOf } from '../read/find';
 import type { QueueState } from '../store/state';
 import { refuseLocked } from './lock';
+import { reportProgress } from './progress';
 import { ack, nack } from './report';
 import type { Random } from './settle';
 
@@ -17,9 +19,17 @@ export function reportEach(
   return reports.map((report) =>
     outcomeOf(() => {
       refuseLocked(q, report.job_id);
-      return reported(report.action === 'ack' ? ack(q, report, now) : nack(q, report, now, random));
+      return take(q, report, now, random);
     }),
   );
+}
+
+function take(q: QueueState, report: Report, now: number, random: Random): Reported {
+  if (report.action === 'ack') return reported(ack(q, report, now));
+  if (report.action === 'nack') return reported(nack(q, report, now, random));
+  const { progress } = reportProgress(q, report, now);
+  const told = reported(viewOf(q, mustFindForReport(q, report.job_id), now));
+  return progress === undefined ? told : { ...told, progress };
 }
 
 /** Where the job stands now, without what it carries. */

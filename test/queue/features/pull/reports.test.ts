@@ -98,6 +98,28 @@ describe('many reports', () => {
     expect([await server.job(first.id), await server.job(second.id)]).toEqual(before);
   });
 
+  it('may say how far a job is, and keep its lease by that', async () => {
+    const [first, second] = (await held('q', 2, { visibility_timeout_ms: 60_000 })) as [Json, Json];
+    clock.advance(40_000);
+    const progress = { action: 'progress', progress: 0.5, message: 'half', data: { own_name: 1 } };
+    const told = await report(207, [
+      ack(first, progress),
+      ack(first, { action: 'progress' }),
+      ack(second, { ...progress, attempt: 3 }),
+    ]);
+    expect(told.items).toMatchObject([
+      { job_id: first.id, status: 'done', state: 'active', attempt: 1, progress: 0.5 },
+      { error: { details: { field: 'progress' } } },
+      { error: { code: 'conflict' } },
+    ]);
+    clock.advance(40_000);
+    expect(await server.job(first.id)).toMatchObject({
+      state: 'active',
+      progress: 0.5,
+      progress_data: { own_name: 1 },
+    });
+  });
+
   it('about one job count in their order: the first ends it', async () => {
     const [job] = (await held('q', 1)) as [Json];
     const told = await report(207, [nack(job), ack(job)]);

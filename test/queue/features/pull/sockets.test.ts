@@ -276,8 +276,10 @@ describe('a worker on a socket is told at once', () => {
     );
     const worker = await connect();
     worker.ready(2);
-    await worker.given(2);
+    const [held] = (await worker.given(2)) as [Json];
     await new TestQueue('q').evict();
+    const told = await worker.report([ack(held, { action: 'progress', progress: 0.5 })]);
+    expect(told).toMatchObject({ items: [{ state: 'active', progress: 0.5 }] });
     await server.ok(200, 'DELETE', `${V1}/jobs/${first}`);
     expect(await worker.get('taken')).toEqual({ type: 'taken', jobs: [{ job_id: first, why: 'cancelled' }] });
     await new TestQueue('q').passTo(Date.now() + 6_000);

@@ -36,7 +36,9 @@ export class Supply {
   /** Takes reports: an outcome for each, in order. Nobody is told any more of what becomes of these jobs. */
   async report(line: Line, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
-    for (const { job_id } of valid) if (this.holders.get(job_id) === line) this.holders.delete(job_id);
+    for (const { action, job_id } of valid) {
+      if (action !== 'progress' && this.holders.get(job_id) === line) this.holders.delete(job_id);
+    }
     const told = valid.length > 0 ? await this.open.pull.report(valid) : [];
     let at = 0;
     return reports.map((report) => (report.ok ? (told[at++] as Outcome<Reported>) : report));
