@@ -17,12 +17,13 @@ import * as client from './scenarios/client.mjs';
 import * as drain from './scenarios/drain.mjs';
 import * as enqueue from './scenarios/enqueue.mjs';
 import * as latency from './scenarios/latency.mjs';
+import * as pulled from './scenarios/pulled.mjs';
 import * as rows from './scenarios/rows.mjs';
 import * as startup from './scenarios/startup.mjs';
 import { KINDS, start } from './servers/index.mjs';
 import { round } from './stats.mjs';
 
-const SCENARIOS = { startup, enqueue, client, drain, latency, rows };
+const SCENARIOS = { startup, enqueue, client, drain, pulled, latency, rows };
 
 const { values: options } = parseArgs({
   options: {

@@ -7,24 +7,14 @@ import { conflict, notFound, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
 import { formatInstant } from '../job/time';
-import type { Directive, WorkerBeat, WorkerView } from '../rpc/directory';
+import type { Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
+import type { Directive, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
 import { directoryRest } from './directory-rest';
 import { askByHome } from './locate';
 import { claimFromPool } from './pools';
 import { knownIfFew, nextQueues, queuesOf } from './queues';
-
-/** A heartbeat: who, what it holds, and which queues it works on. */
-export interface Heartbeat {
-  worker_id: string;
-  /** What the worker says about itself. */
-  beat: WorkerBeat;
-  /** The jobs to extend; absent: whatever the worker holds. */
-  job_ids?: string[];
-  visibility_timeout_ms?: number;
-  queues?: string[];
-}
 
 /** A fetch that is under way. */
 export interface Fetch {
@@ -137,17 +127,6 @@ class FetchUnderWay {
     const waiting = wait_ms > 0 ? { wait_ms, waiter: this.waiter } : {};
     return unwrap(await queueObject(this.env, queue).claim({ ...rest, count, ...waiting }));
   }
-}
-
-/** What a heartbeat is answered. */
-export interface HeartbeatAnswer {
-  /** What the worker must do. */
-  state: string;
-  /** The jobs whose leases were extended. */
-  extended: string[];
-  /** Of the jobs it named: those that were cancelled, and those that it does not hold any more for another reason. */
-  cancelled: string[];
-  lost: string[];
 }
 
 /**

@@ -28,5 +28,6 @@ export function connect(options: ConnectionOptions, terminal: Terminal): TocsinC
     if (options.json) terminal.warnings.push(warning);
     else terminal.err(printable(`warning: ${warning}\n`));
   };
-  return new TocsinClient({ ...endpointOf(options, terminal.env), retry: { attempts: 3, maxMs: 2000 }, onWarning });
+  const endpoint = endpointOf(options, terminal.env);
+  return new TocsinClient({ ...endpoint, answers: 'full', retry: { attempts: 3, maxMs: 2000 }, onWarning });
 }

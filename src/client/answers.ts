@@ -4,6 +4,8 @@
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { UnavailableError } from '../producer/errors';
+import type { PreparedJob } from '../producer/job';
+import { named } from '../producer/names';
 
 /** The job in an answer about one job. @throws {UnavailableError} */
 export function jobOf(answer: unknown): JobEnvelope {
@@ -16,12 +18,34 @@ export function enqueuedJobOf(answer: unknown): JobEnvelope {
   return member(answer, 'deduplicated') === true ? { ...job, deduplicated: true } : job;
 }
 
-/** The jobs of the answer to a batch of `count`. @throws {UnavailableError} when there are more or fewer */
-export function batchOf(answer: unknown, count: number): JobEnvelope[] {
+/** The jobs that those of a batch have become. @throws {UnavailableError} when there are more or fewer */
+export function batchOf(answer: unknown, sent: readonly Pick<PreparedJob, 'json' | 'queue'>[]): JobEnvelope[] {
   const list = member(answer, 'jobs');
-  if (Array.isArray(list) && list.length === count) return list.map((envelope) => asJob(envelope));
-  throw malformed('the jobs');
+  if (!Array.isArray(list) || list.length !== sent.length) throw malformed('the jobs');
+  return sent.map(({ json, queue }, index) => jobSent(list[index], json, queue));
 }
+
+/**
+ * The job that a sent one has become: the whole of it as answered, or what was sent with what only the server knows, where
+ * that was asked for.
+ * @param json the job as it was sent
+ */
+export function jobSent(answer: unknown, json: string, queue: string): JobEnvelope {
+  const full = member(answer, 'job') ?? answer;
+  if (typeof member(full, 'type') === 'string') return answer === full ? asJob(full) : enqueuedJobOf(answer);
+  const { id, state, maxAttempts, createdAt, scheduledAt } = asJob(full);
+  const { type, args, meta = {}, schema, version, options = {} } = named(JSON.parse(json)) as SentJob;
+  const { priority = 0, targetUrl, timeoutMs, visibilityTimeoutMs, tags } = options;
+  const own = { schema, version, targetUrl, timeoutMs, visibilityTimeoutMs, tags, scheduledAt };
+  const envelope = { specversion: '1.0', id, type, queue, args, meta, priority, state, attempt: 0, maxAttempts };
+  const given = Object.entries(own).filter(([, value]) => value !== undefined);
+  return { ...envelope, createdAt, enqueuedAt: createdAt, ...Object.fromEntries(given) };
+}
+
+type SentJob = Pick<JobEnvelope, 'type' | 'args' | 'schema' | 'version'> & {
+  meta?: Record<string, unknown>;
+  options?: Partial<Pick<JobEnvelope, 'priority' | 'targetUrl' | 'timeoutMs' | 'visibilityTimeoutMs' | 'tags'>>;
+};
 
 /** A member of what may be an object. */
 export function member(value: unknown, name: string): unknown {

@@ -6,6 +6,7 @@ import { Bulk } from './bulk';
 import { Crons } from './cron';
 import { CronGroups } from './cron-groups';
 import { DeadLetters } from './dead-letters';
+import { createDial } from './dial';
 import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer, MAX_BATCH } from './enqueue';
 import { Events } from './events';
 import { Failures } from './failures';
@@ -13,7 +14,8 @@ import { StoredJobs } from './jobs';
 import type { ClientOptions } from './options';
 import type { ListOptions } from './pages';
 import type { JobPatch } from './patch';
-import { PullWorker, type WorkerOptions } from './pull';
+import { PullWorker } from './pull';
+import type { WorkerOptions } from './pull-types';
 import type { WorkerConnection } from './puller';
 import type { JobQuery } from './queries';
 import { Queues } from './queues';
@@ -100,11 +102,22 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
 
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
   constructor(options: ClientOptions) {
-    const { key, signal, maxBatch = 100, linger, timeoutMs = 30_000, random = Math.random, now = Date.now } = options;
+    const {
+      answers = 'minimal',
+      key,
+      signal,
+      maxBatch = 100,
+      linger,
+      timeoutMs = 30_000,
+      random = Math.random,
+      now = Date.now,
+    } = options;
     const retry = options.retry === false ? { attempts: 1 } : options.retry;
     if (!Number.isInteger(maxBatch) || maxBatch < 1 || maxBatch > MAX_BATCH) {
       throw new TypeError(`TocsinClient: maxBatch must be a whole number of 1 to ${MAX_BATCH}`);
     }
+    if (answers !== 'minimal' && answers !== 'full')
+      throw new TypeError('TocsinClient: answers must be minimal or full');
     const retrier = {
       attempts: retry?.attempts ?? 4,
       baseMs: retry?.baseMs ?? 100,
@@ -114,7 +127,13 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       signal,
     };
     const settings = { key, timeoutMs, signal, now, onWarning: options.onWarning ?? warnOnce };
-    const requests = createRequests(createSend(options, settings), retrier, timeoutMs, now);
+    const requests = createRequests(
+      createSend(options, settings),
+      retrier,
+      timeoutMs,
+      now,
+      createDial(options, settings),
+    );
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;
@@ -122,6 +141,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       maxBatch,
       linger,
       otel: options.otel,
+      answers,
       newId: options.safeRetries ? jobIds(now, random) : () => undefined,
     });
     this.jobs = new StoredJobs(requests);

@@ -5,11 +5,14 @@ import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
 import { DuplicateJobError, NotFoundError } from '../producer/errors';
 import { DEFAULT_QUEUE, type EnqueueOptions, type NewJob, type PreparedJob, prepare } from '../producer/job';
 import { named } from '../producer/names';
-import { batchOf, enqueuedJobOf, jobOf, listOf, shaped } from './answers';
+import { batchOf, jobOf, jobSent, listOf, shaped } from './answers';
 import { Batcher } from './batch';
 import type { Requests } from './requests';
 import { metaWithTrace, type TraceHeaders, Tracing } from './tracing';
 import { pathTo, type Send } from './transport';
+
+/** Asks for an answer without what the request brought. */
+const MINIMAL = { Prefer: 'return=minimal' };
 
 /** Most jobs in one request. */
 export const MAX_BATCH = 1000;
@@ -54,6 +57,8 @@ export interface GatherOptions {
   maxBatch: number;
   /** In ms; undefined: the present turn. */
   linger: number | undefined;
+  /** How much is answered of each. */
+  answers: 'minimal' | 'full';
   /** An id for each job of a queue, or none. */
   newId: (queue: string) => string | undefined;
   /** Traces what is enqueued. */
@@ -70,12 +75,12 @@ export class Enqueuer {
 
   constructor(
     private readonly requests: Requests,
-    { maxBatch, linger, newId, otel }: GatherOptions,
+    { maxBatch, linger, newId, otel, answers }: GatherOptions,
   ) {
     this.#newId = newId;
     this.#tracing = new Tracing(otel);
     this.#batcher = new Batcher(
-      (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey, jobs[0]?.trace),
+      (jobs) => this.#post(jobs, jobs.length > 1, jobs[0]?.idempotencyKey, jobs[0]?.trace, answers === 'minimal'),
       maxBatch,
       (flush) => void (linger === undefined ? queueMicrotask(flush) : setTimeout(flush, linger)),
     );
@@ -124,13 +129,16 @@ export class Enqueuer {
     asBatch: boolean,
     key: string | undefined,
     trace: TraceHeaders = {},
+    brief = false,
   ): Promise<JobEnvelope[]> {
     const repeatable = key !== undefined || jobs.every((job) => job.id !== undefined);
     const send = async (post: Send) => {
-      const options = { headers: { ...keyHeader(key), ...trace } };
-      if (!asBatch) return [enqueuedJobOf(await post('POST', '/jobs', jobs[0]?.json ?? '', options))];
+      const options = { headers: { ...keyHeader(key), ...trace, ...(brief && MINIMAL) } };
+      const [first] = jobs;
+      if (!asBatch && first)
+        return [jobSent(await post('POST', '/jobs', first.json, options), first.json, first.queue)];
       const json = `{"jobs":[${jobs.map((job) => job.json).join(',')}]}`;
-      return batchOf(await post('POST', '/jobs/batch', json, options), jobs.length);
+      return batchOf(await post('POST', '/jobs/batch', json, options), jobs);
     };
     const isDone = (error: unknown) =>
       error instanceof DuplicateJobError && jobs.some((job) => job.id !== undefined && job.id === error.existingJobId);

@@ -50,13 +50,15 @@ export type { EventQuery, Events } from './events';
 export type { JobFailure } from './failure';
 export type { FailureGroup, FailureGroups, FailureQuery, FailureState, Failures, GroupPart } from './failures';
 export type { FollowOptions, FollowQuery } from './follow';
+export type { HeartbeatAnswer } from './heartbeat';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
-export type { ProgressAnswer, ProgressReport, PullWorker, WorkerOptions } from './pull';
-export type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
+export type { PullWorker } from './pull';
+export type { ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
+export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {
   Age,
@@ -80,6 +82,7 @@ export type {
 } from './queue-config';
 export type { Queues } from './queues';
 export type { LimitsInForce, RateLimitInQueue, RateLimitOverride, RateLimitStatus, RateLimits } from './rate-limits';
+export type { EndedJob, ReportOutcome } from './report';
 export type { WaitOptions } from './requests';
 export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobResult, JobStep } from './results';
 export type { RetryOptions } from './retry';

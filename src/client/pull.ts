@@ -6,58 +6,35 @@ import type { Answer } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
-import { enqueuedJobOf, jobOf, listOf, shaped } from './answers';
+import { enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
-import type { FetchOptions, HeartbeatAnswer, Held, ReleaseOptions, WorkerConnection } from './puller';
+import type { HeartbeatAnswer } from './heartbeat';
+import type { Line, LineEvents } from './line';
+import type { ProgressAnswer, ProgressReport, RecordedStep, WorkerOptions } from './pull-types';
+import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
+import {
+  type EndedJob,
+  outcomesOf,
+  type ReportOutcome,
+  reportOf,
+  reportOfEnded,
+  type SentReport,
+  writeReport,
+} from './report';
 import type { Requests } from './requests';
-import type { Checkpoint, JobProgress } from './results';
+import type { Checkpoint } from './results';
 import { type RunnableHandlers, type RunOptions, runPuller } from './run';
 import { pathTo } from './transport';
+import { PROTOCOL, WorkerLine } from './worker-line';
 
-/** How a worker describes itself. */
-export interface WorkerOptions {
-  /** Fetched from in this order. */
-  queues: readonly string[];
-  /**
-   * Length of its leases, in ms. Default: 60000 for jobs that `run` fetches; else that of the job, else of its queue,
-   * else 30 minutes.
-   */
-  visibilityTimeoutMs?: number;
-  /** Shown to operators. */
-  hostname?: string;
-  pid?: number;
-  concurrency?: number;
-  version?: string;
-  labels?: Record<string, unknown> | readonly unknown[];
-}
-
-/** How far a job is. */
-export interface ProgressReport {
-  /** 0 … 1. */
-  progress: number;
-  message?: string;
-  data?: Record<string, unknown>;
-  /** Saved together with the progress, both or neither. */
-  checkpoint?: unknown;
-}
-
-/** The answer to a progress report. */
-export interface ProgressAnswer extends JobProgress {
-  /** Was the job cancelled? */
-  cancelled?: boolean;
-}
-
-/** The answer to a step: what is on record of it, when that was there before. */
-interface RecordedStep {
-  recorded: true;
-  result?: unknown;
-  signal?: { payload?: unknown; at: number };
-  timedOut?: true;
-  until?: number;
-}
+const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');
+const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => jobId);
 
 /** The longest that the server waits for work, in ms. */
 const LONGEST_WAIT_MS = 20_000;
+
+/** Types that a socket takes, in characters of JSON. */
+const MAX_TYPES_CHARS = 1200;
 
 /** Lease of a job that is run, in ms: heartbeats keep it, and soon after its worker died another one gets the job. */
 const LEASE_MS = 60_000;
@@ -92,16 +69,27 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    * const jobs = await worker.fetch({ count: 10, waitMs: 10_000 });
    */
   async fetch(options: FetchOptions = {}): Promise<Job[]> {
-    const wait = Math.min(options.waitMs ?? 0, this.longestWaitMs);
-    const body = {
-      queues: this.options.queues,
-      count: options.count,
-      waitMs: wait > 0 ? Math.floor(wait) : undefined,
-      types: options.types,
-      workerId: this.id,
-      visibilityTimeoutMs: this.options.visibilityTimeoutMs,
-    };
-    return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', jsonOf(body)), 'jobs', 'the jobs');
+    return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', this.#wanted(options)), 'jobs', 'the jobs');
+  }
+
+  #wanted({ count, waitMs = 0, types }: FetchOptions): string {
+    const wait = Math.min(waitMs, this.longestWaitMs);
+    const { queues, visibilityTimeoutMs } = this.options;
+    const waiting = { waitMs: wait > 0 ? Math.floor(wait) : undefined };
+    return jsonOf({ queues, count, ...waiting, types, workerId: this.id, visibilityTimeoutMs });
+  }
+
+  /**
+   * Reports jobs that have ended, and fetches the next ones, in one request. It does not wait for work. Not repeated after a
+   * lost answer; the reports may be sent again.
+   */
+  async exchange(reports: readonly SentReport[], { count, types }: FetchOptions): Promise<Exchanged<Job>> {
+    const wanted = this.#wanted({ ...(count !== undefined && { count }), types });
+    const body = `${wanted.slice(0, -1)},"reports":[${textsOf(reports)}]}`;
+    const answer = await this.#requests.once('POST', '/workers/fetch', body);
+    const jobs = listOf<Job>(answer, 'jobs', 'the jobs');
+    const told = member(answer, 'reports');
+    return told === undefined ? { jobs } : { jobs, outcomes: outcomesOf(told, idsOf(reports)) };
   }
 
   /** The longest that a fetch waits, in ms: the server allows 20 s, and the client must not give up before. */
@@ -152,16 +140,30 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
 
   /** Reports how a handler ended, in the words of a handler Worker. */
   async settle(job: Held, answer: Answer): Promise<JobEnvelope> {
-    const { log } = answer;
-    if (answer.status === 'completed') {
-      const result: unknown = answer.result === undefined ? undefined : JSON.parse(answer.result);
-      return await this.#report('/workers/ack', job, { result, log });
-    }
-    if (answer.status === 'failed') return await this.#report('/workers/nack', job, { error: answer.error, log });
-    const back = { requeue: true, attemptUsed: false };
-    if (answer.status === 'again') return await this.#report('/workers/nack', job, back);
-    const { in: ms, until, signal, steps } = answer;
-    return await this.#report('/workers/nack', job, { ...back, snooze: { in: ms, until, signal, steps }, log });
+    const { action, content } = reportOf(answer);
+    return await this.#report(`/workers/${action}`, job, content);
+  }
+
+  /**
+   * Reports many jobs in one request, each fenced on its own: at most 1000, and 16 MiB. May be repeated.
+   * @returns an outcome for each, in order; none is thrown
+   * @example
+   * const outcomes = await worker.report([{ job: first, result: 1 }, { job: second, error: new Error('no') }]);
+   */
+  async report(ended: readonly EndedJob[]): Promise<ReportOutcome[]> {
+    if (ended.length === 0) return [];
+    return await this.sendReports(ended.map((one) => writeReport(one.job, reportOfEnded(one))));
+  }
+
+  /** How a handler ended, as {@link sendReports} takes it. */
+  writeReport(job: Held, answer: Answer): SentReport {
+    return writeReport(job, reportOf(answer));
+  }
+
+  /** As {@link report}, of reports that are written already. */
+  async sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]> {
+    const body = `{"worker_id":${JSON.stringify(this.id)},"reports":[${textsOf(reports)}]}`;
+    return outcomesOf(await this.#requests.safely('POST', '/workers/report', body), idsOf(reports));
   }
 
   /** Gives a job back without an error. @throws {ConflictError} {@link NotFoundError} */
@@ -180,17 +182,29 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     held?: readonly (string | Held)[],
     state?: 'running' | 'quiet' | 'drain' | 'terminate' | 'stopped',
   ): Promise<HeartbeatAnswer> {
-    const { visibilityTimeoutMs, ...about } = this.options;
-    const body = {
-      workerId: this.id,
-      ...about,
-      state,
-      activeJobs: held?.map((job) => (typeof job === 'string' ? job : job.id)),
-      visibilityTimeoutMs,
-    };
-    const answer = await this.#requests.safely('POST', '/workers/heartbeat', jsonOf(body, 'The heartbeat'));
+    const answer = await this.#requests.safely('POST', '/workers/heartbeat', this.heartbeatText(held, state));
     const heard = shaped<HeartbeatAnswer>(answer, 'state', 'the directive');
     return { ...heard, jobsCancelled: heard.jobsCancelled ?? [], jobsLost: heard.jobsLost ?? [] };
+  }
+
+  /** A heartbeat as it is written. */
+  heartbeatText(held?: readonly (string | Held)[], state?: string): string {
+    const { visibilityTimeoutMs, ...about } = this.options;
+    const activeJobs = held?.map((job) => (typeof job === 'string' ? job : job.id));
+    return jsonOf({ workerId: this.id, ...about, state, activeJobs, visibilityTimeoutMs }, 'The heartbeat');
+  }
+
+  /** Opens a socket to its queue, if it has just one. Undefined: there can be none. @throws {UnavailableError} */
+  async openLine(types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined> {
+    const { dial } = this.#requests;
+    const [queue, ...others] = this.options.queues;
+    const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS;
+    if (!dial || queue === undefined || others.length > 0 || isTooLong) return undefined;
+    const { visibilityTimeoutMs } = this.options;
+    const query = new URLSearchParams({ queue, worker_id: this.id });
+    if (types) query.set('types', types.join(','));
+    if (visibilityTimeoutMs !== undefined) query.set('visibility_timeout_ms', String(visibilityTimeoutMs));
+    return new WorkerLine(await dial(`/workers/socket?${query}`, PROTOCOL), events);
   }
 
   /**

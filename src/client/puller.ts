@@ -4,11 +4,12 @@ import type { LogEntry } from '../handler/journal';
 import type { Answer, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
+import type { HeartbeatAnswer } from './heartbeat';
+import type { Line, LineEvents } from './line';
 import type { ClientOptions } from './options';
-import type { Directive } from './workers';
+import type { Held, ReportOutcome, SentReport } from './report';
 
-/** A job that a worker has leased, with what its reports need. */
-export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'>;
+export type { Held };
 
 /** What to fetch. */
 export interface FetchOptions {
@@ -28,21 +29,14 @@ export interface ReleaseOptions {
   message?: string;
 }
 
-/** A heartbeat's answer. */
-export interface HeartbeatAnswer {
-  /** What the worker should do. */
-  state: Directive;
-  /** Jobs whose leases were extended. */
-  jobsExtended: string[];
-  /** Named jobs that were cancelled: the worker may stop them. */
-  jobsCancelled: string[];
-  /** Named jobs that it no longer holds for another reason: their reports would be refused. */
-  jobsLost: string[];
-  serverTime: string;
-}
-
 /** Settings of the client that a worker may have otherwise. */
 export type WorkerConnection = Pick<ClientOptions, 'signal' | 'timeoutMs' | 'retry'>;
+
+/** The answer to a fetch that brought reports. */
+export interface Exchanged<Job> {
+  jobs: Job[];
+  outcomes?: ReportOutcome[];
+}
 
 /** What a run needs of its worker: a `PullWorker`. */
 export interface Puller {
@@ -51,6 +45,12 @@ export interface Puller {
   readonly longestWaitMs: number;
   fetch(options: FetchOptions): Promise<JobEnvelope[]>;
   settle(job: Held, answer: Answer): Promise<unknown>;
+  /** How a handler ended, as it is written among other reports. */
+  writeReport(job: Held, answer: Answer): SentReport;
+  /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
+  sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]>;
+  /** Sends reports, and fetches. Does not wait for work. `outcomes` is absent when the server is of an earlier release. */
+  exchange(reports: readonly SentReport[], options: FetchOptions): Promise<Exchanged<JobEnvelope>>;
   release(job: Held, options: ReleaseOptions): Promise<unknown>;
   progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }>;
   saveCheckpoint(job: Held, state: unknown): Promise<unknown>;
@@ -58,6 +58,10 @@ export interface Puller {
   log(job: Held, lines: readonly LogEntry[]): Promise<void>;
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
   heartbeat(held: readonly Held[], state?: 'drain' | 'stopped'): Promise<HeartbeatAnswer>;
+  /** A heartbeat as it is written. */
+  heartbeatText(held: readonly Held[], state?: 'drain' | 'stopped'): string;
+  /** Opens a socket to its queue. Undefined: there can be none. @throws {UnavailableError} when none came about */
+  openLine(types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined>;
   with(settings: WorkerConnection): Puller;
   onCancelled(listener: (job: Held) => void): () => void;
 }

@@ -2,6 +2,7 @@
 
 import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from '../producer/errors';
 import { shaped } from './answers';
+import type { Dial } from './dial';
 import { pause, type Retrier, withRetries } from './retry';
 import type { Send } from './transport';
 
@@ -43,6 +44,8 @@ export interface Requests {
   waitFor: <T>(what: string, options: WaitOptions, ask: (seconds: number) => Promise<T | undefined>) => Promise<T>;
   /** The longest wait that the server may be asked for, in ms. */
   longestWaitMs: number;
+  /** Opens sockets; undefined where there are none. */
+  dial: Dial | undefined;
 }
 
 /**
@@ -50,7 +53,13 @@ export interface Requests {
  * @param timeoutMs how long the client waits for an answer; the server is asked to answer well before
  * @param now epoch ms
  */
-export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, now: () => number): Requests {
+export function createRequests(
+  send: Send,
+  retrier: Retrier,
+  timeoutMs: number,
+  now: () => number,
+  dial?: Dial,
+): Requests {
   const settle: Requests['settle'] = (attempt, { isDone, read }, repeatable = true) =>
     withRetries(retrier, repeatable, async ({ mayHaveHappened }) => {
       try {
@@ -91,5 +100,6 @@ export function createRequests(send: Send, retrier: Retrier, timeoutMs: number, 
       }
     },
     longestWaitMs,
+    dial,
   };
 }

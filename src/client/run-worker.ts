@@ -1,7 +1,7 @@
 /** A whole worker in one call: handlers, where the queue is, and the signals that end a process. */
 import { TocsinClient } from './client';
 import type { ClientOptions } from './options';
-import type { WorkerOptions } from './pull';
+import type { WorkerOptions } from './pull-types';
 import type { RunnableHandlers, RunOptions } from './run';
 
 /** Each member of a union without some keys. */
@@ -44,10 +44,10 @@ export async function runWorker<Env = unknown>(
   const host = (globalThis as { process?: ProcessLike }).process;
   const { id = nameOf(host), signal, ...rest } = options;
   const { queues, visibilityTimeoutMs, hostname, pid = host?.pid, concurrency, version, labels, ...more } = rest;
-  const { waitMs, heartbeatMs, shutdownTimeoutMs, env = host?.env ?? {}, log, onError, ...connection } = more;
+  const { waitMs, socket, heartbeatMs, shutdownTimeoutMs, env = host?.env ?? {}, log, onError, ...connection } = more;
   if (!Array.isArray(queues) || queues.length === 0) throw new TypeError('runWorker: queues must name at least one');
   const about = { queues, visibilityTimeoutMs, hostname, pid, concurrency, version, labels };
-  const how = { concurrency, waitMs, heartbeatMs, shutdownTimeoutMs, env, log, onError };
+  const how = { concurrency, waitMs, socket, heartbeatMs, shutdownTimeoutMs, env, log, onError };
   const end = signal ? { signal, forget: () => undefined } : processEnd(host);
   try {
     const worker = new TocsinClient(connection as ClientOptions).worker(id, given(about) as WorkerOptions);

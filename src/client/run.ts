@@ -28,7 +28,12 @@ export interface RunOptions<Env = unknown> {
   concurrency?: number;
   /** How long a fetch waits for work, in ms. Default 5000. */
   waitMs?: number;
-  /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000. */
+  /**
+   * Take jobs over a WebSocket, where the runtime has one and the worker has one queue: they come at once, and so do
+   * cancellations. Over HTTP otherwise, and while no connection holds. Default true.
+   */
+  socket?: boolean;
+  /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000; 15000 over a socket. */
   heartbeatMs?: number;
   /**
    * How long the jobs that it began may take once it ends, in ms. Then their signals abort, and they are given back.
@@ -45,6 +50,7 @@ export interface RunOptions<Env = unknown> {
 
 /** The interval of heartbeats, in ms; shorter where leases are, so that some heartbeats may be lost. */
 const HEARTBEAT_MS = 5000;
+const LINE_HEARTBEAT_MS = 15_000;
 const HEARTBEATS_IN_A_LEASE = 4;
 
 /**
@@ -61,6 +67,8 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   const ready = runnable(handlers, options.log);
   const { concurrency = 10, waitMs = 5000, shutdownTimeoutMs = 30_000 } = options;
   const { heartbeatMs = Math.min(HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) } = options;
+  const lineHeartbeatMs = options.heartbeatMs ?? Math.min(LINE_HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE);
+  const { socket = true } = options;
   const whole = Number.isInteger(concurrency);
   check(whole && concurrency >= 1 && concurrency <= 100, 'concurrency must be a whole number of 1 to 100');
   check(waitMs >= 0, 'waitMs must not be negative');
@@ -68,7 +76,7 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   check(shutdownTimeoutMs >= 0, 'shutdownTimeoutMs must not be negative');
   await new Runner(worker, {
     ...ready,
-    ...{ concurrency, waitMs, heartbeatMs, leaseMs, shutdownTimeoutMs },
+    ...{ concurrency, waitMs, heartbeatMs, lineHeartbeatMs, leaseMs, shutdownTimeoutMs, socket },
     env: options.env ?? {},
     signal: options.signal,
     onError: carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error))),

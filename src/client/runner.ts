@@ -14,7 +14,9 @@
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
+import { LineKeeper } from './line-keeper';
 import type { Held, Puller, ReleaseOptions } from './puller';
+import { Reports } from './reports';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
 import { atMost, Backoff, Changes, wait } from './timing';
 import type { Directive } from './workers';
@@ -24,6 +26,10 @@ export interface RunnerOptions extends JobsOptions {
   concurrency: number;
   waitMs: number;
   heartbeatMs: number;
+  /** The same while a socket is open, over which everything urgent is told at once. */
+  lineHeartbeatMs: number;
+  /** Use a socket where one can be had? */
+  socket: boolean;
   shutdownTimeoutMs: number;
   /** Must not throw. */
   onError: (error: unknown) => void;
@@ -39,6 +45,9 @@ const FETCH_GRACE_MS = 2000;
 /** How long the last requests may take once no job runs, in ms. */
 const LAST_REQUESTS_MS = 5000;
 
+/** Most jobs that a fetch brings. */
+const MAX_COUNT = 100;
+
 /** Most types that a fetch may name. */
 const MAX_TYPES = 1000;
 
@@ -46,6 +55,8 @@ const STOPPED = 'The worker was stopped before the job had ended.';
 
 export class Runner {
   readonly #jobs: RunningJobs;
+  readonly #reports: Reports;
+  readonly #line: LineKeeper;
   readonly #changes = new Changes();
   readonly #backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   /** It takes no more jobs. */
@@ -59,6 +70,8 @@ export class Runner {
   /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
   #told: Directive = 'running';
+  /** Would a report that waits now be taken along by a fetch? `free`: one that is made for it. `soon`: the next one. */
+  #carrier: 'free' | 'soon' | undefined;
   /** Was a fetch ever answered? */
   #accepted = false;
   /** Why no request can succeed. */
@@ -74,7 +87,23 @@ export class Runner {
     // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
     this.#beating = worker.with({ signal: this.#over.signal, retry: false, timeoutMs: options.leaseMs / 4 });
     this.#reporting = worker.with({ signal: this.#over.signal });
-    this.#jobs = new RunningJobs(this.#reporting, options, this.#changes, (error) => this.#complain(error));
+    const host = {
+      types: () => this.#types(),
+      jobs: (jobs: JobEnvelope[]) => void this.#take(jobs).then(() => this.#changes.notify()),
+      taken: (jobId: string, why: 'cancelled' | 'lost') => this.#jobs.taken(jobId, why),
+      directive: (state: Directive) => this.#obey(state),
+      complain: (error: unknown) => this.#complain(error),
+      changed: () => this.#changes.notify(),
+    };
+    this.#line = new LineKeeper(worker, host, options.socket);
+    this.#reports = new Reports(
+      this.#reporting,
+      (reports) => this.#line.report(this.#reporting, reports, this.#told === 'running' ? this.#room : undefined),
+      () => this.#fetchTakes(),
+    );
+    this.#jobs = new RunningJobs(this.#reporting, this.#reports, options, this.#changes, (error) =>
+      this.#complain(error),
+    );
   }
 
   /**
@@ -92,10 +121,12 @@ export class Runner {
       await Promise.race([this.#beat(), this.#changes.next()]);
       void this.#keepBeating();
       while (!this.#ending.signal.aborted) await this.#next();
+      this.#reports.flush();
       await this.#drain();
     } finally {
       signal.removeEventListener('abort', end);
       deafen();
+      this.#line.close();
       this.#over.abort();
     }
     if (this.#broken) throw this.#broken.error;
@@ -104,29 +135,79 @@ export class Runner {
   // ---- fetching ----------------------------------------------------------------------------------------------------
 
   async #next(): Promise<void> {
-    const room = this.options.concurrency - this.#jobs.size;
-    if (this.#told !== 'running' || room <= 0) return await this.#changes.next();
+    await this.#line.connect();
+    if (this.#ending.signal.aborted) return;
+    // A job whose report travels with the fetch has ended before any is claimed.
+    const room = this.#room + this.#reports.waiting;
+    if (this.#line.isOpen) return await this.#waitOnLine();
+    if (this.#told !== 'running' || room <= 0) return await this.#waitForRoom();
     try {
       if (await this.#fetch(room)) this.#backoff.reset();
-      else await wait(this.#backoff.next(), this.#ending.signal);
+      else await this.#pause(this.#backoff.next());
     } catch (error) {
       if (this.#ending.signal.aborted) return;
       this.#complain(error);
-      await wait(pauseAfter(error, this.#backoff), this.#ending.signal);
+      await this.#pause(pauseAfter(error, this.#backoff));
     }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    this.#reports.flush();
+    await wait(ms, this.#ending.signal);
+  }
+
+  /** How many jobs more may run. */
+  get #room(): number {
+    return this.options.concurrency - this.#jobs.size;
+  }
+
+  /** Jobs come by themselves: it only says how many it takes. */
+  async #waitOnLine(): Promise<void> {
+    this.#reports.flush();
+    this.#accepted = true;
+    if (this.#told === 'running') this.#line.fill(this.#room);
+    await this.#changes.next();
+  }
+
+  async #waitForRoom(): Promise<void> {
+    // What no fetch can take goes by itself.
+    this.#reports.flush();
+    if (this.#told === 'running') this.#carrier = 'free';
+    await this.#changes.next();
+    this.#carrier = undefined;
+  }
+
+  /** Asked when reports wait at the end of a turn. */
+  #fetchTakes(): boolean {
+    if (this.#ending.signal.aborted || this.#told !== 'running' || this.#line.isOpen) return false;
+    if (this.#carrier === 'free') this.#changes.notify();
+    return this.#carrier !== undefined;
   }
 
   /** Fetches and begins jobs. @returns may the next fetch follow at once, or would it be answered the same? */
   async #fetch(room: number): Promise<boolean> {
     const waitMs = Math.min(this.options.waitMs, this.worker.longestWaitMs);
-    const types = this.options.registry.typeNames();
-    const named = types && types.length <= MAX_TYPES ? types : undefined;
     const asked = Date.now();
-    const jobs = await this.#fetching.fetch({ count: room, waitMs, types: named });
+    // One that takes reports along does not wait: what ends meanwhile is left to the next.
+    if (this.#reports.waiting > 0) this.#carrier = 'soon';
+    const request = this.#reports.fetch(this.#fetching, {
+      count: Math.min(room, MAX_COUNT),
+      waitMs,
+      types: this.#types(),
+    });
+    const { jobs, reported } = await request.finally(() => {
+      this.#carrier = undefined;
+    });
     this.#accepted = true;
+    if (jobs.length === 0 && reported > 0) return true;
     // An empty answer must have taken its time; clocks may differ a little.
     if (jobs.length === 0) return waitMs > 0 && Date.now() - asked >= waitMs * 0.9;
     return await this.#take(jobs);
+  }
+
+  #types(): readonly string[] | undefined {
+    const types = this.options.registry.typeNames();
+    return types && types.length <= MAX_TYPES ? types : undefined;
   }
 
   /** Begins jobs, and gives back those that it cannot run. @returns had all of them a handler? */
@@ -152,7 +233,8 @@ export class Runner {
   async #keepBeating(): Promise<void> {
     for (;;) {
       // Workers that started together must not beat together.
-      await wait(this.options.heartbeatMs * (0.75 + Math.random() / 4), this.#over.signal);
+      const { heartbeatMs, lineHeartbeatMs } = this.options;
+      await wait((this.#line.isOpen ? lineHeartbeatMs : heartbeatMs) * (0.75 + Math.random() / 4), this.#over.signal);
       if (this.#over.signal.aborted) return;
       await this.#beat();
     }
@@ -168,15 +250,21 @@ export class Runner {
     const sentAt = Date.now();
     const held = named.map(({ job }) => job);
     try {
-      const answer = await this.#beating.heartbeat(held, this.#ending.signal.aborted ? 'drain' : undefined);
+      const state = this.#ending.signal.aborted ? 'drain' : undefined;
+      const overLine = this.#line.isOpen && (await this.#line.heartbeat(this.worker.heartbeatText(held, state)));
+      const answer = overLine || (await this.#beating.heartbeat(held, state));
       this.#jobs.hear(answer, named, sentAt);
-      this.#told = answer.state;
-      if (this.#told === 'terminate') this.#end();
-      this.#changes.notify();
+      this.#obey(answer.state);
     } catch (error) {
       if (!this.#over.signal.aborted) this.#complain(error);
     }
     this.#jobs.dropExpired();
+  }
+
+  #obey(state: Directive): void {
+    this.#told = state;
+    if (state === 'terminate') this.#end();
+    this.#changes.notify();
   }
 
   // ---- ending ------------------------------------------------------------------------------------------------------
@@ -192,6 +280,7 @@ export class Runner {
   /** Waits for what it began, gives back what takes too long, and says goodbye. */
   async #drain(): Promise<void> {
     const deadline = Date.now() + (this.#broken ? 0 : this.options.shutdownTimeoutMs);
+    await atMost(FETCH_GRACE_MS, this.#line.pause());
     while (this.#jobs.busy && Date.now() < deadline) await atMost(deadline - Date.now(), this.#changes.next());
     const { stopped, reports } = this.#jobs.stopAll();
     const given = stopped.map((job) => this.#giveBack(job, { message: STOPPED }));

@@ -5,13 +5,18 @@ import { type Host, runDelivery } from '../handler/run';
 import type { Runnable } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, TocsinError } from '../producer/errors';
+import type { HeartbeatAnswer } from './heartbeat';
 import { PullVoice } from './pull-voice';
-import type { HeartbeatAnswer, Held, Puller } from './puller';
+import type { Held, Puller } from './puller';
+import type { Reports } from './reports';
 import { Backoff, type Changes, wait } from './timing';
 
 /** Pauses after a request that failed, in ms. */
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5000;
+
+/** How long a job that was taken away may still run, in ms. */
+const LOST_AFTER_MS = 250;
 
 /** The limits of a pulled job: the server ends its attempt after the job's timeout, its queue's, or 30 minutes. */
 const PULLED = { default: 1_800_000, longest: 2_147_483_647 };
@@ -65,12 +70,14 @@ export class RunningJobs {
   readonly #background = new Set<Promise<unknown>>();
 
   /**
-   * @param reporting sends the reports
+   * @param reporting sends what handlers say
+   * @param reports sends how they ended
    * @param changes is told when a job has ended
    * @param complain takes errors of reports
    */
   constructor(
     private readonly reporting: Puller,
+    private readonly reports: Pick<Reports, 'settle'>,
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,
@@ -104,6 +111,15 @@ export class RunningJobs {
   /** The job was cancelled while it runs. */
   cancelled({ id, attempt }: Held): void {
     for (const run of this.held()) if (run.job.id === id && run.job.attempt === attempt) run.stop('cancelled');
+  }
+
+  /** Its attempt was ended by others. A job that is lost at its timeout ends by itself in this moment, and knows why. */
+  taken(jobId: string, why: 'cancelled' | 'lost'): void {
+    for (const run of this.held()) {
+      if (run.job.id !== jobId || run.reporting) continue;
+      if (why === 'cancelled') run.stop(why);
+      else void wait(LOST_AFTER_MS, run.signal).then(() => !run.reporting && run.stop(why));
+    }
   }
 
   /**
@@ -161,7 +177,7 @@ export class RunningJobs {
     run.reporting = true;
     while (!run.signal.aborted) {
       try {
-        await this.reporting.settle(run.job, answer);
+        await this.reports.settle(run.job, answer);
         return;
       } catch (error) {
         if (run.signal.aborted || wasCancelled(error)) return;

@@ -153,7 +153,8 @@ function noAnswer(method: string, path: string, cause: unknown): UnavailableErro
   });
 }
 
-function connect(endpoint: Endpoint): { base: string; call: ServiceLike['fetch'] } {
+/** Where requests go, and what makes them. @throws {TypeError} */
+export function connect(endpoint: Endpoint): { base: string; call: ServiceLike['fetch'] } {
   if (endpoint.service) {
     const { service } = endpoint;
     return { base: BINDING_ORIGIN, call: (input, init) => service.fetch(input, init) };

@@ -9,16 +9,8 @@
 import { EventLog } from '../durable/event-log';
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
-import type {
-  Directive,
-  ReportedState,
-  WorkerBeat,
-  WorkerFacts,
-  WorkerListRequest,
-  WorkerPage,
-  WorkerSummary,
-  WorkerView,
-} from '../rpc/directory';
+import type { ReportedState, WorkerBeat, WorkerFacts } from '../job/worker/heartbeat';
+import type { Directive, WorkerListRequest, WorkerPage, WorkerSummary, WorkerView } from '../rpc/directory';
 
 /** A worker silent for longer than this is stale, ms. */
 export const STALE_AFTER_MS = 60_000;

@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { enqueueEntries, enqueueOnce } from '../across/enqueue';
 import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
+import { takeHeartbeat } from '../across/workers';
 import { type Env, usableConfig } from '../config';
 import { AlarmClock } from '../durable/alarm-clock';
 import type { FollowRequest } from '../durable/feed-messages';
@@ -17,6 +18,8 @@ import { defined } from '../job/envelope/fields';
 import { type ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
+import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
+import type { Connection } from '../job/worker/socket';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
 import { directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
@@ -25,6 +28,7 @@ import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
 import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { SilencedWorkers } from './features/pull/silenced';
+import { WorkerSockets } from './features/pull/socket/sockets';
 import { keyOf } from './read/find';
 import { followedJob } from './read/followed-job';
 import type { QueueState } from './store/state';
@@ -45,6 +49,8 @@ export class QueueLife {
   private readonly early = new Map<string, { isGone: boolean }>();
   /** Whoever follows the live feed. */
   readonly followers: Followers;
+  /** Workers that pull over sockets. */
+  readonly workers: WorkerSockets;
   private readonly silenced = new SilencedWorkers(
     () => directoryObject(this.env).silencedWorkers(),
     () => Date.now(),
@@ -55,6 +61,15 @@ export class QueueLife {
     private readonly env: Env,
   ) {
     this.followers = new Followers(ctx, () => Date.now());
+    this.workers = new WorkerSockets({
+      ctx,
+      now: () => Date.now(),
+      keepAlive: (promise) => ctx.waitUntil(promise),
+      isSilenced: (workerId) => this.silenced.hasNow(workerId),
+      askSilenced: async (workerId) => this.silenced.has(workerId),
+      heartbeat: (heard) => this.heartbeat(heard),
+      directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
+    });
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
     this.refusal = this.schema.refusal;
     const exists = !this.refusal && this.schema.exist();
@@ -83,6 +98,7 @@ export class QueueLife {
   async reset(): Promise<void> {
     this.silenced.forget();
     this.followers.dismiss();
+    this.workers.dismiss();
     this.opened?.close();
     this.opened = undefined;
     this.birth = undefined;
@@ -177,6 +193,23 @@ export class QueueLife {
   silence(workerIds: readonly string[], silenced: boolean): void {
     this.silenced.change(workerIds, silenced);
     this.engine?.pull.dismissUnwanted();
+    this.workers.directed(workerIds, silenced);
+  }
+
+  /** Answers the upgrade of a worker. Its queue need not exist yet. */
+  async connectWorker(worker: Connection): Promise<Outcome<Response>> {
+    await this.born();
+    if (this.refusal) return { ok: false, error: this.refusal.data };
+    await this.silenced.has(worker.worker_id);
+    return outcomeOf(() => this.workers.accept(worker));
+  }
+
+  /** A heartbeat that came over a socket. */
+  private async heartbeat(heard: Heartbeat): Promise<Record<string, unknown>> {
+    return renderHeartbeat(
+      await takeHeartbeat(this.env, { queues: [this.name], ...heard }, `queue ${this.name}`),
+      Date.now(),
+    );
   }
 
   /** Answers the upgrade of a follower: of the queue, or of one job in it. */
@@ -233,6 +266,7 @@ export class QueueLife {
       },
       abandon: () => {
         this.opened = undefined;
+        this.workers.detach();
       },
     };
   }
@@ -264,6 +298,7 @@ export class QueueLife {
       },
     });
     this.followers.attach(engine.q.events);
+    this.workers.attach({ q: engine.q, pull: engine.pull, write: (operation) => engine.write(operation) });
     return engine;
   }
 

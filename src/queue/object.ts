@@ -2,6 +2,7 @@
 import type { Env } from '../config';
 import { followed } from '../durable/followed';
 import type { QueueApi } from '../rpc/queue';
+import { wantedConnection } from '../rpc/worker-socket';
 import { QueueLife } from './life';
 import { VERBS } from './verbs';
 
@@ -15,5 +16,28 @@ export class QueueObject extends followed<Env, QueueLife, QueueApi>(VERBS) {
 
   override async alarm(): Promise<void> {
     await this.life.alarm();
+  }
+
+  /** The upgrade of a worker or a follower. */
+  override async fetch(request: Request): Promise<Response> {
+    const worker = wantedConnection(request);
+    if (!worker) return (await super.fetch?.(request)) ?? new Response(null, { status: 404 });
+    const answer = await this.life.connectWorker(worker);
+    return answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
+  }
+
+  override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+    if (this.life.workers.knows(socket)) this.life.workers.heard(socket, message);
+    else void super.webSocketMessage?.(socket, message);
+  }
+
+  override webSocketClose(socket: WebSocket, code: number, reason: string, wasClean: boolean): void {
+    if (this.life.workers.knows(socket)) this.life.workers.left(socket);
+    else void super.webSocketClose?.(socket, code, reason, wasClean);
+  }
+
+  override webSocketError(socket: WebSocket, error: unknown): void {
+    if (this.life.workers.knows(socket)) this.life.workers.left(socket);
+    else void super.webSocketError?.(socket, error);
   }
 }

@@ -232,6 +232,10 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
   takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
   ack: change((q, now, request) => ack(q, request, now)),
   nack: change((q, now, request) => nack(q, request, now, Math.random)),
+  async report(life, reports) {
+    await life.born();
+    return life.engine ? life.engine.pull.report(reports) : reports.map(({ job_id }) => noJob(job_id));
+  },
   heartbeat: writeIfExists(
     (q, now, request) => heartbeat(q, request, now),
     () => ({ extended: [], cancelled: [], lost: [] }),

@@ -6,6 +6,7 @@ import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { Maintenance, MaintenanceNotice } from '../job/maintenance';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
+import type { ReportedState, WorkerBeat, WorkerFacts } from '../job/worker/heartbeat';
 import type { AlertsApi } from './alerts';
 import type { AuditApi } from './audit';
 import type { CronDirectoryApi } from './cron';
@@ -50,30 +51,8 @@ export interface RegisteredQueue extends KnownQueue {
   defaults?: QueueDefaults;
 }
 
-/** What a worker says about itself; absent members keep what it said before. */
-export interface WorkerFacts {
-  hostname?: string;
-  pid?: number;
-  queues?: string[];
-  concurrency?: number;
-  labels?: unknown;
-  version?: string;
-}
-
-/** How a worker describes what it is doing. */
-export type ReportedState = 'running' | 'quiet' | 'draining' | 'shutting_down';
-
 /** What an operator wants a worker to do. */
 export type Directive = 'running' | 'quiet' | 'terminate';
-
-/** A heartbeat, as far as it is about the worker and not about its jobs. `stopped`: its last one. */
-export interface WorkerBeat {
-  worker_id: string;
-  state: ReportedState | 'stopped';
-  facts: WorkerFacts;
-  /** How many jobs it runs, when it says so. */
-  active_jobs?: number;
-}
 
 /** A worker that pulls, as operators see it. Times in epoch ms. */
 export interface WorkerView extends WorkerFacts {

@@ -1,17 +1,13 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
-import type { JobView, ReportedError, Snooze } from '../job/record';
+import type { JobView } from '../job/record';
 import type { Progress } from '../job/run-reports';
 import type { JobState } from '../job/states';
+import type { Reported } from '../job/worker/outcomes';
+import type { AckRequest, AttemptName, NackRequest, Report } from '../job/worker/reports';
 
-/** Names the attempt that a report is about; absent members are not checked. */
-export interface AttemptName {
-  job_id: string;
-  attempt?: number;
-  delivery_id?: string;
-  worker_id?: string;
-}
+export type { AckRequest, AttemptName, NackRequest, Report, Reported };
 
 /** A claim by a worker that pulls. */
 export interface ClaimRequest {
@@ -26,25 +22,6 @@ export interface ClaimRequest {
   wait_ms?: number;
   /** Names this claim, for {@link WorkersApi.withdraw}. */
   waiter?: string;
-}
-
-export interface AckRequest extends AttemptName {
-  /** JSON text of the result, if one was given. */
-  result?: string;
-  /** What the attempt has logged. */
-  log?: LogLine[];
-}
-
-export interface NackRequest extends AttemptName {
-  error: ReportedError;
-  /** Give the job back without an error; the attempt stays counted… */
-  requeue?: boolean;
-  /** …unless this is false: the handler was never called. */
-  attempt_used?: boolean;
-  /** The handler goes on later. */
-  snooze?: Snooze;
-  /** What the attempt has logged. */
-  log?: LogLine[];
 }
 
 export interface StepRequest extends AttemptName {
@@ -151,6 +128,8 @@ export interface WorkersApi {
   takeBack(claims: AttemptName[]): Promise<Outcome<void>>;
   ack(request: AckRequest): Promise<Outcome<JobView>>;
   nack(request: NackRequest): Promise<Outcome<JobView>>;
+  /** Many acks and nacks, each fenced on its own: an outcome for each, in order. */
+  report(reports: Report[]): Promise<Outcome<Reported>[]>;
   heartbeat(request: HeartbeatRequest): Promise<Outcome<HeartbeatReceipt>>;
   /** Records progress and extends the lease; a job that does not run ignores it. */
   reportProgress(request: ProgressRequest): Promise<Outcome<ProgressReport>>;

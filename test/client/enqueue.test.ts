@@ -75,6 +75,34 @@ describe('an enqueue', () => {
     expect(requests[0]?.body?.options).toEqual({ delay_until: expected });
   });
 
+  it('is answered with what only the server knows, and has the rest from what was sent', async () => {
+    const known = { id: 'x', state: 'scheduled', max_attempts: 4, created_at: 'then', scheduled_at: 'later' };
+    const { client, requests } = fakeQueue(({ path }) =>
+      Response.json(path === '/jobs' ? known : { jobs: [known, { ...known, id: 'y', state: 'available' }] }),
+    );
+    const options = { queue: 'q', priority: 3, delay: '1h', meta: { own_name: 1 }, tags: ['t'], timeoutMs: 5 } as const;
+    const job = await client.enqueue('a.b', [{ own_name: new Date(0) }], options);
+    expect(job).toEqual({
+      ...{ specversion: '1.0', id: 'x', type: 'a.b', queue: 'q', state: 'scheduled', attempt: 0, maxAttempts: 4 },
+      ...{ args: [{ own_name: '1970-01-01T00:00:00.000Z' }], meta: { own_name: 1 }, priority: 3, tags: ['t'] },
+      ...{ timeoutMs: 5, createdAt: 'then', enqueuedAt: 'then', scheduledAt: 'later' },
+    });
+    const two = await Promise.all([client.enqueue('a', []), client.enqueue('b', [2])]);
+    expect(two).toMatchObject([
+      { id: 'x', type: 'a' },
+      { id: 'y', type: 'b', args: [2], queue: 'default' },
+    ]);
+    expect(requests.map(({ headers }) => headers.Prefer)).toEqual(['return=minimal', 'return=minimal']);
+  });
+
+  it('is answered in full where that is asked for', async () => {
+    const { client, requests } = fakeQueue(undefined, { answers: 'full' });
+    await client.enqueue('a', []);
+    await client.with({ answers: 'minimal' }).enqueueMany([{ type: 'a', args: [] }]);
+    expect(requests.map(({ headers }) => headers.Prefer)).toEqual([undefined, undefined]);
+    expect(() => fakeQueue(undefined, { answers: 'brief' as never })).toThrow(TypeError);
+  });
+
   it('takes the arguments as they are when it is called', async () => {
     const { client, requests } = fakeQueue();
     const email = { to: 'before' };

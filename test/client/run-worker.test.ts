@@ -11,7 +11,7 @@ describe('runWorker', () => {
   const script = (request: SentRequest) =>
     request.path.endsWith('fetch')
       ? (jobsOnce(request) ?? nothing(request))
-      : Response.json({ state: 'running', job: { id: '1' } });
+      : Response.json({ state: 'running', job: { id: '1' }, items: [{ index: 0, job_id: '1', status: 'done' }] });
   let left: unknown[] = [];
   const jobsOnce = (_: SentRequest) => (left.length > 0 ? Response.json({ jobs: left.splice(0) }) : undefined);
   const service = (requests: SentRequest[]) => ({
@@ -36,7 +36,7 @@ describe('runWorker', () => {
     const bodies = (end: string) => requests.filter(({ path }) => path.endsWith(end)).map(({ body }) => body);
     expect(bodies('fetch')[0]).toMatchObject({ queues: ['q'], worker_id: 'w', types: ['a.b'] });
     expect(bodies('heartbeat')[0]).toMatchObject({ labels: { zone: 'x' } });
-    expect(bodies('ack')).toMatchObject([{ job_id: '1', result: 'ada' }]);
+    expect(bodies('report')).toMatchObject([{ reports: [{ action: 'ack', job_id: '1', result: 'ada' }] }]);
     expect(bodies('heartbeat').at(-1)).toMatchObject({ state: 'stopped' });
   });
 
@@ -61,7 +61,8 @@ describe('runWorker', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     await running;
     vi.unstubAllGlobals();
-    expect(requests.find(({ path }) => path.endsWith('ack'))?.body).toMatchObject({ result: 'grace' });
+    const report = requests.find(({ path }) => path.endsWith('report'));
+    expect(report?.body).toMatchObject({ reports: [{ result: 'grace' }] });
     expect(requests[0]?.body).toMatchObject({ pid: 7, worker_id: expect.stringMatching(/^worker-7-\w+$/) });
   });
 

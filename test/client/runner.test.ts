@@ -2,7 +2,7 @@
 
 import { describe, expect, it, vi } from 'vitest';
 import { type RunOptions, TocsinClient, UnauthorizedError } from '../../src/client';
-import { retryIn } from '../../src/handler';
+import { type Job, retryIn } from '../../src/handler';
 import { errorAnswer, fakeQueue, type SentRequest } from './fake-queue';
 import { type Answers, job, jobsInTurn, never, nothing, startWorker, stopOfEach } from './scripted-worker';
 
@@ -208,6 +208,70 @@ describe('a report', () => {
   });
 });
 
+describe('reports', () => {
+  const echo = { 'a.b': (own: Job) => own.id };
+  const actions = (body: SentRequest['body']) =>
+    (body?.reports as { job_id: string }[] | undefined)?.map(({ job_id }) => job_id);
+
+  it('of what ends in one turn share a request, which names the worker once', async () => {
+    const { requests, errors } = start({ fetch: jobsInTurn([job('1'), job('2'), job('3')]) }, echo);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(requests('report')).toEqual([
+      {
+        worker_id: 'w',
+        reports: ['1', '2', '3'].map((id) => ({ action: 'ack', job_id: id, attempt: 1, result: id })),
+      },
+    ]);
+    expect(errors).toEqual([]);
+  });
+
+  it('travel with the fetch for which they make room, and that one does not wait', async () => {
+    const batches = jobsInTurn([job('1'), job('2')], [job('3'), job('4')]);
+    const { requests } = start({ fetch: batches }, echo, { concurrency: 2 });
+    await vi.advanceTimersByTimeAsync(10);
+    const fetches = requests('fetch');
+    expect(fetches.map(actions)).toEqual([undefined, ['1', '2'], ['3', '4'], undefined]);
+    expect(fetches.map((body) => body?.count)).toEqual([2, 2, 2, 2]);
+    expect(requests('report')).toEqual([]);
+  });
+
+  it('go by themselves when the fetch that took them along has failed', async () => {
+    let fetches = 0;
+    const batches = jobsInTurn([job('1')]);
+    const fetch = (request: SentRequest) => (++fetches === 2 ? errorAnswer(500, 'backend_error') : batches(request));
+    const { requests, errors } = start({ fetch }, echo, { concurrency: 1 });
+    await vi.advanceTimersByTimeAsync(10);
+    expect(requests('report').map(actions)).toEqual([['1']]);
+    expect(errors).toMatchObject([{ code: 'backend_error' }]);
+  });
+
+  it('that come to a worker told to be quiet do not wait for a fetch', async () => {
+    let end: (value: unknown) => void = () => undefined;
+    let state = 'running';
+    const handlers = { 'a.b': () => new Promise((resolve) => (end = resolve)) };
+    const heartbeat = () => ({ state });
+    const { requests } = start({ fetch: jobsInTurn([job('1')]), heartbeat }, handlers, { concurrency: 1 });
+    await vi.advanceTimersByTimeAsync(10);
+    state = 'quiet';
+    await vi.advanceTimersByTimeAsync(6_000);
+    end(7);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(requests('report').map(actions)).toEqual([['1']]);
+  });
+
+  it.each([1, 10])('go one by one to a server of an earlier release (concurrency %i)', async (concurrency) => {
+    const route = { resource_type: 'route', resource_id: '/workers/report' };
+    const early = { report: () => errorAnswer(404, 'not_found', route), fetch: jobsInTurn([job('1')], [job('2')]) };
+    const { sent, errors } = start(early, echo, { concurrency });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(sent('ack')).toMatchObject([
+      { job_id: '1', result: '1' },
+      { job_id: '2', result: '2' },
+    ]);
+    expect(errors).toEqual([]);
+  });
+});
+
 describe('a worker that is stopped', () => {
   it('says that it drains, finishes what it began, and says goodbye', async () => {
     let finish: (value: unknown) => void = () => undefined;
@@ -221,6 +285,7 @@ describe('a worker that is stopped', () => {
     expect(drains.length).toBeGreaterThan(4);
     for (const [, body] of drains) expect(body).toMatchObject({ state: 'drain', active_jobs: ['1'] });
     finish('done');
+    await vi.advanceTimersByTimeAsync(0);
     await running;
     expect(said.slice(-2)).toMatchObject([
       ['ack', { job_id: '1', result: 'done' }],

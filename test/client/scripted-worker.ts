@@ -26,6 +26,8 @@ export function jobsInTurn(...batches: unknown[][]): (request: SentRequest) => u
   return (request) => (batches.length > 0 ? { jobs: batches.shift() } : nothing(request));
 }
 
+type ReportBody = Record<string, unknown> & { action: string };
+
 /** A worker on a queue that answers as told; requests are named by the end of their path. */
 export function startWorker(
   signal: AbortSignal,
@@ -34,9 +36,37 @@ export function startWorker(
   options: Partial<RunOptions> = {},
 ) {
   const said: [string, SentRequest['body']][] = [];
+  const asked: typeof said = [];
+  /** Each report among several is one of its own to the test. */
+  const outcomes = async (request: SentRequest, reports: readonly ReportBody[]) => {
+    const items = await Promise.all(
+      reports.map(async ({ action, ...entry }, index) => {
+        const body: Record<string, unknown> = { ...entry, worker_id: entry.worker_id ?? request.body?.worker_id };
+        said.push([action, body]);
+        const answer = await answers[action]?.({ ...request, body });
+        if (!(answer instanceof Response) || answer.ok) return { index, job_id: body.job_id, status: 'done' };
+        const { error } = (await answer.json()) as { error: object };
+        return { index, job_id: body.job_id, status: 'failed', error: { ...error, status: answer.status } };
+      }),
+    );
+    return { items };
+  };
   const script = async (request: SentRequest): Promise<Response> => {
     const name = request.path.split('/').at(-1) ?? '';
-    said.push([name, request.body]);
+    const { reports, ...rest } = (request.body ?? {}) as { reports?: ReportBody[] };
+    asked.push([name, request.body]);
+    if (name === 'report') {
+      const refusal = answers.report?.(request);
+      return refusal instanceof Response ? refusal : Response.json(await outcomes(request, reports ?? []));
+    }
+    said.push([name, rest]);
+    // One of an earlier release overlooks them.
+    if (reports && answers.report) return Response.json({ jobs: [] });
+    if (reports) {
+      const told = await outcomes(request, reports);
+      const fetched = (await Promise.race([answers[name]?.(request), undefined])) ?? { jobs: [] };
+      return fetched instanceof Response ? fetched : Response.json({ ...(fetched as object), reports: told });
+    }
     const answer = await answers[name]?.(request);
     if (answer instanceof Response) return answer;
     if (name === 'fetch') return answer === undefined ? await nothing(request) : Response.json(answer);
@@ -57,7 +87,9 @@ export function startWorker(
   running.then(end, end);
   /** The bodies of requests of a name. */
   const sent = (name: string) => said.filter(([other]) => other === name).map(([, body]) => body);
-  return { worker, running, errors, said, sent, ended: () => ended };
+  /** The same as they were sent: reports that travel together are in one. */
+  const requests = (name: string) => asked.filter(([other]) => other === name).map(([, body]) => body);
+  return { worker, running, errors, said, sent, requests, ended: () => ended };
 }
 
 /** Ends the worker of a test: a new one for each test of the file, all under fake timers. */

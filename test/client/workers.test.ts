@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
 import { ConflictError, NotFoundError, TocsinClient } from '../../src/client';
+import { snooze } from '../../src/handler';
 import { freshName } from '../support/queue';
 import { server } from '../support/server';
 
@@ -35,6 +36,31 @@ describe('a worker', () => {
     // The same report again is answered with what is on record.
     expect(await worker.ack(first, { done: true })).toMatchObject({ state: 'completed' });
     await expect(worker.ack(second)).rejects.toThrow(ConflictError);
+  });
+
+  it('reports many at once, and fetches with that, each with an outcome of its own', async () => {
+    const retry = { initialInterval: '1h' as const };
+    await client.enqueueMany([1, 2, 3, 4].map((n) => ({ type: 'test.step', args: [n], options: { queue, retry } })));
+    const worker = client.worker('w1', { queues: [queue] });
+    const [first, second, third] = await worker.fetch({ count: 3 });
+    if (!first || !second || !third) throw new Error('three jobs were enqueued');
+    const outcomes = await worker.report([
+      { job: second, error: snooze('1h') },
+      { job: first, result: { own_name: 1 } },
+      { job: { ...third, attempt: 7 } },
+    ]);
+    expect(outcomes).toMatchObject([
+      { jobId: second.id, status: 'done', state: 'scheduled', scheduledAt: expect.any(String) },
+      { jobId: first.id, status: 'done', state: 'completed' },
+      { jobId: third.id, status: 'failed', error: { code: 'conflict', details: { currentAttempt: 1 } } },
+    ]);
+    expect(outcomes[2]?.error).toBeInstanceOf(ConflictError);
+    expect((await client.get(first.id)).result).toEqual({ own_name: 1 });
+    const written = worker.writeReport(third, { status: 'failed', error: { code: 'c', type: 'T', message: 'm' } });
+    const { jobs, outcomes: told } = await worker.exchange([written], { count: 5 });
+    expect(jobs.map(({ args }) => args)).toEqual([[4]]);
+    expect(told).toMatchObject([{ jobId: third.id, state: 'retryable', nextAttemptAt: expect.any(String) }]);
+    expect(await worker.report([])).toEqual([]);
   });
 
   it('says when to try again in its own words', async () => {

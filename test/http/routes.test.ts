@@ -42,9 +42,11 @@ POST /ojs/v1/workers/fetch data:write
 POST /ojs/v1/jobs/fetch data:write
 POST /ojs/v1/workers/heartbeat data:write
 POST /ojs/v1/workers/beat data:write
+GET /ojs/v1/workers/socket data:write
 GET /ojs/v1/workers/:id/health data:read
 POST /ojs/v1/workers/ack data:write
 POST /ojs/v1/workers/nack data:write
+POST /ojs/v1/workers/report data:write
 POST /ojs/v1/jobs/:id/ack data:write
 POST /ojs/v1/jobs/:id/nack data:write
 PUT /ojs/v1/jobs/:id/progress data:write

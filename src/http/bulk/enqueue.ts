@@ -12,11 +12,12 @@ import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { renderError } from '../errors';
 import { readJobList } from '../jobs/enqueue';
-import { renderEnqueued, warningsOf } from '../jobs/render';
+import { renderBriefly, renderEnqueued, warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
 import { parseContext } from '../request/parse-context';
+import { MINIMAL, prefersMinimal } from '../request/prefer';
 
 const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 
@@ -30,11 +31,14 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   const entries = await readEntries(jobs, ctx);
   refuseTooMuch(entries.flatMap((entry) => (entry.ok ? [entry.value.job] : [])));
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
+  const brief = prefersMinimal(c);
   const items = outcomes.map((outcome, index) => {
     if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
     const entry = entries[index];
     const parsed = entry?.ok ? entry.value : undefined;
-    const job = renderEnqueued(outcome.value, parsed, variables, replayed ? ctx.trace : undefined);
+    const job = brief
+      ? renderBriefly(outcome.value, parsed, variables)
+      : renderEnqueued(outcome.value, parsed, variables, replayed ? ctx.trace : undefined);
     return { index, status: outcome.value.deduplicated ? 'duplicate' : 'created', job };
   });
   const succeeded = outcomes.filter(({ ok }) => ok).length;
@@ -45,7 +49,13 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
     c,
     { total: outcomes.length, succeeded, failed, items, ...error, ...warned.members },
     failed === 0 ? 201 : succeeded === 0 ? 422 : 207,
-    { 'X-OJS-Batch-Size': String(outcomes.length), ...MAX_SIZE, ...(replayed && REPLAYED), ...warned.headers },
+    {
+      'X-OJS-Batch-Size': String(outcomes.length),
+      ...MAX_SIZE,
+      ...(brief && MINIMAL),
+      ...(replayed && REPLAYED),
+      ...warned.headers,
+    },
   );
 }
 

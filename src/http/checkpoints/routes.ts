@@ -11,7 +11,7 @@ import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { DATA, del, get, post, put, REPORTS, type Route } from '../route';
-import { readAttempt } from '../workers/reports';
+import { attemptIn } from '../workers/reports';
 
 /** The SDK's own routes, also mounted below its doubled prefix. */
 export const sdkCheckpointRoutes: readonly Route[] = [
@@ -35,7 +35,7 @@ export const checkpointRoutes: readonly Route[] = [
 
 async function save(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
-  const report = { ...readAttempt(c, body), content: checkpointContent(body) };
+  const report = { ...attemptIn(c, body), content: checkpointContent(body) };
   const saved = render(await callJob(c, (queue) => queue.saveCheckpoint(report)));
   return json(c, { job_id: report.job_id, sequence: saved.sequence, created_at: saved.created_at, checkpoint: saved });
 }
@@ -53,7 +53,7 @@ async function show(c: AppContext): Promise<Response> {
 }
 
 async function remove(c: AppContext): Promise<Response> {
-  const report = readAttempt(c, (await readOptionalBody(c)) ?? {});
+  const report = attemptIn(c, (await readOptionalBody(c)) ?? {});
   const { job_id } = await callJob(c, (queue) => queue.deleteCheckpoint(report));
   return json(c, { deleted: true, job_id });
 }

@@ -14,7 +14,8 @@ import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { parseContext } from '../request/parse-context';
-import { limitHeaders, renderEnqueued, warningsOf } from './render';
+import { MINIMAL, prefersMinimal } from '../request/prefer';
+import { limitHeaders, renderBriefly, renderEnqueued, warningsOf } from './render';
 
 /** POST /jobs: a job, or CloudEvents. */
 export async function enqueueOne(c: AppContext): Promise<Response> {
@@ -38,12 +39,17 @@ export async function enqueueParsed(
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
   const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
-  const envelope = renderEnqueued(view, parsed, variables, replayed ? ctx.trace : undefined);
   const warned = warningsOf([view]);
+  const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
+  if (prefersMinimal(c) && !view.deduplicated) {
+    const headers = { ...location, ...MINIMAL, ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
+    return json(c, { ...renderBriefly(view, parsed, variables), ...warned.members }, 201, headers);
+  }
+  const envelope = renderEnqueued(view, parsed, variables, replayed ? ctx.trace : undefined);
   const answer = { job: envelope, ...flatten(envelope), ...warned.members };
   const headers = { ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
   if (view.deduplicated) return json(c, { ...answer, deduplicated: true }, 200, headers);
-  return json(c, answer, 201, { Location: `/ojs/v1/jobs/${view.record.id}`, ...headers });
+  return json(c, answer, 201, { ...location, ...headers });
 }
 
 /** POST /jobs/batch: jobs, or CloudEvents. */
@@ -60,14 +66,18 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   const parsed = await Promise.all(entries.map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
+  const brief = prefersMinimal(c);
   const jobs = views.map((view, index) => ({
-    ...renderEnqueued(view, parsed[index], variables, replayed ? ctx.trace : undefined),
+    ...(brief
+      ? renderBriefly(view, parsed[index], variables)
+      : renderEnqueued(view, parsed[index], variables, replayed ? ctx.trace : undefined)),
     ...(view.deduplicated && { deduplicated: true }),
   }));
   const deduplicated = views.filter((view) => view.deduplicated).length;
   const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
   const warned = warningsOf(views);
-  const headers = { ...(replayed ? REPLAYED : limitHeaders(views)), ...warned.headers };
+  const applied = { ...(replayed ? REPLAYED : limitHeaders(views)), ...(brief && MINIMAL) };
+  const headers = { ...applied, ...warned.headers };
   return json(c, { jobs, ...counts, ...warned.members }, 201, headers);
 }
 

@@ -1,7 +1,7 @@
 /** Jobs in answers. */
 import { usableConfig } from '../../config';
 import type { ParsedJob } from '../../job/envelope/parse';
-import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
+import { type Envelope, flatten, renderJob, renderReceipt } from '../../job/envelope/render';
 import type { JobBody, JobView } from '../../job/record';
 import type { Trace } from '../../job/trace';
 import type { EnqueuedJob } from '../../rpc/receipts';
@@ -35,6 +35,16 @@ export function renderEnqueued(
   if (repeated === undefined || meta.traceparent !== repeated.traceparent) return envelope;
   const { traceparent: _, tracestate: __, ...rest } = meta;
   return { ...envelope, meta: rest };
+}
+
+/** As {@link renderEnqueued}, without what the entry brought. A job that existed already is told whole. */
+export function renderBriefly(
+  view: EnqueuedJob,
+  entry: ParsedJob | undefined,
+  variables: Parameters<typeof renderJob>[1],
+): Envelope {
+  if (!entry || view.deduplicated) return renderEnqueued(view, entry, variables);
+  return renderReceipt(view, variables, entry.body);
 }
 
 /** The headers for an answer to an enqueue; none where nothing is limited. */

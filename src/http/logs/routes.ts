@@ -6,7 +6,7 @@ import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { get, post, REPORTS, type Route } from '../route';
-import { readAttempt } from '../workers/reports';
+import { attemptIn } from '../workers/reports';
 
 /** Routes below `/ojs/v1`. */
 export const logRoutes: readonly Route[] = [
@@ -19,6 +19,6 @@ export const logRoutes: readonly Route[] = [
 async function add(c: AppContext): Promise<Response> {
   const body = await readBody(c);
   if (body.lines === undefined) throw invalidRequest('lines', 'lines is required and must be an array.');
-  const request = { ...readAttempt(c, body), lines: readLines(Date.now())(body.lines, 'lines') };
+  const request = { ...attemptIn(c, body), lines: readLines(Date.now())(body.lines, 'lines') };
   return json(c, { ...(await callJob(c, (queue) => queue.addLog(request))) });
 }

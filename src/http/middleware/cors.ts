@@ -13,6 +13,7 @@ const EXPOSED = [
   'Retry-After',
   'Allow',
   'Warning',
+  'Preference-Applied',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
@@ -23,7 +24,7 @@ const EXPOSED = [
 ].join(', ');
 
 const DEFAULT_ALLOWED_HEADERS =
-  'Authorization, Content-Type, OJS-Version, X-Request-ID, Idempotency-Key, X-OJS-Delivery-ID, Last-Event-ID, X-Audit-Reason';
+  'Authorization, Content-Type, OJS-Version, X-Request-ID, Idempotency-Key, X-OJS-Delivery-ID, Last-Event-ID, X-Audit-Reason, Prefer';
 
 /** Sets the headers that let a page read the answer. */
 export const cors: Middleware = async (c, next) => {

@@ -8,7 +8,7 @@ import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { callJob } from '../request/path';
 import { get, post, put, REPORTS, type Route } from '../route';
-import { readAttempt } from '../workers/reports';
+import { attemptIn } from '../workers/reports';
 
 /** Routes below `/ojs/v1`. */
 export const progressRoutes: readonly Route[] = [
@@ -32,7 +32,7 @@ function readReport(c: AppContext, body: JsonObject): ProgressRequest {
   }
   const { checkpoint } = body;
   return {
-    ...readAttempt(c, body),
+    ...attemptIn(c, body),
     ...progress,
     ...((checkpoint ?? null) !== null && { checkpoint: checkpointContent({ state: checkpoint }, 'checkpoint') }),
   };

@@ -1,12 +1,11 @@
 /** Reads a request's body: media type, size, encoding, JSON, and that it is an object. */
 import { isObject } from '../../job/envelope/fields';
+import { notAnObject, parseJson } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { MAX_DEPTH, nestingDepth } from '../../job/envelope/nesting';
-import { type ApiError, invalidPayload, invalidPolicy, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
 import { hold, noRoom } from './held';
-import { BEYOND_DOUBLES, type Unstorable, unstorable } from './json-text';
 
 /** Largest body of a request that carries many jobs, in bytes. */
 export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
@@ -37,7 +36,7 @@ export async function readOptionalBody(
 ): Promise<JsonObject | undefined> {
   const value = await readJson(c, maxBytes, JSON_TYPES);
   if (value === undefined || isObject(value)) return value;
-  throw notObject();
+  throw notAnObject();
 }
 
 /** The media type of a request, lower case and without parameters; empty when it names none. */
@@ -60,50 +59,6 @@ export async function readJson(c: AppContext, maxBytes: number, types: readonly 
   const value = parseJson(decode(bytes));
   c.set('sent', value);
   return value;
-}
-
-/** Parses one JSON object and refuses what could not be stored as it is. */
-export function parseObject(text: string): JsonObject {
-  const value = parseJson(text);
-  if (isObject(value)) return value;
-  throw notObject();
-}
-
-const notObject = () => invalidPayload('The body must be a JSON object.');
-
-function parseJson(text: string): unknown {
-  if (nestingDepth(text, MAX_DEPTH) > MAX_DEPTH) {
-    throw invalidPayload(`The body nests more than ${MAX_DEPTH} levels deep.`, { max_depth: MAX_DEPTH });
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw invalidPayload('The body is not valid JSON.');
-  }
-  const problem = unstorable(text, value);
-  if (problem !== undefined) throw refusalOf(problem);
-  return value;
-}
-
-/** Members that hold whatever a client likes, other policies than those of jobs too. */
-const FREE: ReadonlySet<string> = new Set(['args', 'meta', 'metadata', 'result', 'data', 'state', 'details']);
-
-/** A number that is too large for its policy is the policy's mistake; its text is still JSON. */
-function refusalOf({ what, path }: Unstorable): ApiError {
-  const names = path.map(String);
-  const policy = names.findIndex((name) => name === 'retry' || name === 'default_retry');
-  const isOfPolicy = policy >= 0 && !names.slice(0, policy).some((name) => FREE.has(name));
-  if (isOfPolicy && what === BEYOND_DOUBLES) return invalidPolicy(pathOf(path.slice(policy)), `must not be ${what}`);
-  const field = path.length > 0 ? { field: pathOf(path) } : {};
-  return invalidPayload(`The body contains ${what}.`, field);
-}
-
-function pathOf(path: readonly (string | number)[]): string {
-  return path
-    .map((name) => (typeof name === 'number' ? `[${name}]` : `.${name}`))
-    .join('')
-    .replace(/^\./, '');
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });

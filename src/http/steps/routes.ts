@@ -7,7 +7,7 @@ import { envelopeOf } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { DATA, get, post, put, REPORTS, type Route } from '../route';
-import { readAttempt } from '../workers/reports';
+import { attemptIn } from '../workers/reports';
 
 /** Routes below `/ojs/v1`. */
 export const stepRoutes: readonly Route[] = [
@@ -26,7 +26,7 @@ async function record(c: AppContext): Promise<Response> {
   const { result, until, timed_out } = body;
   const isResult = until === undefined && timed_out === undefined;
   const step = readStep(isResult ? { result } : defined({ until, timed_out }), 'step');
-  const request = { ...readAttempt(c, body), name, record: JSON.stringify(step) };
+  const request = { ...attemptIn(c, body), name, record: JSON.stringify(step) };
   const { earlier } = await callJob(c, (queue) => queue.recordStep(request));
   return json(c, { job_id: request.job_id, name, recorded: true, ...(earlier !== undefined && JSON.parse(earlier)) });
 }

@@ -8,18 +8,20 @@
  * With the first blank the status is out. A claim that fails later is answered as one that found nothing; the next fetch
  * is told the reason.
  */
+import { takeReports } from '../../across/reports';
 import { beginFetch, type Fetch } from '../../across/workers';
 import { defined, optional, type Reader, readList, readMilliseconds } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
-import { invalidRequest, unsupported } from '../../job/errors';
+import { apiErrorData, invalidRequest, unsupported } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
+import { readQueues } from '../../job/worker/heartbeat';
+import { renderOutcomes } from '../../job/worker/outcomes';
+import { readReports, readWorkerId } from '../../job/worker/reports';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type AppContext, json, MEDIA_TYPE } from '../context';
 import { envelopeOf } from '../jobs/render';
-import { type JsonObject, readBody } from '../request/body';
-import { readQueues } from './heartbeat';
-import { readWorkerId } from './reports';
+import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
@@ -34,11 +36,12 @@ const BLANK = new TextEncoder().encode(' ');
 
 /** Answers `POST /workers/fetch`. */
 export async function fetchJobs(c: AppContext): Promise<Response> {
-  const body = await readBody(c);
+  const body = await readBody(c, MAX_BATCH_BYTES);
   const queues = readSource(body);
   if ((body.runtime ?? null) !== null)
     throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
   const request = readClaim(body);
+  if ((body.reports ?? null) !== null) return reportAndFetch(c, queues, request, body.reports);
   const fetch = beginFetch(c.env, queues, request, c.get('requestId'));
   const jobs = request.wait_ms ? await Promise.race([fetch.jobs, nothingAfter(BLANK_EVERY_MS)]) : await fetch.jobs;
   return jobs ? json(c, { jobs: rendered(c, jobs) }) : answerLater(c, fetch);
@@ -56,6 +59,28 @@ function readSource({ queues: named, pool }: JsonObject): string[] | { pool: str
   const queues = readQueues(named, 'queues');
   if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
   return queues;
+}
+
+/**
+ * Takes reports, and fetches: the claim follows the reports on their way to the queue, so both share a transaction there. What
+ * became of the reports is not held back until there is work: such a fetch does not wait. Nor is it by a claim that fails.
+ */
+async function reportAndFetch(
+  c: AppContext,
+  queues: string[] | { pool: string },
+  { wait_ms: _, ...request }: ClaimRequest,
+  reports: unknown,
+): Promise<Response> {
+  const entries = readReports(reports, 'reports', request.worker_id, Date.now());
+  const { promise: sent, resolve } = Promise.withResolvers<void>();
+  const taken = takeReports(c.env, entries, resolve);
+  await sent;
+  const found = beginFetch(c.env, queues, request, c.get('requestId')).jobs.catch((error: unknown): JobView[] => {
+    if (!apiErrorData(error)) console.error(`${c.get('requestId')} a fetch that brought reports failed:`, error);
+    return [];
+  });
+  const outcomes = await taken;
+  return json(c, { jobs: rendered(c, await found), reports: renderOutcomes(entries, outcomes) });
 }
 
 function readClaim(body: JsonObject): ClaimRequest {

@@ -1,10 +1,12 @@
-/** Workers that pull: fetch, ack, nack, heartbeat, health; how operators see them, and what they tell them. */
+/** Workers that pull: fetch, ack, nack, report, heartbeat, health; how operators see them, and what they tell them. */
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
 import { defined, optional, readWord } from '../../job/envelope/fields';
 import { pick } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
+import { readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
+import { readWorkerId } from '../../job/worker/reports';
 import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { LeasedJob } from '../../rpc/workers';
@@ -15,8 +17,9 @@ import { type PagingStyle, pagination, readPaging } from '../request/pagination'
 import { callJob, pathParam } from '../request/path';
 import { DATA, del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
-import { readHeartbeat } from './heartbeat';
-import { readAck, readNack, readWorkerId } from './reports';
+import { reportMany } from './many-reports';
+import { ackIn, nackIn } from './reports';
+import { connectWorker } from './socket';
 
 /** What a worker can be told; `resume` is another word for `running`. */
 const DIRECTIVES = {
@@ -33,9 +36,11 @@ export const workerRoutes: readonly Route[] = [
   post('/jobs/fetch', fetchJobs, { ...DATA, toWorker: true }),
   post('/workers/heartbeat', heartbeat, REPORTS),
   post('/workers/beat', heartbeat, REPORTS),
+  get('/workers/socket', connectWorker, { scope: 'data:write', toWorker: true }),
   get('/workers/:id/health', health),
   post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
   post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
+  post('/workers/report', reportMany, REPORTS),
   post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
   post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
 ];
@@ -69,13 +74,13 @@ export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<R
 }
 
 async function ack(c: AppContext, body: JsonObject): Promise<Response> {
-  const request = readAck(c, body);
+  const request = ackIn(c, body);
   const job = envelopeOf(c, await callJob(c, (queue) => queue.ack(request), request.job_id));
   return json(c, { acknowledged: true, ...pick(job, ['id', 'state', 'completed_at']), job_id: job.id, job });
 }
 
 async function nack(c: AppContext, body: JsonObject): Promise<Response> {
-  const request = readNack(c, body);
+  const request = nackIn(c, body);
   const job = envelopeOf(c, await callJob(c, (queue) => queue.nack(request), request.job_id));
   const answer = pick(job, [
     'id',
@@ -92,15 +97,7 @@ async function nack(c: AppContext, body: JsonObject): Promise<Response> {
 
 async function heartbeat(c: AppContext): Promise<Response> {
   const heard = readHeartbeat(await readBody(c));
-  const { state, extended, cancelled, lost } = await takeHeartbeat(c.env, heard, c.get('requestId'));
-  return json(c, {
-    acknowledged: true,
-    state,
-    jobs_extended: extended,
-    jobs_cancelled: cancelled,
-    jobs_lost: lost,
-    server_time: formatInstant(Date.now()),
-  });
+  return json(c, renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId')), Date.now()));
 }
 
 /** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */

@@ -71,6 +71,22 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
       };
 }
 
+/**
+ * What its sender cannot know of a new job, for an answer that leaves out the rest.
+ * @param body what the job brought
+ * @throws {ApiError} 500 when the retry variables contradict each other
+ */
+export function renderReceipt({ record, layers }: JobView, variables: Variables, body: JobBody): Envelope {
+  const { id, state, created_at, due_at } = record;
+  return defined({
+    id,
+    state,
+    max_attempts: policyOf(variables, layers, body).max_attempts,
+    created_at: formatInstant(created_at),
+    scheduled_at: state === 'scheduled' ? instant(due_at ?? body.scheduled_at) : undefined,
+  });
+}
+
 /** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */
 function writtenBody(record: JobRecord): JobBody {
   const body = parseObject(record.body);

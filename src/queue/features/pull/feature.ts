@@ -13,7 +13,7 @@ import { MAX_ANSWER_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { WaitingFor } from '../../../job/waiting';
-import type { ClaimRequest } from '../../../rpc/workers';
+import type { ClaimRequest, Report, Reported } from '../../../rpc/workers';
 import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
@@ -24,6 +24,7 @@ import { nextDue, Scan } from '../../store/lanes';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { ANY_TYPE } from '../../store/state';
 import { AskedFor } from './asked';
+import { takeReports } from './reports';
 import { Waiter, Waiters } from './waiters';
 
 /** Claims made in one turn, and bytes of the jobs that they carry together. */
@@ -89,13 +90,18 @@ export class Pulling implements Feature {
     return waiter.answered;
   }
 
+  /** Reports about jobs that were fetched: an outcome for each, in order. */
+  report(reports: readonly Report[]): Promise<Outcome<Reported>[]> {
+    return takeReports(this.host, reports);
+  }
+
   /** Nobody has fetched the job. */
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
     const { q } = this.host;
     if (q.isPushed(row.type, [row.body])) return undefined;
     const since = availableSince(row);
     const askedAt = this.asked.lastFor(row.type);
-    const isAsked = askedAt !== undefined && now - askedAt <= RECENTLY_MS;
+    const isAsked = (askedAt !== undefined && now - askedAt <= RECENTLY_MS) || this.waiters.anyTakes(row.type);
     if (isAsked || this.holdsAny()) {
       const closed = waitsForQueueLimit(q, since, now);
       const scan = new Scan();
@@ -191,11 +197,20 @@ export class Pulling implements Feature {
       bytes += found.bytes;
       if (found.jobs.length > 0) given.push({ waiter, jobs: found.jobs });
       else waiter.turns++;
+      if (found.isClosed) this.wakeWhenOpen(waiter, now);
       if (found.isUnfinished) resting.add(waiter.types);
       else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.despairAll();
       else if (!found.hasMore) this.waiters.despair(waiter.types);
     }
     return given;
+  }
+
+  /** No timer looks again for a claim that stands for as long as it takes. */
+  private wakeWhenOpen({ deadline }: Waiter, now: number): void {
+    const { q } = this.host;
+    if (deadline < Number.POSITIVE_INFINITY) return;
+    const opensAt = q.shutUntil > now ? q.shutUntil : queueOpensAt(q, now);
+    if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake(opensAt);
   }
 
   /** A claim that fails is the fault of nobody but its own: the others before it are served in the next turn. */
@@ -220,7 +235,8 @@ export class Pulling implements Feature {
   private setTimer(): void {
     clearTimeout(this.timer);
     const { waiters, host } = this;
-    if (waiters.waiting.size === 0) return;
+    // Claims that stand for as long as it takes are served by the alarm: a timer would keep the object in memory.
+    if (waiters.firstDeadline === Number.POSITIVE_INFINITY) return;
     const now = host.now();
     const due = this.nextMoment(now);
     const look = () => {

@@ -110,6 +110,12 @@ export class Waiters {
     return this.hopeful.size > 0 && !this.hoping().next().done;
   }
 
+  /** Is one of them for jobs of this type? */
+  anyTakes(type: string): boolean {
+    for (const waiter of this.waiting) if (waiter.takesAny([type])) return true;
+    return false;
+  }
+
   /** When the first of them has waited long enough, epoch ms. */
   get firstDeadline(): number {
     let first = Number.POSITIVE_INFINITY;

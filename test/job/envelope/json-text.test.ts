@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { unstorable } from '../../../src/http/request/json-text';
+import { unstorable } from '../../../src/job/envelope/json-text';
 import { nestingDepth } from '../../../src/job/envelope/nesting';
 
 describe('nesting depth of JSON text', () => {

@@ -1,5 +1,4 @@
 /** What a worker says in a heartbeat. */
-import type { Heartbeat } from '../../across/workers';
 import {
   defined,
   isObject,
@@ -13,12 +12,49 @@ import {
   readQueueName,
   readString,
   withinBytes,
-} from '../../job/envelope/fields';
-import { invalidRequest } from '../../job/errors';
-import { poolNamedBy } from '../../job/pools/pool';
-import type { WorkerBeat } from '../../rpc/directory';
-import type { JsonObject } from '../request/body';
+} from '../envelope/fields';
+import { invalidRequest } from '../errors';
+
+import { poolNamedBy } from '../pools/pool';
+
+import { formatInstant } from '../time';
+
 import { MAX_NAME, readWorkerId } from './reports';
+
+type JsonObject = Record<string, unknown>;
+
+/** What a worker says about itself; absent members keep what it said before. */
+export interface WorkerFacts {
+  hostname?: string;
+  pid?: number;
+  queues?: string[];
+  concurrency?: number;
+  labels?: unknown;
+  version?: string;
+}
+
+/** How a worker describes what it is doing. */
+export type ReportedState = 'running' | 'quiet' | 'draining' | 'shutting_down';
+
+/** A heartbeat, as far as it is about the worker and not about its jobs. `stopped`: its last one. */
+export interface WorkerBeat {
+  worker_id: string;
+  state: ReportedState | 'stopped';
+  facts: WorkerFacts;
+  /** How many jobs it runs, when it says so. */
+  active_jobs?: number;
+}
+
+/** A heartbeat: who, what it holds, and which queues it works on. */
+export interface Heartbeat {
+  worker_id: string;
+  /** What the worker says about itself. */
+  beat: WorkerBeat;
+  /** The jobs to extend; absent: whatever the worker holds. */
+  job_ids?: string[];
+  visibility_timeout_ms?: number;
+  queues?: string[];
+}
 
 /** Most queues that a worker may name. */
 const MAX_QUEUES = 100;
@@ -100,3 +136,20 @@ function readBeat(
 
 const readActiveJobs: Reader<string[] | number> = (value, field) =>
   typeof value === 'number' ? readInteger(0, MAX_HELD)(value, field) : readList(MAX_HELD, readString)(value, field);
+
+/** What a heartbeat is answered. */
+export interface HeartbeatAnswer {
+  /** What the worker must do. */
+  state: string;
+  /** The jobs whose leases were extended. */
+  extended: string[];
+  /** Of the jobs it named: those that were cancelled, and those that it does not hold any more for another reason. */
+  cancelled: string[];
+  lost: string[];
+}
+
+/** The answer on the wire. @param now epoch ms */
+export function renderHeartbeat({ state, extended, cancelled, lost }: HeartbeatAnswer, now: number) {
+  const jobs = { jobs_extended: extended, jobs_cancelled: cancelled, jobs_lost: lost };
+  return { acknowledged: true, state, ...jobs, server_time: formatInstant(now) };
+}

@@ -1,0 +1,89 @@
+/** Reports about many jobs, in however many queues: each has an outcome of its own. */
+import type { Env } from '../config';
+import { apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../job/errors';
+import { bytesOf, grouped, MAX_ANSWER_BYTES } from '../job/size';
+import { queueObject } from '../rpc/stubs';
+import type { Report, Reported } from '../rpc/workers';
+import { askByHome } from './locate';
+
+/**
+ * Hands each report to the queue that has its job; those of one queue keep their order and share a transaction. A queue that
+ * cannot be reached fails only its own.
+ * @param entries an error: the report was refused already
+ * @param sent is called once they are on their way, or cannot be
+ * @returns an outcome for each, in order
+ */
+export async function takeReports(
+  env: Env,
+  entries: readonly Outcome<Report>[],
+  sent: () => void = () => undefined,
+): Promise<Outcome<Reported>[]> {
+  const outcomes: (Outcome<Reported> | undefined)[] = entries.map((entry) => (entry.ok ? undefined : entry));
+  const places = placesOf(entries);
+  const isOpen = (place: number) => outcomes[place] === undefined || isMissing(outcomes[place]);
+  const ask = async (queue: string, ids: readonly string[]) => {
+    const wanted = ids.flatMap((id) => places.get(id) ?? []).sort((a, b) => a - b);
+    const reportAt = (place: number) => (entries[place] as { ok: true; value: Report }).value;
+    for (const group of grouped(wanted, (place) => bytesOfReport(reportAt(place)), MAX_ANSWER_BYTES)) {
+      const answer = reportTo(env, queue, group.map(reportAt));
+      sent();
+      const told = await answer;
+      // Of what several queues say about a job, that of the one that has it counts.
+      for (const [at, place] of group.entries()) if (isOpen(place)) outcomes[place] = told[at];
+    }
+  };
+  let failure: ErrorData | undefined;
+  try {
+    const isFound = (id: string) => places.get(id)?.every((place) => !isOpen(place)) === true;
+    await askByHome(env, [...places.keys()], undefined, { ask, isFound, width: 1 });
+  } catch (error) {
+    failure = failureOf(error);
+  }
+  sent();
+  return outcomes.map((outcome, place) => {
+    if (outcome && !(failure && isMissing(outcome))) return outcome;
+    const entry = entries[place] as { ok: true; value: Report };
+    return { ok: false, error: failure ?? notFound('job', entry.value.job_id).data };
+  });
+}
+
+/** Where the reports about each job stand. */
+function placesOf(entries: readonly Outcome<Report>[]): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (const [place, entry] of entries.entries()) {
+    if (!entry.ok) continue;
+    const { job_id } = entry.value;
+    const known = places.get(job_id);
+    if (known) known.push(place);
+    else places.set(job_id, [place]);
+  }
+  return places;
+}
+
+function isMissing(outcome: Outcome<unknown> | undefined): boolean {
+  return outcome?.ok === false && outcome.error.code === 'not_found';
+}
+
+async function reportTo(env: Env, queue: string, reports: Report[]): Promise<Outcome<Reported>[]> {
+  try {
+    return await queueObject(env, queue).report(reports);
+  } catch (error) {
+    const outcome = { ok: false as const, error: failureOf(error) };
+    return reports.map(() => outcome);
+  }
+}
+
+/** Why the reports of a queue were not taken: what it said, or that it could not be reached. */
+function failureOf(error: unknown): ErrorData {
+  const told = apiErrorData(error);
+  if (!told) console.error('tocsin: reports could not be handed to a queue:', error);
+  return told ?? unavailable('The queue of the job could not be reached.').data;
+}
+
+/** Bytes of all that travels with a report. */
+function bytesOfReport(report: Report): number {
+  if (report.action === 'progress') return 512 + bytesOf(JSON.stringify([report.message, report.data]));
+  const { log } = report;
+  const said = report.action === 'ack' ? (report.result ?? '') : JSON.stringify([report.error, report.snooze]);
+  return 512 + bytesOf(said) + (log ? bytesOf(JSON.stringify(log)) : 0);
+}

@@ -1,0 +1,76 @@
+/** Opens WebSockets to the queue, where the runtime and the way to the queue allow it. */
+import { UnavailableError } from '../producer/errors';
+import type { SocketLike } from './socket-like';
+import { atMost } from './timing';
+import { connect, type Endpoint, type SendSettings } from './transport';
+
+/** Opens a socket at a path below `/ojs/v1`. @throws {UnavailableError} when none comes about in time */
+export type Dial = (path: string, protocol: string) => Promise<SocketLike>;
+
+type SocketClass = new (url: string, options: unknown) => SocketLike & { readyState: number };
+
+/** How long a socket may take to come about, at most, in ms. */
+const PATIENCE_MS = 5_000;
+
+/** Undefined where there are no sockets: in Node before 22, and with a `fetch` of the caller's own. */
+export function createDial(endpoint: Endpoint, settings: SendSettings): Dial | undefined {
+  if (endpoint.service) return overBinding(endpoint, settings);
+  const { WebSocket } = globalThis as { WebSocket?: SocketClass };
+  if (!WebSocket || endpoint.fetch) return undefined;
+  const { base } = connect(endpoint);
+  return async (path, protocol) => {
+    const url = new URL(`${base.replace(/^http/, 'ws')}/ojs/v1${path}`);
+    const { key } = settings;
+    if (key !== undefined && !takesHeaders()) url.searchParams.set('access_token', key);
+    const headers = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+    const socket = new WebSocket(url.href, takesHeaders() ? { protocols: [protocol], headers } : [protocol]);
+    await opened(socket, Math.min(PATIENCE_MS, settings.timeoutMs));
+    return socket;
+  };
+}
+
+/** Do sockets send headers here? Then the key need not stand in the address. */
+function takesHeaders(): boolean {
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  const { Deno } = globalThis as { Deno?: unknown };
+  return process?.versions?.node !== undefined && Deno === undefined;
+}
+
+async function opened(socket: SocketLike, ms: number): Promise<void> {
+  let isOpen = false;
+  const opening = new Promise<void>((resolve, reject) => {
+    socket.addEventListener('open', () => {
+      isOpen = true;
+      resolve();
+    });
+    socket.addEventListener('error', () => reject(notOpened()));
+    socket.addEventListener('close', () => reject(notOpened()));
+  });
+  opening.catch(() => undefined);
+  await atMost(ms, opening);
+  if (isOpen) return;
+  socket.close();
+  throw notOpened();
+}
+
+/** In a Worker: the answer to an upgrade has the socket. */
+function overBinding(endpoint: Endpoint, { key }: SendSettings): Dial {
+  const { base, call } = connect(endpoint);
+  return async (path, protocol) => {
+    const headers = {
+      ...{ Upgrade: 'websocket', 'Sec-WebSocket-Protocol': protocol },
+      ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+    };
+    const { webSocket } = (await call(`${base}/ojs/v1${path}`, { method: 'GET', headers })) as {
+      webSocket?: (SocketLike & { accept(): void }) | null;
+    };
+    if (!webSocket) throw notOpened();
+    webSocket.accept();
+    return webSocket;
+  };
+}
+
+function notOpened(): UnavailableError {
+  const how = { status: 0, code: 'network_error', retryable: true, outcomeUnknown: false };
+  return new UnavailableError('No socket to the queue came about.', how);
+}

@@ -1,0 +1,34 @@
+/** A socket between a worker and its queue, as both of its ends see it. */
+import type { JobEnvelope } from '../producer/envelope';
+import type { TocsinError } from '../producer/errors';
+import type { HeartbeatAnswer } from './heartbeat';
+import type { ReportOutcome, SentReport } from './report';
+import type { Directive } from './workers';
+
+/** Who hears what the queue says. */
+export interface LineEvents {
+  jobs(jobs: JobEnvelope[]): void;
+  /** An attempt was ended by others. */
+  taken(jobId: string, why: 'cancelled' | 'lost'): void;
+  directive(state: Directive): void;
+  /** The queue could not give out jobs: it must be told again what the worker is ready for. */
+  refused(error: TocsinError): void;
+  /** The connection is over, unless it was closed from here. */
+  lost(): void;
+}
+
+/** What a worker says. */
+export interface Line {
+  readonly isOpen: boolean;
+  /** Takes so many jobs more. */
+  ready(count: number): void;
+  /** Sends reports. @param ready takes so many jobs more. @throws {UnavailableError} when the connection breaks off */
+  report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
+  /** @param body of a heartbeat over HTTP. @throws {UnavailableError} when the connection breaks off */
+  heartbeat(body: string): Promise<HeartbeatAnswer>;
+  /** Takes no more jobs. Resolves when none comes any more. */
+  pause(): Promise<void>;
+  close(): void;
+  /** The other side does not answer any more. */
+  abandon(): void;
+}

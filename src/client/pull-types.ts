@@ -1,0 +1,44 @@
+/** What a worker that pulls says of itself and of its jobs, and what it is answered. */
+import type { JobProgress } from './results';
+
+/** How a worker describes itself. */
+export interface WorkerOptions {
+  /** Fetched from in this order. */
+  queues: readonly string[];
+  /**
+   * Length of its leases, in ms. Default: 60000 for jobs that `run` fetches; else that of the job, else of its queue,
+   * else 30 minutes.
+   */
+  visibilityTimeoutMs?: number;
+  /** Shown to operators. */
+  hostname?: string;
+  pid?: number;
+  concurrency?: number;
+  version?: string;
+  labels?: Record<string, unknown> | readonly unknown[];
+}
+
+/** How far a job is. */
+export interface ProgressReport {
+  /** 0 … 1. */
+  progress: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** Saved together with the progress, both or neither. */
+  checkpoint?: unknown;
+}
+
+/** The answer to a progress report. */
+export interface ProgressAnswer extends JobProgress {
+  /** Was the job cancelled? */
+  cancelled?: boolean;
+}
+
+/** The answer to a step: what is on record of it, when that was there before. */
+export interface RecordedStep {
+  recorded: true;
+  result?: unknown;
+  signal?: { payload?: unknown; at: number };
+  timedOut?: true;
+  until?: number;
+}

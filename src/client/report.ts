@@ -1,0 +1,101 @@
+/** Reports of workers: how an attempt ended, as the queue is told, and what it makes of that. */
+import { snoozeOf } from '../handler/outcomes';
+import type { Answer } from '../handler/protocol';
+import type { JobEnvelope } from '../producer/envelope';
+import { errorFor, type TocsinError } from '../producer/errors';
+import { jsonOf } from '../producer/job';
+import { named } from '../producer/names';
+import { malformed, member } from './answers';
+import { type JobFailure, wireFailure } from './failure';
+
+/** What a report says beside the attempt that it names. */
+export interface Report {
+  action: 'ack' | 'nack';
+  content: Record<string, unknown>;
+}
+
+/** A job that a worker has leased, with what its reports need. */
+export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'>;
+
+/** A job that has ended: with a result, or with an error. */
+export interface EndedJob {
+  job: Held;
+  result?: unknown;
+  /** What was thrown, such as `retryIn('30s')` of `tocsin/handler`, or a description. */
+  error?: Error | JobFailure;
+}
+
+/** A report among others. */
+export interface SentReport {
+  jobId: string;
+  /** Its JSON text. */
+  text: string;
+}
+
+/** What the queue made of one report among several. */
+export type ReportOutcome =
+  | {
+      jobId: string;
+      status: 'done';
+      state: string;
+      attempt: number;
+      nextAttemptAt?: string;
+      scheduledAt?: string;
+      error?: never;
+    }
+  /** It was refused, as {@link PullWorker.ack} would have been. */
+  | { jobId: string; status: 'failed'; error: TocsinError };
+
+/** How a handler ended, in the words of a report. */
+export function reportOf(answer: Answer): Report {
+  const { log } = answer;
+  if (answer.status === 'completed') {
+    const result: unknown = answer.result === undefined ? undefined : JSON.parse(answer.result);
+    return { action: 'ack', content: { result, log } };
+  }
+  if (answer.status === 'failed') return { action: 'nack', content: { error: answer.error, log } };
+  const back = { requeue: true, attemptUsed: false };
+  if (answer.status === 'again') return { action: 'nack', content: back };
+  const { in: ms, until, signal, steps } = answer;
+  return { action: 'nack', content: { ...back, snooze: { in: ms, until, signal, steps }, log } };
+}
+
+/** A job that has ended, in the words of a report. */
+export function reportOfEnded({ result, error }: EndedJob): Report {
+  const snooze = error === undefined ? undefined : snoozeOf(error);
+  if (snooze !== undefined) return reportOf({ status: 'snoozed', in: snooze });
+  if (error !== undefined) return { action: 'nack', content: { error: wireFailure(error) } };
+  return { action: 'ack', content: { result } };
+}
+
+/** A report as it is written among others; the request names the worker. */
+export function writeReport({ id, attempt, deliveryId }: Held, { action, content }: Report): SentReport {
+  return { jobId: id, text: jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report') };
+}
+
+/** The outcomes in an answer, in the order of the reports. @throws {UnavailableError} when there are more or fewer */
+export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOutcome[] {
+  const items = member(answer, 'items');
+  if (!Array.isArray(items) || items.length !== jobIds.length) throw malformed('the outcomes');
+  return items.map((item: unknown, index): ReportOutcome => {
+    const jobId = jobIds[index] as string;
+    if (member(item, 'status') === 'done') return { ...(item as ReportOutcome & { status: 'done' }), jobId };
+    return { jobId, status: 'failed', error: refusalOf(member(item, 'error')) };
+  });
+}
+
+/** The error of a report as if it had been sent alone. */
+export function refusalOf(error: unknown): TocsinError {
+  const text = (name: string, other: string) => String(member(error, name) ?? other);
+  const status = Number(member(error, 'status') ?? 500);
+  const retryable = member(error, 'retryable') === true;
+  const retryAfterMs = member(error, 'retryAfterMs');
+  return errorFor(text('message', 'The report was refused.'), {
+    status,
+    code: text('code', 'backend_error'),
+    retryable,
+    details: named(member(error, 'details') ?? {}) as Record<string, unknown>,
+    ...(typeof retryAfterMs === 'number' && { retryAfterMs }),
+    outcomeUnknown: status >= 500 && retryable && retryAfterMs === undefined,
+  });
+}

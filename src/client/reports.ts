@@ -1,0 +1,142 @@
+/**
+ * Gathers the reports of a worker that runs: what ends in one turn travels in one request, with the next fetch where one is
+ * about to be made, and each job still gets an outcome of its own.
+ */
+import type { Answer } from '../handler/protocol';
+import type { JobEnvelope } from '../producer/envelope';
+import { NotFoundError } from '../producer/errors';
+import type { FetchOptions, Puller } from './puller';
+import type { Held, ReportOutcome, SentReport } from './report';
+
+/** Most bytes of a request that reports grow to, and how many it takes; the server takes 16 MiB, and 1000. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+const MAX_REPORTS = 1000;
+
+/** Requests with reports that are under way at once: those that end meanwhile are gathered. */
+const PARALLEL = 4;
+
+/** A report that waits for its request. */
+interface Waiting {
+  job: Held;
+  answer: Answer;
+  report: SentReport;
+  bytes: number;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+export class Reports {
+  #waiting: Waiting[] = [];
+  #underWay = 0;
+  #isScheduled = false;
+  /** The server is of an earlier release: it takes reports one by one. */
+  #oneByOne = false;
+  readonly #encoder = new TextEncoder();
+
+  /**
+   * @param worker writes them, and sends them one by one
+   * @param send sends them together
+   * @param fetchTakes asked at the end of a turn: is a fetch about to take them along? It must, by {@link fetch}, or say
+   *   otherwise by {@link flush}.
+   */
+  constructor(
+    private readonly worker: Puller,
+    private readonly send: (reports: readonly SentReport[]) => Promise<ReportOutcome[]>,
+    private readonly fetchTakes: () => boolean,
+  ) {}
+
+  /** How many wait for a request: their jobs run no more. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Reports how a handler ended. @throws {ConflictError} and others, as for a report of its own */
+  async settle(job: Held, answer: Answer): Promise<void> {
+    if (this.#oneByOne) return void (await this.worker.settle(job, answer));
+    const report = this.worker.writeReport(job, answer);
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ job, answer, report, bytes: this.#encoder.encode(report.text).length, resolve, reject });
+      if (this.#isScheduled) return;
+      this.#isScheduled = true;
+      atEndOfTurn(() => {
+        this.#isScheduled = false;
+        if (!this.fetchTakes()) this.flush();
+      });
+    });
+  }
+
+  /** Fetches jobs, and takes along what waits to be reported. @param worker makes the request */
+  async fetch(worker: Puller, options: FetchOptions): Promise<{ jobs: JobEnvelope[]; reported: number }> {
+    const taken = this.#take();
+    if (taken.length === 0) return { jobs: await worker.fetch(options), reported: 0 };
+    try {
+      const { jobs, outcomes } = await worker.exchange(sent(taken), options);
+      if (outcomes) tell(taken, outcomes);
+      else void this.#sendOneByOne(taken);
+      return { jobs, reported: taken.length };
+    } catch (error) {
+      void this.#send(taken);
+      throw error;
+    }
+  }
+
+  /** Sends what waits without waiting for a fetch. */
+  flush(): void {
+    while (this.#waiting.length > 0 && this.#underWay < PARALLEL) void this.#send(this.#take());
+  }
+
+  /** What fits into one request. */
+  #take(): Waiting[] {
+    let count = 0;
+    let bytes = 0;
+    for (const { bytes: own } of this.#waiting) {
+      bytes += own;
+      if (count > 0 && (count >= MAX_REPORTS || bytes > MAX_BODY_BYTES)) break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  /** Sends these until each has its outcome. Never rejects. */
+  async #send(taken: Waiting[]): Promise<void> {
+    this.#underWay++;
+    try {
+      tell(taken, await this.send(sent(taken)));
+    } catch (error) {
+      if (isUnknownPath(error)) await this.#sendOneByOne(taken);
+      else for (const { reject } of taken) reject(error);
+    }
+    this.#underWay--;
+    if (!this.#isScheduled && this.#waiting.length > 0 && !this.fetchTakes()) this.flush();
+  }
+
+  async #sendOneByOne(taken: Waiting[]): Promise<void> {
+    this.#oneByOne = true;
+    await Promise.all(
+      taken.map(({ job, answer, resolve, reject }) => this.worker.settle(job, answer).then(() => resolve(), reject)),
+    );
+  }
+}
+
+const sent = (taken: readonly Waiting[]) => taken.map(({ report }) => report);
+
+/** Gives each its outcome. */
+function tell(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): void {
+  for (const [index, { resolve, reject }] of taken.entries()) {
+    const error = outcomes[index]?.error;
+    if (error === undefined) resolve();
+    else reject(error);
+  }
+}
+
+/** Does the server not know this path? */
+function isUnknownPath(error: unknown): boolean {
+  return error instanceof NotFoundError && error.details.resourceType === 'route';
+}
+
+/** After all that goes on in this turn; where there is no such moment, as soon as a timer fires. */
+function atEndOfTurn(run: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown };
+  if (setImmediate) setImmediate(run);
+  else setTimeout(run, 0);
+}

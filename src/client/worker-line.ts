@@ -1,0 +1,182 @@
+/** The socket of a worker to its queue, subprotocol `tocsin.worker.v1`: what both sides say, and nothing of when. */
+import type { JobEnvelope } from '../producer/envelope';
+import { UnavailableError } from '../producer/errors';
+import { named } from '../producer/names';
+import { member, shaped } from './answers';
+import type { HeartbeatAnswer } from './heartbeat';
+import type { Line, LineEvents } from './line';
+import { outcomesOf, type ReportOutcome, refusalOf, type SentReport } from './report';
+import type { SocketLike } from './socket-like';
+import type { Directive } from './workers';
+
+export const PROTOCOL = 'tocsin.worker.v1';
+
+/** Longest text that is sent in one message, in characters: the platform takes messages of 1 MiB everywhere. */
+export const LONGEST_MESSAGE = 256 * 1024;
+
+/** Says that it has read after so many characters, if it has nothing else to say. */
+const READ_EVERY = 256 * 1024;
+
+interface Question<T> {
+  resolve: (answer: T) => void;
+  reject: (error: unknown) => void;
+}
+
+export class WorkerLine implements Line {
+  isOpen = true;
+  readonly #reports = new Map<number, Question<ReportOutcome[]> & { jobIds: string[] }>();
+  readonly #beats: Question<HeartbeatAnswer>[] = [];
+  #pauses: (() => void)[] = [];
+  #lastId = 0;
+  /** The last jobs that were read, whether that was said, and what was read since. */
+  #got = 0;
+  #isGotSaid = true;
+  #read = 0;
+
+  constructor(
+    private readonly socket: SocketLike,
+    private readonly events: LineEvents,
+  ) {
+    socket.addEventListener('message', ({ data }) => this.#hear(data));
+    socket.addEventListener('close', () => this.#over());
+    socket.addEventListener('error', () => this.#over());
+  }
+
+  ready(count: number): void {
+    this.#say(`{"type":"ready","count":${count}${this.#readSoFar()}}`);
+  }
+
+  report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]> {
+    const id = ++this.#lastId;
+    const texts = reports.map(({ text }) => text).join(',');
+    const jobIds = reports.map(({ jobId }) => jobId);
+    return new Promise((resolve, reject) => {
+      if (!this.isOpen) return reject(lost());
+      this.#reports.set(id, { resolve, reject, jobIds });
+      const more = ready > 0 ? `,"ready":${ready}` : '';
+      this.#say(`{"type":"report","id":${id}${more}${this.#readSoFar()},"reports":[${texts}]}`);
+    });
+  }
+
+  heartbeat(body: string): Promise<HeartbeatAnswer> {
+    return new Promise((resolve, reject) => {
+      if (!this.isOpen) return reject(lost());
+      this.#beats.push({ resolve, reject });
+      this.#say(`{"type":"heartbeat"${this.#readSoFar()},${body.slice(1)}`);
+    });
+  }
+
+  pause(): Promise<void> {
+    return new Promise((resolve) => {
+      if (!this.isOpen) return resolve();
+      this.#pauses.push(resolve);
+      this.#say('{"type":"pause"}');
+    });
+  }
+
+  close(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.socket.close(1000);
+    this.#giveUp();
+  }
+
+  abandon(): void {
+    if (!this.isOpen) return;
+    this.close();
+    this.events.lost();
+  }
+
+  #say(text: string): void {
+    try {
+      this.socket.send(text);
+    } catch {
+      this.#over();
+    }
+  }
+
+  #readSoFar(): string {
+    if (this.#isGotSaid) return '';
+    this.#isGotSaid = true;
+    this.#read = 0;
+    return `,"got":${this.#got}`;
+  }
+
+  #hear(data: unknown): void {
+    if (!this.isOpen || typeof data !== 'string' || !data.startsWith('{')) return;
+    const message = named(JSON.parse(data)) as Record<string, unknown>;
+    switch (message.type) {
+      case 'jobs':
+        this.#got = Number(message.seq);
+        this.#isGotSaid = false;
+        this.#read += data.length;
+        this.events.jobs(message.jobs as JobEnvelope[]);
+        if (this.#read > READ_EVERY) this.#say(`{"type":"read"${this.#readSoFar()}}`);
+        break;
+      case 'reported':
+        this.#told(message);
+        break;
+      case 'heartbeat':
+        this.#beats.shift()?.resolve(shaped<HeartbeatAnswer>(message, 'state', 'the directive'));
+        break;
+      case 'paused':
+        this.#pauses.shift()?.();
+        break;
+      case 'taken':
+        for (const job of message.jobs as object[]) {
+          this.events.taken(String(member(job, 'jobId')), member(job, 'why') === 'cancelled' ? 'cancelled' : 'lost');
+        }
+        break;
+      case 'directive':
+        this.events.directive(message.state as Directive);
+        break;
+      case 'error':
+        this.#refused(message);
+        break;
+    }
+  }
+
+  #told(message: Record<string, unknown>): void {
+    const question = this.#reports.get(Number(message.id));
+    this.#reports.delete(Number(message.id));
+    try {
+      question?.resolve(outcomesOf(message, question.jobIds));
+    } catch (error) {
+      question?.reject(error);
+    }
+  }
+
+  #refused({ id, error }: Record<string, unknown>): void {
+    const refusal = refusalOf(error);
+    const question = id === undefined ? undefined : this.#reports.get(Number(id));
+    this.#reports.delete(Number(id));
+    if (question) question.reject(refusal);
+    else this.events.refused(refusal);
+  }
+
+  #over(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.#giveUp();
+    this.events.lost();
+  }
+
+  #giveUp(): void {
+    const questions = [...this.#reports.values(), ...this.#beats.splice(0)];
+    this.#reports.clear();
+    for (const { reject } of questions) reject(lost());
+    const pauses = this.#pauses;
+    this.#pauses = [];
+    for (const resolve of pauses) resolve();
+  }
+}
+
+/** The error of what was not answered. */
+function lost(): UnavailableError {
+  return new UnavailableError('The connection to the queue was lost.', {
+    status: 0,
+    code: 'network_error',
+    retryable: true,
+    outcomeUnknown: true,
+  });
+}

@@ -1,0 +1,53 @@
+/** What reports came to, as a worker is told. */
+import { defined, given } from '../envelope/fields';
+import type { ErrorData, Outcome } from '../errors';
+import type { JobState } from '../states';
+import { formatInstant } from '../time';
+import type { Report } from './reports';
+
+/** What a report has led to: where the job stands, and nothing that it carries. Times in epoch ms. */
+export interface Reported {
+  state: JobState;
+  attempt: number;
+  /** When it runs again, if it waits. */
+  due_at?: number;
+  retry_delay_ms?: number;
+  completed_at?: number;
+  discarded_at?: number;
+  /** What is on record of it after a report of progress, 0 … 1. */
+  progress?: number;
+}
+
+/** What each report came to, in order, and how many were taken. */
+export function renderOutcomes(entries: readonly Outcome<Report>[], outcomes: readonly Outcome<Reported>[]) {
+  const items = outcomes.map((outcome, index) => {
+    const entry = entries[index];
+    const named = { index, ...(entry?.ok && { job_id: entry.value.job_id }) };
+    return outcome.ok
+      ? { ...named, status: 'done', ...renderReported(outcome.value) }
+      : { ...named, status: 'failed', error: renderRefusal(outcome.error) };
+  });
+  const succeeded = outcomes.filter(({ ok }) => ok).length;
+  return { total: items.length, succeeded, failed: items.length - succeeded, items };
+}
+
+function renderReported({ state, attempt, due_at, retry_delay_ms, completed_at, discarded_at, progress }: Reported) {
+  const due = given(due_at, formatInstant);
+  return defined({
+    state,
+    attempt,
+    progress,
+    retry_delay_ms,
+    next_attempt_at: state === 'retryable' ? due : undefined,
+    scheduled_at: state === 'scheduled' ? due : undefined,
+    completed_at: given(completed_at, formatInstant),
+    discarded_at: given(discarded_at, formatInstant),
+  });
+}
+
+/** An error beside other answers, with the status and the pause that one of its own has in its head. */
+export function renderRefusal({ status, code, type, message, retryable, details, headers }: ErrorData) {
+  const after = headers?.['Retry-After'];
+  const retry_after_ms = after === undefined ? undefined : Number(after) * 1000;
+  return { status, code, type: type ?? code, message, retryable, ...defined({ details, retry_after_ms }) };
+}

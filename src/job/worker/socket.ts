@@ -1,0 +1,102 @@
+/**
+ * What workers and a queue say to each other over a socket, subprotocol {@link SUBPROTOCOL}: one JSON object a message.
+ *
+ *     worker                                      queue
+ *        │ {type: "ready", count}  ─▶                 it takes so many jobs more
+ *        │ ◀─ {type: "jobs", seq, jobs}               leased to it; each uses up one of the count
+ *        │ {type: "report", id, reports, ready?} ─▶ ◀─ {type: "reported", id, items, …}
+ *        │ {type: "heartbeat", active_jobs, …} ─▶ ◀─ {type: "heartbeat", state, jobs_extended, …}
+ *        │ {type: "pause"} ─▶ ◀─ {type: "paused"}     no more jobs until it is ready again
+ *        │ {type: "read"} ─▶                          says by `got` what it has read, as every message may
+ *        │ ◀─ {type: "directive", state}              an operator has spoken
+ *        │ ◀─ {type: "taken", jobs}                   attempts that were ended by others
+ *        │ ◀─ {type: "error", id?, error}
+ *        │ ping ─▶ ◀─ pong                            answered by the runtime: the object sleeps on
+ */
+import { defined, optional, readInteger, readList, readMilliseconds, readText, readWord } from '../envelope/fields';
+import { parseJsonObject } from '../envelope/json';
+import { isJobType, TYPE_RULE } from '../envelope/names';
+import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
+import { type Heartbeat, readHeartbeat } from './heartbeat';
+import { type Report, readReports, readWorkerId } from './reports';
+
+export const SUBPROTOCOL = 'tocsin.worker.v1';
+
+/** Jobs that a worker may be ready for at once. */
+export const MAX_READY = 1000;
+
+/** Longest message of a worker, in characters. */
+export const MAX_MESSAGE = 8 * 1024 * 1024;
+
+/** Longest `types`, in characters of JSON: they must outlive the memory of the object. */
+const MAX_TYPES_CHARS = 1200;
+
+/** Who connects, and what it takes. */
+export interface Connection {
+  worker_id: string;
+  /** Only jobs of these types; absent: any. */
+  types?: string[];
+  /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
+  visibility_timeout_ms?: number;
+}
+
+/** What a worker says. Every message may have `got`, the `seq` of the last jobs that it has read. */
+export type WorkerMessage = { got?: number } & (
+  | { type: 'ready'; count: number }
+  | { type: 'report'; id: number; reports: Outcome<Report>[]; ready?: number }
+  | { type: 'heartbeat'; heard: Heartbeat }
+  | { type: 'pause' }
+  | { type: 'read' }
+);
+
+const TYPES = ['ready', 'report', 'heartbeat', 'pause', 'read'] as const;
+const readType = readWord(TYPES);
+const readCount = readInteger(0, MAX_READY);
+const readNumber = readInteger(0, Number.MAX_SAFE_INTEGER);
+
+/** Reads who connects. @throws {ApiError} 400 */
+export function readConnection(given: Record<string, unknown>): Connection {
+  const worker_id = readWorkerId(given.worker_id, 'worker_id');
+  const types = optional(given, 'types', readList(1000, readText(isJobType, TYPE_RULE)));
+  if (types?.length === 0)
+    throw invalidRequest('types', 'types must name at least one job type; leave it out for all.');
+  const chars = JSON.stringify(types ?? []).length;
+  if (chars > MAX_TYPES_CHARS) throw payloadTooLarge('types', chars, MAX_TYPES_CHARS, 'characters');
+  const visibility_timeout_ms = optional(given, 'visibility_timeout_ms', readMilliseconds);
+  return { worker_id, ...defined({ types: types && [...new Set(types)], visibility_timeout_ms }) };
+}
+
+/** The JSON of a message. @throws {ApiError} 400 */
+export function parseMessage(data: string | ArrayBuffer): Record<string, unknown> {
+  if (typeof data !== 'string') throw invalidPayload('Send one JSON object as text.');
+  return parseJsonObject(data);
+}
+
+/**
+ * Reads a message.
+ * @param workerId the worker of the connection: it speaks of itself only
+ * @param now epoch ms
+ * @throws {ApiError} 400, 413
+ */
+export function readMessage(said: Record<string, unknown>, workerId: string, now: number): WorkerMessage {
+  const type = optional(said, 'type', readType);
+  const got = optional(said, 'got', readNumber);
+  const more = defined({ got });
+  switch (type) {
+    case undefined:
+      throw invalidRequest('type', `type is required and must be one of ${TYPES.join(', ')}.`);
+    case 'ready':
+      return { type, count: readCount(said.count, 'count'), ...more };
+    case 'report': {
+      const ready = optional(said, 'ready', readCount);
+      const id = readNumber(said.id, 'id');
+      const reports = readReports(said.reports, 'reports', workerId, now);
+      for (const report of reports) if (report.ok) report.value.worker_id = workerId;
+      return { type, id, reports, ...defined({ ready }), ...more };
+    }
+    case 'heartbeat':
+      return { type, heard: readHeartbeat({ ...said, worker_id: workerId }), ...more };
+    default:
+      return { type, ...more };
+  }
+}

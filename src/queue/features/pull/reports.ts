@@ -1,0 +1,36 @@
+/** Reports of workers that come many at a time: one operation takes them all. */
+import { apiErrorData, type Outcome } from '../../../job/errors';
+import { isUuidV7 } from '../../../job/ids';
+import type { Report, Reported } from '../../../rpc/workers';
+import type { Host } from '../../feature';
+import { reportEach } from '../../jobs/report-each';
+import { keyOf } from '../../read/find';
+
+/**
+ * Takes reports, in order. Where taking them together brings out a defect, each is taken alone: then only those that cannot be
+ * written fail.
+ * @returns an outcome for each
+ */
+export async function takeReports(host: Host, reports: readonly Report[]): Promise<Outcome<Reported>[]> {
+  try {
+    return await inOne(host, reports);
+  } catch (error) {
+    if (reports.length > 1) {
+      console.error('tocsin: reports are written one by one because together they could not be:', error);
+      return (await Promise.all(reports.map((report) => takeReports(host, [report])))).flat();
+    }
+    console.error(`tocsin: the report about job ${reports[0]?.job_id} could not be written:`, error);
+    return [{ ok: false, error: apiErrorData(error) ?? NOT_WRITTEN }];
+  }
+}
+
+const NOT_WRITTEN = {
+  ...({ status: 500, code: 'backend_error', retryable: true } as const),
+  message: 'The report could not be written.',
+};
+
+async function inOne({ q, about, request, random }: Host, reports: readonly Report[]): Promise<Outcome<Reported>[]> {
+  about((state) => reports.map(({ job_id }) => (isUuidV7(job_id) ? keyOf(state, job_id) : undefined)));
+  const outcome = await request((now) => reportEach(q, reports, now, random));
+  return outcome.ok ? outcome.value : reports.map(() => outcome);
+}

@@ -1,0 +1,303 @@
+/**
+ * Workers that hold a socket to their queue, each over a hibernating WebSocket: `job/worker/socket.ts` has what both sides say.
+ *
+ * A worker that is ready for jobs is a claim that stands in the line of all waiting fetches, until there is work for it; so
+ * there is one way to claim, and jobs are leased on disk before they are sent. Messages are dealt with as the requests of the
+ * same names, in shared transactions. The runtime holds the sockets while the object is evicted, and what a worker is ready for
+ * stands in its attachment. So a worker that waits keeps no object awake, and costs no row.
+ *
+ * When a socket breaks off, its worker connects again and goes on with its jobs: their leases are what counts, and a report
+ * that was not answered is sent again. Jobs that could not be sent at all go back unused.
+ */
+import { PING, PONG } from '../../../../durable/feed-messages';
+import type { SocketHost } from '../../../../durable/followers';
+import { ApiError, apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
+import type { Heartbeat } from '../../../../job/worker/heartbeat';
+import { renderOutcomes } from '../../../../job/worker/outcomes';
+import {
+  type Connection,
+  MAX_MESSAGE,
+  MAX_READY,
+  parseMessage,
+  readMessage,
+  type WorkerMessage,
+} from '../../../../job/worker/socket';
+import type { Report, Reported } from '../../../../rpc/workers';
+import { leasesOf } from '../../../jobs/leased';
+import { Line } from './line';
+import { type OpenQueue, Supply } from './supply';
+
+/** Sockets of one object at most; the runtime takes 32,768, and followers want theirs. */
+const MAX_SOCKETS = 10_000;
+const FULL_FOR_S = 30;
+
+/** Messages of one worker that may be under way, and those in a row that cannot be read, before it is cut off. */
+const MAX_UNDER_WAY = 200;
+const MAX_FAULTS = 20;
+
+/** Characters of messages that may be under way, of all workers together. */
+const MAX_HELD = 32 * 1024 * 1024;
+
+/** Marks the sockets of workers among those of the object. */
+const TAG = 'worker';
+
+/** Close codes: does not keep to the protocol, too large; what it works on is no more. */
+const POLICY = 1008;
+const TOO_LARGE = 1009;
+const GONE = 4004;
+
+/** How an attempt ends that its worker has not reported, by the event. */
+const TAKEN: Readonly<Record<string, 'cancelled' | 'lost'>> = {
+  'job.cancelled': 'cancelled',
+  'job.discarded': 'lost',
+  'job.failed': 'lost',
+};
+
+/** What they need of the object around it. */
+export interface SocketsHost {
+  ctx: SocketHost & Pick<DurableObjectState, 'getTags'>;
+  /** Epoch ms. */
+  now(): number;
+  /** Keeps the object alive until the promise ends. */
+  keepAlive(promise: Promise<unknown>): void;
+  /** Must this worker get no more jobs, as far as is known? */
+  isSilenced(workerId: string): boolean;
+  /** The same, once that is known. */
+  askSilenced(workerId: string): Promise<boolean>;
+  /** Extends leases, and makes the worker known. @returns the answer on the wire */
+  heartbeat(heard: Heartbeat): Promise<Record<string, unknown>>;
+  /** What an operator wants a worker to do. */
+  directiveOf(workerId: string): Promise<string>;
+}
+
+export class WorkerSockets {
+  private readonly lines = new Map<WebSocket, Line>();
+  private supply: Supply | undefined;
+  private unlisten: (() => void) | undefined;
+  /** Who runs a job that was sent here, by its id. */
+  private readonly holders = new Map<string, Line>();
+  private held = 0;
+
+  constructor(private readonly host: SocketsHost) {}
+
+  /** The queue is open: those who wait for jobs get them. After an eviction the runtime knows who they are. */
+  attach(open: OpenQueue): void {
+    this.supply = new Supply(
+      open,
+      this.holders,
+      (workerId) => this.host.isSilenced(workerId),
+      (promise) => this.host.keepAlive(promise),
+    );
+    for (const socket of this.host.ctx.getWebSockets(TAG)) {
+      if (!this.lines.has(socket)) this.lines.set(socket, Line.restored(socket));
+    }
+    this.listen();
+    for (const line of this.lines.values()) {
+      for (const { id } of leasesOf(open.q, line.worker.worker_id)) this.holders.set(id, line);
+      this.host.keepAlive(this.serveAllowed(line));
+    }
+  }
+
+  /** Nobody knows in a new life of the object which workers were told to be quiet: it asks before it gives out jobs. */
+  private async serveAllowed(line: Line): Promise<void> {
+    line.isSilenced = true;
+    line.isSilenced = await this.host.askSilenced(line.worker.worker_id);
+    this.supply?.serve(line);
+  }
+
+  /** The queue is not open any more, or has not come into being after all. */
+  detach(): void {
+    this.supply = undefined;
+    for (const line of this.lines.values()) line.claim = undefined;
+    this.listen();
+  }
+
+  /** Answers the upgrade of a worker. @throws {ApiError} 503 when there are too many */
+  accept(worker: Connection): Response {
+    if (this.lines.size >= MAX_SOCKETS)
+      throw unavailable('As many workers are connected as the queue takes.', FULL_FOR_S);
+    const { 0: theirs, 1: ours } = new WebSocketPair();
+    this.host.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
+    this.host.ctx.acceptWebSocket(ours, [TAG]);
+    const line = new Line(ours, { ...worker, ready: 0, seq: 0 });
+    line.isSilenced = this.host.isSilenced(worker.worker_id);
+    line.keep();
+    this.lines.set(ours, line);
+    const { supply } = this;
+    if (supply) for (const { id } of leasesOf(supply.open.q, worker.worker_id)) this.holders.set(id, line);
+    this.listen();
+    return new Response(null, { status: 101, webSocket: theirs });
+  }
+
+  /** Is this the socket of a worker? */
+  knows(socket: WebSocket): boolean {
+    return this.lineOf(socket) !== undefined;
+  }
+
+  /** One that the runtime has kept while the queue was not open. */
+  private lineOf(socket: WebSocket): Line | undefined {
+    const known = this.lines.get(socket);
+    if (known || !this.host.ctx.getTags(socket).includes(TAG)) return known;
+    const line = Line.restored(socket);
+    this.lines.set(socket, line);
+    return line;
+  }
+
+  /** A worker has said something. */
+  heard(socket: WebSocket, data: string | ArrayBuffer): void {
+    const line = this.lineOf(socket);
+    if (!line || line.isOver) return;
+    const size = typeof data === 'string' ? data.length : data.byteLength;
+    if (size > MAX_MESSAGE) this.cutOff(line, TOO_LARGE, 'the message is too large');
+    else if (line.underWay >= MAX_UNDER_WAY) this.cutOff(line, POLICY, 'too many messages at once');
+    if (line.isOver) return;
+    line.underWay++;
+    this.held += size;
+    const done = this.handle(line, data).finally(() => {
+      line.underWay--;
+      this.held -= size;
+    });
+    this.host.keepAlive(done);
+  }
+
+  /** A worker is gone. */
+  left(socket: WebSocket): void {
+    const line = this.lineOf(socket);
+    if (!line) return;
+    this.drop(line);
+    line.close(1000, '');
+  }
+
+  /** These workers must get no more jobs, or may again. */
+  directed(workerIds: readonly string[], silenced: boolean): void {
+    for (const line of this.lines.values()) {
+      const { worker_id } = line.worker;
+      if (!workerIds.includes(worker_id)) continue;
+      line.isSilenced = silenced;
+      this.host.keepAlive(this.tellDirective(line));
+      if (!silenced) this.supply?.serve(line);
+    }
+  }
+
+  /** The queue is no more. */
+  dismiss(): void {
+    for (const line of [...this.lines.values()]) this.cutOff(line, GONE, 'gone');
+    this.detach();
+  }
+
+  // ---- what they say -----------------------------------------------------------------------------------------------
+
+  private async handle(line: Line, data: string | ArrayBuffer): Promise<void> {
+    let id: number | undefined;
+    try {
+      if (this.held > MAX_HELD) throw unavailable('Other messages take the room; send it again.');
+      const said = parseMessage(data);
+      if (typeof said.id === 'number') id = said.id;
+      const message = readMessage(said, line.worker.worker_id, this.host.now());
+      line.faults = 0;
+      if (message.got !== undefined) line.hasRead(message.got);
+      await this.act(line, message);
+      this.supply?.serve(line);
+    } catch (thrown) {
+      const error = apiErrorData(thrown);
+      if (!error) console.error('tocsin: a message of a worker could not be dealt with:', thrown);
+      line.tellError(error ?? NOT_DONE, id);
+      if (error && error.status < 500 && ++line.faults > MAX_FAULTS) {
+        this.cutOff(line, POLICY, 'too many messages that cannot be read');
+      }
+    }
+  }
+
+  private async act(line: Line, message: WorkerMessage): Promise<void> {
+    switch (message.type) {
+      case 'ready':
+        return this.becomeReady(line, message.count);
+      case 'report': {
+        const { id, reports, ready } = message;
+        const taken = this.supply?.report(line, reports) ?? noneTaken(reports);
+        // The claim follows the reports into the same transaction.
+        if (ready !== undefined) this.becomeReady(line, ready);
+        return line.tell({ type: 'reported', id, ...renderOutcomes(reports, await taken) });
+      }
+      case 'heartbeat': {
+        const answer = await this.host.heartbeat(message.heard);
+        return line.tell({ type: 'heartbeat', ...answer });
+      }
+      case 'pause':
+        return this.pause(line);
+      case 'read':
+        return;
+    }
+  }
+
+  /** @throws {ApiError} 400 when it would be ready for too many */
+  private becomeReady(line: Line, count: number): void {
+    if (line.ready + count > MAX_READY) {
+      throw new ApiError({
+        ...{ status: 400, code: 'invalid_request', retryable: false },
+        message: `A worker is ready for at most ${MAX_READY} jobs at once; it is for ${line.ready}.`,
+        details: { field: 'ready', ready: line.ready, max_ready: MAX_READY },
+      });
+    }
+    line.ready += count;
+    line.keep();
+    this.supply?.serve(line);
+  }
+
+  private pause(line: Line): void {
+    line.ready = 0;
+    line.keep();
+    if (this.supply) this.supply.pause(line);
+    else line.tell({ type: 'paused' });
+  }
+
+  // ---- what operators and others do --------------------------------------------------------------------------------
+
+  private async tellDirective(line: Line): Promise<void> {
+    try {
+      line.tell({ type: 'directive', state: await this.host.directiveOf(line.worker.worker_id) });
+    } catch (error) {
+      // Its next heartbeat tells it.
+      console.error('tocsin: a connected worker could not be told its directive:', error);
+    }
+  }
+
+  /** Listens while there are workers. */
+  private listen(): void {
+    this.unlisten?.();
+    this.unlisten = undefined;
+    if (!this.supply || this.lines.size === 0) return;
+    this.unlisten = this.supply.open.q.events.listen((events) => {
+      for (const { type, subject } of events)
+        if (TAKEN[type] && this.holders.has(subject)) this.taken(subject, TAKEN[type]);
+    });
+  }
+
+  private taken(job_id: string, why: 'cancelled' | 'lost'): void {
+    const line = this.holders.get(job_id);
+    this.holders.delete(job_id);
+    line?.tell({ type: 'taken', jobs: [{ job_id, why }] });
+  }
+
+  private cutOff(line: Line, code: number, reason: string): void {
+    this.drop(line);
+    line.close(code, reason);
+  }
+
+  private drop(line: Line): void {
+    line.isOver = true;
+    this.lines.delete(line.socket);
+    for (const [id, holder] of this.holders) if (holder === line) this.holders.delete(id);
+    this.supply?.withdraw(line);
+    if (this.lines.size === 0) this.listen();
+  }
+}
+
+/** A queue that does not exist has no jobs. */
+const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
+  reports.map((report) => (report.ok ? { ok: false, error: notFound('job', report.value.job_id).data } : report));
+
+const NOT_DONE: ErrorData = {
+  ...{ status: 500, code: 'backend_error', retryable: true },
+  message: 'The message could not be dealt with.',
+};

@@ -1,0 +1,113 @@
+/**
+ * Gives jobs to workers on sockets. One that is ready is a claim that stands in the line of all waiting fetches; what it finds
+ * is leased on disk before it is sent.
+ */
+import { defined } from '../../../../job/envelope/fields';
+import { type Outcome, unavailable } from '../../../../job/errors';
+import type { JobView } from '../../../../job/record';
+import type { Report, Reported } from '../../../../rpc/workers';
+import { takeBack } from '../../../jobs/report';
+import type { QueueState } from '../../../store/state';
+import type { Pulling } from '../feature';
+import type { Line } from './line';
+
+/** Jobs that one claim takes. */
+const MAX_COUNT = 100;
+
+/** What the sockets need of an opened queue. */
+export interface OpenQueue {
+  q: QueueState;
+  pull: Pulling;
+  write<T>(operation: (now: number) => T): Promise<Outcome<T>>;
+}
+
+export class Supply {
+  /**
+   * @param holders who runs a job that was sent, by its id
+   * @param isSilenced must this worker get no more jobs, as far as is known?
+   */
+  constructor(
+    readonly open: OpenQueue,
+    private readonly holders: Map<string, Line>,
+    private readonly isSilenced: (workerId: string) => boolean,
+    private readonly keepAlive: (promise: Promise<unknown>) => void,
+  ) {}
+
+  /** Takes reports: an outcome for each, in order. Nobody is told any more of what becomes of these jobs. */
+  async report(line: Line, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
+    const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
+    for (const { action, job_id } of valid) {
+      if (action !== 'progress' && this.holders.get(job_id) === line) this.holders.delete(job_id);
+    }
+    const told = valid.length > 0 ? await this.open.pull.report(valid) : [];
+    let at = 0;
+    return reports.map((report) => (report.ok ? (told[at++] as Outcome<Reported>) : report));
+  }
+
+  /** It is ready for no more: tells it once none comes. */
+  pause(line: Line): void {
+    line.isPausing = true;
+    if (line.claim) this.open.pull.withdraw(line.claim.waiter);
+    else this.tellPaused(line);
+  }
+
+  private tellPaused(line: Line): void {
+    line.isPausing = false;
+    line.tell({ type: 'paused' });
+  }
+
+  /** Has a claim stand for a worker that is ready and reads what it is sent. */
+  serve(line: Line): void {
+    const { open } = this;
+    const { worker } = line;
+    const count = Math.min(line.ready, MAX_COUNT);
+    if (line.isSilenced || !line.mayBeSent || count === 0) return;
+    if (line.claim) {
+      line.claim.count = count;
+      return;
+    }
+    const claim = { ...worker, count, waiter: crypto.randomUUID() };
+    line.claim = claim;
+    const isUnwanted = () => line.isOver || this.isSilenced(worker.worker_id);
+    void open.pull.claim(claim, Number.POSITIVE_INFINITY, isUnwanted).then(
+      (outcome) => this.give(line, claim, outcome),
+      (error: unknown) => {
+        console.error('tocsin: the claim of a connected worker failed:', error);
+        this.give(line, claim, { ok: false, error: unavailable('The queue could not give out jobs.').data });
+      },
+    );
+  }
+
+  private give(line: Line, claim: Line['claim'], outcome: Outcome<JobView[]>): void {
+    if (line.claim === claim) line.claim = undefined;
+    if (!outcome.ok) {
+      // It says again what it is ready for when it wants to try again.
+      line.ready = 0;
+      line.tellError(outcome.error);
+    } else if (outcome.value.length > 0) {
+      for (const { record } of outcome.value) this.holders.set(record.id, line);
+      const unsent = line.sendJobs(this.open.q, outcome.value);
+      if (unsent.length > 0) this.giveBack(unsent);
+    } else if (this.isSilenced(line.worker.worker_id)) {
+      line.isSilenced = true;
+    }
+    if (line.isPausing) this.tellPaused(line);
+    else this.serve(line);
+  }
+
+  /** Gives jobs back that nobody has seen. */
+  private giveBack(views: readonly JobView[]): void {
+    const { open } = this;
+    const claims = views.map(({ record: { id, attempt, delivery_id, worker_id } }) =>
+      defined({ job_id: id, attempt, delivery_id, worker_id }),
+    );
+    for (const { job_id } of claims) this.holders.delete(job_id);
+    const written = open.write((now) => takeBack(open.q, claims, now));
+    this.keepAlive(written.catch((error) => console.error('tocsin: unsent jobs keep their leases:', error)));
+  }
+
+  /** Its socket is closed: it takes no job any more. */
+  withdraw({ claim }: Line): void {
+    if (claim) this.open.pull.withdraw(claim.waiter);
+  }
+}

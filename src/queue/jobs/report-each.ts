@@ -1,0 +1,46 @@
+/** Many reports in one transaction: each is fenced on its own, and a refused one keeps none of the others out. */
+import { type Outcome, outcomeOf } from '../../job/errors';
+import type { JobView } from '../../job/record';
+import type { Report, Reported } from '../../rpc/workers';
+import { mustFindForReport, viewOf } from '../read/find';
+import type { QueueState } from '../store/state';
+import { refuseLocked } from './lock';
+import { reportProgress } from './progress';
+import { ack, nack } from './report';
+import type { Random } from './settle';
+
+/** Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. */
+export function reportEach(
+  q: QueueState,
+  reports: readonly Report[],
+  now: number,
+  random: Random,
+): Outcome<Reported>[] {
+  return reports.map((report) =>
+    outcomeOf(() => {
+      refuseLocked(q, report.job_id);
+      return take(q, report, now, random);
+    }),
+  );
+}
+
+function take(q: QueueState, report: Report, now: number, random: Random): Reported {
+  if (report.action === 'ack') return reported(ack(q, report, now));
+  if (report.action === 'nack') return reported(nack(q, report, now, random));
+  const { progress } = reportProgress(q, report, now);
+  const told = reported(viewOf(q, mustFindForReport(q, report.job_id), now));
+  return progress === undefined ? told : { ...told, progress };
+}
+
+/** Where the job stands now, without what it carries. */
+function reported({ record }: JobView): Reported {
+  const { state, attempt, due_at, history } = record;
+  const { retry_delay_ms, completed_at, discarded_at } = history;
+  const waits = state === 'retryable' || state === 'scheduled';
+  const receipt: Reported = { state, attempt };
+  if (waits && due_at !== undefined) receipt.due_at = due_at;
+  if (state === 'retryable' && retry_delay_ms !== undefined) receipt.retry_delay_ms = retry_delay_ms;
+  if (completed_at !== undefined) receipt.completed_at = completed_at;
+  if (discarded_at !== undefined) receipt.discarded_at = discarded_at;
+  return receipt;
+}

@@ -1,0 +1,237 @@
+/** Many reports in one request, alone or with a fetch: each has an outcome of its own. */
+import { describe, expect, it } from 'vitest';
+import { uuidv7 } from '../../../../src/producer/id';
+import { clock } from '../../../support/clock';
+import { failOnce } from '../../../support/faults';
+import { TestQueue } from '../../../support/queue';
+import { type Body, type Json, server, UNKNOWN_ID, V1 } from '../../../support/server';
+
+server.emptyBeforeEach();
+clock.restoreAfterEach();
+
+const PATH = `${V1}/workers/report`;
+const report = (status: number, reports: unknown, more: Json = {}): Promise<Body> =>
+  server.ok(status, 'POST', PATH, { reports, ...more });
+const ack = (job: Json, change: Json = {}): Json => ({
+  ...{ action: 'ack', job_id: job.id, attempt: job.attempt, delivery_id: job.delivery_id },
+  ...change,
+});
+const nack = (job: Json, change: Json = {}): Json => ack(job, { action: 'nack', error: { type: 'E' }, ...change });
+
+/** Jobs that a worker holds. */
+async function held(queue: string, count: number, change: Json = {}): Promise<Json[]> {
+  await server.addAll(Array.from({ length: count }, () => ({ type: 'a.b', args: [], options: { queue, ...change } })));
+  return server.take(queue, { count, worker_id: 'w1' });
+}
+
+describe('many reports', () => {
+  it('are each told what they led to, in order, without the jobs', async () => {
+    const [first, second, third, fourth] = (await held('q', 4, { retry: { max_attempts: 2 } })) as [
+      Json,
+      Json,
+      Json,
+      Json,
+    ];
+    const told = await report(200, [
+      nack(second, { error: { type: 'E', message: 'no' } }),
+      ack(first, { result: { n: 1 } }),
+      nack(third, { error: { type: 'E', retryable: false } }),
+      nack(fourth, { error: undefined, requeue: true, attempt_used: false }),
+    ]);
+    expect(told).toEqual({
+      ...{ total: 4, succeeded: 4, failed: 0 },
+      items: [
+        expect.objectContaining({ index: 0, job_id: second.id, status: 'done', state: 'retryable', attempt: 1 }),
+        {
+          ...{ index: 1, job_id: first.id, status: 'done', state: 'completed', attempt: 1 },
+          completed_at: expect.stringMatching(/Z$/),
+        },
+        expect.objectContaining({ index: 2, state: 'discarded', discarded_at: expect.stringMatching(/Z$/) }),
+        { index: 3, job_id: fourth.id, status: 'done', state: 'available', attempt: 0 },
+      ],
+    });
+    const retried = await server.job(second.id);
+    expect(told.items?.[0]).toMatchObject({
+      next_attempt_at: retried.next_attempt_at,
+      retry_delay_ms: retried.retry_delay_ms,
+    });
+    expect(await server.job(first.id)).toMatchObject({ state: 'completed', result: { n: 1 } });
+    expect(retried).toMatchObject({ state: 'retryable', error: { type: 'E', message: 'no' } });
+    expect(await server.state(third.id as string)).toBe('discarded');
+  });
+
+  it('are fenced each on its own, and a wrong one harms no other', async () => {
+    const [first, second, third] = (await held('q', 3)) as [Json, Json, Json];
+    const told = await report(207, [
+      ack(first),
+      ack(second, { attempt: 2 }),
+      ack(third, { worker_id: 'w2' }),
+      { action: 'ack', job_id: UNKNOWN_ID },
+      { action: 'ack', job_id: 7 },
+      { action: 'end', job_id: second.id },
+      nack(second, { error: 7 }),
+      null,
+      ack(third, { result: 'x'.repeat(1024 * 1024) }),
+      nack(second, { attempt_used: false }),
+      nack(third),
+    ]);
+    expect(told).toMatchObject({ total: 11, succeeded: 2, failed: 9 });
+    const outcomes = told.items?.map(({ status, error }) => (error as Json | undefined)?.code ?? status);
+    expect(outcomes).toEqual([
+      ...['done', 'conflict', 'conflict', 'not_found', 'invalid_request', 'invalid_request', 'invalid_request'],
+      ...['invalid_request', 'payload_too_large', 'invalid_request', 'done'],
+    ]);
+    expect(told.items?.[5]).toEqual({
+      ...{ index: 5, status: 'failed' },
+      error: expect.objectContaining({ status: 400, retryable: false, details: { field: 'action' } }),
+    });
+    expect(told.items?.[1]?.error).toMatchObject({ status: 409, details: { current_attempt: 1 } });
+    expect(await server.state(second.id as string)).toBe('active');
+  });
+
+  it('sent again are told the same, and change nothing', async () => {
+    const [first, second] = (await held('q', 2)) as [Json, Json];
+    const sent = [ack(first, { result: 1 }), nack(second)];
+    const told = await report(200, sent);
+    const before = [await server.job(first.id), await server.job(second.id)];
+    expect(await report(200, sent)).toEqual(told);
+    expect([await server.job(first.id), await server.job(second.id)]).toEqual(before);
+  });
+
+  it('may say how far a job is, and keep its lease by that', async () => {
+    const [first, second] = (await held('q', 2, { visibility_timeout_ms: 60_000 })) as [Json, Json];
+    clock.advance(40_000);
+    const progress = { action: 'progress', progress: 0.5, message: 'half', data: { own_name: 1 } };
+    const told = await report(207, [
+      ack(first, progress),
+      ack(first, { action: 'progress' }),
+      ack(second, { ...progress, attempt: 3 }),
+    ]);
+    expect(told.items).toMatchObject([
+      { job_id: first.id, status: 'done', state: 'active', attempt: 1, progress: 0.5 },
+      { error: { details: { field: 'progress' } } },
+      { error: { code: 'conflict' } },
+    ]);
+    clock.advance(40_000);
+    expect(await server.job(first.id)).toMatchObject({
+      state: 'active',
+      progress: 0.5,
+      progress_data: { own_name: 1 },
+    });
+  });
+
+  it('about one job count in their order: the first ends it', async () => {
+    const [job] = (await held('q', 1)) as [Json];
+    const told = await report(207, [nack(job), ack(job)]);
+    expect(told.items).toMatchObject([{ state: 'retryable' }, { error: { code: 'conflict' } }]);
+  });
+
+  it('may be about jobs of several queues, under ids that clients chose too', async () => {
+    const chosen = uuidv7(Date.now(), Math.random);
+    await server.enqueue('c', { id: chosen });
+    const jobs = [...(await held('a', 2)), ...(await held('b', 2)), ...(await server.take('c', { worker_id: 'w1' }))];
+    expect(jobs.at(-1)).toMatchObject({ id: chosen });
+    const told = await report(
+      200,
+      jobs.toReversed().map((job) => ack(job)),
+    );
+    expect(told.items?.map(({ job_id }) => job_id)).toEqual(jobs.toReversed().map(({ id }) => id));
+    for (const { id } of jobs) expect(await server.state(id as string)).toBe('completed');
+  });
+
+  it('name the worker once for all', async () => {
+    const jobs = await held('q', 2);
+    const told = await report(207, [ack(jobs[0] as Json, { worker_id: 'w1' }), ack(jobs[1] as Json)], {
+      worker_id: 'w2',
+    });
+    expect(told.items).toMatchObject([{ status: 'done' }, { error: { code: 'conflict' } }]);
+  });
+
+  it('of which one cannot be written are written one by one', async () => {
+    const q = new TestQueue('q');
+    const jobs = await held('q', 3);
+    await q.inside(({ sql }) => failOnce(sql, /^\s*(DELETE|UPDATE)/i, 1));
+    const told = await report(
+      200,
+      jobs.map((job) => ack(job)),
+    );
+    expect(told.items?.map(({ state }) => state)).toEqual(['completed', 'completed', 'completed']);
+    for (const { id } of jobs) expect(await server.state(id as string)).toBe('completed');
+  });
+
+  it('may carry as much as a request may', async () => {
+    const jobs = await held('q', 12);
+    const result = '€'.repeat(340_000);
+    const told = await report(
+      200,
+      jobs.map((job) => ack(job, { result })),
+    );
+    expect(told).toMatchObject({ succeeded: 12 });
+    const last = await server.ok(200, 'GET', `${V1}/jobs/${jobs.at(-1)?.id}/result`);
+    expect(last.result).toHaveLength(340_000);
+  });
+
+  it('cost no more rows than the jobs of a handler that answers for all at once', async () => {
+    const q = new TestQueue('q');
+    const jobs = await held('q', 100);
+    expect(
+      await q.rowsWritten(() =>
+        report(
+          200,
+          jobs.map((job) => ack(job)),
+        ),
+      ),
+    ).toBeLessThanOrEqual(103);
+  });
+
+  it.each([
+    ['no list', 400, { reports: { action: 'ack' } }],
+    ['nothing', 400, {}],
+    ['too many', 413, { reports: Array.from({ length: 1001 }, () => ({ action: 'ack', job_id: UNKNOWN_ID })) }],
+  ])('that are %s are refused as a whole', async (_, status, body) => {
+    expect(await server.refusal('POST', PATH, body)).toMatchObject({ status, field: 'reports' });
+  });
+});
+
+describe('a fetch that brings reports', () => {
+  const fetch = (reports: unknown, change: Json = {}) =>
+    server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: ['q'], worker_id: 'w1', reports, ...change });
+
+  it('is told what they led to, with the next jobs', async () => {
+    const [job] = (await held('q', 1)) as [Json];
+    const next = await server.enqueue('q');
+    const told = await fetch([ack(job), ack(job, { attempt: 7 })], { count: 5 });
+    expect(told.jobs?.map(({ id }) => id)).toEqual([next]);
+    expect(told.reports).toMatchObject({
+      ...{ total: 2, succeeded: 1, failed: 1 },
+      items: [{ index: 0, job_id: job.id, state: 'completed' }, { error: { code: 'conflict' } }],
+    });
+  });
+
+  it('gets the job for which they make room', async () => {
+    const options = { rate_limit: { key: 'k', concurrency: 1 } };
+    const [job] = (await held('q', 2, options)) as [Json];
+    const told = await fetch([ack(job)]);
+    expect(told.jobs).toHaveLength(1);
+  });
+
+  it('does not wait: the outcomes are not held back', async () => {
+    const [job] = (await held('q', 1)) as [Json];
+    const began = performance.now();
+    const told = await fetch([ack(job)], { wait_ms: 20_000 });
+    expect(told).toMatchObject({ jobs: [], reports: { succeeded: 1 } });
+    expect(performance.now() - began).toBeLessThan(10_000);
+  });
+
+  it('is refused before any report is taken when it is wrong itself', async () => {
+    const [job] = (await held('q', 1)) as [Json];
+    for (const change of [{ queues: [] }, { types: [] }, { count: 'x' }]) {
+      const body = { queues: ['q'], reports: [ack(job)], ...change };
+      expect(await server.refusal('POST', `${V1}/workers/fetch`, body)).toMatchObject({ status: 400 });
+    }
+    expect(await server.refusal('POST', `${V1}/workers/fetch`, { queues: ['q'], reports: 7 })).toMatchObject({
+      field: 'reports',
+    });
+    expect(await server.state(job.id as string)).toBe('active');
+  });
+});
