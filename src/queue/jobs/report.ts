@@ -51,11 +51,12 @@ function completed(
   const before = viewOfRow(q, row, now);
   complete(q, [{ row, attempt, result }], now);
   const { error: _error, retry_delay_ms: _delay, ...history } = before.record.history;
-  const { due_at: _due, worker_id: _worker, ...record } = before.record;
+  const { due_at: _due, worker_id: _worker, target: _target, ...record } = before.record;
   return {
     ...before,
     record: {
       ...record,
+      ...attempt.by,
       state: 'completed',
       attempt: attempt.number,
       history: { ...history, started_at: attempt.startedAt, completed_at: now },
