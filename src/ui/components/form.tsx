@@ -33,8 +33,15 @@ export function Field({ label, hint, error, children }: FieldProps) {
 }
 
 /** A text field for JSON. Its value is kept as text; `parseExact` reads it, with every number exact. */
-export function JsonField(props: { label: string; value: string; onChange: (text: string) => void; rows?: number }) {
-  let error: string | undefined;
+export function JsonField(props: {
+  label: string;
+  value: string;
+  onChange: (text: string) => void;
+  rows?: number;
+  /** What the server says of it. */
+  error?: string | undefined;
+}) {
+  let { error } = props;
   try {
     parseExact(props.value || 'null');
   } catch (thrown) {
@@ -51,6 +58,13 @@ export function JsonField(props: { label: string; value: string; onChange: (text
       />
     </Field>
   );
+}
+
+/** What the server says of a field that has one of these names, or of a part of it. */
+export function errorAt(error: ApiFailure | undefined, ...names: readonly string[]): string | undefined {
+  const field = String(error?.details.field ?? '');
+  const isOf = (name: string) => field === name || (field.startsWith(name) && /[.[]/.test(field.charAt(name.length)));
+  return names.some(isOf) ? error?.message : undefined;
 }
 
 export interface FormProps {

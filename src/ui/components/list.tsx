@@ -6,8 +6,8 @@ import { pageNumber, query, setQuery, withQuery } from '../core/router';
 import { Icon } from './icon';
 
 /** Filters in a row. */
-export function Filters({ children }: { children: ComponentChildren }) {
-  return <search class="filters">{children}</search>;
+export function Filters({ children, kind = '' }: { children: ComponentChildren; kind?: string }) {
+  return <search class={`filters ${kind}`}>{children}</search>;
 }
 
 const TYPING_MS = 300;

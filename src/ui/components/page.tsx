@@ -95,7 +95,7 @@ export function Facts({ of: entries }: { of: readonly (readonly [string, Compone
 export interface Tab {
   id: string;
   label: string;
-  count?: number | undefined;
+  count?: number | string | undefined;
 }
 
 /** Tabs, as links: which one is open stands in the URL (`?tab=`). The first is meant when it does not. */

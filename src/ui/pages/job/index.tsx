@@ -1,5 +1,202 @@
-import { Placeholder } from '../placeholder';
+/** One job: what it is, why it waits, each attempt, what it said, what it carries, and what can be done with it. */
+import type { ComponentChildren } from 'preact';
+import { StateBadge } from '../../components/badge';
+import { PageHead, Section } from '../../components/page';
+import { Bar } from '../../components/progress';
+import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
+import { Copy, Foreign, IdLink } from '../../components/text';
+import { api } from '../../core/api';
+import { API, href, segment } from '../../core/base';
+import { percent } from '../../core/format';
+import { type LiveEvent, useLive } from '../../core/live';
+import { type Resource, useResource } from '../../core/resource';
+import { query } from '../../core/router';
+import { can, session } from '../../core/session';
+import { adopt } from '../../core/styles';
+import { Actions } from './actions';
+import { Attempts } from './attempts';
+import { EditDrawer } from './edit';
+import { JobFacts } from './facts';
+import css from './page.css' with { type: 'text' };
+import { Payload } from './payload';
+import { RetryPolicy } from './retry';
+import { Log, Timeline } from './story';
+import type { Job, LogLine } from './types';
+import { Waiting } from './waiting';
 
-export default function JobPage() {
-  return <Placeholder title="Job" icon="jobs" />;
+adopt(css);
+
+export default function JobPage({ params: { id = '' } }: { params: { id?: string } }) {
+  const job = useResource((signal) => api.get<Job>(`admin/jobs/${segment(id)}`, { timeline: true }, signal), [id]);
+  useLive(`job:${id}`, { onEvents: (events) => follow(id, job, events), onGap: job.reload });
+  if (job.error?.status === 404 && job.error.code === 'not_found')
+    return <Gone id={id} wasHere={job.data !== undefined} />;
+  if (job.error && !job.data) {
+    return (
+      <>
+        <PageHead title="Job" up={{ href: href('jobs'), text: 'Jobs' }} />
+        <Failure error={job.error} retry={job.reload} />
+      </>
+    );
+  }
+  return (
+    <Loaded of={job} loading={<Skeleton rows={8} height={60} />}>
+      {(found) => <Shown job={found} reload={job.reload} />}
+    </Loaded>
+  );
+}
+
+/** Progress is told whole; anything else that happens changes more than its event says. */
+function follow(id: string, job: Resource<Job>, events: readonly LiveEvent[]): void {
+  if (events.some(({ event }) => event !== 'job.progress')) {
+    job.reload();
+    return;
+  }
+  const { progress, message, data } = events.at(-1)?.data ?? {};
+  job.update((held) => ({
+    ...held,
+    ...(typeof progress === 'number' && { progress: progress / 100 }),
+    ...(typeof message === 'string' && { progress_message: message }),
+    ...(data !== undefined && { progress_data: data }),
+  }));
+  // Whoever reports progress has as a rule logged something, too.
+  api
+    .get<{ lines: LogLine[] }>(`jobs/${segment(id)}/log`)
+    .then(({ lines }) => job.update((held) => ({ ...held, log: lines })), job.reload);
+}
+
+function Gone({ id, wasHere }: { id: string; wasHere: boolean }) {
+  return (
+    <>
+      <PageHead title="Job" up={{ href: href('jobs'), text: 'Jobs' }} />
+      <Empty icon="search" title={wasHere ? 'This job is gone' : 'There is no such job'}>
+        <p>
+          <span class="mono">
+            <Foreign>{id}</Foreign>
+          </span>
+        </p>
+        <p>Jobs that ended are kept as long as the retention of their queue says, unless they are deleted.</p>
+        <a href={href('jobs', { q: `"${id}"` })}>Jobs that mention it</a>
+      </Empty>
+    </>
+  );
+}
+
+function Shown({ job, reload }: { job: Job; reload: () => void }) {
+  const open = query('open');
+  return (
+    <div class="job">
+      <PageHead
+        title={<Foreign>{job.type}</Foreign>}
+        name={job.type}
+        up={{ href: href('jobs'), text: 'Jobs' }}
+        sub={<Identity of={job} />}
+      >
+        <Actions of={job} reload={reload} />
+      </PageHead>
+      {session.value?.redacts && (
+        <p class="note faint">
+          What your key may not see stands as [redacted], wherever the server was told to hide it.
+        </p>
+      )}
+      <Waiting of={job} />
+      {job.state === 'active' && job.progress !== undefined && <Progress of={job} />}
+      <JobFacts of={job} />
+      <div class="columns">
+        <div>
+          <Section title="Attempts">
+            <div id="attempts" class="card">
+              <Attempts of={job} />
+            </div>
+          </Section>
+          <Section title="Log">
+            <div class="card">
+              <Log of={job.log} />
+            </div>
+          </Section>
+          <Section title="Timeline">
+            <div class="card">
+              <Timeline of={job} />
+            </div>
+          </Section>
+        </div>
+        <div>
+          <Payload of={job} />
+          <Relatives of={job} />
+          <Section title="Retries">
+            <RetryPolicy of={job} />
+          </Section>
+        </div>
+      </div>
+      {(open === 'edit' || open === 'clone') && can('admin:write') && (
+        <EditDrawer key={open} of={job} kind={open} reload={reload} />
+      )}
+    </div>
+  );
+}
+
+function Identity({ of: { id, state, queue, dead_letter: dead } }: { of: Job }) {
+  return (
+    <span class="identity">
+      <StateBadge state={state} />
+      {dead && <span class="faint">dead letter</span>}
+      <span>
+        in <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+      </span>
+      <span class="id mono">
+        {id}
+        <Copy text={id} label="id" />
+      </span>
+      <span class="id faint">
+        curl
+        <Copy text={curlOf(id)} label="curl command" />
+      </span>
+    </span>
+  );
+}
+
+function curlOf(id: string): string {
+  const key = session.value?.open ? '' : ` -H "Authorization: Bearer $TOCSIN_API_KEY"`;
+  return `curl -s '${new URL(`admin/jobs/${id}?timeline=true`, API)}'${key}`;
+}
+
+function Progress({ of: { progress = 0, progress_message: message } }: { of: Job }) {
+  return (
+    <div class="progress-of" role="status">
+      <Bar value={progress} label="Progress" />
+      <strong>{percent(progress)}</strong>
+      {message && <Foreign>{message}</Foreign>}
+    </div>
+  );
+}
+
+/** The jobs around this one. */
+function Relatives({ of: { id, parent, children } }: { of: Job }) {
+  if (!parent && children.items.length === 0) return null;
+  return (
+    <Section title="Related jobs">
+      <ul class="card relatives">
+        {parent && <Relative word="Parent" of={parent} />}
+        {children.items.map((child) => (
+          <Relative key={child.id} word="Child" of={child} />
+        ))}
+        {children.more && (
+          <li>
+            <a href={href('jobs', { parent: id })}>All children</a>
+          </li>
+        )}
+      </ul>
+    </Section>
+  );
+}
+
+function Relative({ word, of: job }: { word: ComponentChildren; of: NonNullable<Job['parent']> }) {
+  return (
+    <li>
+      <span class="faint">{word}</span>
+      {job.state ? <StateBadge state={job.state} /> : <span class="faint">gone</span>}
+      {job.type && <Foreign>{job.type}</Foreign>}
+      <IdLink id={job.id} to={href(`jobs/${segment(job.id)}`)} />
+    </li>
+  );
 }

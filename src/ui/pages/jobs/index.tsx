@@ -1,5 +1,263 @@
-import { Placeholder } from '../placeholder';
+/** All jobs: found by what they say and where they are, and acted on one by one, in a selection, or all that match. */
+import { useEffect, useState } from 'preact/hooks';
+import { JOB_STATES } from '../../components/badge';
+import { Icon } from '../../components/icon';
+import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
+import { type Operation, OperationDialog } from '../../components/operation';
+import { PageHead, Tabs } from '../../components/page';
+import { SelectionBar, useSelection } from '../../components/selection';
+import { Empty, Loaded, Skeleton } from '../../components/state';
+import { DataTable } from '../../components/table';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { act, failed } from '../../core/dialogs';
+import { number, short } from '../../core/format';
+import { refusal } from '../../core/live';
+import { type Resource, useResource } from '../../core/resource';
+import { pageNumber, query, url, withQuery } from '../../core/router';
+import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
+import { COLUMNS } from './columns';
+import { EnqueueDrawer } from './enqueue';
+import { chips, filterQuery } from './filter';
+import { type Action, DEAD_WORDS, onChosen, onMatching } from './operations';
+import css from './page.css' with { type: 'text' };
+import type { JobItem, JobList } from './types';
+import { useJobUpdates } from './updates';
+import { Views } from './views';
+
+adopt(css);
+
+const PER_PAGE = 50;
+const NOT_FILTERS = ['page', 'sort', 'order', 'enqueue'];
 
 export default function JobsPage() {
-  return <Placeholder title="Jobs" icon="jobs" />;
+  const page = pageNumber();
+  const filter = filterQuery();
+  const [sort, order] = [query('sort'), query('order')];
+  const jobs = useResource(
+    (signal) =>
+      api.get<JobList>(
+        'admin/jobs',
+        { ...filter, page, per_page: PER_PAGE, counts: true, ...(sort && { sort, order: order || 'asc' }) },
+        signal,
+      ),
+    [JSON.stringify(filter), page, sort, order],
+  );
+  const updates = useJobUpdates(jobs);
+  return (
+    <>
+      <PageHead title="Jobs" sub={jobs.data && <Total of={jobs.data} />}>
+        <Views />
+        {can('data:write') && (
+          <a class="button" href={withQuery({ enqueue: '1', page: page > 1 ? page : null })}>
+            <Icon name="plus" size={14} />
+            Enqueue
+          </a>
+        )}
+      </PageHead>
+      <StateTabs of={jobs.data} />
+      <JobFilters />
+      <FilterChips names={chips()} />
+      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <Newer count={updates.newer} onShow={updates.show} />
+      <Loaded of={jobs} loading={<Skeleton rows={12} />}>
+        {(list) => <Found list={list} jobs={jobs} changed={updates.changed} />}
+      </Loaded>
+      {query('enqueue') !== '' && can('data:write') && <EnqueueDrawer />}
+    </>
+  );
+}
+
+function Total({ of: { total, total_is_exact: exact = true, searched, more } }: { of: JobList }) {
+  return (
+    <>
+      {number(total)}
+      {(!exact || more) && ' or more'} {searched === undefined ? 'in all' : 'found'}
+    </>
+  );
+}
+
+function StateTabs({ of: list }: { of: JobList | undefined }) {
+  const { counts, counts_exact: exact = true } = list ?? {};
+  const shown = (count: number | undefined) =>
+    counts === undefined ? undefined : `${short(count ?? 0)}${exact ? '' : '+'}`;
+  const all = Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0);
+  const tabs = [
+    { id: '', label: 'All', count: shown(all) },
+    ...JOB_STATES.map((state) => ({ id: state as string, label: nameOf(state), count: shown(counts?.[state]) })),
+  ];
+  return <Tabs tabs={tabs} name="state" />;
+}
+
+const nameOf = (state: string): string => state.charAt(0).toUpperCase() + state.slice(1);
+
+function JobFilters() {
+  const queues = useResource(
+    (signal) => api.get<{ items: readonly { name: string }[] }>('admin/queues', { per_page: 100 }, signal),
+    [],
+  );
+  return (
+    <Filters kind="of-jobs">
+      <TextFilter name="q" label="Search" placeholder="Id, type, error, arguments" />
+      <SelectFilter
+        name="queue"
+        label="Queue"
+        all="All queues"
+        options={(queues.data?.items ?? []).map(({ name }) => [name, name] as const)}
+      />
+      <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
+      <TextFilter name="tag" label="Tag" />
+      <TextFilter name="error" label="Words of the error" placeholder="Error" />
+      <SelectFilter
+        name="since"
+        label="Created"
+        all="Any time"
+        options={[
+          ['15m', 'Last 15 minutes'],
+          ['1h', 'Last hour'],
+          ['24h', 'Last 24 hours'],
+          ['7d', 'Last 7 days'],
+          ['30d', 'Last 30 days'],
+        ]}
+      />
+    </Filters>
+  );
+}
+
+interface FoundProps {
+  list: JobList;
+  jobs: Resource<JobList>;
+  changed: ReadonlySet<string>;
+}
+
+function Found({ list, jobs, changed }: FoundProps) {
+  const selection = useSelection(NOT_FILTERS);
+  const [operation, setOperation] = useState<Operation>();
+  const further = useFurther(list);
+  const mayAct = can('admin:write');
+  const dead = query('dead') === 'true';
+  const items = further.items.length > 0 ? [...list.items, ...further.items] : list.items;
+  const begin = (action: Action) =>
+    setOperation(
+      selection.all
+        ? onMatching(action, dead, list.total_is_exact === false ? undefined : list.total)
+        : onChosen(action, [...selection.ids], dead),
+    );
+  return (
+    <div aria-busy={jobs.loading} class="found">
+      <DataTable
+        label="Jobs"
+        rows={items}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        rowHref={({ id }) => href(`jobs/${id}`)}
+        selection={mayAct ? selection : undefined}
+        keys={
+          mayAct
+            ? {
+                r: { label: 'Retry', run: (job) => actOn(job, 'retry') },
+                c: { label: 'Cancel', run: (job) => actOn(job, 'cancel') },
+              }
+            : {}
+        }
+        changed={changed}
+        empty={<Nothing isFiltered={Object.keys(filterQuery()).length > 0} more={further.more} />}
+      />
+      {list.searched !== undefined && (
+        <p class="searched" role="status">
+          Looked at {number(list.searched + further.searched)} jobs, the newest first.
+          {further.more ? (
+            <button type="button" class="link" disabled={further.busy} onClick={further.look}>
+              {further.busy ? 'Looking…' : 'There are others: look further'}
+            </button>
+          ) : (
+            ' These were all.'
+          )}
+        </p>
+      )}
+      {list.searched === undefined && (
+        <Pager
+          total={list.total}
+          perPage={PER_PAGE}
+          hasMore={list.pagination.has_more}
+          atLeast={list.total_is_exact === false}
+        />
+      )}
+      <SelectionBar selection={selection} total={list.total} noun="jobs">
+        <button type="button" onClick={() => begin('retry')}>
+          {dead ? DEAD_WORDS.retry?.verb : 'Retry'}
+        </button>
+        <button type="button" onClick={() => begin('cancel')}>
+          Cancel
+        </button>
+        {can('admin:purge') && (
+          <button type="button" class="danger" onClick={() => begin('delete')}>
+            {dead ? DEAD_WORDS.delete?.verb : 'Delete'}
+          </button>
+        )}
+      </SelectionBar>
+      {operation && (
+        <OperationDialog
+          of={operation}
+          onClose={() => setOperation(undefined)}
+          onDone={() => {
+            selection.clear();
+            jobs.reload();
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** A single row; what became of it is told by its event. */
+function actOn({ id, type }: JobItem, action: 'retry' | 'cancel'): Promise<boolean> {
+  const done = action === 'retry' ? 'runs again' : 'is cancelled';
+  return act(() => api.post(`admin/jobs/${segment(id)}/${action}`), `${type} ${done}.`);
+}
+
+/** What a search finds beyond what one answer looks at, added to what is shown. */
+function useFurther(list: JobList) {
+  const [found, setFound] = useState<{ items: readonly JobItem[]; searched: number; cursor: string | null }>();
+  const [busy, setBusy] = useState(false);
+  const place = url.value.search;
+  useEffect(() => setFound(undefined), [place]);
+  const cursor = found ? found.cursor : (list.cursor ?? null);
+  const look = async () => {
+    setBusy(true);
+    try {
+      const next = await api.get<JobList>('admin/jobs', { ...filterQuery(), cursor, limit: PER_PAGE });
+      if (url.value.search !== place) return;
+      setFound((held) => ({
+        items: [...(held?.items ?? []), ...next.items],
+        searched: (held?.searched ?? 0) + (next.searched ?? 0),
+        cursor: next.cursor ?? null,
+      }));
+    } catch (error) {
+      failed(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { items: found?.items ?? [], searched: found?.searched ?? 0, more: cursor !== null, busy, look };
+}
+
+function Nothing({ isFiltered, more }: { isFiltered: boolean; more: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty icon="search" title={more ? 'Nothing found so far' : 'No job fits'}>
+        <a href={href('jobs')}>Show all jobs</a>
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="jobs" title="No jobs yet">
+      {can('data:write') ? (
+        <a href={withQuery({ enqueue: '1' })}>Enqueue the first</a>
+      ) : (
+        'They appear here as they are enqueued.'
+      )}
+    </Empty>
+  );
 }

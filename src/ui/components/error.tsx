@@ -1,0 +1,77 @@
+/** The error of a job's attempt, as its handler reported it. */
+import { useState } from 'preact/hooks';
+import { adopt } from '../core/styles';
+import { Badge } from './badge';
+import css from './error.css' with { type: 'text' };
+import { Code, Json } from './json';
+import { Duration, Foreign } from './text';
+
+adopt(css);
+
+/** An error of an attempt. */
+export interface JobError {
+  attempt?: number;
+  type?: string;
+  code?: string;
+  message?: string;
+  retryable?: boolean;
+  details?: unknown;
+  stack?: string;
+  reason?: string | null;
+  backoff_ms?: number | null;
+}
+
+export function ErrorOf({ error, isOpen = false }: { error: JobError; isOpen?: boolean }) {
+  const { type, code, message = '', stack, details, retryable, reason, backoff_ms: backoff } = error;
+  return (
+    <div class="error-of">
+      <p>
+        <strong class="red">
+          <bdi>{type ?? code ?? 'Error'}</bdi>
+        </strong>
+        {code !== undefined && code !== type && (
+          <code class="faint">
+            <bdi>{code}</bdi>
+          </code>
+        )}
+        {retryable === false && <Badge tone="red">not retryable</Badge>}
+        {reason && <Badge>{reason}</Badge>}
+      </p>
+      <p class="message">
+        <Long text={message} />
+      </p>
+      {typeof backoff === 'number' && (
+        <p class="faint">
+          The next attempt was put off by <Duration ms={backoff} />.
+        </p>
+      )}
+      {stack && (
+        <details open={isOpen && stack.length < 4_000}>
+          <summary>Stack</summary>
+          <Code text={stack} label="stack" />
+        </details>
+      )}
+      {details !== undefined && details !== null && (
+        <details>
+          <summary>Details</summary>
+          <Json value={details} label="details" open={2} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+const MAX_MESSAGE = 600;
+
+function Long({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  if (isWhole || text.length <= MAX_MESSAGE) return <Foreign>{text}</Foreign>;
+  return (
+    <>
+      <Foreign>{text.slice(0, MAX_MESSAGE)}</Foreign>
+      <button type="button" class="link" onClick={() => setWhole(true)}>
+        … all of it
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,223 @@
+/**
+ * Acting on many jobs, in one dialog: what it would act on, the question, how far it has come, and what came of it. It goes on by
+ * itself at the server; closing the dialog stops nothing.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type ApiFailure, api, asFailure } from '../core/api';
+import { failed, toast } from '../core/dialogs';
+import { number } from '../core/format';
+import { adopt } from '../core/styles';
+import { StateBadge } from './badge';
+import css from './operation.css' with { type: 'text' };
+import { Dialog } from './overlays';
+import { OperationProgress } from './progress';
+import { Failure, Skeleton } from './state';
+
+adopt(css);
+
+/** What it would act on, if it began now. */
+export interface Preview {
+  matched: number;
+  /** False: there are more. */
+  exact: boolean;
+  byState: Readonly<Record<string, number>>;
+  byQueue: Readonly<Record<string, number>>;
+  /** Chosen jobs that are left alone, as their state does not fit. */
+  left?: number;
+}
+
+/** How the server tells of an operation. */
+export interface Outcome {
+  operation_id?: string;
+  completed: boolean;
+  aborted?: boolean;
+  succeeded: number;
+  skipped: number;
+  failed: number;
+  errors?: readonly { job_id: string; error: string }[];
+}
+
+export interface Operation {
+  /** "Retry", "Delete": with the number of jobs after it, the title and the button. */
+  verb: string;
+  /** "Retrying", "retried". */
+  doing: string;
+  done: string;
+  /** One sentence that says what follows. */
+  text: string;
+  /** It cannot be undone: the number must be typed. */
+  danger?: boolean;
+  preview: () => Promise<Preview>;
+  /** @param key makes repeating it harmless */
+  begin: (key: string) => Promise<Outcome>;
+}
+
+export function OperationDialog(props: { of: Operation; onClose: () => void; onDone: () => void }) {
+  const { of: operation, onClose, onDone } = props;
+  const [preview, setPreview] = useState<Preview>();
+  const [outcome, setOutcome] = useState<Outcome>();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiFailure>();
+  const closed = useRef(false);
+  const key = useRef(`ui-${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`);
+  useEffect(() => {
+    operation.preview().then(setPreview, (thrown) => setError(asFailure(thrown)));
+    return () => {
+      closed.current = true;
+    };
+  }, []);
+
+  const run = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      let told = await operation.begin(key.current);
+      while (!told.completed && told.operation_id !== undefined && !closed.current) {
+        setOutcome(told);
+        told = await api.get<Outcome>(`admin/operations/${told.operation_id}`, { wait: 1 });
+      }
+      if (!told.completed) return;
+      onDone();
+      if (closed.current || (told.failed + told.skipped === 0 && !told.aborted)) {
+        toast(`${jobs(told.succeeded)} ${operation.done}.`);
+        onClose();
+      } else setOutcome(told);
+    } catch (thrown) {
+      setError(asFailure(thrown));
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const title = preview ? `${operation.verb} ${counted(preview)}?` : `${operation.verb} jobs?`;
+  return (
+    <Dialog title={outcome ? operation.verb : title} onClose={onClose}>
+      {error && <Failure error={error} />}
+      {outcome ? (
+        <Running {...{ operation, preview, outcome, onClose }} />
+      ) : preview ? (
+        <Asked {...{ operation, preview, busy, onClose, run }} />
+      ) : (
+        !error && <Skeleton rows={3} />
+      )}
+    </Dialog>
+  );
+}
+
+const jobs = (count: number): string => `${number(count)} ${count === 1 ? 'job' : 'jobs'}`;
+const counted = ({ matched, exact }: Preview): string => `${exact ? '' : 'at least '}${jobs(matched)}`;
+
+interface AskedProps {
+  operation: Operation;
+  preview: Preview;
+  busy: boolean;
+  onClose: () => void;
+  run: () => void;
+}
+
+function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
+  const [typed, setTyped] = useState('');
+  const { matched, byState, byQueue, left = 0 } = preview;
+  const queues = Object.entries(byQueue).sort(([, a], [, b]) => b - a);
+  const wanted = String(matched);
+  const isTyped = !operation.danger || typed.replace(/[\s,.]/g, '') === wanted;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isTyped && matched > 0) run();
+      }}
+    >
+      <p>{matched === 0 ? 'No job is in a state in which this can be done.' : operation.text}</p>
+      <ul class="preview">
+        {Object.entries(byState).map(([state, count]) => (
+          <li key={state}>
+            <StateBadge state={state} /> {number(count)}
+          </li>
+        ))}
+      </ul>
+      {queues.length > 0 && (
+        <p class="faint">
+          In {queues.length === 1 ? 'queue ' : `${number(queues.length)} queues: `}
+          {queues
+            .slice(0, 5)
+            .map(([name, count]) => (queues.length === 1 ? name : `${name} (${number(count)})`))
+            .join(', ')}
+          {queues.length > 5 && ', …'}
+        </p>
+      )}
+      {left > 0 && <p class="faint">{jobs(left)} of these will be left alone: their state does not fit.</p>}
+      {operation.danger && matched > 0 && (
+        <label class="field">
+          <span>
+            Type <code>{wanted}</code> to confirm
+          </span>
+          <input
+            value={typed}
+            inputMode="numeric"
+            autocomplete="off"
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+        </label>
+      )}
+      <footer>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button
+          type="submit"
+          class={operation.danger ? 'danger' : 'primary'}
+          disabled={busy || !isTyped || matched === 0}
+        >
+          {busy ? 'Working…' : `${operation.verb} ${counted(preview)}`}
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+function Running(props: { operation: Operation; preview: Preview | undefined; outcome: Outcome; onClose: () => void }) {
+  const { operation, preview, outcome, onClose } = props;
+  const { operation_id: id, completed, aborted, succeeded, skipped, failed: wrong, errors = [] } = outcome;
+  const [stopping, setStopping] = useState(false);
+  const abort = async () => {
+    setStopping(true);
+    // The question after its progress, which goes on, is answered with what came of it.
+    await api.post(`admin/operations/${id}/abort`).catch(failed);
+  };
+  const total = preview?.exact ? Math.max(preview.matched, succeeded + skipped + wrong) : undefined;
+  return (
+    <>
+      {completed ? (
+        <p role="status">
+          {aborted ? 'Stopped: ' : ''}
+          {jobs(succeeded)} {operation.done}
+          {skipped > 0 && `, ${number(skipped)} left as they were`}
+          {wrong > 0 && `, ${number(wrong)} failed`}.{aborted && ' What was done stays done.'}
+        </p>
+      ) : (
+        <OperationProgress
+          label={stopping ? 'Stopping' : operation.doing}
+          done={succeeded + skipped + wrong}
+          total={total}
+          failed={wrong}
+          onAbort={id !== undefined && !stopping ? abort : undefined}
+        />
+      )}
+      {errors.length > 0 && (
+        <ul class="mono faint">
+          {errors.slice(0, 10).map(({ job_id, error }) => (
+            <li key={job_id}>
+              {job_id}: {error}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          {completed ? 'Close' : 'Let it go on'}
+        </button>
+      </div>
+    </>
+  );
+}

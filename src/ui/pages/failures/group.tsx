@@ -1,0 +1,120 @@
+/** One group of failures, in a drawer: what went wrong, where, and what to do about it. */
+import { ErrorOf, type JobError } from '../../components/error';
+import { Drawer } from '../../components/overlays';
+import { Facts } from '../../components/page';
+import { Empty, Loaded } from '../../components/state';
+import { Foreign, IdLink, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { number } from '../../core/format';
+import { useResource } from '../../core/resource';
+import { query } from '../../core/router';
+import { can } from '../../core/session';
+import type { Group, OneGroup } from './types';
+
+interface Props {
+  fingerprint: string;
+  /** Changes when the group's jobs have changed. */
+  version: unknown;
+  onAct: (action: 'redrive' | 'discard') => void;
+}
+
+export function GroupDrawer({ fingerprint, version, onAct }: Props) {
+  const group = useResource(
+    (signal) =>
+      api.get<OneGroup>(
+        `admin/failures/${segment(fingerprint)}`,
+        { queue: query('queue'), type: query('type'), state: query('state') },
+        signal,
+      ),
+    [fingerprint, version],
+  );
+  const isGone = group.error?.status === 404 || group.data?.count === 0;
+  return (
+    <Drawer title="Failures" name="group">
+      {isGone ? (
+        <Empty icon="completed" title="No failures are left here">
+          Its jobs run again, succeeded, or are gone.
+        </Empty>
+      ) : (
+        <Loaded of={group}>{(found) => <Shown group={found as OneGroup & Group} onAct={onAct} />}</Loaded>
+      )}
+    </Drawer>
+  );
+}
+
+function Shown({ group, onAct }: { group: OneGroup & Group; onAct: Props['onAct'] }) {
+  const { fingerprint, type, error, count, dead, discarded, retrying, queues, sample, more } = group;
+  const listed = { fingerprint, queue: query('queue') };
+  return (
+    <>
+      <div class="group-head">
+        <strong class="red">
+          <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
+        </strong>
+        <p class="mono">
+          <Foreign>{error.message}</Foreign>
+        </p>
+      </div>
+      <div class="actions">
+        {can('admin:write') && (
+          <button type="button" class="primary" onClick={() => onAct('redrive')}>
+            Redrive {number(count)}
+            {more && '+'}
+          </button>
+        )}
+        {can('admin:purge') && (
+          <button type="button" class="danger" onClick={() => onAct('discard')}>
+            Discard
+          </button>
+        )}
+        <a class="button" href={href('jobs', listed)}>
+          Show the jobs
+        </a>
+      </div>
+      <Facts
+        of={[
+          ['Job type', <Foreign key="type">{type}</Foreign>],
+          ['Dead letters', dead > 0 && number(dead)],
+          ['Otherwise discarded', discarded > 0 && number(discarded)],
+          ['Waiting for their retry', retrying > 0 && number(retrying)],
+          ['First seen', <Time key="first" at={group.first_seen_at} />],
+          ['Last seen', <Time key="last" at={group.last_seen_at} />],
+          [queues.length === 1 ? 'Queue' : 'Queues', <Queues key="queues" of={queues} fingerprint={fingerprint} />],
+        ]}
+      />
+      <Sample id={sample.job_id} message={sample.message} />
+    </>
+  );
+}
+
+function Queues({ of: queues, fingerprint }: { of: readonly string[]; fingerprint: string }) {
+  return (
+    <>
+      {queues.map((queue, index) => (
+        <span key={queue}>
+          {index > 0 && ', '}
+          <a href={href('jobs', { fingerprint, queue })}>{queue}</a>
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** The latest job of the group, with all that it said. */
+function Sample({ id, message }: { id: string; message: string }) {
+  const job = useResource(
+    (signal) => api.get<{ errors: readonly JobError[] }>(`admin/jobs/${segment(id)}`, {}, signal),
+    [id],
+  );
+  const error = job.data?.errors.at(-1);
+  return (
+    <section class="section">
+      <header>
+        <h3>For example</h3>
+        <IdLink id={id} to={href(`jobs/${segment(id)}`)} />
+      </header>
+      {error ? <ErrorOf error={error} isOpen /> : <Foreign>{message}</Foreign>}
+    </section>
+  );
+}

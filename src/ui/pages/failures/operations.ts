@@ -1,0 +1,37 @@
+/** What can be done to all jobs of a group. */
+import type { Operation, Outcome } from '../../components/operation';
+import { api } from '../../core/api';
+import { segment } from '../../core/base';
+import { query } from '../../core/router';
+import { type DryRun, previewOf } from '../jobs/operations';
+
+/** What narrows the groups that are listed narrows what is done to one of them; the age does not. */
+export function narrowed(): Record<string, unknown> {
+  const names = ['queue', 'type', 'state'].filter((name) => query(name) !== '');
+  return Object.fromEntries(names.map((name) => [name, query(name).split(',')]));
+}
+
+export function onGroup(fingerprint: string, action: 'redrive' | 'discard'): Operation {
+  const path = `admin/failures/${segment(fingerprint)}/${action}`;
+  const narrow = narrowed();
+  const words =
+    action === 'redrive'
+      ? {
+          ...{ verb: 'Redrive', doing: 'Redriving', done: 'redriven' },
+          text: 'They run again as soon as there is room, those that wait for their next attempt too.',
+        }
+      : {
+          ...{ verb: 'Discard', doing: 'Discarding', done: 'discarded for good', danger: true },
+          text: 'They are removed with all that is on record of them, those that wait for their next attempt too. This cannot be undone.',
+        };
+  return {
+    ...words,
+    preview: async () => previewOf(await api.post<DryRun>(path, { ...narrow, dry_run: true })),
+    begin: (key) =>
+      api.post<Outcome>(
+        path,
+        { ...narrow, confirm: true },
+        { query: { wait: 1 }, headers: { 'Idempotency-Key': key } },
+      ),
+  };
+}

@@ -1,0 +1,112 @@
+/** What the job carries, and what its handler left. */
+import type { ComponentChildren } from 'preact';
+import { Badge } from '../../components/badge';
+import { Json } from '../../components/json';
+import { Section } from '../../components/page';
+import { Foreign, Time } from '../../components/text';
+import { number } from '../../core/format';
+import type { Job, Step } from './types';
+
+export function Payload({ of: job }: { of: Job }) {
+  const { args, meta, result, checkpoint, steps, progress_data: data } = job;
+  const names = Object.keys(steps);
+  return (
+    <>
+      <Section title="Arguments">
+        <Json value={args} label="arguments" open={3} />
+      </Section>
+      {result !== undefined && (
+        <Section title="Result">
+          <Json value={result} label="result" open={2} />
+        </Section>
+      )}
+      {Object.keys(meta).length > 0 && (
+        <Section title="Meta">
+          <Json value={meta} label="meta" open={2} />
+        </Section>
+      )}
+      {data !== undefined && (
+        <Section title="Progress data">
+          <Json value={data} label="progress data" open={2} />
+        </Section>
+      )}
+      {checkpoint && (
+        <Section title="Checkpoint" actions={<Saved sequence={checkpoint.sequence} at={checkpoint.created_at} />}>
+          <Json value={checkpoint.state ?? checkpoint} label="checkpoint" open={2} />
+        </Section>
+      )}
+      {names.length > 0 && (
+        <Section title="Steps">
+          <Steps of={steps} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+function Saved({ sequence, at }: { sequence: number; at: string }) {
+  return (
+    <span class="faint">
+      no. {number(sequence)}, <Time at={at} />
+    </span>
+  );
+}
+
+/** Steps that are shown at most; the rest is in the answer of the API. */
+const MOST = 100;
+
+function Steps({ of: steps }: { of: Job['steps'] }) {
+  const names = Object.keys(steps);
+  return (
+    <ol class="card steps">
+      {names.slice(0, MOST).map((name) => (
+        <li key={name}>
+          <Foreign>{name}</Foreign>
+          <StepState of={Object.getOwnPropertyDescriptor(steps, name)?.value as Step} />
+        </li>
+      ))}
+      {names.length > MOST && <li class="faint">and {number(names.length - MOST)} more</li>}
+    </ol>
+  );
+}
+
+function StepState({ of: step }: { of: Step }): ComponentChildren {
+  if ('result' in step) {
+    return (
+      <>
+        <Badge tone="green" icon="completed">
+          done
+        </Badge>
+        <Json value={step.result} label="result of the step" open={0} />
+      </>
+    );
+  }
+  if ('error' in step) {
+    return (
+      <>
+        <Badge tone="red" icon="discarded">
+          failed
+        </Badge>
+        <Json value={step.error} label="error of the step" open={0} />
+      </>
+    );
+  }
+  if (step.until !== undefined) {
+    return (
+      <Badge icon="waiting">
+        sleeps until <Time at={step.until} />
+      </Badge>
+    );
+  }
+  if (step.signal) {
+    return (
+      <>
+        <Badge tone="green" icon="events">
+          signal <Time at={step.signal.at} />
+        </Badge>
+        <Json value={step.signal.payload} label="payload of the signal" open={0} />
+      </>
+    );
+  }
+  return <Badge tone="amber">timed out</Badge>;
+}

@@ -1,0 +1,96 @@
+/** Why the job does not run, in plain words, with the way to what ends the wait. */
+import { Icon } from '../../components/icon';
+import { Foreign, Time } from '../../components/text';
+import { href, segment } from '../../core/base';
+import type { Job, WaitingFor } from './types';
+
+type Reason = WaitingFor['reason'];
+
+/** What is the matter, in a few words. */
+const TITLES: Readonly<Record<Reason, string>> = {
+  batch_undecided: 'An operation on several queues is being decided',
+  pending: 'It waits to be activated',
+  snoozed: 'Its handler put it to sleep',
+  signal: 'Its handler waits for a signal',
+  delayed: 'It is scheduled for later',
+  retry: 'It waits for its next attempt',
+  queue_paused: 'Its queue is paused',
+  maintenance: 'The deployment is in maintenance',
+  key_limit: 'The key that it counts under is used up',
+  no_handler: 'No handler takes its type',
+  handler_down: 'Its handler is down',
+  behind: 'Other jobs come before it',
+  concurrency: 'As many jobs run as may run',
+  queue_limit: 'The rate limit of its queue is used up',
+  starting: 'It is about to start',
+  no_worker: 'It waits for a worker to fetch it',
+};
+
+/** Where the wait can be ended, or understood. */
+function remedyOf({ queue, waiting_for: waiting, error }: Job): { href: string; text: string } | undefined {
+  const own = `queues/${segment(queue)}`;
+  switch (waiting?.reason) {
+    case 'queue_paused':
+      return { href: href(own), text: 'Resume the queue' };
+    case 'maintenance':
+      return { href: href('settings'), text: 'Maintenance' };
+    case 'key_limit':
+      return { href: href('limits'), text: 'Limits' };
+    case 'queue_limit':
+    case 'concurrency':
+      return { href: href(own, { tab: 'settings' }), text: 'Settings of the queue' };
+    case 'handler_down':
+    case 'no_handler':
+    case 'no_worker':
+      return { href: href('workers'), text: 'Workers and targets' };
+    case 'behind':
+      return { href: href('jobs', { queue, state: 'available' }), text: 'Jobs that wait there' };
+    case 'retry':
+      return error ? { href: '#attempts', text: 'What went wrong' } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** It will not pass by itself, or should not have come. */
+const ALARMING: readonly Reason[] = [
+  'queue_paused',
+  'maintenance',
+  'key_limit',
+  'no_handler',
+  'handler_down',
+  'queue_limit',
+];
+
+export function Waiting({ of: job }: { of: Job }) {
+  const { waiting_for: waiting } = job;
+  if (!waiting) return null;
+  const remedy = remedyOf(job);
+  const isCalm = !ALARMING.includes(waiting.reason);
+  return (
+    <aside class={`why ${isCalm ? 'calm' : ''}`} aria-label="Why it waits">
+      <Icon name={isCalm ? 'waiting' : 'failures'} size={18} />
+      <div>
+        <strong>{TITLES[waiting.reason] ?? waiting.reason}</strong>
+        {waiting.until && (
+          <>
+            {' '}
+            <Time at={waiting.until} />
+          </>
+        )}
+        <p>
+          <Foreign>{waiting.detail}</Foreign>
+        </p>
+        <p class="faint">
+          Since <Time at={waiting.since} />
+          {remedy && (
+            <>
+              {' · '}
+              <a href={remedy.href}>{remedy.text}</a>
+            </>
+          )}
+        </p>
+      </div>
+    </aside>
+  );
+}

@@ -1,0 +1,115 @@
+/** The columns of the list of jobs. */
+import { StateBadge } from '../../components/badge';
+import type { Column } from '../../components/table';
+import { Foreign, IdLink, Time } from '../../components/text';
+import { href, segment } from '../../core/base';
+import { percent } from '../../core/format';
+import { withQuery } from '../../core/router';
+import type { JobItem } from './types';
+
+const MAX_ERROR = 90;
+
+export const COLUMNS: readonly Column<JobItem>[] = [
+  {
+    id: 'state',
+    label: 'State',
+    render: ({ state, progress }) => (
+      <>
+        <StateBadge state={state} />
+        {state === 'active' && progress !== undefined && <span class="faint"> {percent(progress)}</span>}
+      </>
+    ),
+  },
+  {
+    id: 'type',
+    label: 'Type',
+    main: true,
+    render: ({ id, type, tags = [] }) => (
+      <span class="what">
+        <a href={href(`jobs/${id}`)}>
+          <Foreign>{type}</Foreign>
+        </a>
+        {tags.slice(0, 3).map((tag) => (
+          <a key={tag} class="tag" href={withQuery({ tag })}>
+            <bdi>{tag}</bdi>
+          </a>
+        ))}
+      </span>
+    ),
+  },
+  {
+    id: 'queue',
+    label: 'Queue',
+    render: ({ queue }) => (
+      <a class="quiet" href={href(`queues/${segment(queue)}`)}>
+        {queue}
+      </a>
+    ),
+  },
+  { id: 'id', label: 'Id', render: ({ id }) => <IdLink id={id} to={href(`jobs/${id}`)} /> },
+  {
+    id: 'attempts',
+    label: 'Attempts',
+    end: true,
+    render: ({ attempt, max_attempts: most }) => (
+      <span class={attempt === 0 ? 'faint' : ''}>
+        {attempt}/{most}
+      </span>
+    ),
+  },
+  {
+    id: 'priority',
+    label: 'Priority',
+    end: true,
+    wide: true,
+    sort: true,
+    render: ({ priority }) => <span class={priority === 0 ? 'faint' : ''}>{priority}</span>,
+  },
+  { id: 'created_at', label: 'Created', end: true, sort: true, render: ({ created_at }) => <Time at={created_at} /> },
+  { id: 'scheduled_at', label: 'Then', end: true, sort: true, render: (job) => <Then job={job} /> },
+  {
+    id: 'error',
+    label: 'Last error',
+    wide: true,
+    render: ({ error, discard_reason }) => shortError(error?.message ?? discard_reason),
+  },
+];
+
+function shortError(text = '') {
+  return text === '' ? null : (
+    <span class="error-text">
+      <Foreign>{text.length > MAX_ERROR ? `${text.slice(0, MAX_ERROR)}…` : text}</Foreign>
+    </span>
+  );
+}
+
+/** What comes next, or what came last. */
+function Then({ job }: { job: JobItem }) {
+  const [word, at] = thenOf(job);
+  return at === undefined ? (
+    <span class="faint">–</span>
+  ) : (
+    <>
+      <span class="faint">{word}</span> <Time at={at} />
+    </>
+  );
+}
+
+function thenOf(job: JobItem): [word: string, at: string | undefined] {
+  switch (job.state) {
+    case 'scheduled':
+      return ['runs', job.scheduled_at];
+    case 'retryable':
+      return ['retries', job.next_attempt_at];
+    case 'active':
+      return ['began', job.started_at];
+    case 'completed':
+      return ['done', job.completed_at];
+    case 'cancelled':
+      return ['ended', job.cancelled_at];
+    case 'discarded':
+      return ['failed', job.discarded_at];
+    default:
+      return ['', undefined];
+  }
+}

@@ -1,0 +1,96 @@
+/** What can be done to many jobs: those that are chosen, or all that fit the filter. */
+import { JOB_STATES } from '../../components/badge';
+import type { Operation, Outcome, Preview } from '../../components/operation';
+import { api } from '../../core/api';
+import { filterBody } from './filter';
+import type { JobList } from './types';
+
+export type Action = 'retry' | 'cancel' | 'delete';
+
+/** Those that run are cancelled by id only: their handler must be told. */
+const ACTS_ON: Readonly<Record<Action, readonly string[]>> = {
+  retry: ['discarded', 'cancelled', 'retryable'],
+  cancel: ['pending', 'scheduled', 'available', 'retryable', 'active'],
+  delete: ['completed', 'cancelled', 'discarded'],
+};
+
+type Words = Pick<Operation, 'verb' | 'doing' | 'done' | 'text' | 'danger'>;
+
+const WORDS: Readonly<Record<Action, Words>> = {
+  retry: { verb: 'Retry', doing: 'Retrying', done: 'retried', text: 'They run again as soon as there is room.' },
+  cancel: { verb: 'Cancel', doing: 'Cancelling', done: 'cancelled', text: 'They do not run, unless they are retried.' },
+  delete: {
+    verb: 'Delete',
+    doing: 'Deleting',
+    done: 'deleted',
+    text: 'They are removed with all that is on record of them. This cannot be undone.',
+    danger: true,
+  },
+};
+
+/** The same, where all that is listed are dead letters. */
+export const DEAD_WORDS: Readonly<Partial<Record<Action, Pick<Words, 'verb' | 'doing' | 'done'>>>> = {
+  retry: { verb: 'Redrive', doing: 'Redriving', done: 'redriven' },
+  delete: { verb: 'Discard', doing: 'Discarding', done: 'discarded for good' },
+};
+
+/** How the server answers a dry run. */
+export interface DryRun {
+  matched: number;
+  matched_is_exact: boolean;
+  by_state: Record<string, number>;
+  by_queue: Record<string, number>;
+}
+
+export function previewOf({ matched, matched_is_exact, by_state, by_queue }: DryRun): Preview {
+  return { matched, exact: matched_is_exact, byState: by_state, byQueue: by_queue };
+}
+
+/** On all jobs that fit the filter of the URL, as it is now. @param total how many these are, if that is known */
+export function onMatching(action: Action, dead: boolean, total: number | undefined): Operation {
+  const filter = filterBody(JOB_STATES);
+  const path = `admin/jobs/bulk/${action}`;
+  return {
+    ...WORDS[action],
+    ...(dead && DEAD_WORDS[action]),
+    preview: async () => {
+      const preview = previewOf(await api.post<DryRun>(path, { filter, dry_run: true }));
+      const left = total !== undefined && preview.exact ? Math.max(0, total - preview.matched) : 0;
+      return { ...preview, left };
+    },
+    begin: (key) =>
+      api.post<Outcome>(path, { filter, confirm: true }, { query: { wait: 1 }, headers: { 'Idempotency-Key': key } }),
+  };
+}
+
+interface EachAnswer {
+  items: readonly { job_id: string; status: string; reason?: string }[];
+}
+
+/** On these jobs. */
+export function onChosen(action: Action, ids: readonly string[], dead: boolean): Operation {
+  return {
+    ...WORDS[action],
+    ...(dead && DEAD_WORDS[action]),
+    preview: async () => {
+      const { counts = {} } = await api.get<JobList>('admin/jobs', { id: ids.join(), counts: true, per_page: 1 });
+      const fit = Object.entries(counts).filter(([state, count]) => count > 0 && ACTS_ON[action].includes(state));
+      const matched = fit.reduce((sum, [, count]) => sum + count, 0);
+      return { matched, exact: true, byState: Object.fromEntries(fit), byQueue: {}, left: ids.length - matched };
+    },
+    begin: async (key) => {
+      const { items } = await api.post<EachAnswer>(
+        `jobs/bulk/${action}`,
+        { job_ids: ids },
+        { headers: { 'Idempotency-Key': key } },
+      );
+      const count = (...statuses: string[]) => items.filter(({ status }) => statuses.includes(status)).length;
+      const [skipped, failed] = [count('skipped'), count('failed')];
+      const wrong = items.filter(({ status }) => status === 'failed');
+      return {
+        ...{ completed: true, skipped, failed, succeeded: items.length - skipped - failed },
+        errors: wrong.map(({ job_id, reason = '' }) => ({ job_id, error: reason })),
+      };
+    },
+  };
+}
