@@ -2,7 +2,7 @@
 import type { ComponentChildren, TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '../core/api';
-import { parseExact } from '../core/exact';
+import { ExactNumber, parseExact } from '../core/exact';
 import { Failure } from './state';
 
 export interface FieldProps {
@@ -42,13 +42,20 @@ export function JsonField(props: {
   error?: string | undefined;
 }) {
   let { error } = props;
+  let rounded: string | undefined;
   try {
-    parseExact(props.value || 'null');
+    rounded = roundedIn(parseExact(props.value || 'null'));
   } catch (thrown) {
     error = (thrown as Error).message;
   }
   return (
-    <Field label={props.label} error={error}>
+    <Field
+      label={props.label}
+      error={error}
+      hint={
+        rounded !== undefined && `${rounded} has more digits than the server keeps of a number: write it as a text.`
+      }
+    >
       <textarea
         class="mono"
         rows={props.rows ?? 8}
@@ -58,6 +65,24 @@ export function JsonField(props: {
       />
     </Field>
   );
+}
+
+/** A number somewhere in a value of which JSON parsers keep fewer digits than it has. */
+function roundedIn(value: unknown): string | undefined {
+  if (value instanceof ExactNumber) {
+    const digits = (text: string) =>
+      text
+        .replace(/e.*$/i, '')
+        .replace(/[-.]/g, '')
+        .replace(/^0+|0+$/g, '');
+    return digits(value.source) === digits(String(Number(value.source))) ? undefined : value.source;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const inner of Object.values(value)) {
+    const found = roundedIn(inner);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** What the server says of a field that has one of these names, or of a part of it. */

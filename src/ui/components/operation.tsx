@@ -78,7 +78,8 @@ export function OperationDialog(props: { of: Operation; onClose: () => void; onD
       }
       if (!told.completed) return;
       onDone();
-      if (closed.current || (told.failed + told.skipped === 0 && !told.aborted)) {
+      const asForeseen = told.failed === 0 && told.skipped <= (preview?.left ?? 0);
+      if (closed.current || (asForeseen && !told.aborted)) {
         toast(`${jobs(told.succeeded)} ${operation.done}.`);
         onClose();
       } else setOutcome(told);
@@ -213,7 +214,7 @@ function Running(props: { operation: Operation; preview: Preview | undefined; ou
           ))}
         </ul>
       )}
-      <div class="actions">
+      <div class="actions operation-end">
         <button type="button" onClick={onClose}>
           {completed ? 'Close' : 'Let it go on'}
         </button>

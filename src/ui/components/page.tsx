@@ -110,7 +110,7 @@ export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: stri
           aria-current={id === open ? 'page' : undefined}
         >
           {label}
-          {count !== undefined && <span class="count">{count}</span>}
+          {count !== undefined && <span class="count"> {count}</span>}
         </a>
       ))}
     </nav>

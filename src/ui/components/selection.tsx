@@ -1,6 +1,6 @@
 /** Which rows of a table are chosen: some, or all that match the filter, on whatever page they are. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { number } from '../core/format';
 import { url } from '../core/router';
 
@@ -20,7 +20,10 @@ export function useSelection(keep: readonly string[] = ['page', 'sort', 'order',
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [all, setAll] = useState(false);
   const filter = [...url.value.searchParams].filter(([name]) => !keep.includes(name)).join('&');
+  const chosenOf = useRef(filter);
   useEffect(() => {
+    if (chosenOf.current === filter) return;
+    chosenOf.current = filter;
     setIds(new Set());
     setAll(false);
   }, [filter]);

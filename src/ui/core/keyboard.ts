@@ -3,7 +3,7 @@
  * something is typed. `g` begins a sequence: `g j`.
  */
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface Key {
   /** What the help says. */
@@ -31,7 +31,8 @@ export function useKeys(title: string, keys: Keys): void {
   const names = Object.entries(keys)
     .map(([name, { label }]) => `${name} ${label}`)
     .join('\n');
-  useEffect(() => {
+  // Before the browser paints: what can be seen can be pressed.
+  useLayoutEffect(() => {
     const entries = Object.entries(current.current).map(([name, key]) => {
       return [name, { ...key, run: () => current.current[name]?.run() }] as const;
     });

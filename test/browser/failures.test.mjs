@@ -1,0 +1,138 @@
+// Failures in groups: what they are, how they change, and what can be done to all jobs of one.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { assertAccessible, assertNoSideways, dashboard, KEYS } from './support/index.mjs';
+import { puller } from './support/pull.mjs';
+
+describe('the failures page', { timeout: 60_000 }, () => {
+  const board = dashboard();
+  const worker = puller((...request) => board.call(...request));
+  const live = (page) => page.getByRole('button', { name: /^Live updates: Live/ }).waitFor();
+  const rowOf = (page, text) =>
+    page.getByRole('table', { name: 'Failures' }).locator('tbody tr').filter({ hasText: text });
+  const counts = async (queue) => (await board.call('GET', `admin/jobs?queue=${queue}&counts=true`)).counts;
+
+  before(async () => {
+    for (const box of [17, 18, 19]) {
+      const error = {
+        type: 'SmtpError',
+        message: `Mailbox ${box} is full`,
+        stack: `SmtpError: Mailbox ${box}\n    at send`,
+      };
+      await worker.dead('fail.seen', error, { type: 'mail.send' });
+    }
+    await worker.dead('fail.seen', { type: 'TypeError', message: '<b>x</b> is undefined' }, { type: 'report.build' });
+  });
+
+  it('puts jobs with the same error together, filtered by the URL, and opens a group in a drawer', async () => {
+    const page = await board.newPage('/ui/failures?queue=fail.seen');
+    const group = rowOf(page, 'Mailbox <n> is full');
+    await group.getByText('3 dead').waitFor();
+    await rowOf(page, '<b>x</b> is undefined').getByText('1 dead').waitFor();
+    await group.getByRole('link').first().click();
+    await page.waitForURL('**/ui/failures?queue=fail.seen&group=*');
+    const drawer = page.getByRole('dialog', { name: 'Failures' });
+    await drawer.getByText(/^SmtpError: Mailbox \d+\s+at send/).waitFor();
+    await page.reload();
+    await drawer.getByText('mail.send').waitFor();
+    await drawer.getByRole('link', { name: 'Show the jobs' }).click();
+    await page.waitForURL('**/ui/jobs?fingerprint=*&queue=fail.seen');
+    await page.locator('table[aria-label=Jobs] tbody tr').nth(2).waitFor();
+    assert.equal(await page.locator('table[aria-label=Jobs] tbody tr').count(), 3);
+    await page.goBack();
+    await drawer.waitFor();
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+    assert.match(page.url(), /\/ui\/failures\?queue=fail\.seen$/);
+    await page.getByRole('searchbox', { name: 'Type' }).fill('report.*');
+    await group.waitFor({ state: 'detached' });
+    await page.getByLabel('What became of them').selectOption('retrying');
+    await page.getByRole('heading', { name: 'No failure fits' }).waitFor();
+    await page.getByRole('button', { name: 'Show all failures' }).click();
+    await page.waitForURL('**/ui/failures');
+  });
+
+  it('redrives a group, having told how many jobs that are', async () => {
+    for (const box of [1, 2]) await worker.dead('fail.redrive', { type: 'SmtpError', message: `Box ${box} is full` });
+    await worker.dead('fail.redrive', { type: 'Other', message: 'something else' });
+    const page = await board.newPage('/ui/failures?queue=fail.redrive');
+    await Promise.all([live(page), rowOf(page, 'Box <n> is full').getByText('2 dead').waitFor()]);
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    const drawer = page.getByRole('dialog', { name: 'Failures' });
+    await drawer.getByRole('button', { name: 'Redrive 2' }).click();
+    await page.getByRole('dialog', { name: 'Redrive 2 jobs?' }).getByText('In queue fail.redrive').waitFor();
+    await page.getByRole('button', { name: 'Redrive 2 jobs' }).click();
+    await page.getByText('2 jobs redriven.').waitFor();
+    await drawer.getByRole('heading', { name: 'No failures are left here' }).waitFor();
+    const { available, discarded } = await counts('fail.redrive');
+    assert.deepEqual({ available, discarded }, { available: 2, discarded: 1 });
+  });
+
+  it('discards a group once the number was typed', async () => {
+    for (const box of [1, 2]) await worker.dead('fail.discard', { type: 'SmtpError', message: `Box ${box} is full` });
+    const page = await board.newPage('/ui/failures?queue=fail.discard');
+    await rowOf(page, 'Box <n> is full').getByRole('link').first().click();
+    await page.getByRole('dialog', { name: 'Failures' }).getByRole('button', { name: 'Discard' }).click();
+    const asked = page.getByRole('dialog', { name: 'Discard 2 jobs?' });
+    await asked.getByRole('textbox').fill('2');
+    await assertAccessible(page);
+    await asked.getByRole('button', { name: 'Discard 2 jobs' }).click();
+    await page.getByText('2 jobs discarded for good.').waitFor();
+    assert.equal((await counts('fail.discard')).discarded, 0);
+  });
+
+  it('counts what fails meanwhile where it stands, and tells of new groups', async () => {
+    await worker.dead('fail.live', { type: 'SmtpError', message: 'Box 1 is full' });
+    const page = await board.newPage('/ui/failures?queue=fail.live');
+    await Promise.all([live(page), rowOf(page, 'Box <n> is full').getByText('1 dead').waitFor()]);
+    await worker.dead('fail.live', { type: 'SmtpError', message: 'Box 2 is full' });
+    await rowOf(page, 'Box <n> is full').getByText('2 dead').waitFor({ timeout: 1_000 });
+    await worker.dead('fail.live', { type: 'Brand new', message: 'never seen before' });
+    await page.getByRole('button', { name: '1 newer' }).click();
+    await rowOf(page, 'never seen before').waitFor();
+  });
+
+  it('offers nothing to a key that may only read, which the server refuses as well', async () => {
+    const closed = puller((...request) => board.callClosed(KEYS.admin, ...request));
+    await closed.dead('fail.roles', { type: 'SmtpError', message: 'Box 1 is full' });
+    const page = await board.newPage('/ui/failures?queue=fail.roles', { key: KEYS.viewer });
+    const row = rowOf(page, 'Box <n> is full');
+    await row.waitFor();
+    assert.equal(await row.getByRole('button').count(), 0);
+    await row.getByRole('link').first().click();
+    const drawer = page.getByRole('dialog', { name: 'Failures' });
+    await drawer.getByRole('link', { name: 'Show the jobs' }).waitFor();
+    assert.equal(await drawer.getByRole('button', { name: /Redrive|Discard/ }).count(), 0);
+    const fingerprint = new URL(page.url()).searchParams.get('group');
+    for (const verb of ['redrive', 'discard']) {
+      const path = `admin/failures/${fingerprint}/${verb}`;
+      await assert.rejects(board.callClosed(KEYS.viewer, 'POST', path, { confirm: true }), /: 403 /);
+    }
+  });
+
+  it('says what went wrong, and tries again', async () => {
+    let isDown = true;
+    const page = await board.newPage('/ui/failures?queue=fail.seen', {
+      expect: /ERR_FAILED/,
+      prepare: (fresh) => fresh.route(/\/admin\/failures/, (route) => (isDown ? route.abort() : route.continue())),
+    });
+    await page.getByText('The server cannot be reached.').waitFor();
+    isDown = false;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await rowOf(page, 'Mailbox <n> is full').waitFor();
+  });
+
+  for (const theme of ['light', 'dark']) {
+    it(`has nothing that axe finds wrong, in the ${theme} theme, wide or narrow`, async () => {
+      const page = await board.newPage('/ui/failures?queue=fail.seen', { theme });
+      await rowOf(page, 'Mailbox <n> is full').waitFor();
+      await assertAccessible(page);
+      await page.setViewportSize({ width: 360, height: 740 });
+      await assertNoSideways(page);
+      await rowOf(page, 'Mailbox <n> is full').getByRole('link').first().click();
+      await page.getByText(/^SmtpError: Mailbox/).waitFor();
+      await assertAccessible(page);
+    });
+  }
+});

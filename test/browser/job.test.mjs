@@ -1,0 +1,287 @@
+// One job: its story as it goes on, why it waits, what it carries, and what can be done with it.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { assertAccessible, assertNoSideways, dashboard, KEYS } from './support/index.mjs';
+import { puller } from './support/pull.mjs';
+
+/** An update must be seen within a second. */
+const SOON_MS = 1_000;
+
+describe('the page of a job', { timeout: 60_000 }, () => {
+  const board = dashboard();
+  const worker = puller((...request) => board.call(...request));
+  const { worker_id } = worker;
+  const live = (page) => page.getByRole('button', { name: /^Live updates: Live/ }).waitFor();
+  const section = (page, name) =>
+    page.locator('.section').filter({ has: page.getByRole('heading', { level: 2, name, exact: true }) });
+  const state = (page, word) => page.locator('.identity .badge').getByText(word, { exact: true });
+  const button = (page, name) => page.locator('.page-head').getByRole('button', { name, exact: true });
+  const open = async (id, options) => {
+    const page = await board.newPage(`/ui/jobs/${id}`, options);
+    await page.locator('.identity').waitFor();
+    return page;
+  };
+  const job = (id) => board.call('GET', `admin/jobs/${id}`);
+
+  /** A job that has failed twice, with all that a handler can leave. */
+  async function eventful(queue) {
+    const parent = await worker.enqueue(queue, { type: 'parent.job', delay_until: '+PT1H' });
+    const retry = { max_attempts: 5, initial_interval: 'PT0.001S', max_interval: 'PT0.001S', jitter: false };
+    const meta = { parent_id: parent, cron_name: 'nightly', tenant: 'acme' };
+    const id = await worker.enqueue(queue, {
+      type: 'invoice.send',
+      args: [{ invoice: 4711 }],
+      meta,
+      retry,
+      tags: ['eu'],
+    });
+    const child = await worker.enqueue(queue, { type: 'child.job', meta: { parent_id: id }, delay_until: '+PT1H' });
+    for (const attempt of [1, 2]) {
+      while (!(await worker.take(queue)));
+      await board.call('POST', `jobs/${id}/log`, { worker_id, lines: [{ message: `begins ${attempt}` }] });
+      const message = `connect ETIMEDOUT ${attempt}`;
+      await worker.nack(id, {
+        type: 'SmtpError',
+        code: 'smtp_timeout',
+        message,
+        stack: `SmtpError: ${message}\n    at send`,
+      });
+    }
+    while (!(await worker.take(queue)));
+    const line = { level: 'warn', message: 'slow', fields: { rows: 7 } };
+    await board.call('POST', `jobs/${id}/log`, { worker_id, lines: [line] });
+    await board.call('POST', `jobs/${id}/progress`, { worker_id, progress: 0.4, message: 'page 4 of 10' });
+    await board.call('PUT', `jobs/${id}/checkpoint`, { worker_id, state: { page: 4 } });
+    await board.call('PUT', `jobs/${id}/steps/charge`, { worker_id, result: { charged: 12 } });
+    return { id, parent, child };
+  }
+
+  it('tells its whole story', async () => {
+    const { id, parent, child } = await eventful('job.story');
+    const page = await open(id);
+    assert.equal(await page.title(), 'invoice.send · Tocsin');
+    await state(page, 'active').waitFor();
+    const attempts = section(page, 'Attempts');
+    await attempts.getByText('Attempt 3').waitFor();
+    await attempts.getByText('connect ETIMEDOUT 2', { exact: true }).waitFor();
+    assert.equal(await attempts.locator('.bar-row .run').count(), 3);
+    await attempts.getByText('Stack').last().click();
+    await attempts.getByText('SmtpError: connect ETIMEDOUT 1').waitFor();
+    const log = section(page, 'Log');
+    await log.getByText('begins 1').waitFor();
+    await log.getByLabel('Least level').selectOption('warn');
+    await page.waitForURL('**?level=warn');
+    await log.getByText('slow').waitFor();
+    assert.equal(await log.getByText('begins 1').count(), 0);
+    await page.getByText('page 4 of 10').first().waitFor();
+    await section(page, 'Checkpoint').getByText('"page"').waitFor();
+    await section(page, 'Steps').getByText('charge').waitFor();
+    await section(page, 'Timeline').getByText('Attempt 1 failed').waitFor();
+    await section(page, 'Meta').getByText('"acme"').waitFor();
+    assert.match(
+      await page.getByRole('link', { name: 'nightly' }).getAttribute('href'),
+      /\/ui\/schedules\?name=nightly$/,
+    );
+    const related = section(page, 'Related jobs');
+    await related.locator(`a[href$="${child}"]`).waitFor();
+    await related.locator(`a[href$="${parent}"]`).click();
+    await page.getByRole('heading', { level: 1, name: 'parent.job' }).waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: 'Copy curl command' }).click();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(copied, `curl -s '${board.open}/ojs/v1/admin/jobs/${id}?timeline=true'`);
+  });
+
+  it('changes within a second of what happens', async () => {
+    const id = await worker.enqueue('job.live');
+    const page = await open(id);
+    await Promise.all([live(page), page.getByText('It waits for a worker to fetch it').waitFor()]);
+    await worker.take('job.live');
+    await state(page, 'active').waitFor({ timeout: SOON_MS });
+    await board.call('POST', `jobs/${id}/log`, { worker_id, lines: [{ message: 'halfway there' }] });
+    await board.call('POST', `jobs/${id}/progress`, { worker_id, progress: 0.5, message: 'half' });
+    await page.getByText('50 %').first().waitFor({ timeout: SOON_MS });
+    await section(page, 'Log').getByText('halfway there').waitFor({ timeout: SOON_MS });
+    await worker.ack(id, { sum: 42 });
+    await state(page, 'completed').waitFor({ timeout: SOON_MS });
+    await section(page, 'Result').getByText('42').waitFor();
+  });
+
+  it('says why it waits, with the way to what ends the wait', async () => {
+    await board.call('POST', 'queues/job.paused/pause');
+    const page = await open(await worker.enqueue('job.paused'));
+    const why = page.getByRole('complementary', { name: 'Why it waits' });
+    await why.getByText('Its queue is paused').waitFor();
+    await why.getByRole('link', { name: 'Resume the queue' }).click();
+    await page.waitForURL('**/ui/queues/job.paused');
+  });
+
+  it('draws the delays of its retries, and writes them as a table', async () => {
+    const retry = { max_attempts: 4, initial_interval: 'PT1S', backoff_coefficient: 3, jitter: false };
+    const page = await open(await worker.enqueue('job.curve', { retry }));
+    const retries = section(page, 'Retries');
+    await retries.getByRole('img', { name: /after failure 1 1 s, after failure 2 3 s, after failure 3 9 s/ }).waitFor();
+    await retries.getByRole('button', { name: 'As a table' }).click();
+    assert.deepEqual(await retries.locator('tbody td:nth-child(2)').allTextContents(), ['1 s', '3 s', '9 s']);
+    assert.equal(await retries.locator('tbody tr').last().locator('td').last().textContent(), '13 s');
+  });
+
+  it('is retried, at once or with other arguments, which the server checks', async () => {
+    const id = await worker.dead('job.again', { message: 'no' }, { args: ['wrnog'] });
+    const page = await open(id);
+    await page.getByText('dead letter', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Edit and retry' }).click();
+    await page.waitForURL('**?open=edit');
+    const drawer = page.getByRole('dialog', { name: 'Edit and retry' });
+    await drawer.getByLabel('Arguments').fill('{"not": "a list"}');
+    await drawer.getByRole('button', { name: 'Retry' }).click();
+    await drawer.locator('.field.wrong', { hasText: 'Arguments' }).getByRole('alert').waitFor();
+    await assertAccessible(page);
+    await drawer.getByLabel('Arguments').fill('["right"]');
+    await drawer.getByLabel('Priority').fill('7');
+    await drawer.getByRole('button', { name: 'Retry' }).click();
+    await page.getByText('It runs again.').waitFor();
+    await state(page, 'available').waitFor();
+    const { args, priority } = await job(id);
+    assert.deepEqual([args, priority], [['right'], 7]);
+    const other = await worker.dead('job.again', { message: 'no' }, { priority: 50 });
+    const second = await open(other);
+    await second.keyboard.press('r');
+    await state(second, 'available').waitFor();
+  });
+
+  it('runs now, gets another priority, and is cancelled', async () => {
+    const id = await worker.enqueue('job.now', { delay_until: '+PT1H' });
+    const page = await open(id);
+    await state(page, 'scheduled').waitFor();
+    await button(page, 'Run now').click();
+    await state(page, 'available').waitFor();
+    await button(page, 'Priority').click();
+    await page.getByRole('dialog').getByLabel('Priority').fill('33');
+    await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click();
+    await page.locator('.facts').getByText('33').waitFor();
+    await page.keyboard.press('c');
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the job' }).click();
+    await state(page, 'cancelled').waitFor();
+    assert.equal((await job(id)).state, 'cancelled');
+  });
+
+  it('is cloned into another queue', async () => {
+    const id = await worker.enqueue('job.first', { args: [1], meta: { tenant: 7 }, delay_until: '+PT1H' });
+    const page = await open(id);
+    await page.getByRole('link', { name: 'Clone' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Clone' });
+    await drawer.getByLabel('Arguments').fill('[2]');
+    await drawer.getByLabel('Queue').fill('job.second');
+    await drawer.getByRole('button', { name: 'Enqueue' }).click();
+    await state(page, 'available').waitFor();
+    const made = page.url().split('/').at(-1);
+    assert.notEqual(made, id);
+    const { args, queue, meta } = await job(made);
+    assert.deepEqual([args, queue, meta], [[2], 'job.second', { tenant: 7, cloned_from: id }]);
+  });
+
+  it('is deleted once the end of its id was typed, and is not found from then on', async () => {
+    const id = await worker.enqueue('job.gone');
+    await worker.take('job.gone');
+    await worker.ack(id);
+    const page = await open(id);
+    await button(page, 'Delete').click();
+    const dialog = page.getByRole('dialog', { name: 'Delete this job?' });
+    await dialog.getByRole('textbox').fill(id.slice(-6));
+    await dialog.getByRole('button', { name: 'Delete the job' }).click();
+    await page.waitForURL('**/ui/jobs');
+    await page.goto(`/ui/jobs/${id}`);
+    await page.getByRole('heading', { name: 'There is no such job' }).waitFor();
+    await assertAccessible(page);
+  });
+
+  it('shows hostile payloads as text', async () => {
+    const html = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
+    const rtl = '\u202egnp.exe\u202c';
+    const long = 'y'.repeat(900_000);
+    const args = [
+      html,
+      rtl,
+      long,
+      JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}'),
+      Array(500).fill(0),
+    ];
+    const meta = { [html.slice(0, 40)]: html };
+    const id = await worker.dead(
+      'job.hostile',
+      { type: html, message: html, stack: `${html}\n`.repeat(20) },
+      { args, tags: [html.slice(0, 60)] },
+    );
+    await worker.enqueue('job.hostile', { meta });
+    const page = await open(id);
+    const shown = section(page, 'Arguments');
+    await shown.getByText('onerror').waitFor();
+    await shown.getByText('"__proto__"').waitFor();
+    await shown.getByText('polluted').waitFor();
+    assert.equal(await page.evaluate(() => ({}).polluted), undefined);
+    assert.equal(await page.locator('main img[src], main script').count(), 0);
+    assert.equal(await page.title(), 'wait.here · Tocsin');
+    // What comes from outside keeps its direction to itself.
+    assert.equal(await shown.locator('bdi', { hasText: 'gnp.exe' }).count(), 1);
+    // Long ones are cut until they are asked for.
+    const size = () => shown.evaluate((element) => element.textContent.length);
+    assert.ok((await size()) < 5_000, `${await size()} characters are shown`);
+    await shown.getByRole('button', { name: /more$/ }).first().click();
+    assert.ok((await size()) > 50_000);
+    await shown.getByRole('button', { name: 'Copy arguments' }).click();
+    assert.deepEqual(JSON.parse(await page.evaluate(() => navigator.clipboard.readText()))[2], long);
+    await assertNoSideways(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await assertNoSideways(page);
+    await page.goto('/ui/jobs?queue=job.hostile');
+    await page.locator('table[aria-label=Jobs] tbody tr').nth(1).waitFor();
+    assert.equal(await page.locator('main img[src], main script').count(), 0);
+    await assertNoSideways(page);
+  });
+
+  it('shows numbers with all the digits that the server tells', async () => {
+    const id = await worker.enqueue('job.exact', { args: [1] });
+    const page = await open(id, {
+      prepare: (fresh) =>
+        fresh.route(/\/admin\/jobs\/[^/]+\?timeline/, async (route) => {
+          const answer = await route.fetch();
+          const body = (await answer.text()).replace('"args":[1]', '"args":[12345678901234567890,1.10]');
+          await route.fulfill({ body, contentType: 'application/json' });
+        }),
+    });
+    const shown = section(page, 'Arguments');
+    await shown.getByText('12345678901234567890').waitFor();
+    await shown.getByText('1.10').waitFor();
+    await shown.getByRole('button', { name: 'Copy arguments' }).click();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /12345678901234567890,\s+1\.10/);
+  });
+
+  it('offers nothing to a key that may only read, which the server refuses as well', async () => {
+    const { job: made } = await board.callClosed(KEYS.operator, 'POST', 'jobs', {
+      ...{ type: 'wait.here', args: [], options: { queue: 'job.roles', delay_until: '+PT1H' } },
+    });
+    const page = await open(made.id, { key: KEYS.viewer });
+    await state(page, 'scheduled').waitFor();
+    assert.equal(await page.locator('.page-head').locator('button:not(.copy), a.button').count(), 0);
+    await page.goto(`/ui/jobs/${made.id}?open=clone`);
+    await state(page, 'scheduled').waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    for (const verb of ['retry', 'activate', 'cancel', 'clone']) {
+      await assert.rejects(board.callClosed(KEYS.viewer, 'POST', `admin/jobs/${made.id}/${verb}`, {}), /: 403 /, verb);
+    }
+    await assert.rejects(board.callClosed(KEYS.viewer, 'PATCH', `admin/jobs/${made.id}`, { priority: 1 }), /: 403 /);
+  });
+
+  for (const theme of ['light', 'dark']) {
+    it(`has nothing that axe finds wrong, in the ${theme} theme, wide or narrow`, async () => {
+      const { id } = await eventful(`job.axe.${theme}`);
+      const page = await open(id, { theme });
+      await section(page, 'Retries').getByRole('img').waitFor();
+      await assertAccessible(page);
+      await page.setViewportSize({ width: 360, height: 740 });
+      await assertNoSideways(page);
+      await assertAccessible(page);
+    });
+  }
+});

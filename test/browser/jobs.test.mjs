@@ -1,0 +1,366 @@
+// The list of jobs: finding them, what happens to them meanwhile, acting on some or on all that match.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { assertAccessible, assertNoSideways, dashboard, KEYS } from './support/index.mjs';
+import { puller } from './support/pull.mjs';
+
+/** An update must be seen within a second. */
+const SOON_MS = 1_000;
+
+describe('the jobs page', { timeout: 60_000 }, () => {
+  const board = dashboard();
+  const worker = puller((...request) => board.call(...request));
+  const rows = (page) => page.locator('table[aria-label=Jobs] tbody tr');
+  const rowOf = (page, id) => rows(page).filter({ has: page.locator(`a[href$="/jobs/${id}"]`) });
+  const tab = (page, name) => page.getByRole('navigation', { name: 'Parts of this page' }).getByRole('link', { name });
+  const live = (page) => page.getByRole('button', { name: /^Live updates: Live/ }).waitFor();
+  const count = async (page, wanted) => {
+    await page.waitForFunction(
+      (number) => document.querySelectorAll('table[aria-label=Jobs] tbody tr').length === number,
+      wanted,
+    );
+  };
+  const states = async (queue) => {
+    const { counts } = await board.call('GET', `admin/jobs?queue=${queue}&counts=true&per_page=1`);
+    return Object.fromEntries(Object.entries(counts).filter(([, jobs]) => jobs > 0));
+  };
+
+  before(async () => {
+    await worker.dead('jobs.found', { type: 'SmtpError', message: 'mailbox of zebra is full' }, { type: 'mail.send' });
+    await worker.enqueue('jobs.found', { type: 'mail.send', args: [{ to: 'giraffe' }], tags: ['herd'] });
+    await worker.enqueue('jobs.found', { type: 'report.build', args: [{ for: 'giraffe' }], delay_until: '+PT1H' });
+    const jobs = Array.from({ length: 60 }, (_, index) => ({
+      ...{ type: 'wait.here', args: [index] },
+      options: { queue: 'jobs.many', priority: index === 0 ? 9 : 0 },
+    }));
+    await board.call('POST', 'jobs/batch', { jobs });
+  });
+
+  it('finds jobs by what they say, with every filter in the URL', async () => {
+    const page = await board.newPage('/ui/jobs?queue=jobs.found');
+    await count(page, 3);
+    await page.getByRole('searchbox', { name: 'Search', exact: true }).fill('giraffe');
+    await page.waitForURL('**/ui/jobs?queue=jobs.found&q=giraffe');
+    await count(page, 2);
+    await page.getByText('Looked at 3 jobs, the newest first. These were all.').waitFor();
+    await page.getByRole('searchbox', { name: 'Type' }).fill('mail.*');
+    await count(page, 1);
+    await page.getByRole('link', { name: 'Remove the filter Search giraffe' }).click();
+    await count(page, 2);
+    await page.getByRole('searchbox', { name: 'Words of the error' }).fill('zebra');
+    await count(page, 1);
+    await page.getByRole('link', { name: 'Clear all' }).click();
+    await page.waitForURL('**/ui/jobs');
+    await page.goBack();
+    await count(page, 1);
+    await page.reload();
+    await count(page, 1);
+    assert.equal(await page.getByRole('searchbox', { name: 'Words of the error' }).inputValue(), 'zebra');
+  });
+
+  it('is where the search above all pages leads, which a key focuses', async () => {
+    const page = await board.newPage('/ui/queues');
+    await page.getByRole('heading', { level: 1, name: 'Queues' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('"mailbox of zebra"');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/ui/jobs?q=*');
+    await count(page, 1);
+    await page.getByText('mailbox of zebra is full').waitFor();
+  });
+
+  it('counts the states of the filter on its tabs, and shows those of one', async () => {
+    const page = await board.newPage('/ui/jobs?queue=jobs.found');
+    await tab(page, 'Scheduled 1').click();
+    await page.waitForURL('**/ui/jobs?queue=jobs.found&state=scheduled');
+    await count(page, 1);
+    await tab(page, 'All 3').waitFor();
+    await tab(page, 'Discarded 1').click();
+    await rows(page).getByText('mailbox of zebra is full').waitFor();
+    await page.goBack();
+    await rows(page).getByText('report.build').waitFor();
+  });
+
+  it('shows page after page, in the order that is asked for', async () => {
+    const page = await board.newPage('/ui/jobs?queue=jobs.many');
+    await count(page, 50);
+    await page.getByText('1–50 of 60').waitFor();
+    await page.getByRole('link', { name: 'Next page' }).click();
+    await count(page, 10);
+    assert.match(page.url(), /page=2$/);
+    await page.goBack();
+    await count(page, 50);
+    const priority = page.getByRole('columnheader', { name: 'Priority' }).getByRole('link');
+    await priority.click();
+    await page.waitForURL('**&sort=priority');
+    await priority.click();
+    await page.waitForURL('**&sort=priority&order=desc');
+    await rows(page).first().getByText('9', { exact: true }).waitFor();
+  });
+
+  it('says when a search has not looked at everything, and looks further', async () => {
+    const page = await board.newPage('/ui/jobs', {
+      prepare: (fresh) =>
+        // As a queue with many jobs answers.
+        fresh.route(/\/admin\/jobs\?.*q=giraffe/, async (route) => {
+          const isFirst = !route.request().url().includes('cursor=');
+          const answer = await route.fetch({
+            url: route
+              .request()
+              .url()
+              .replace(/&?cursor=[^&]*/, ''),
+          });
+          const body = await answer.json();
+          const part = isFirst ? body.items.slice(0, 1) : body.items.slice(1);
+          const place = isFirst
+            ? { searched: 20_000, more: true, cursor: 'on' }
+            : { searched: 5_000, more: false, cursor: null };
+          await route.fulfill({ json: { ...body, ...place, items: part } });
+        }),
+    });
+    await page.goto('/ui/jobs?queue=jobs.found&q=giraffe');
+    await page.getByText('Looked at 20,000 jobs').waitFor();
+    await count(page, 1);
+    await page.getByRole('button', { name: 'look further' }).click();
+    await page.getByText('Looked at 25,000 jobs, the newest first. These were all.').waitFor();
+    await count(page, 2);
+  });
+
+  it('changes a row where it stands, and counts what is new, within a second', async () => {
+    const id = await worker.enqueue('jobs.live');
+    const page = await board.newPage('/ui/jobs?queue=jobs.live');
+    await Promise.all([live(page), rowOf(page, id).getByText('available').waitFor()]);
+    await worker.take('jobs.live');
+    await rowOf(page, id).getByText('active').waitFor({ timeout: SOON_MS });
+    await tab(page, 'Active 1').waitFor({ timeout: SOON_MS });
+    const next = await worker.enqueue('jobs.live', { type: 'came.later' });
+    await page.getByRole('button', { name: '1 newer' }).waitFor({ timeout: SOON_MS });
+    // Nothing has moved until it is asked for.
+    assert.equal(await rows(page).count(), 1);
+    await worker.ack(id);
+    await rowOf(page, id).getByText('completed').waitFor({ timeout: SOON_MS });
+    await page.getByRole('button', { name: '1 newer' }).click();
+    await rowOf(page, next).waitFor();
+    assert.equal(await page.getByRole('button', { name: /newer/ }).count(), 0);
+  });
+
+  it('counts as new only what the search finds', async () => {
+    await worker.enqueue('jobs.newer', { args: ['needle'] });
+    const page = await board.newPage('/ui/jobs?queue=jobs.newer&q=needle');
+    await Promise.all([live(page), count(page, 1)]);
+    await worker.enqueue('jobs.newer', { args: ['hay'] });
+    await worker.enqueue('jobs.newer', { args: ['needle'] });
+    await page.getByRole('button', { name: '1 newer' }).waitFor({ timeout: 2 * SOON_MS });
+  });
+
+  it('retries and cancels by key the row that is pointed at, and opens it', async () => {
+    const id = await worker.dead('jobs.keys', { message: 'no' });
+    const page = await board.newPage('/ui/jobs?queue=jobs.keys');
+    await Promise.all([live(page), rowOf(page, id).getByText('discarded').waitFor()]);
+    await page.keyboard.press('j');
+    await page.keyboard.press('r');
+    await page.getByText('wait.here runs again.').waitFor();
+    await rowOf(page, id).getByText('available').waitFor();
+    await page.keyboard.press('c');
+    await page.getByText('wait.here is cancelled.').waitFor();
+    await rowOf(page, id).getByText('cancelled').waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/ui/jobs/${id}`);
+    await page.getByRole('heading', { level: 1, name: 'wait.here' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.waitForURL('**/ui/jobs');
+  });
+
+  it('acts on the rows that are chosen, and tells first what it can act on', async () => {
+    await worker.dead('jobs.chosen', { message: 'no' });
+    for (let left = 3; left > 0; left--) await worker.enqueue('jobs.chosen');
+    const page = await board.newPage('/ui/jobs?queue=jobs.chosen');
+    await count(page, 4);
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    const bar = page.getByRole('region', { name: 'Chosen rows' });
+    await bar.getByText('2 jobs').waitFor();
+    await bar.getByRole('button', { name: 'Cancel' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Cancel 2 jobs?' });
+    await dialog.getByRole('button', { name: 'Cancel 2 jobs' }).click();
+    await page.getByText('2 jobs cancelled.').waitFor();
+    await bar.waitFor({ state: 'detached' });
+    assert.deepEqual(await states('jobs.chosen'), { available: 1, cancelled: 2, discarded: 1 });
+    await page.getByRole('checkbox', { name: 'Choose all rows on this page' }).check();
+    await bar.getByRole('button', { name: 'Retry' }).click();
+    const retry = page.getByRole('dialog', { name: 'Retry 3 jobs?' });
+    await retry.getByText('1 job of these will be left alone').waitFor();
+    await assertAccessible(page);
+    await retry.getByRole('button', { name: 'Retry 3 jobs' }).click();
+    await page.getByText('3 jobs retried.').waitFor();
+    assert.deepEqual(await states('jobs.chosen'), { available: 4 });
+  });
+
+  it('acts on all that match, on whatever page they are, once their number was typed', async () => {
+    const jobs = Array.from({ length: 70 }, (_, index) => ({
+      ...{ type: 'wait.here', args: [index] },
+      options: { queue: 'jobs.all', tags: [index < 60 ? 'old' : 'new'] },
+    }));
+    await board.call('POST', 'jobs/batch', { jobs });
+    const page = await board.newPage('/ui/jobs?queue=jobs.all&tag=old');
+    await count(page, 50);
+    await page.keyboard.press('A');
+    const bar = page.getByRole('region', { name: 'Chosen rows' });
+    await bar.getByText('60 jobs (all that match)').waitFor();
+    await bar.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Cancel 60 jobs' }).click();
+    await page.getByText('60 jobs cancelled.').waitFor();
+    assert.deepEqual(await states('jobs.all'), { available: 10, cancelled: 60 });
+    await page.keyboard.press('A');
+    await bar.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete 60 jobs?' });
+    const sure = dialog.getByRole('button', { name: 'Delete 60 jobs' });
+    await dialog.getByRole('textbox').fill('6');
+    assert.equal(await sure.isDisabled(), true);
+    await dialog.getByRole('textbox').fill('60');
+    await sure.click();
+    await page.getByText('60 jobs deleted.').waitFor();
+    await page.getByRole('heading', { name: 'No job fits' }).waitFor();
+    assert.deepEqual(await states('jobs.all'), { available: 10 });
+  });
+
+  it('shows how far an operation has come, and stops it', async () => {
+    await worker.enqueue('jobs.slow');
+    const told = { operation_id: 'op', action: 'cancel', matched: 1, skipped: 0, failed: 0, errors: [] };
+    let stopped = false;
+    const page = await board.newPage('/ui/jobs?queue=jobs.slow', {
+      prepare: async (fresh) => {
+        // An operation that takes long, as the server tells of one.
+        await fresh.route(/\/admin\/jobs\/bulk\/cancel/, async (route) => {
+          const { dry_run: dry } = route.request().postDataJSON();
+          const preview = { matched: 900, matched_is_exact: true, by_state: { available: 900 }, by_queue: { a: 900 } };
+          await route.fulfill({ json: dry ? preview : { ...told, succeeded: 100, completed: false } });
+        });
+        await fresh.route(/\/admin\/operations\/op/, async (route) => {
+          if (route.request().method() === 'POST') stopped = true;
+          // The server waits a while before it answers.
+          else await new Promise((resolve) => setTimeout(resolve, 100));
+          await route.fulfill({
+            json: { ...told, succeeded: 450, completed: stopped, ...(stopped && { aborted: true }) },
+          });
+        });
+      },
+    });
+    await count(page, 1);
+    await page.keyboard.press('A');
+    await page.getByRole('region', { name: 'Chosen rows' }).getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Cancel 900 jobs' }).click();
+    await page.getByText('450 of 900').waitFor();
+    assert.equal(await page.getByRole('progressbar', { name: 'Cancelling' }).getAttribute('value'), '0.5');
+    await assertAccessible(page);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped: 450 jobs cancelled. What was done stays done.').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  it('enqueues a job, says what is wrong beside its field, and warns of a type that was probably meant', async () => {
+    await board.call('POST', 'jobs', { type: 'work.do', args: [{}], options: { queue: 'jobs.made' } });
+    const page = await board.newPage('/ui/jobs?queue=jobs.made');
+    await page.getByRole('link', { name: 'Enqueue' }).click();
+    await page.waitForURL('**/ui/jobs?queue=jobs.made&enqueue=1');
+    const drawer = page.getByRole('dialog', { name: 'Enqueue a job' });
+    const enqueue = drawer.getByRole('button', { name: 'Enqueue' });
+    await drawer.getByLabel('Type').fill('work.od');
+    await drawer.getByLabel('Arguments').fill('[1,');
+    await drawer
+      .locator('.field.wrong')
+      .getByText(/end of JSON/)
+      .waitFor();
+    assert.equal(await enqueue.isDisabled(), true);
+    await drawer.getByLabel('Arguments').fill('{"a": 1}');
+    await enqueue.click();
+    await drawer.locator('.field.wrong', { hasText: 'Arguments' }).getByRole('alert').waitFor();
+    await drawer.getByLabel('Arguments').fill('[12345678901234567890]');
+    await drawer.getByText('12345678901234567890 has more digits than the server keeps').waitFor();
+    await drawer.getByLabel('Arguments').fill('["12345678901234567890"]');
+    await drawer.getByLabel('Delay').fill('2h');
+    await drawer.getByLabel('Priority').fill('4');
+    await enqueue.click();
+    await drawer.getByText('Did you mean "work.do"?').waitFor();
+    await drawer.getByRole('link', { name: 'Open the job' }).click();
+    await page.getByRole('heading', { level: 1, name: 'work.od' }).waitFor();
+    await page.getByText('12345678901234567890').waitFor();
+    const id = page.url().split('/').at(-1);
+    const job = await board.call('GET', `admin/jobs/${id}`);
+    assert.deepEqual([job.state, job.priority, job.queue], ['scheduled', 4, 'jobs.made']);
+    await page.goBack();
+    await drawer.waitFor();
+    await page.keyboard.press('Escape');
+    await page.waitForURL('**/ui/jobs?queue=jobs.made');
+  });
+
+  it('keeps a view by its name', async () => {
+    const page = await board.newPage('/ui/jobs?queue=jobs.found&state=discarded');
+    await count(page, 1);
+    await page.getByRole('button', { name: 'Save view' }).click();
+    await page.getByLabel('Name').fill('Broken mail');
+    await page.keyboard.press('Enter');
+    await page.goto('/ui/jobs');
+    await page.getByRole('navigation', { name: 'Saved views' }).getByRole('link', { name: 'Broken mail' }).click();
+    await page.waitForURL('**/ui/jobs?queue=jobs.found&state=discarded');
+    await page.getByRole('button', { name: 'Forget view' }).click();
+    assert.equal(await page.getByRole('navigation', { name: 'Saved views' }).count(), 0);
+  });
+
+  it('says what went wrong, and tries again', async () => {
+    let isDown = true;
+    const page = await board.newPage('/ui/jobs?queue=jobs.found', {
+      expect: /ERR_FAILED/,
+      prepare: (fresh) => fresh.route(/\/admin\/jobs\?/, (route) => (isDown ? route.abort() : route.continue())),
+    });
+    await page.getByText('The server cannot be reached.').waitFor();
+    isDown = false;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await count(page, 3);
+    await page.goto('/ui/jobs?fingerprint=nothing');
+    await page
+      .getByRole('alert')
+      .getByText(/fingerprint must be/)
+      .waitFor();
+  });
+
+  it('offers nothing to a key that may only read, which the server refuses as well', async () => {
+    const enqueue = { type: 'wait.here', args: [], options: { queue: 'jobs.roles' } };
+    await board.callClosed(KEYS.operator, 'POST', 'jobs', enqueue);
+    const page = await board.newPage('/ui/jobs?queue=jobs.roles', { key: KEYS.viewer });
+    await count(page, 1);
+    assert.equal(await page.getByRole('checkbox').count(), 0);
+    assert.equal(await page.getByRole('link', { name: 'Enqueue' }).count(), 0);
+    await page.keyboard.press('A');
+    await page.keyboard.press('j');
+    await page.keyboard.press('c');
+    assert.equal(await page.getByRole('region', { name: 'Chosen rows' }).count(), 0);
+    const filter = { filter: { queue: 'jobs.roles' }, confirm: true };
+    for (const [path, body] of [
+      ['admin/jobs/bulk/cancel', filter],
+      ['admin/jobs/bulk/delete', filter],
+      ['jobs/bulk/retry', { job_ids: ['x'] }],
+      ['jobs', enqueue],
+    ]) {
+      await assert.rejects(board.callClosed(KEYS.viewer, 'POST', path, body), /: 403 /);
+    }
+  });
+
+  for (const theme of ['light', 'dark']) {
+    it(`has nothing that axe finds wrong, in the ${theme} theme, wide or narrow`, async () => {
+      const page = await board.newPage('/ui/jobs?queue=jobs.found', { theme });
+      await count(page, 3);
+      await page.keyboard.press('A');
+      await assertAccessible(page);
+      await page.setViewportSize({ width: 360, height: 740 });
+      await assertNoSideways(page);
+      await assertAccessible(page);
+      await page.goto('/ui/jobs?queue=jobs.found&q=nowhere&enqueue=1');
+      await page.getByRole('dialog').waitFor();
+      await assertAccessible(page);
+    });
+  }
+});
