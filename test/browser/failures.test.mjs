@@ -19,31 +19,35 @@ describe('the failures page', { timeout: 60_000 }, () => {
         message: `Mailbox ${box} is full`,
         stack: `SmtpError: Mailbox ${box}\n    at send`,
       };
-      await worker.dead('fail.seen', error, { type: 'mail.send' });
+      await worker.dead('fail.grouped', error, { type: 'mail.send' });
     }
-    await worker.dead('fail.seen', { type: 'TypeError', message: '<b>x</b> is undefined' }, { type: 'report.build' });
+    await worker.dead(
+      'fail.grouped',
+      { type: 'TypeError', message: '<b>x</b> is undefined' },
+      { type: 'report.build' },
+    );
   });
 
   it('puts jobs with the same error together, filtered by the URL, and opens a group in a drawer', async () => {
-    const page = await board.newPage('/ui/failures?queue=fail.seen');
+    const page = await board.newPage('/ui/failures?queue=fail.grouped');
     const group = rowOf(page, 'Mailbox <n> is full');
     await group.getByText('3 dead').waitFor();
     await rowOf(page, '<b>x</b> is undefined').getByText('1 dead').waitFor();
     await group.getByRole('link').first().click();
-    await page.waitForURL('**/ui/failures?queue=fail.seen&group=*');
+    await page.waitForURL('**/ui/failures?queue=fail.grouped&group=*');
     const drawer = page.getByRole('dialog', { name: 'Failures' });
     await drawer.getByText(/^SmtpError: Mailbox \d+\s+at send/).waitFor();
     await page.reload();
     await drawer.getByText('mail.send').waitFor();
     await drawer.getByRole('link', { name: 'Show the jobs' }).click();
-    await page.waitForURL('**/ui/jobs?fingerprint=*&queue=fail.seen');
+    await page.waitForURL('**/ui/jobs?fingerprint=*&queue=fail.grouped');
     await page.locator('table[aria-label=Jobs] tbody tr').nth(2).waitFor();
     assert.equal(await page.locator('table[aria-label=Jobs] tbody tr').count(), 3);
     await page.goBack();
     await drawer.waitFor();
     await page.keyboard.press('Escape');
     await drawer.waitFor({ state: 'detached' });
-    assert.match(page.url(), /\/ui\/failures\?queue=fail\.seen$/);
+    assert.match(page.url(), /\/ui\/failures\?queue=fail\.grouped$/);
     await page.getByRole('searchbox', { name: 'Type' }).fill('report.*');
     await group.waitFor({ state: 'detached' });
     await page.getByLabel('What became of them').selectOption('retrying');
@@ -95,8 +99,8 @@ describe('the failures page', { timeout: 60_000 }, () => {
 
   it('offers nothing to a key that may only read, which the server refuses as well', async () => {
     const closed = puller((...request) => board.callClosed(KEYS.admin, ...request));
-    await closed.dead('fail.roles', { type: 'SmtpError', message: 'Box 1 is full' });
-    const page = await board.newPage('/ui/failures?queue=fail.roles', { key: KEYS.viewer });
+    await closed.dead('fail.viewer', { type: 'SmtpError', message: 'Box 1 is full' });
+    const page = await board.newPage('/ui/failures?queue=fail.viewer', { key: KEYS.viewer });
     const row = rowOf(page, 'Box <n> is full');
     await row.waitFor();
     assert.equal(await row.getByRole('button').count(), 0);
@@ -113,7 +117,7 @@ describe('the failures page', { timeout: 60_000 }, () => {
 
   it('says what went wrong, and tries again', async () => {
     let isDown = true;
-    const page = await board.newPage('/ui/failures?queue=fail.seen', {
+    const page = await board.newPage('/ui/failures?queue=fail.grouped', {
       expect: /ERR_FAILED/,
       prepare: (fresh) => fresh.route(/\/admin\/failures/, (route) => (isDown ? route.abort() : route.continue())),
     });
@@ -125,7 +129,7 @@ describe('the failures page', { timeout: 60_000 }, () => {
 
   for (const theme of ['light', 'dark']) {
     it(`has nothing that axe finds wrong, in the ${theme} theme, wide or narrow`, async () => {
-      const page = await board.newPage('/ui/failures?queue=fail.seen', { theme });
+      const page = await board.newPage('/ui/failures?queue=fail.grouped', { theme });
       await rowOf(page, 'Mailbox <n> is full').waitFor();
       await assertAccessible(page);
       await page.setViewportSize({ width: 360, height: 740 });

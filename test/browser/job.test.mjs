@@ -76,7 +76,7 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     await page.getByText('page 4 of 10').first().waitFor();
     await section(page, 'Checkpoint').getByText('"page"').waitFor();
     await section(page, 'Steps').getByText('charge').waitFor();
-    await section(page, 'Timeline').getByText('Attempt 1 failed').waitFor();
+    await section(page, 'Timeline').getByText('Attempt 1 failed: SmtpError connect ETIMEDOUT 1').waitFor();
     await section(page, 'Meta').getByText('"acme"').waitFor();
     assert.match(
       await page.getByRole('link', { name: 'nightly' }).getAttribute('href'),
@@ -259,7 +259,7 @@ describe('the page of a job', { timeout: 60_000 }, () => {
 
   it('offers nothing to a key that may only read, which the server refuses as well', async () => {
     const { job: made } = await board.callClosed(KEYS.operator, 'POST', 'jobs', {
-      ...{ type: 'wait.here', args: [], options: { queue: 'job.roles', delay_until: '+PT1H' } },
+      ...{ type: 'wait.here', args: [], options: { queue: 'job.viewer', delay_until: '+PT1H' } },
     });
     const page = await open(made.id, { key: KEYS.viewer });
     await state(page, 'scheduled').waitFor();

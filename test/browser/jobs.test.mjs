@@ -154,8 +154,8 @@ describe('the jobs page', { timeout: 60_000 }, () => {
   });
 
   it('retries and cancels by key the row that is pointed at, and opens it', async () => {
-    const id = await worker.dead('jobs.keys', { message: 'no' });
-    const page = await board.newPage('/ui/jobs?queue=jobs.keys');
+    const id = await worker.dead('jobs.pointed', { message: 'no' });
+    const page = await board.newPage('/ui/jobs?queue=jobs.pointed');
     await Promise.all([live(page), rowOf(page, id).getByText('discarded').waitFor()]);
     await page.keyboard.press('j');
     await page.keyboard.press('r');
@@ -328,9 +328,9 @@ describe('the jobs page', { timeout: 60_000 }, () => {
   });
 
   it('offers nothing to a key that may only read, which the server refuses as well', async () => {
-    const enqueue = { type: 'wait.here', args: [], options: { queue: 'jobs.roles' } };
+    const enqueue = { type: 'wait.here', args: [], options: { queue: 'jobs.viewer' } };
     await board.callClosed(KEYS.operator, 'POST', 'jobs', enqueue);
-    const page = await board.newPage('/ui/jobs?queue=jobs.roles', { key: KEYS.viewer });
+    const page = await board.newPage('/ui/jobs?queue=jobs.viewer', { key: KEYS.viewer });
     await count(page, 1);
     assert.equal(await page.getByRole('checkbox').count(), 0);
     assert.equal(await page.getByRole('link', { name: 'Enqueue' }).count(), 0);
@@ -338,7 +338,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.keyboard.press('j');
     await page.keyboard.press('c');
     assert.equal(await page.getByRole('region', { name: 'Chosen rows' }).count(), 0);
-    const filter = { filter: { queue: 'jobs.roles' }, confirm: true };
+    const filter = { filter: { queue: 'jobs.viewer' }, confirm: true };
     for (const [path, body] of [
       ['admin/jobs/bulk/cancel', filter],
       ['admin/jobs/bulk/delete', filter],

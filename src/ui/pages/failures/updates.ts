@@ -6,7 +6,7 @@ import { query, url } from '../../core/router';
 import type { Group, GroupList } from './types';
 
 /** Shortest time between two questions, in ms: each groups the failures of the queues in which something changed. */
-const PAUSE_MS = 2_500;
+const PAUSE_MS = 1_500;
 
 /** Events after which a group has other jobs than before. */
 function matters({ event, data }: LiveEvent): boolean {

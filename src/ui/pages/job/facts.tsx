@@ -16,7 +16,7 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Scheduled', job.state === 'scheduled' ? time(job.scheduled_at) : undefined],
     ['Next attempt', time(job.next_attempt_at)],
     ['Started', time(job.started_at)],
-    ['Completed', time(job.completed_at)],
+    ['Completed', job.state === 'completed' && time(job.completed_at)],
     ['Cancelled', time(job.cancelled_at)],
     ['Discarded', time(job.discarded_at)],
     ['Because', job.discard_reason],

@@ -108,7 +108,8 @@ function toneOf({ kind, to }: Entry): string {
 }
 
 function wordsOf(entry: Entry) {
-  const { kind, attempt, from, to, message, type, backoff_ms: backoff, reason, progress, sequence, name } = entry;
+  const { kind, attempt, from, to, backoff_ms: backoff, reason, progress, sequence, name } = entry;
+  const { type, message } = (entry.error ?? {}) as { type?: string; message?: string };
   const foreign = (text: unknown) => <Foreign>{cut(String(text ?? ''))}</Foreign>;
   switch (kind) {
     case 'created':
@@ -151,7 +152,7 @@ function wordsOf(entry: Entry) {
     case 'progress':
       return (
         <>
-          Progress {typeof progress === 'number' && percent(progress)} {foreign(message)}
+          Progress {typeof progress === 'number' && percent(progress)} {foreign(entry.message)}
         </>
       );
     case 'checkpoint':
