@@ -16,7 +16,7 @@ export const EVENT_TYPES: readonly string[] = [
     'expired',
     'snoozed',
   ],
-  ...['heartbeat', 'progress', 'state_changed'],
+  ...['heartbeat', 'progress', 'log', 'state_changed'],
 ]
   .map((name) => `job.${name}`)
   .concat(

@@ -52,7 +52,7 @@ export const FORMER_SECRET_MS = 86_400_000;
  * Types that come again and again while a job runs: they are sent to whoever names them, not to whoever takes all of a kind. A
  * change of state is no event of its own, but what another one tells.
  */
-const FREQUENT: ReadonlySet<string> = new Set(['job.heartbeat', 'job.progress', 'worker.heartbeat']);
+const FREQUENT: ReadonlySet<string> = new Set(['job.heartbeat', 'job.progress', 'job.log', 'worker.heartbeat']);
 
 /** The types of events that are sent. */
 export const WEBHOOK_EVENTS: readonly string[] = EVENT_TYPES.filter((type) => type !== STATE_CHANGED);

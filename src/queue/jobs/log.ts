@@ -3,7 +3,9 @@ import { conflict } from '../../job/errors';
 import type { LogLine } from '../../job/log';
 import type { LogRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
-import { historyOf, stateOf } from '../store/rows';
+import type { JobRow } from '../store/columns';
+import type { Active } from '../store/leases';
+import { historyOf, idOf, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fence } from './fence';
 
@@ -22,7 +24,13 @@ export function addLog(q: QueueState, request: LogRequest, now: number): { accep
   }
   fence(q, row, active, request);
   q.logs.add(active, lines);
+  tellLog(q, row, active, lines.length, now);
   return { accepted: lines.length };
+}
+
+/** Tells followers that there are new lines, not what they say: whoever wants them reads them. */
+export function tellLog(q: QueueState, row: JobRow, { attempt }: Active, lines: number, now: number): void {
+  if (lines > 0) q.events.add('job.log', idOf(q.route, row), now, { job_type: row.type, attempt, lines });
 }
 
 /** The newest lines of a job, of the attempt that runs too. @throws {ApiError} 404 */

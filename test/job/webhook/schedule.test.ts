@@ -57,6 +57,7 @@ describe('an event', () => {
     [{ events: ['job.retried'] }, 'job.retrying', true],
     // They come again and again: only by their names.
     [{ events: ['*', 'job.*'] }, 'job.progress', false],
+    [{ events: ['*', 'job.*'] }, 'job.log', false],
     [{ events: ['job.progress'] }, 'job.progress', true],
     [{}, 'job.state_changed', false],
     [{ queues: ['mail', 'sms'] }, 'job.completed', true],

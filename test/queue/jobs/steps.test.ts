@@ -197,6 +197,16 @@ describe('the log of a job', () => {
     expect(await log(id)).toEqual(last);
   });
 
+  it('tells followers that there are new lines', async () => {
+    const id = await server.enqueue(queue);
+    await server.takeOne(queue);
+    await add(id, [line('one'), line('two')]);
+    await add(id, []);
+    expect(await server.events({ types: 'job.log', queue })).toMatchObject([
+      { subject: id, data: { job_id: id, attempt: 1, lines: 2 } },
+    ]);
+  });
+
   it('takes no line of an attempt that is over, and no line that is none', async () => {
     const id = await server.enqueue(queue);
     await server.takeOne(queue);

@@ -5,6 +5,7 @@ import { renderJob } from '../../../job/envelope/render';
 import { conflict } from '../../../job/errors';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
+import { tellLog } from '../../jobs/log';
 import { noteProgress } from '../../jobs/progress';
 import { recordSteps } from '../../jobs/steps';
 import type { Active } from '../../store/leases';
@@ -27,9 +28,12 @@ export async function hear(host: Host, speaker: Speaker, message: Message): Prom
   const { q } = host;
   const { row } = speaker.claimed;
   switch (message.kind) {
-    case 'log':
-      q.logs.add(mustRun(q, speaker), message.lines);
-      return undefined;
+    case 'log': {
+      const active = mustRun(q, speaker);
+      // Kept at once, so that an attempt that ends before the transaction has its last lines.
+      q.logs.add(active, message.lines);
+      return host.write((now) => tellLog(q, row, active, message.lines.length, now));
+    }
     case 'enqueue':
       mustRun(q, speaker);
       return enqueue(host, speaker.parent, message.children);
