@@ -127,16 +127,16 @@ describe('the failures page', { timeout: 60_000 }, () => {
     await rowOf(page, 'Mailbox <n> is full').waitFor();
   });
 
-  for (const theme of ['light', 'dark']) {
-    it(`has nothing that axe finds wrong, in the ${theme} theme, wide or narrow`, async () => {
-      const page = await board.newPage('/ui/failures?queue=fail.grouped', { theme });
-      await rowOf(page, 'Mailbox <n> is full').waitFor();
-      await assertAccessible(page);
-      await page.setViewportSize({ width: 360, height: 740 });
-      await assertNoSideways(page);
-      await rowOf(page, 'Mailbox <n> is full').getByRole('link').first().click();
-      await page.getByText(/^SmtpError: Mailbox/).waitFor();
-      await assertAccessible(page);
-    });
-  }
+  it('has nothing that axe finds wrong, in both themes, wide or narrow', async () => {
+    const page = await board.newPage('/ui/failures?queue=fail.grouped', { theme: 'light' });
+    await rowOf(page, 'Mailbox <n> is full').waitFor();
+    await assertAccessible(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await assertAccessible(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await assertNoSideways(page);
+    await rowOf(page, 'Mailbox <n> is full').getByRole('link').first().click();
+    await page.getByText(/^SmtpError: Mailbox/).waitFor();
+    await assertAccessible(page);
+  });
 });

@@ -99,9 +99,9 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     await worker.take('job.live');
     await state(page, 'active').waitFor({ timeout: SOON_MS });
     await board.call('POST', `jobs/${id}/log`, { worker_id, lines: [{ message: 'halfway there' }] });
+    await section(page, 'Log').getByText('halfway there').waitFor({ timeout: SOON_MS });
     await board.call('POST', `jobs/${id}/progress`, { worker_id, progress: 0.5, message: 'half' });
     await page.getByText('50 %').first().waitFor({ timeout: SOON_MS });
-    await section(page, 'Log').getByText('halfway there').waitFor({ timeout: SOON_MS });
     await worker.ack(id, { sum: 42 });
     await state(page, 'completed').waitFor({ timeout: SOON_MS });
     await section(page, 'Result').getByText('42').waitFor();
@@ -273,15 +273,37 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     await assert.rejects(board.callClosed(KEYS.viewer, 'PATCH', `admin/jobs/${made.id}`, { priority: 1 }), /: 403 /);
   });
 
-  for (const theme of ['light', 'dark']) {
-    it(`has nothing that axe finds wrong, in the ${theme} theme, wide or narrow`, async () => {
-      const { id } = await eventful(`job.axe.${theme}`);
-      const page = await open(id, { theme });
-      await section(page, 'Retries').getByRole('img').waitFor();
-      await assertAccessible(page);
-      await page.setViewportSize({ width: 360, height: 740 });
-      await assertNoSideways(page);
-      await assertAccessible(page);
-    });
-  }
+  it('keeps what is hidden from a key, also where it edits the rest', async () => {
+    const args = [{ user: 'ada', password: 'lovelace' }];
+    const closed = puller((...request) => board.callClosed(KEYS.admin, ...request));
+    const id = await closed.dead('job.hidden', { message: 'no' }, { args });
+    const page = await open(id, { key: KEYS.operator });
+    await section(page, 'Arguments').getByText('"[redacted]"').waitFor();
+    await page.getByRole('link', { name: 'Edit and retry' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Edit and retry' });
+    await drawer.getByText('Parts are hidden from your key').waitFor();
+    await drawer.getByLabel('Arguments').fill('[{"user": "grace", "password": "[redacted]"}]');
+    await drawer.getByRole('button', { name: 'Retry' }).click();
+    await drawer.locator('.field.wrong', { hasText: 'Arguments' }).getByRole('alert').waitFor();
+    await drawer.getByLabel('Arguments').fill(JSON.stringify([{ user: 'ada', password: '[redacted]' }], undefined, 2));
+    await drawer.getByLabel('Meta').fill('{"by": "operator"}');
+    await drawer.getByRole('button', { name: 'Retry' }).click();
+    await state(page, 'available').waitFor();
+    const kept = await board.callClosed(KEYS.admin, 'GET', `admin/jobs/${id}`);
+    assert.deepEqual([kept.args, kept.meta], [args, { by: 'operator' }]);
+    await page.goto('/ui/jobs?queue=job.hidden');
+    await page.locator('table[aria-label=Jobs] tbody tr').first().waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Delete' }).count(), 0);
+  });
+
+  it('has nothing that axe finds wrong, in both themes, wide or narrow', async () => {
+    const { id } = await eventful('job.axe');
+    const page = await open(id, { theme: 'light' });
+    await section(page, 'Retries').getByRole('img').waitFor();
+    await assertAccessible(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await assertNoSideways(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await assertAccessible(page);
+  });
 });

@@ -53,7 +53,7 @@ const config :Workerd.Config = (
   ],
 );
 ${queue('open', handlers, '(name = "ALLOW_LOCALHOST", text = "true"), (name = "TEST_HOOKS", text = "true"),')}
-${queue('closed', handlers, `(name = "API_KEYS", text = ${text(text(API_KEYS))}), (name = "TEST_HOOKS", text = "true"),`)}
+${queue('closed', handlers, `(name = "API_KEYS", text = ${text(text(API_KEYS))}), (name = "REDACT", text = "password"), (name = "TEST_HOOKS", text = "true"),`)}
 const handler :Workerd.Worker = (
   modules = [(name = "handler.js", esModule = embed "handler.js")],
   compatibilityDate = "2026-05-03",

@@ -46,20 +46,23 @@ export default function JobPage({ params: { id = '' } }: { params: { id?: string
   );
 }
 
-/** Progress is told whole; anything else that happens changes more than its event says. */
+/** What a handler says while it runs. */
+const SAID: readonly string[] = ['job.progress', 'job.log'];
+
+/** Progress is told whole, and a log is read alone; anything else that happens changes more than its event says. */
 function follow(id: string, job: Resource<Job>, events: readonly LiveEvent[]): void {
-  if (events.some(({ event }) => event !== 'job.progress')) {
+  if (events.some(({ event }) => !SAID.includes(event))) {
     job.reload();
     return;
   }
-  const { progress, message, data } = events.at(-1)?.data ?? {};
+  const { progress, message, data } = events.findLast(({ event }) => event === 'job.progress')?.data ?? {};
   job.update((held) => ({
     ...held,
     ...(typeof progress === 'number' && { progress: progress / 100 }),
     ...(typeof message === 'string' && { progress_message: message }),
     ...(data !== undefined && { progress_data: data }),
   }));
-  // Whoever reports progress has as a rule logged something, too.
+  if (events.every(({ event }) => event !== 'job.log')) return;
   api
     .get<{ lines: LogLine[] }>(`jobs/${segment(id)}/log`)
     .then(({ lines }) => job.update((held) => ({ ...held, log: lines })), job.reload);
@@ -105,7 +108,7 @@ function Shown({ job, reload }: { job: Job; reload: () => void }) {
       <div class="columns">
         <div>
           <Section title="Attempts">
-            <div id="attempts" class="card">
+            <div class="card">
               <Attempts of={job} />
             </div>
           </Section>

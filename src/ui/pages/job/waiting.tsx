@@ -27,7 +27,7 @@ const TITLES: Readonly<Record<Reason, string>> = {
 };
 
 /** Where the wait can be ended, or understood. */
-function remedyOf({ queue, waiting_for: waiting, error }: Job): { href: string; text: string } | undefined {
+function remedyOf({ queue, waiting_for: waiting }: Job): { href: string; text: string } | undefined {
   const own = `queues/${segment(queue)}`;
   switch (waiting?.reason) {
     case 'queue_paused':
@@ -45,8 +45,6 @@ function remedyOf({ queue, waiting_for: waiting, error }: Job): { href: string; 
       return { href: href('workers'), text: 'Workers and targets' };
     case 'behind':
       return { href: href('jobs', { queue, state: 'available' }), text: 'Jobs that wait there' };
-    case 'retry':
-      return error ? { href: '#attempts', text: 'What went wrong' } : undefined;
     default:
       return undefined;
   }

@@ -110,6 +110,15 @@ function JobFilters() {
       <TextFilter name="tag" label="Tag" />
       <TextFilter name="error" label="Words of the error" placeholder="Error" />
       <SelectFilter
+        name="dead"
+        label="Dead letters"
+        all="Dead letters and others"
+        options={[
+          ['true', 'Dead letters only'],
+          ['false', 'No dead letters'],
+        ]}
+      />
+      <SelectFilter
         name="since"
         label="Created"
         all="Any time"
