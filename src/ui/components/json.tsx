@@ -30,6 +30,20 @@ export function Json({ value, label, open = 1 }: JsonProps) {
   );
 }
 
+/** Characters of JSON that fit in a line. */
+const BRIEF = 140;
+
+/** In one line where it is short; else folded up. */
+export function JsonBrief({ value, label }: Omit<JsonProps, 'open'>) {
+  const text = stringifyExact(value, 0);
+  if (text.length > BRIEF) return <Json value={value} label={label} open={0} />;
+  return (
+    <code class="faint">
+      <bdi class="foreign">{text}</bdi>
+    </code>
+  );
+}
+
 function Value({ value, open }: { value: unknown; open: number }) {
   if (typeof value === 'string') return <Text text={value} />;
   if (value instanceof ExactNumber) return <span class="json-number">{value.source}</span>;
@@ -66,7 +80,8 @@ function Members({ value, open }: { value: object; open: number }) {
         {first}
         {!isOpen && (
           <span class="faint">
-            {number(names.length)} {isList ? 'items' : 'members'}
+            {number(names.length)} {isList ? 'item' : 'member'}
+            {names.length === 1 ? '' : 's'}
           </span>
         )}
         {!isOpen && last}

@@ -62,7 +62,7 @@ export function SelectionBar(props: {
   return (
     <section class="selection" aria-label="Chosen rows">
       <strong>
-        {number(count)} {noun}
+        {number(count)} {count === 1 ? noun.replace(/s$/, '') : noun}
         {selection.all && ' (all that match)'}
       </strong>
       {!selection.all && total > count && (

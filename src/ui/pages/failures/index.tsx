@@ -38,7 +38,7 @@ export default function FailuresPage() {
     [],
   );
   return (
-    <>
+    <div class="failures">
       <PageHead title="Failures" sub="Jobs that failed with the same error, together." />
       <Filters>
         <SelectFilter
@@ -85,7 +85,7 @@ export default function FailuresPage() {
       <Loaded of={groups} loading={<Skeleton rows={6} height={48} />}>
         {(list) => <Groups list={list} groups={groups} changed={updates.changed} />}
       </Loaded>
-    </>
+    </div>
   );
 }
 

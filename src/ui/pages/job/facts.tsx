@@ -38,7 +38,7 @@ export function JobFacts({ of: job }: { of: Job }) {
         <a href={href(`jobs/${segment(meta.cloned_from)}`)}>{meta.cloned_from.slice(-6)}</a>
       ),
     ],
-    ['Failure group', fingerprint && <a href={href('failures', { group: fingerprint })}>Failures like this one</a>],
+    ['Failure group', fingerprint && <a href={href('failures', { group: fingerprint })}>Same failures</a>],
   ];
   return (
     <div class="card">

@@ -1,7 +1,7 @@
 /** What the job carries, and what its handler left. */
 import type { ComponentChildren } from 'preact';
 import { Badge } from '../../components/badge';
-import { Json } from '../../components/json';
+import { Json, JsonBrief } from '../../components/json';
 import { Section } from '../../components/page';
 import { Foreign, Time } from '../../components/text';
 import { number } from '../../core/format';
@@ -77,7 +77,7 @@ function StepState({ of: step }: { of: Step }): ComponentChildren {
         <Badge tone="green" icon="completed">
           done
         </Badge>
-        <Json value={step.result} label="result of the step" open={0} />
+        <JsonBrief value={step.result} label="result of the step" />
       </>
     );
   }
@@ -87,7 +87,7 @@ function StepState({ of: step }: { of: Step }): ComponentChildren {
         <Badge tone="red" icon="discarded">
           failed
         </Badge>
-        <Json value={step.error} label="error of the step" open={0} />
+        <JsonBrief value={step.error} label="error of the step" />
       </>
     );
   }
@@ -104,7 +104,7 @@ function StepState({ of: step }: { of: Step }): ComponentChildren {
         <Badge tone="green" icon="events">
           signal <Time at={step.signal.at} />
         </Badge>
-        <Json value={step.signal.payload} label="payload of the signal" open={0} />
+        <JsonBrief value={step.signal.payload} label="payload of the signal" />
       </>
     );
   }

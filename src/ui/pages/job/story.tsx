@@ -1,7 +1,7 @@
 /** What happened, oldest first; and what the handler said meanwhile. */
 import { useState } from 'preact/hooks';
 import { Badge, StateBadge, type Tone } from '../../components/badge';
-import { Json } from '../../components/json';
+import { JsonBrief } from '../../components/json';
 import { Copy, Foreign, Time } from '../../components/text';
 import { duration, number, percent, timeOfDay } from '../../core/format';
 import { query, setQuery } from '../../core/router';
@@ -56,7 +56,12 @@ function Line({ of: { at, level, message, fields } }: { of: LogLine }) {
       <Badge tone={LEVELS[level] ?? 'neutral'}>{level}</Badge>
       <span>
         <Foreign>{message}</Foreign>
-        {fields && <Json value={fields} label="fields" open={0} />}
+        {fields && (
+          <>
+            {' '}
+            <JsonBrief value={fields} label="fields" />
+          </>
+        )}
       </span>
     </li>
   );

@@ -46,7 +46,7 @@ export default function JobsPage() {
   );
   const updates = useJobUpdates(jobs);
   return (
-    <>
+    <div class="jobs">
       <PageHead title="Jobs" sub={jobs.data && <Total of={jobs.data} />}>
         <Views />
         {can('data:write') && (
@@ -65,7 +65,7 @@ export default function JobsPage() {
         {(list) => <Found list={list} jobs={jobs} changed={updates.changed} />}
       </Loaded>
       {query('enqueue') !== '' && can('data:write') && <EnqueueDrawer />}
-    </>
+    </div>
   );
 }
 
@@ -112,7 +112,7 @@ function JobFilters() {
       <SelectFilter
         name="dead"
         label="Dead letters"
-        all="Dead letters and others"
+        all="Dead or not"
         options={[
           ['true', 'Dead letters only'],
           ['false', 'No dead letters'],
