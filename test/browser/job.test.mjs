@@ -75,7 +75,7 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     assert.equal(await log.getByText('begins 1').count(), 0);
     await page.getByText('page 4 of 10').first().waitFor();
     await section(page, 'Checkpoint').getByText('"page"').waitFor();
-    await section(page, 'Steps').getByText('charge').waitFor();
+    await section(page, 'Steps').getByText('charge', { exact: true }).waitFor();
     await section(page, 'Timeline').getByText('Attempt 1 failed: SmtpError connect ETIMEDOUT 1').waitFor();
     await section(page, 'Meta').getByText('"acme"').waitFor();
     assert.match(
@@ -182,9 +182,7 @@ describe('the page of a job', { timeout: 60_000 }, () => {
   });
 
   it('is deleted once the end of its id was typed, and is not found from then on', async () => {
-    const id = await worker.enqueue('job.gone');
-    await worker.take('job.gone');
-    await worker.ack(id);
+    const id = await worker.dead('job.gone', { message: 'no' });
     const page = await open(id);
     await button(page, 'Delete').click();
     const dialog = page.getByRole('dialog', { name: 'Delete this job?' });

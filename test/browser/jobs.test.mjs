@@ -88,7 +88,13 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.getByRole('link', { name: 'Next page' }).click();
     await count(page, 10);
     assert.match(page.url(), /page=2$/);
-    await page.goBack();
+    // A drawer opens and closes over the page that is shown.
+    await page.getByRole('link', { name: 'Enqueue' }).click();
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.waitForURL('**/ui/jobs?queue=jobs.many&page=2');
+    await count(page, 10);
+    await page.goto('/ui/jobs?queue=jobs.many');
     await count(page, 50);
     const priority = page.getByRole('columnheader', { name: 'Priority' }).getByRole('link');
     await priority.click();
@@ -135,6 +141,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await tab(page, 'Active 1').waitFor({ timeout: SOON_MS });
     const next = await worker.enqueue('jobs.live', { type: 'came.later' });
     await page.getByRole('button', { name: '1 newer' }).waitFor({ timeout: SOON_MS });
+    await page.getByText('2 in all').waitFor({ timeout: SOON_MS });
     // Nothing has moved until it is asked for.
     assert.equal(await rows(page).count(), 1);
     await worker.ack(id);

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { dismiss, question, toasts } from '../core/dialogs';
-import { navigate, withQuery } from '../core/router';
+import { navigate, query, withQuery } from '../core/router';
 import { Icon } from './icon';
 
 export interface DialogProps {
@@ -60,7 +60,7 @@ export function Drawer({
   title: string;
   children: ComponentChildren;
 }) {
-  const close = () => navigate(withQuery({ [name]: null, page: undefined }));
+  const close = () => navigate(withQuery({ [name]: null, page: query('page') }));
   return (
     <Dialog title={title} drawer onClose={close}>
       {children}

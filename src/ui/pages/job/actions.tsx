@@ -18,7 +18,7 @@ const ENDED: readonly string[] = ['completed', 'cancelled', 'discarded'];
 
 export function Actions({ of: job, reload }: { of: Job; reload: () => void }) {
   const [changing, setChanging] = useState(false);
-  const { id, state, dead_letter: dead } = job;
+  const { id, state } = job;
   const path = `admin/jobs/${segment(id)}`;
   const run = async (work: () => Promise<unknown>, said: string) => {
     if (await act(work, said)) reload();
@@ -43,9 +43,7 @@ export function Actions({ of: job, reload }: { of: Job; reload: () => void }) {
       typed: id.slice(-6),
     });
     if (!sure) return;
-    const gone = dead
-      ? () => api.del(`dead-letter/${segment(id)}`)
-      : () => api.post<{ deleted: number }>('jobs/bulk/delete', { job_ids: [id] }).then(mustHaveDeleted);
+    const gone = () => api.post<{ deleted: number }>('jobs/bulk/delete', { job_ids: [id] }).then(mustHaveDeleted);
     if (await act(gone, 'Deleted.')) navigate(href('jobs'));
   };
   const mayAct = can('admin:write');

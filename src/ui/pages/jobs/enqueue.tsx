@@ -34,7 +34,7 @@ export function EnqueueDrawer() {
     const link = { href: href(`jobs/${enqueued.job.id}`), text: 'Open the job' };
     toast(enqueued.deduplicated ? 'A job like this one is there already.' : 'Enqueued.', { link });
     if (enqueued.warnings) setWarned(enqueued);
-    else navigate(withQuery({ enqueue: null }));
+    else navigate(withQuery({ enqueue: null, page: query('page') }));
   };
   return (
     <Drawer title="Enqueue a job" name="enqueue">

@@ -69,11 +69,11 @@ export default function JobsPage() {
   );
 }
 
-function Total({ of: { total, total_is_exact: exact = true, searched, more } }: { of: JobList }) {
+function Total({ of: { total, total_is_exact: exact = true, searched } }: { of: JobList }) {
   return (
     <>
       {number(total)}
-      {(!exact || more) && ' or more'} {searched === undefined ? 'in all' : 'found'}
+      {!exact && ' or more'} {searched === undefined ? 'in all' : 'found'}
     </>
   );
 }
@@ -193,7 +193,11 @@ function Found({ list, jobs, changed }: FoundProps) {
           atLeast={list.total_is_exact === false}
         />
       )}
-      <SelectionBar selection={selection} total={list.total} noun="jobs">
+      <SelectionBar
+        selection={selection}
+        total={list.total}
+        noun={selection.all && list.total_is_exact === false ? 'jobs or more' : 'jobs'}
+      >
         <button type="button" onClick={() => begin('retry')}>
           {dead ? DEAD_WORDS.retry?.verb : 'Retry'}
         </button>

@@ -77,9 +77,11 @@ export function useJobUpdates(jobs: Resource<JobList>): Updates {
     },
     onGap: jobs.reload,
   });
+  // One that came while the list was being loaded may be in it.
+  const shown = new Set(jobs.data?.items.map(({ id }) => id));
   return {
     changed,
-    newer: fresh.size,
+    newer: [...fresh].filter((id) => !shown.has(id)).length,
     show: () => {
       forget();
       jobs.reload();
@@ -124,6 +126,7 @@ function isArrival(event: LiveEvent): boolean {
 function moved(list: JobList, events: readonly LiveEvent[]): JobList {
   const states = new Map<string, JobState>();
   const counts = { ...list.counts };
+  let born = 0;
   for (const one of events) {
     const { event, data } = one;
     if (event === 'job.state_changed') {
@@ -132,13 +135,15 @@ function moved(list: JobList, events: readonly LiveEvent[]): JobList {
       counts[from] = Math.max(0, (counts[from] ?? 0) - 1);
       counts[to] = (counts[to] ?? 0) + 1;
     } else if (isBirth(one)) {
-      const born = BORN[event] as JobState;
-      counts[born] = (counts[born] ?? 0) + 1;
+      const state = BORN[event] as JobState;
+      counts[state] = (counts[state] ?? 0) + 1;
+      born++;
     }
   }
   const items = list.items.map((item): JobItem => {
     const state = states.get(item.id);
     return state === undefined ? item : { ...item, state };
   });
-  return { ...list, items, ...(list.counts && !isSearch() && { counts }) };
+  if (!list.counts || isSearch()) return { ...list, items };
+  return { ...list, items, counts, total: list.total + (statesShown().length === 0 ? born : 0) };
 }
