@@ -96,7 +96,7 @@ const TONES: readonly (readonly [RegExp, Tone])[] = [
   [/completed|resumed|resolved/, 'green'],
   [/failed|discarded|firing|suspended|evicted/, 'red'],
   [/retry|paused|expired|skipped|snoozed/, 'amber'],
-  [/started|triggered|progress/, 'violet'],
+  [/started|triggered|progress|log$/, 'violet'],
   [/enqueued|scheduled/, 'blue'],
 ];
 
@@ -137,11 +137,12 @@ const COLUMNS: readonly Column<Shown>[] = [
 
 /** The one thing of an event that tells most. */
 function What({ data }: { data: Shown['data'] }) {
-  const { error, duration_ms: ms, message, progress } = data;
+  const { error, duration_ms: ms, message, progress, lines } = data;
   const { message: told } = (error ?? {}) as { message?: unknown };
   const text = String(told ?? message ?? '');
   if (text !== '') return <Foreign>{text.length > 120 ? `${text.slice(0, 120)}…` : text}</Foreign>;
   if (typeof progress === 'number') return <>{progress} %</>;
+  if (typeof lines === 'number') return <>{number(lines)} logged</>;
   return typeof ms === 'number' ? <>{number(ms)} ms</> : null;
 }
 
