@@ -13,6 +13,23 @@ export interface Terminal {
   now(): number;
   /** What the server has warned of, for the next line of JSON. */
   warnings: string[];
+  /** The whole window, where there is one. */
+  screen?: Screen | undefined;
+}
+
+/** A window that a program draws on and that tells of each key. */
+export interface Screen {
+  columns(): number;
+  rows(): number;
+  write(text: string): void;
+  /**
+   * Takes the window over, until what it answers is called, or the process ends in whatever way.
+   * @param listener hears what is typed, as the terminal sends it, and that the window must be drawn anew
+   * @param listener.stop the process is told to end
+   */
+  take(listener: { typed(bytes: string): void; redraw(): void; stop(exitCode: number): void }): () => void;
+  /** Gives the window back until the shell continues the program. */
+  suspend(): void;
 }
 
 /** Longest value of a cell, in characters. */
@@ -58,10 +75,10 @@ function oneLine(value: unknown): string {
   return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text;
 }
 
-/** Without control characters: what producers write must not steer the terminal. */
+/** Without characters that steer the terminal or turn the direction of a line: producers write what they like. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '�');
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '�');
 }
 
 /** A name as it can be pasted into a shell: names of signals and targets may have any characters. */

@@ -12,6 +12,7 @@ import { changeCommands, jobsCommand } from './commands/jobs';
 import { queuesCommand } from './commands/queues';
 import { tailCommand } from './commands/tail';
 import { targetsCommand } from './commands/targets';
+import { topCommand } from './commands/top';
 import { DEFAULT_URL } from './connection';
 import { EXIT, failureOf } from './failure';
 import { printable, type Terminal } from './output';
@@ -35,6 +36,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     queuesCommand(terminal),
     targetsCommand(terminal),
     tailCommand(terminal),
+    topCommand(terminal),
     doctorCommand(terminal, version),
   ];
   for (const command of commands) program.addCommand(command);

@@ -1,5 +1,7 @@
 /** The terminal that the program was started in. */
+
 import type { Terminal } from './output';
+import { processScreen } from './screen';
 
 /** Reads and writes this process. */
 export function processTerminal(): Terminal {
@@ -17,5 +19,6 @@ export function processTerminal(): Terminal {
     },
     now: Date.now,
     warnings: [],
+    screen: processScreen(),
   };
 }

@@ -1,0 +1,73 @@
+/** The window that the program was started in, taken over for a while. It is given back however the program ends. */
+import { writeSync } from 'node:fs';
+import { constants } from 'node:os';
+import type { Screen } from './output';
+
+/**
+ * Another page of the window, no cursor, and lines that are shown in the order in which they are written: a terminal that turns
+ * right-to-left text by itself would move the columns around it.
+ */
+const TAKE = '\x1b[?1049h\x1b[?25l\x1b[8l\x1b[?7l\x1b[2J';
+const GIVE_BACK = '\x1b[?7h\x1b[8h\x1b[0m\x1b[?25h\x1b[?1049l';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The window; undefined when input or output is none. */
+export function processScreen(): Screen | undefined {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY) return undefined;
+  let isTaken = false;
+  const enter = () => {
+    if (isTaken) return;
+    isTaken = true;
+    stdin.setRawMode(true);
+    stdout.write(TAKE);
+  };
+  const leave = () => {
+    if (!isTaken) return;
+    isTaken = false;
+    try {
+      stdin.setRawMode(false);
+      // The process may be about to end: what is not written now never is.
+      writeSync(stdout.fd, GIVE_BACK);
+    } catch {
+      // The window is gone.
+    }
+  };
+  return {
+    columns: () => stdout.columns || 80,
+    rows: () => stdout.rows || 24,
+    write: (text) => void stdout.write(text),
+    take: ({ typed, redraw, stop }) => {
+      const onSignal = (name: (typeof SIGNALS)[number]) => stop(128 + constants.signals[name]);
+      const onGone = () => stop(128 + constants.signals.SIGHUP);
+      const onContinue = () => {
+        enter();
+        redraw();
+      };
+      stdin.setEncoding('utf8');
+      stdin.on('data', typed);
+      stdin.on('end', onGone);
+      stdout.on('resize', redraw);
+      process.on('SIGCONT', onContinue);
+      process.on('exit', leave);
+      for (const name of SIGNALS) process.on(name, onSignal);
+      enter();
+      stdin.resume();
+      return () => {
+        leave();
+        stdin.pause();
+        stdin.off('data', typed);
+        stdin.off('end', onGone);
+        stdout.off('resize', redraw);
+        process.off('SIGCONT', onContinue);
+        process.off('exit', leave);
+        for (const name of SIGNALS) process.off(name, onSignal);
+      };
+    },
+    suspend: () => {
+      leave();
+      process.kill(0, 'SIGTSTP');
+    },
+  };
+}

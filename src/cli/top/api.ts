@@ -1,0 +1,50 @@
+/** The calls of `top`: reads that are repeated after a failure, writes that are not, and events as they happen. */
+import { TocsinClient } from '../../client/client';
+import type { QueueEvent } from '../../client/event';
+import { createRequests } from '../../client/requests';
+import { createSend } from '../../client/transport';
+import { follow } from './live';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** A write. */
+export interface Write {
+  method: Method;
+  path: string;
+  body?: Readonly<Record<string, unknown>>;
+}
+
+export interface Api {
+  /** @param path below `/ojs/v1`; names in it as `pathTo` writes them @throws {TocsinError} */
+  get<T>(path: string): Promise<T>;
+  /** @throws {TocsinError} */
+  write(write: Write): Promise<Readonly<Record<string, unknown>>>;
+  /** Events of all queues, from now on, until the signal of {@link createApi} fires. @param onConnection is called without an error when it is there */
+  follow(onConnection: (error?: Error) => void): AsyncGenerator<QueueEvent>;
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** @param signal ends whatever goes on */
+export function createApi(endpoint: { url: string; key: string | undefined }, signal: AbortSignal): Api {
+  const retrier = {
+    ...{ attempts: 3, baseMs: 100, maxMs: 2_000, random: Math.random, signal },
+    sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+  };
+  // Warnings to producers: there is no place for them on the screen.
+  const onWarning = () => undefined;
+  const settings = { key: endpoint.key, timeoutMs: TIMEOUT_MS, signal, now: Date.now, onWarning };
+  const requests = createRequests(createSend({ url: endpoint.url }, settings), retrier, TIMEOUT_MS, Date.now);
+  const client = new TocsinClient({ ...endpoint, signal, onWarning });
+  return {
+    get: async <T>(path: string) => (await requests.safely('GET', path)) as T,
+    write: async ({ method, path, body }) => {
+      const answer = await requests.once(method, path, body && JSON.stringify(body));
+      return (answer ?? {}) as Readonly<Record<string, unknown>>;
+    },
+    follow: (onConnection) => {
+      const stream = (heard: typeof onConnection) => client.events.follow({}, { onConnection: heard });
+      return follow({ ...endpoint, signal, onConnection, stream });
+    },
+  };
+}

@@ -1,0 +1,175 @@
+/** Where somebody is in `top`, and what they see: a value. What happens to it is in press.ts and happen.ts. */
+import type { QueueEvent } from '../../client/event';
+import { ACTIONS, type Action, type Wish } from './actions';
+import type { Listing, PageId, Place, Row, Thing } from './page';
+import { PAGES, pageOf } from './pages/table';
+import type { Tone } from './style';
+
+/** Who looks, as the server says. */
+export interface Session {
+  name: string | null;
+  role: string;
+  scopes: readonly string[];
+}
+
+export type Mode =
+  | { kind: 'browse' }
+  | { kind: 'help' }
+  | { kind: 'search'; text: string }
+  | { kind: 'ask'; wish: Wish; question: string };
+
+export interface State {
+  session: Session;
+  place: Place;
+  /** Places before, each with the row that was at. */
+  back: readonly { place: Place; row: string | undefined }[];
+  /** Of the page; undefined until it is there. */
+  answer: unknown;
+  /** Grows with each place, so that a late answer is known as such. */
+  serial: number;
+  /** Something is asked of the server for the page. */
+  isBusy: boolean;
+  /** What is to be asked once that is there. */
+  due: { reload: boolean; names: readonly string[] };
+  /** Why the page could not be loaded. */
+  problem: { message: string; hint?: string | undefined } | undefined;
+  /** The row that is at, and which one it was when it was there last. */
+  row: string | undefined;
+  index: number;
+  selected: ReadonlySet<string>;
+  /** All that match are meant, beyond those shown. */
+  isAll: boolean;
+  mode: Mode;
+  /** `g` has been typed. */
+  isGoing: boolean;
+  isPaused: boolean;
+  held: readonly QueueEvent[];
+  /** What is newer than the page. */
+  newer: number;
+  notice: { text: string; tone: Tone } | undefined;
+  connection: 'connecting' | 'live' | 'lost' | 'refused';
+}
+
+/** What must be done in the world. */
+export type Effect =
+  | { do: 'load'; place: Place; serial: number }
+  | { do: 'ask'; names: readonly string[]; place: Place; serial: number }
+  | { do: 'preview'; wish: Wish }
+  | { do: 'act'; wish: Wish }
+  | { do: 'suspend' }
+  | { do: 'clear' }
+  | { do: 'quit' };
+
+export interface Next {
+  state: State;
+  effects: readonly Effect[];
+}
+
+export const stay = (state: State): Next => ({ state, effects: [] });
+
+/** At the first page that this key may see. */
+export function begin(session: Session, place?: Place): Next {
+  const state: State = {
+    ...{ session, place: place ?? { page: tabsOf(session)[0]?.id ?? 'overview' }, back: [], answer: undefined },
+    ...{ serial: 0, isBusy: false, due: { reload: false, names: [] }, problem: undefined },
+    ...{ row: undefined, index: 0, selected: new Set<string>(), isAll: false, mode: { kind: 'browse' } },
+    ...{ isGoing: false, isPaused: false, held: [], newer: 0, notice: undefined, connection: 'connecting' },
+  };
+  return arrive(state, state.place);
+}
+
+/** Goes to a place, whose answer is not there yet. */
+export function arrive(state: State, place: Place, row?: string): Next {
+  const serial = state.serial + 1;
+  const fresh = {
+    answer: undefined,
+    problem: undefined,
+    row,
+    index: 0,
+    selected: new Set<string>(),
+    isAll: false,
+    newer: 0,
+  };
+  const due = { reload: false, names: [] };
+  return {
+    state: { ...state, ...fresh, place, serial, due, isBusy: true, held: [], mode: { kind: 'browse' }, isGoing: false },
+    effects: [{ do: 'load', place, serial }],
+  };
+}
+
+export const can = ({ session }: Pick<State, 'session'>, scope: string): boolean => session.scopes.includes(scope);
+
+/** The tabs: pages that have a key, and that this key of the API may see. */
+export const tabsOf = (session: Session) =>
+  PAGES.filter(({ key, scope }) => key !== undefined && session.scopes.includes(scope));
+
+/** The tab that a page belongs to. */
+export function tabOf(page: PageId): PageId {
+  if (page === 'queue') return 'queues';
+  if (page === 'job') return 'jobs';
+  return page === 'workflow' ? 'workflows' : page;
+}
+
+/** What is shown: the rows that the words leave, and which of them is at. */
+export interface View {
+  listing: Listing | undefined;
+  rows: readonly Row[];
+  index: number;
+}
+
+export function viewOf({ answer, place, row, index }: State, now: number): View {
+  const page = pageOf(place.page);
+  if (answer === undefined) return { listing: undefined, rows: [], index: 0 };
+  const listing = page.show(answer, place, now);
+  const rows = place.q && !page.searches ? listing.rows.filter((one) => isMeant(one, place.q ?? '')) : listing.rows;
+  const found = rows.findIndex(({ id }) => id === row);
+  return { listing, rows, index: found < 0 ? Math.max(0, Math.min(index, rows.length - 1)) : found };
+}
+
+function isMeant({ id, cells }: Row, words: string): boolean {
+  const text = [id, ...cells.map((cell) => (typeof cell === 'object' ? cell.text : String(cell)))]
+    .join(' ')
+    .toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+/** What can be done here and now, and with what. */
+export function offersOf(state: State, now: number): Wish[] {
+  const { listing, rows, index } = viewOf(state, now);
+  const at = rows[index]?.thing;
+  const chosen = rows.flatMap(({ id, thing }) => (thing && state.selected.has(id) ? [thing] : []));
+  const meant = state.isAll ? rows.flatMap(({ thing }) => thing ?? []) : chosen.length > 0 ? chosen : at ? [at] : [];
+  const candidates = [...wishesFor(state, meant), ...(listing?.subject ? wishesFor(state, [listing.subject]) : [])];
+  return candidates.filter(
+    (wish, place) => candidates.findIndex(({ action }) => action.key === wish.action.key) === place,
+  );
+}
+
+function wishesFor(state: State, meant: readonly Thing[]): Wish[] {
+  return ACTIONS.filter(({ scope }) => can(state, scope)).flatMap((action): Wish[] => {
+    const things = meant.filter((thing) => thing.kind === action.kind && action.verb(thing) !== undefined);
+    const filter = state.isAll && action.many && action.kind === 'job' ? filterOf(state.place, action) : undefined;
+    if (filter) return [{ action, things: [], filter }];
+    // What has different effects on different ones is done one by one.
+    const verb = things[0] && action.verb(things[0]);
+    const alike = things.filter((thing) => action.verb(thing) === verb);
+    return alike.length > 0 ? [{ action, things: alike }] : [];
+  });
+}
+
+/** The jobs of a page, in the wire's names. */
+function filterOf(
+  { page, name, q, state, fingerprint }: Place,
+  { states }: Action,
+): Record<string, unknown> | undefined {
+  if (page !== 'jobs' && page !== 'queue') return undefined;
+  return {
+    ...(q && { q }),
+    state: state ? [state] : states,
+    ...(fingerprint && { fingerprint: [fingerprint] }),
+    ...(page === 'queue' && { queue: name }),
+  };
+}

@@ -1,0 +1,149 @@
+/** What a page is: where it is, what it loads, what it shows of that, and what an event changes in it. */
+import type { QueueEvent } from '../../client/event';
+import { lengthText, whenText } from '../output';
+import type { Api } from './api';
+import { type Span, toneOf } from './style';
+import { foreign } from './text';
+
+export type PageId =
+  | 'overview'
+  | 'queues'
+  | 'queue'
+  | 'jobs'
+  | 'job'
+  | 'failures'
+  | 'schedules'
+  | 'workflows'
+  | 'workflow'
+  | 'workers'
+  | 'limits'
+  | 'events'
+  | 'webhooks'
+  | 'audit';
+
+/** A page with what it is about and how it is narrowed. */
+export interface Place {
+  page: PageId;
+  /** The name or id that it is about. */
+  name?: string;
+  /** Words that are searched for. */
+  q?: string;
+  state?: string;
+  /** Of a group of failures. */
+  fingerprint?: string;
+  /** From 1. */
+  number?: number;
+}
+
+/** Something that can be acted on. */
+export interface Thing {
+  kind: 'job' | 'queue' | 'group' | 'schedule' | 'workflow' | 'worker' | 'target' | 'webhook' | 'deployment';
+  id: string;
+  /** As people know it, where that is not its id. */
+  called?: string;
+  state?: string;
+}
+
+export type Cell = string | number | Span;
+
+export interface Row {
+  id: string;
+  cells: readonly Cell[];
+  thing?: Thing;
+  opens?: Place;
+}
+
+export interface Column {
+  label: string;
+  /** Stands at the end of its width, as numbers do. */
+  end?: boolean;
+  /** Narrow windows leave out columns, those with the highest number first; 0 stays. */
+  rank: number;
+  /** Widest, in columns of the window. */
+  most?: number;
+}
+
+export interface Fact {
+  name: string;
+  value: Cell;
+}
+
+/** What is shown of an answer. */
+export interface Listing {
+  facts: readonly Fact[];
+  columns: readonly Column[];
+  rows: readonly Row[];
+  /** Of all pages of the list; `atLeast`: there may be more. */
+  total?: number;
+  atLeast?: boolean;
+  /** What is said where there is no row. */
+  empty: string;
+  /** What the page as a whole is about. */
+  subject?: Thing;
+}
+
+/** What events change: the answer, names to ask about, all of it, or only that there is something newer. */
+export interface Change<Answer> {
+  answer?: Answer;
+  ask?: readonly string[];
+  reload?: boolean;
+  newer?: number;
+}
+
+export interface Page<Answer> {
+  id: PageId;
+  title: string;
+  /** After `g`. */
+  key?: string;
+  /** Without it the page is not there. */
+  scope: string;
+  /** States that `s` goes through. */
+  states?: readonly string[];
+  /** The server searches; elsewhere the rows that are shown are sifted. */
+  searches?: boolean;
+  load(api: Api, place: Place): Promise<Answer>;
+  show(answer: Answer, place: Place, now: number): Listing;
+  /** Without it nothing that happens changes the page. */
+  hear?(answer: Answer, events: readonly QueueEvent[], place: Place): Change<Answer>;
+  /** Asks about what {@link Change.ask} named; answers what to make of the page's answer. */
+  ask?(api: Api, names: readonly string[]): Promise<(answer: Answer) => Answer>;
+}
+
+/** A page whose answer only it knows. */
+export function definePage<Answer>(page: Page<Answer>): Page<unknown> {
+  return page as unknown as Page<unknown>;
+}
+
+/** Rows of a page of a list. */
+export const PER_PAGE = 50;
+
+/** Query of a list: what is undefined or empty is left out. */
+export function queryOf(members: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined && value !== '');
+  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString();
+}
+
+/** A state in its tone. */
+export const stateCell = (state: string): Span => ({ text: foreign(state), tone: toneOf(state) });
+
+export const bad = (text: string): Span => ({ text, tone: 'bad' });
+export const warn = (text: string): Span => ({ text, tone: 'warn' });
+export const faint = (text: string): Span => ({ text, tone: 'faint' });
+
+/** A number as people read it. */
+export const numberText = (value: number): string => value.toLocaleString('en');
+
+/** A length of time in ms, as short as it can be said. */
+export function msText(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '–';
+  if (ms < 1_000) return `${Math.round(ms * 10) / 10} ms`;
+  return ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : lengthText(ms);
+}
+
+/** How long ago, or how soon; `–` for none. */
+export const ageText = (time: string | null | undefined, now: number): string =>
+  foreign(whenText(time ?? undefined, now) ?? '–');
+
+/** How long something has lasted, without saying that it is past. */
+export const lastsText = (since: string | null | undefined, now: number): string =>
+  since ? lengthText(now - Date.parse(since)) : '–';

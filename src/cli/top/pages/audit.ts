@@ -1,0 +1,54 @@
+/** Who did what, and to how many. */
+import { textOf } from '../../output';
+import { ageText, bad, definePage, numberText, PER_PAGE, queryOf } from '../page';
+import { foreign } from '../text';
+
+interface Entry {
+  id: string;
+  at: string;
+  actor: { name: string | null; role: string; keyHint: string | null };
+  action: string;
+  target: string | null;
+  filter: unknown;
+  count: number | null;
+  status: number;
+  reason: string | null;
+}
+
+export const audit = definePage<{ items: readonly Entry[]; total: number }>({
+  id: 'audit',
+  title: 'Audit',
+  key: 'a',
+  scope: 'admin:read',
+  load: (api, { number = 1 }) => api.get(`/admin/audit?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  show: ({ items, total }, _, now) => ({
+    facts: [],
+    columns: [
+      { label: 'WHEN', end: true, rank: 0 },
+      { label: 'WHO', rank: 0, most: 24 },
+      { label: 'ROLE', rank: 3 },
+      { label: 'ACTION', rank: 0 },
+      { label: 'TARGET', rank: 1, most: 40 },
+      { label: 'JOBS', end: true, rank: 2 },
+      { label: 'STATUS', end: true, rank: 4 },
+      { label: 'FILTER', rank: 5, most: 40 },
+      { label: 'REASON', rank: 6 },
+    ],
+    rows: items.map(({ id, at, actor, action, target, count, status, filter, reason }) => ({
+      id,
+      cells: [
+        ageText(at, now),
+        foreign(actor.name ?? actor.keyHint ?? 'anybody'),
+        foreign(actor.role),
+        foreign(action),
+        foreign(target ?? ''),
+        count === null ? '' : numberText(count),
+        status >= 400 ? bad(String(status)) : String(status),
+        filter === null ? '' : foreign(textOf(filter)),
+        foreign(reason ?? ''),
+      ],
+    })),
+    total,
+    empty: 'No operator has changed anything.',
+  }),
+});

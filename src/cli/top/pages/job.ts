@@ -1,0 +1,102 @@
+/** One job: why it waits or how it ended, and what happened to it, moment by moment. */
+import { pathTo } from '../../../client/transport';
+import type { JobEnvelope } from '../../../producer/envelope';
+import { textOf, whenText } from '../../output';
+import { explain, jobFacts } from '../../why';
+import { type Cell, definePage, faint, msText, type Row, stateCell } from '../page';
+import { foreign } from '../text';
+
+interface Attempt {
+  attempt: number;
+  state: string;
+  durationMs?: number;
+  workerId?: string;
+}
+
+interface Entry {
+  at: string;
+  kind: string;
+  [member: string]: unknown;
+}
+
+interface Story extends JobEnvelope {
+  attempts: readonly Attempt[];
+  timeline: readonly Entry[];
+  progressMessage?: string;
+  children: { items: readonly { id: string; type: string; state: string; createdAt: string }[]; more: boolean };
+  parent?: { id: string; type?: string };
+}
+
+export const job = definePage<Story>({
+  id: 'job',
+  title: 'Job',
+  scope: 'admin:read',
+  load: async (api, { name = '' }) => await api.get<Story>(`${pathTo`/admin/jobs/${name}`}?timeline=true`),
+  show: (story, _, now) => {
+    const { reason, text, hint } = explain(story);
+    const told = jobFacts(story, undefined, now).filter(([, value]) => value !== undefined && value !== '');
+    return {
+      facts: [
+        { name: reason.replaceAll('_', ' '), value: { text: foreign(text), tone: 'strong' } },
+        ...(hint ? [{ name: '', value: faint(foreign(hint)) }] : []),
+        ...told.map(([name, value]) => ({
+          name,
+          value: name === 'state' ? stateCell(story.state) : foreign(textOf(value)),
+        })),
+        ...(story.attempts.length > 0 ? [{ name: 'took', value: story.attempts.map(attemptText).join(' · ') }] : []),
+        ...(story.parent ? [{ name: 'parent', value: foreign(`${story.parent.id} ${story.parent.type ?? ''}`) }] : []),
+      ],
+      columns: [
+        { label: 'WHEN', rank: 1 },
+        { label: 'AFTER', end: true, rank: 2 },
+        { label: 'WHAT', rank: 0 },
+        { label: 'DETAIL', rank: 0 },
+      ],
+      rows: [...story.timeline.map((entry, index) => entryRow(entry, index, story, now)), ...childRows(story, now)],
+      empty: 'Nothing has happened to it yet.',
+      subject: { kind: 'job', id: story.id, state: story.state },
+    };
+  },
+  hear: (story, events) => (events.some(({ data }) => data.job_id === story.id) ? { reload: true } : {}),
+});
+
+const attemptText = ({ attempt, state, durationMs, workerId }: Attempt): string =>
+  foreign(
+    `${attempt}: ${state}${durationMs === undefined ? '' : ` in ${msText(durationMs)}`}${workerId ? ` at ${workerId}` : ''}`,
+  );
+
+function entryRow({ at, kind, ...members }: Entry, index: number, story: Story, now: number): Row {
+  const before = story.timeline[index - 1]?.at ?? at;
+  return {
+    id: `${index}`,
+    cells: [
+      faint(whenText(at, now) ?? ''),
+      `+${msText(Date.parse(at) - Date.parse(before))}`,
+      kindCell(kind),
+      detailOf(members),
+    ],
+  };
+}
+
+function kindCell(kind: string): Cell {
+  const text = foreign(kind.replaceAll('_', ' '));
+  if (/failed|discarded/.test(kind)) return { text, tone: 'bad' };
+  return /completed/.test(kind) ? { text, tone: 'good' } : text;
+}
+
+function detailOf({ from, to, error, ...rest }: Record<string, unknown>): string {
+  const { type, message } = (error ?? {}) as { type?: string; message?: string };
+  const parts = [
+    typeof to === 'string' ? `${from ?? ''} → ${to}` : '',
+    message === undefined ? '' : `${type ? `${type}: ` : ''}${message}`,
+    ...Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name}=${textOf(value)}`])),
+  ];
+  return foreign(parts.filter(Boolean).join('  '));
+}
+
+const childRows = ({ children }: Story, now: number): Row[] =>
+  children.items.map(({ id, type, state, createdAt }) => ({
+    id,
+    opens: { page: 'job', name: id },
+    cells: [faint(whenText(createdAt, now) ?? ''), '', 'child', foreign(`${type}  ${state}  ${id}`)],
+  }));

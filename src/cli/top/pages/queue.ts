@@ -1,0 +1,81 @@
+/** One queue: its numbers and settings, and its jobs. */
+import { pathTo } from '../../../client/transport';
+import { JOB_STATES } from '../../../job/states';
+import { wired } from '../../../producer/names';
+import { textOf } from '../../output';
+import { definePage, lastsText, msText, numberText, stateCell } from '../page';
+import { foreign } from '../text';
+import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
+import { percent, type QueueItem } from './queue-list';
+
+interface QueueAnswer extends JobAnswer {
+  queue: QueueItem & { configuration?: object };
+}
+
+const find = (name: string) => pathTo`/admin/queues/${name}`;
+
+export const queue = definePage<QueueAnswer>({
+  id: 'queue',
+  title: 'Queue',
+  scope: 'admin:read',
+  states: JOB_STATES,
+  searches: true,
+  load: async (api, place) => {
+    const name = place.name ?? '';
+    const [found, jobs] = await Promise.all([api.get<QueueAnswer['queue']>(find(name)), loadJobs(api, place, name)]);
+    return { ...jobs, queue: found };
+  },
+  show: (answer, _, now) => ({
+    facts: factsOf(answer.queue, now),
+    ...showJobs(answer, now),
+    subject: { kind: 'queue', id: answer.queue.name, state: answer.queue.status },
+  }),
+  hear: (answer, events, { name }) => {
+    const change = hearJobs(answer, events, name);
+    const isHere = events.some(({ data }) => data.queue === name);
+    return isHere && !change.reload
+      ? { ...change, ask: [...(change.ask ?? []), QUEUE_ITSELF + answer.queue.name] }
+      : change;
+  },
+  ask: async (api, names) => {
+    const itself = names.find((name) => name.startsWith(QUEUE_ITSELF))?.slice(QUEUE_ITSELF.length);
+    const [found, change] = await Promise.all([
+      itself === undefined ? undefined : api.get<QueueAnswer['queue']>(find(itself)),
+      askJobs(
+        api,
+        names.filter((name) => !name.startsWith(QUEUE_ITSELF)),
+      ),
+    ]);
+    return (answer) => ({ ...answer, ...change(answer), queue: found ?? answer.queue });
+  },
+});
+
+/** Before the name of the queue among the ids of jobs that are asked about. */
+const QUEUE_ITSELF = 'queue:';
+
+function factsOf(
+  { name, status, counts, throughput, errorRate, latencyMs, queueTimeMs, ...rest }: QueueAnswer['queue'],
+  now: number,
+) {
+  const { processedPerMinute: done, failedPerMinute: failed, enqueuedPerMinute: enqueued } = throughput;
+  const { limit, active } = rest.concurrency;
+  const configuration =
+    rest.configuration && Object.keys(rest.configuration).length > 0 ? rest.configuration : undefined;
+  return [
+    { name: 'queue', value: foreign(name) },
+    { name: 'status', value: stateCell(status) },
+    { name: 'jobs', value: JOB_STATES.map((state) => `${state} ${numberText(counts[state] ?? 0)}`).join(' · ') },
+    {
+      name: 'per minute',
+      value: `${numberText(enqueued)} enqueued · ${numberText(done)} done · ${numberText(failed)} failed`,
+    },
+    { name: 'errors', value: percent(errorRate) },
+    {
+      name: 'takes',
+      value: `p50 ${msText(latencyMs.p50)} · p95 ${msText(latencyMs.p95)} · p99 ${msText(latencyMs.p99)} · waits p95 ${msText(queueTimeMs.p95)}`,
+    },
+    { name: 'oldest waits', value: lastsText(rest.oldestAvailableAt, now) },
+    { name: 'running', value: `${numberText(active)}${limit === null ? '' : ` of at most ${numberText(limit)}`}` },
+    ...(configuration ? [{ name: 'settings', value: foreign(textOf(wired(configuration))) }] : []),
+  ];
+}

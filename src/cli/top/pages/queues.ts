@@ -1,0 +1,20 @@
+/** All queues: what waits in each, how fast it goes, whether it is stopped. */
+import { definePage } from '../page';
+import { askQueues, hearQueues, loadQueues, QUEUE_COLUMNS, type QueueList, queueRow } from './queue-list';
+
+export const queues = definePage<QueueList>({
+  id: 'queues',
+  title: 'Queues',
+  key: 'q',
+  scope: 'admin:read',
+  load: loadQueues,
+  show: ({ items, total }, _, now) => ({
+    facts: [],
+    columns: QUEUE_COLUMNS,
+    rows: items.map((item) => queueRow(item, now)),
+    total,
+    empty: 'No queues yet: a queue appears with its first job.',
+  }),
+  hear: hearQueues,
+  ask: askQueues,
+});

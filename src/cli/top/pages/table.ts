@@ -1,0 +1,24 @@
+/** All pages, in the order of the tabs. Their keys are those of the dashboard. */
+import type { Page, PageId } from '../page';
+import { audit } from './audit';
+import { events } from './events';
+import { failures } from './failures';
+import { job } from './job';
+import { jobs } from './jobs';
+import { limits } from './limits';
+import { overview } from './overview';
+import { queue } from './queue';
+import { queues } from './queues';
+import { schedules } from './schedules';
+import { webhooks } from './webhooks';
+import { workers } from './workers';
+import { workflow, workflows } from './workflows';
+
+export const PAGES: readonly Page<unknown>[] = [
+  ...[overview, queues, queue, jobs, job, failures, schedules, workflows, workflow],
+  ...[workers, limits, events, webhooks, audit],
+];
+
+export function pageOf(id: PageId): Page<unknown> {
+  return PAGES.find((page) => page.id === id) ?? overview;
+}

@@ -1,0 +1,55 @@
+/** Who is told of events, and how the telling goes. */
+import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
+import { foreign } from '../text';
+import { count } from './queue-list';
+
+interface Webhook {
+  id: string;
+  url: string;
+  events: readonly string[];
+  active: boolean;
+  disabledReason?: string;
+  lastDeliveryAt: string | null;
+  lastDeliveryStatus: string | number | null;
+  successCount: number;
+  failureCount: number;
+  pendingCount: number;
+}
+
+export const webhooks = definePage<{ items: readonly Webhook[]; total: number }>({
+  id: 'webhooks',
+  title: 'Webhooks',
+  key: 'h',
+  scope: 'admin:read',
+  load: (api, { number = 1 }) => api.get(`/webhooks/subscriptions?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  show: ({ items, total }, _, now) => ({
+    facts: [],
+    columns: [
+      { label: 'URL', rank: 0, most: 60 },
+      { label: 'STATUS', rank: 0 },
+      { label: 'EVENTS', rank: 4, most: 40 },
+      { label: 'LAST', end: true, rank: 1 },
+      { label: 'SAID', rank: 2 },
+      { label: 'SENT', end: true, rank: 5 },
+      { label: 'FAILED', end: true, rank: 2 },
+      { label: 'PENDING', end: true, rank: 3 },
+    ],
+    rows: items.map((one) => ({
+      id: one.id,
+      thing: { kind: 'webhook', id: one.id, called: one.url, state: one.active ? 'active' : 'off' },
+      cells: [
+        foreign(one.url),
+        one.active ? 'on' : stateCell(one.disabledReason ? `off: ${one.disabledReason}` : 'off'),
+        foreign(one.events.join(',')),
+        ageText(one.lastDeliveryAt, now),
+        foreign(String(one.lastDeliveryStatus ?? '')),
+        count(one.successCount),
+        count(one.failureCount, true),
+        count(one.pendingCount),
+      ],
+    })),
+    total,
+    empty: 'No webhooks.',
+  }),
+  hear: (_, events) => (events.some(({ type }) => type === 'webhook.disabled') ? { reload: true } : {}),
+});

@@ -1,0 +1,102 @@
+/** Workflows, and the steps of one. */
+import { pathTo } from '../../../client/transport';
+import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
+import { foreign } from '../text';
+
+interface Brief {
+  id: string;
+  type: string;
+  name?: string;
+  state: string;
+  createdAt: string;
+  completedAt?: string;
+  stepsTotal: number;
+  stepsCompleted: number;
+}
+
+interface Step {
+  id: string;
+  type: string;
+  queue: string;
+  state: string;
+  jobId: string | null;
+  dependsOn: readonly string[];
+  startedAt?: string;
+}
+
+const STATES = ['running', 'completed', 'failed', 'cancelled'];
+
+export const workflows = definePage<{ items: readonly Brief[]; total: number }>({
+  id: 'workflows',
+  title: 'Workflows',
+  key: 'w',
+  scope: 'data:read',
+  states: STATES,
+  load: (api, { number = 1, state }) => api.get(`/workflows?${queryOf({ page: number, per_page: PER_PAGE, state })}`),
+  show: ({ items, total }, _, now) => ({
+    facts: [],
+    columns: [
+      { label: 'ID', rank: 2 },
+      { label: 'NAME', rank: 0, most: 36 },
+      { label: 'KIND', rank: 3 },
+      { label: 'STATE', rank: 0 },
+      { label: 'STEPS', end: true, rank: 0 },
+      { label: 'CREATED', end: true, rank: 1 },
+    ],
+    rows: items.map(({ id, name = '', type, state, stepsCompleted, stepsTotal, createdAt }) => ({
+      id,
+      thing: { kind: 'workflow', id, called: name || id, state },
+      opens: { page: 'workflow', name: id },
+      cells: [
+        foreign(id),
+        foreign(name),
+        foreign(type),
+        stateCell(state),
+        `${stepsCompleted}/${stepsTotal}`,
+        ageText(createdAt, now),
+      ],
+    })),
+    total,
+    empty: 'No workflows.',
+  }),
+  hear: (_, events) => (events.some(({ type }) => type.startsWith('workflow.')) ? { reload: true } : {}),
+});
+
+export const workflow = definePage<Brief & { steps: readonly Step[] }>({
+  id: 'workflow',
+  title: 'Workflow',
+  scope: 'data:read',
+  load: (api, { name = '' }) => api.get(pathTo`/workflows/${name}`),
+  show: ({ id, name = '', type, state, createdAt, stepsCompleted, stepsTotal, steps }, _, now) => ({
+    facts: [
+      { name: 'workflow', value: foreign(`${id}  ${name}`) },
+      { name: 'kind', value: foreign(type) },
+      { name: 'state', value: stateCell(state) },
+      { name: 'steps', value: `${stepsCompleted} of ${stepsTotal} completed` },
+      { name: 'created', value: ageText(createdAt, now) },
+    ],
+    columns: [
+      { label: 'STEP', rank: 0, most: 24 },
+      { label: 'STATE', rank: 0 },
+      { label: 'TYPE', rank: 1, most: 32 },
+      { label: 'QUEUE', rank: 4, most: 20 },
+      { label: 'AFTER', rank: 2, most: 24 },
+      { label: 'JOB', rank: 3 },
+    ],
+    rows: steps.map((step) => ({
+      id: step.id,
+      ...(step.jobId !== null && { opens: { page: 'job' as const, name: step.jobId } }),
+      cells: [
+        foreign(step.id),
+        stateCell(step.state),
+        foreign(step.type),
+        foreign(step.queue),
+        foreign(step.dependsOn.join(',')),
+        foreign(step.jobId ?? ''),
+      ],
+    })),
+    empty: 'It has no steps.',
+    subject: { kind: 'workflow', id, called: name || id, state },
+  }),
+  hear: ({ id }, events) => (events.some(({ data }) => data.workflow_id === id) ? { reload: true } : {}),
+});

@@ -1,0 +1,178 @@
+/** What each key does. */
+import { isAtOnce, isCounted, questionOf, type Wish, wishText } from './actions';
+import { awaken } from './happen';
+import { arrive, type Next, offersOf, type State, stay, tabOf, tabsOf, viewOf } from './model';
+import { PER_PAGE } from './page';
+import { pageOf } from './pages/table';
+import { foreign } from './text';
+
+/** Rows that PageDown goes. */
+const LEAP = 10;
+const LONGEST_SEARCH = 200;
+
+/** @param key as keys.ts names it @param now epoch ms */
+export function press(before: State, key: string, now: number): Next {
+  if (key === 'C-c') return { state: before, effects: [{ do: 'quit' }] };
+  if (key === 'C-z') return { state: before, effects: [{ do: 'suspend' }] };
+  if (key === 'C-l') return { state: before, effects: [{ do: 'clear' }] };
+  const { mode } = before;
+  if (mode.kind === 'search') return search(before, mode.text, key);
+  // Whatever was told has been read.
+  const state: State = { ...before, notice: undefined };
+  if (mode.kind === 'help') return stay({ ...state, mode: { kind: 'browse' } });
+  if (mode.kind === 'ask') {
+    const asked: State = { ...state, mode: { kind: 'browse' } };
+    if (key === 'y' || key === 'Y') {
+      const notice = { text: `${wishText(mode.wish)} …`, tone: 'plain' } as const;
+      return { state: { ...asked, notice }, effects: [{ do: 'act', wish: mode.wish }] };
+    }
+    return stay({ ...asked, notice: { text: 'Nothing was done.', tone: 'faint' } });
+  }
+  if (state.isGoing) return go({ ...state, isGoing: false }, key);
+  return browse(state, key, now);
+}
+
+function browse(state: State, key: string, now: number): Next {
+  const { place } = state;
+  switch (key) {
+    case 'q':
+      return { state, effects: [{ do: 'quit' }] };
+    case 'g':
+      return stay({ ...state, isGoing: true });
+    case '?':
+      return stay({ ...state, mode: { kind: 'help' } });
+    case '/':
+      return stay({ ...state, mode: { kind: 'search', text: place.q ?? '' } });
+    case '.':
+      return state.isPaused ? awaken({ ...state, isPaused: false }) : stay({ ...state, isPaused: true });
+    case 'u':
+      return reload(state);
+    case 's':
+      return nextState(state);
+    case ']':
+      return turn(state, 1, now);
+    case '[':
+      return turn(state, -1, now);
+    case 'Tab':
+    case 'Right':
+      return tab(state, 1);
+    case 'BackTab':
+    case 'Left':
+      return tab(state, -1);
+    case 'A':
+      return stay({ ...state, isAll: !state.isAll, selected: new Set() });
+    case 'x':
+      return select(state, now);
+    case 'Enter':
+      return open(state, now);
+    case 'Escape':
+      return leave(state);
+    default: {
+      const by = MOVES[key];
+      if (by !== undefined) return move(state, by, now);
+      const wish = offersOf(state, now).find(({ action }) => action.key === key);
+      return wish ? wanted(state, wish) : stay(state);
+    }
+  }
+}
+
+const MOVES: Readonly<Record<string, number>> = {
+  ...{ j: 1, Down: 1, k: -1, Up: -1, PageDown: LEAP, PageUp: -LEAP },
+  ...{ Home: Number.NEGATIVE_INFINITY, End: Number.POSITIVE_INFINITY },
+};
+
+function move(state: State, by: number, now: number): Next {
+  const { rows, index } = viewOf(state, now);
+  const to = Math.max(0, Math.min(rows.length - 1, index + by));
+  return stay({ ...state, row: rows[to]?.id, index: to });
+}
+
+function select(state: State, now: number): Next {
+  const { rows, index } = viewOf(state, now);
+  const id = rows[index]?.id;
+  if (id === undefined || rows[index]?.thing === undefined) return stay(state);
+  const selected = new Set(state.selected);
+  if (!selected.delete(id)) selected.add(id);
+  return stay({ ...state, selected, isAll: false, row: id, index });
+}
+
+function open(state: State, now: number): Next {
+  const { rows, index } = viewOf(state, now);
+  const { opens, id } = rows[index] ?? {};
+  if (!opens) return stay(state);
+  return arrive({ ...state, back: [...state.back, { place: state.place, row: id }] }, opens);
+}
+
+/** Back, from the nearest to the farthest: a selection, a search, the page. */
+function leave(state: State): Next {
+  if (state.selected.size > 0 || state.isAll) return stay({ ...state, selected: new Set(), isAll: false });
+  const { q, state: filter, ...place } = state.place;
+  if (q !== undefined || filter !== undefined) return arrive(state, { ...place, number: 1 });
+  const last = state.back.at(-1);
+  return last ? arrive({ ...state, back: state.back.slice(0, -1) }, last.place, last.row) : stay(state);
+}
+
+function go(state: State, key: string): Next {
+  const page = tabsOf(state.session).find((one) => one.key === key);
+  return page ? arrive({ ...state, back: [] }, { page: page.id }) : stay(state);
+}
+
+function tab(state: State, by: number): Next {
+  const tabs = tabsOf(state.session);
+  const at = tabs.findIndex(({ id }) => id === tabOf(state.place.page));
+  const next = tabs[(at + by + tabs.length) % tabs.length];
+  return next ? arrive({ ...state, back: [] }, { page: next.id }) : stay(state);
+}
+
+/** Loads the same place again; what is shown stays until then. */
+function reload(state: State): Next {
+  if (state.isBusy) return stay({ ...state, due: { ...state.due, reload: true } });
+  const { place, serial } = state;
+  return { state: { ...state, isBusy: true }, effects: [{ do: 'load', place, serial }] };
+}
+
+function nextState(state: State): Next {
+  const { states = [] } = pageOf(state.place.page);
+  if (states.length === 0) return stay(state);
+  const { state: now, ...place } = state.place;
+  const next = now === undefined ? states[0] : states[states.indexOf(now) + 1];
+  return arrive(state, { ...place, number: 1, ...(next !== undefined && { state: next }) });
+}
+
+function turn(state: State, by: number, now: number): Next {
+  const { listing } = viewOf(state, now);
+  const { number = 1 } = state.place;
+  const last = Math.ceil((listing?.total ?? 0) / PER_PAGE);
+  const isThere = number + by >= 1 && (number + by <= last || (by > 0 && listing?.atLeast === true));
+  return isThere ? arrive(state, { ...state.place, number: number + by }) : stay(state);
+}
+
+function search(state: State, text: string, key: string): Next {
+  const browsing: State = { ...state, mode: { kind: 'browse' } };
+  if (key === 'Escape') return stay(browsing);
+  if (key === 'Enter') {
+    const { q, ...place } = state.place;
+    const words = text.trim();
+    if (words === (q ?? '')) return stay(browsing);
+    const next = { ...place, ...(words !== '' && { q: words }) };
+    // What is sifted here is here already.
+    return pageOf(place.page).searches ? arrive(browsing, { ...next, number: 1 }) : stay({ ...browsing, place: next });
+  }
+  const typed = key === 'Backspace' ? [...text].slice(0, -1).join('') : key === 'C-u' ? '' : text + letter(key);
+  return stay({ ...state, mode: { kind: 'search', text: typed.slice(0, LONGEST_SEARCH) } });
+}
+
+/** A key that is a character, not the name of one. */
+const letter = (key: string): string => ([...key].length === 1 ? key : '');
+
+function wanted(state: State, wish: Wish): Next {
+  if (isAtOnce(wish)) {
+    const notice = { text: foreign(`${wishText(wish)} …`), tone: 'plain' } as const;
+    return { state: { ...state, notice }, effects: [{ do: 'act', wish }] };
+  }
+  if (isCounted(wish)) {
+    const notice = { text: 'Counting …', tone: 'plain' } as const;
+    return { state: { ...state, notice }, effects: [{ do: 'preview', wish }] };
+  }
+  return stay({ ...state, mode: { kind: 'ask', wish, question: questionOf(wish) } });
+}

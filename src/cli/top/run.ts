@@ -1,0 +1,133 @@
+/** Runs `top` on a screen: keys and events go into the model, what it asks for is done, and what changed is drawn. */
+import type { QueueEvent } from '../../client/event';
+import { TocsinError } from '../../producer/errors';
+import type { Screen } from '../output';
+import type { Api } from './api';
+import { heard, told } from './happen';
+import { keysIn } from './keys';
+import { begin, type Effect, type Next, type Session, type State, stay } from './model';
+import type { Place } from './page';
+import { perform, problemOf } from './perform';
+import { press } from './press';
+import { render } from './render';
+import { painted } from './style';
+
+/** Events of so long are told together, in ms. */
+const BATCH_MS = 800;
+
+/** Ages are drawn anew so often, in ms. Nothing is asked for that. */
+const TICK_MS = 1_000;
+
+/** Draws at most so often, in ms. */
+const FRAME_MS = 30;
+
+export interface TopOptions {
+  api: Api;
+  session: Session;
+  /** Where to begin. */
+  place: Place | undefined;
+  url: string;
+  screen: Screen;
+  color: boolean;
+  /** Epoch ms. */
+  now(): number;
+}
+
+/** @returns the exit code, once somebody has quit @throws what is a defect */
+export async function runTop({ api, session, place, url, screen, color, now }: TopOptions): Promise<number> {
+  let drawn: string[] = [];
+  let state: State;
+  let waiting: QueueEvent[] = [];
+  const timers = new Set<ReturnType<typeof setTimeout>>();
+  const pending: Partial<Record<'frame' | 'batch', true>> = {};
+  let end: (exitCode: number) => void = () => undefined;
+  let crash: (error: unknown) => void = () => undefined;
+  const ended = new Promise<number>((resolve, reject) => {
+    end = resolve;
+    crash = reject;
+  });
+
+  /** Later, once, however often it is asked for until then. */
+  const soon = (what: 'frame' | 'batch', ms: number, work: () => void) => {
+    if (pending[what]) return;
+    pending[what] = true;
+    const timer = setTimeout(() => {
+      delete pending[what];
+      timers.delete(timer);
+      work();
+    }, ms);
+    timers.add(timer);
+  };
+
+  const draw = () => {
+    const size = { width: screen.columns(), height: screen.rows(), url };
+    const lines = render(state, size, now()).map((line) => painted(line, color));
+    const changed = lines.flatMap((line, row) => (line === drawn[row] ? [] : [`\x1b[${row + 1};1H\x1b[2K${line}`]));
+    drawn = lines;
+    // Between these a terminal shows nothing of it yet, so that nothing flickers.
+    if (changed.length > 0) screen.write(`\x1b[?2026h${changed.join('')}\x1b[?2026l`);
+  };
+  const apply = ({ state: next, effects }: Next) => {
+    state = next;
+    for (const effect of effects) start(effect);
+    soon('frame', FRAME_MS, draw);
+  };
+  const start = (effect: Effect) => {
+    if (effect.do === 'quit') end(0);
+    else if (effect.do === 'clear') redraw();
+    else if (effect.do === 'suspend') screen.suspend();
+    else perform(effect, api, url, (change) => apply(change(state))).catch(crash);
+  };
+  const redraw = () => {
+    drawn = [];
+    screen.write('\x1b[2J');
+    draw();
+  };
+
+  const first = begin(session, place);
+  state = first.state;
+  const giveBack = screen.take({
+    typed: (bytes) => {
+      for (const key of keysIn(bytes)) apply(press(state, key, now()));
+    },
+    redraw,
+    stop: end,
+  });
+  const ticking = setInterval(draw, TICK_MS);
+  try {
+    apply(first);
+    follow(api, url, {
+      change: (change) => apply(change(state)),
+      event: (event) => {
+        waiting.push(event);
+        soon('batch', BATCH_MS, () => {
+          const events = waiting;
+          waiting = [];
+          apply(heard(state, events));
+        });
+      },
+    }).catch(crash);
+    return await ended;
+  } finally {
+    clearInterval(ticking);
+    for (const timer of timers) clearTimeout(timer);
+    giveBack();
+  }
+}
+
+/** Follows all that happens. Where that is refused, the page says so and stays as it is loaded. */
+async function follow(
+  api: Api,
+  url: string,
+  { event, change }: { event(event: QueueEvent): void; change(change: (state: State) => Next): void },
+): Promise<void> {
+  const connected = (connection: State['connection']) => change((state) => stay({ ...state, connection }));
+  try {
+    for await (const one of api.follow((error) => connected(error ? 'lost' : 'live'))) event(one);
+  } catch (error) {
+    if (!(error instanceof TocsinError)) throw error;
+    if (error.code === 'aborted') return;
+    connected('refused');
+    change((state) => told(state, `Not live: ${problemOf(error, url).message}`, 'warn'));
+  }
+}

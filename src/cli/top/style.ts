@@ -1,0 +1,64 @@
+/** Colours and weights, by what they mean. Nothing is told by colour alone. */
+
+export type Tone = 'plain' | 'faint' | 'strong' | 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'chosen' | 'bar';
+
+const CODES: Record<Exclude<Tone, 'plain'>, string> = {
+  faint: '2',
+  strong: '1',
+  good: '32',
+  bad: '31',
+  warn: '33',
+  busy: '35',
+  calm: '36',
+  chosen: '7',
+  bar: '7',
+};
+
+/** Text alone, as it goes into a file. */
+export const bare = (line: readonly Span[]): string => line.map(({ text }) => text).join('');
+
+/** Without colour these remain: they are no colours. */
+const WEIGHTS: ReadonlySet<Tone> = new Set(['strong', 'chosen', 'bar']);
+
+/** A piece of a line. */
+export interface Span {
+  text: string;
+  tone: Tone;
+}
+
+export const plain = (text: string): Span => ({ text, tone: 'plain' });
+
+/** The line as the terminal reads it. @param color false: `NO_COLOR` is set */
+export function painted(line: readonly Span[], color: boolean): string {
+  return line
+    .map(({ text, tone }) =>
+      tone === 'plain' || (!color && !WEIGHTS.has(tone)) ? text : `\x1b[${CODES[tone]}m${text}\x1b[0m`,
+    )
+    .join('');
+}
+
+const STATES: Readonly<Record<string, Tone>> = {
+  active: 'busy',
+  running: 'busy',
+  available: 'calm',
+  completed: 'good',
+  delivered: 'good',
+  up: 'good',
+  discarded: 'bad',
+  failed: 'bad',
+  dead: 'bad',
+  stopped: 'bad',
+  firing: 'bad',
+  retryable: 'warn',
+  paused: 'warn',
+  draining: 'warn',
+  stale: 'warn',
+  quiet: 'warn',
+  cancelled: 'faint',
+  off: 'faint',
+};
+
+/** The tone of a state, of whatever it is the state. */
+export function toneOf(state: string): Tone {
+  return STATES[state] ?? 'plain';
+}
