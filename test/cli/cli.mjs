@@ -78,9 +78,11 @@ export function against(url) {
 
 let modules = 0;
 
-/** Imports a module of `src/cli`. */
-export async function load(path) {
+/** Imports modules of `src/cli` as one: what they share is shared. */
+export async function load(...paths) {
   const outfile = join(folder, `module-${modules++}.mjs`);
-  await build({ ...BUNDLE, entryPoints: [join(root, 'src/cli', path)], outfile });
+  const contents = paths.map((path) => `export * from ${JSON.stringify(`./${path}`)};`).join('\n');
+  const stdin = { contents, resolveDir: join(root, 'src/cli'), loader: 'ts' };
+  await build({ ...BUNDLE, stdin, outfile });
   return await import(pathToFileURL(outfile).href);
 }
