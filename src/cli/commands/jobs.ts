@@ -10,8 +10,7 @@ import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, failureOf, usageError } from '../failure';
 import { type Terminal, table, whenText } from '../output';
-
-const STATES = ['pending', 'scheduled', 'available', 'active', 'retryable', 'completed', 'cancelled', 'discarded'];
+import { JOB_STATES } from '../states';
 
 interface ListOptions extends ConnectionOptions {
   queue?: string[];
@@ -28,7 +27,7 @@ interface ListOptions extends ConnectionOptions {
 export function jobsCommand(terminal: Terminal): Command {
   return remote('jobs', 'list jobs, newest first')
     .option('--queue <name>', 'of this queue; a list, or several times', list)
-    .option('--state <state>', `in this state: ${STATES.join(', ')}`, list)
+    .option('--state <state>', `in this state: ${JOB_STATES.join(', ')}`, list)
     .option('--type <type>', 'of this type; * stands for anything', list)
     .option('--tag <tag>', 'with this tag', list)
     .option('--parent <id>', 'enqueued by the handler of this job')
@@ -37,8 +36,8 @@ export function jobsCommand(terminal: Terminal): Command {
     .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
     .action(async (options: ListOptions) => {
       const { tocsin, answer } = session(terminal, options);
-      const wrong = options.state?.find((state) => !STATES.includes(state));
-      if (wrong !== undefined) throw usageError(`${wrong} is not a state.`, `States are ${STATES.join(', ')}.`);
+      const wrong = options.state?.find((state) => !JOB_STATES.some((known) => known === state));
+      if (wrong !== undefined) throw usageError(`${wrong} is not a state.`, `States are ${JOB_STATES.join(', ')}.`);
       const jobs: JobEnvelope[] = [];
       for await (const job of tocsin.list(queryOf(options), { limit: options.limit })) jobs.push(job);
       answer({ jobs }, () => jobTable(jobs, terminal.now(), 'No jobs match.'));

@@ -1,5 +1,5 @@
 /** All of it on one page: what there is to do, how fast it goes, what is wrong. */
-import { JOB_STATES } from '../../../job/states';
+import { JOB_STATES } from '../../states';
 import type { Api } from '../api';
 import { ageText, bad, definePage, type Fact, lastsText, numberText, warn } from '../page';
 import { foreign } from '../text';

@@ -1,8 +1,8 @@
 /** One queue: its numbers and settings, and its jobs. */
 import { pathTo } from '../../../client/transport';
-import { JOB_STATES } from '../../../job/states';
 import { wired } from '../../../producer/names';
 import { textOf } from '../../output';
+import { JOB_STATES } from '../../states';
 import { definePage, lastsText, msText, numberText, stateCell } from '../page';
 import { foreign } from '../text';
 import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
