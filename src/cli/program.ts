@@ -1,6 +1,7 @@
 /** The program: its commands, and the one place where their failures become exit codes. */
 import { Command, CommanderError } from 'commander';
 import { warningsOf } from './command';
+import { auditCommand } from './commands/audit';
 import { deadCommand } from './commands/dead';
 import { devCommand } from './commands/dev';
 import { doctorCommand } from './commands/doctor';
@@ -9,10 +10,12 @@ import { failuresCommand } from './commands/failures';
 import { initCommand } from './commands/init';
 import { jobCommands } from './commands/job';
 import { changeCommands, jobsCommand } from './commands/jobs';
+import { maintenanceCommand } from './commands/maintenance';
 import { queuesCommand } from './commands/queues';
 import { tailCommand } from './commands/tail';
 import { targetsCommand } from './commands/targets';
 import { topCommand } from './commands/top';
+import { webhooksCommand } from './commands/webhooks';
 import { DEFAULT_URL } from './connection';
 import { EXIT, failureOf } from './failure';
 import { printable, type Terminal } from './output';
@@ -37,6 +40,9 @@ export function createProgram(terminal: Terminal, version: string): Command {
     targetsCommand(terminal),
     tailCommand(terminal),
     topCommand(terminal),
+    maintenanceCommand(terminal),
+    webhooksCommand(terminal),
+    auditCommand(terminal),
     doctorCommand(terminal, version),
   ];
   for (const command of commands) program.addCommand(command);

@@ -2,6 +2,8 @@
 import type { JobEnvelope } from '../producer/envelope';
 import { jobIds, uuidv7 } from '../producer/id';
 import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from '../producer/job';
+import { Alerts } from './alerts';
+import { Audit } from './audit';
 import { Bulk } from './bulk';
 import { Crons } from './cron';
 import { CronGroups } from './cron-groups';
@@ -11,9 +13,11 @@ import { type BatchOptions, type BulkEnqueued, type BulkEnqueueOptions, Enqueuer
 import { Events } from './events';
 import { Failures } from './failures';
 import { StoredJobs } from './jobs';
+import { Maintenance } from './maintenance';
 import type { ClientOptions } from './options';
 import type { ListOptions } from './pages';
 import type { JobPatch } from './patch';
+import { Pools } from './pools';
 import { PullWorker } from './pull';
 import type { WorkerOptions } from './pull-types';
 import type { WorkerConnection } from './puller';
@@ -21,10 +25,13 @@ import type { JobQuery } from './queries';
 import { Queues } from './queues';
 import { RateLimits } from './rate-limits';
 import { createRequests, type Requests } from './requests';
+import { Schemas } from './schemas';
 import { Server } from './server';
+import { Statistics } from './stats';
 import { Targets } from './targets';
 import { createOpen, createSend } from './transport';
 import { warnOnce } from './warnings';
+import { Webhooks } from './webhooks';
 import { Workers } from './workers';
 import { type Flow, flow } from './workflow';
 import { Workflows } from './workflows';
@@ -100,6 +107,27 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** The deployment: `await tocsin.server.health();` */
   readonly server: Server;
 
+  /** Numbers of queues: `const { errorRate } = await tocsin.stats.get('mail');` */
+  readonly stats: Statistics;
+
+  /** Maintenance: `await tocsin.maintenance.begin({ reason: 'The database moves.', duration: '20m' });` */
+  readonly maintenance: Maintenance;
+
+  /** Who is told of events: `await tocsin.webhooks.create({ url, events: ['job.discarded'] });` */
+  readonly webhooks: Webhooks;
+
+  /** Numbers that are watched: `await tocsin.alerts.create({ name, metric: 'depth', above: 10_000 });` */
+  readonly alerts: Alerts;
+
+  /** Who changed what: `for await (const entry of tocsin.audit.list({ since: '24h' })) …` */
+  readonly audit: Audit;
+
+  /** Schemas of job arguments: `await tocsin.schemas.put('email.send', 1, schema);` */
+  readonly schemas: Schemas;
+
+  /** Queues that share their workers: `await tocsin.pools.put('mail', { queues: ['urgent', 'bulk'] });` */
+  readonly pools: Pools;
+
   /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
   constructor(options: ClientOptions) {
     const {
@@ -157,6 +185,13 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.targets = new Targets(requests);
     this.events = new Events(requests, { open: createOpen(options, settings), retrier });
     this.server = new Server(requests);
+    this.stats = new Statistics(requests);
+    this.maintenance = new Maintenance(requests);
+    this.webhooks = new Webhooks(requests);
+    this.alerts = new Alerts(requests);
+    this.audit = new Audit(requests);
+    this.schemas = new Schemas(requests);
+    this.pools = new Pools(requests);
   }
 
   /**

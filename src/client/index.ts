@@ -31,6 +31,8 @@ export {
 export type { CronJobOptions, EnqueueOptions, JobOptions, Moment, NewJob, StepOptions } from '../producer/job';
 export type { Period, QueueLimits, Quota, RateLimitOptions } from '../producer/limits';
 export type { UniqueDimension, UniqueOptions } from '../producer/unique';
+export type { Alert, AlertInQueue, AlertMetric, AlertOptions, Alerts } from './alerts';
+export type { Audit, AuditEntry, AuditQuery } from './audit';
 export type { Bulk, BulkActOptions, BulkItem, BulkOptions, BulkPreview, BulkResult } from './bulk';
 export { type JobOf, type StoredJobOf, TocsinClient } from './client';
 export type { CronQuery, Crons } from './cron';
@@ -53,9 +55,11 @@ export type { FollowOptions, FollowQuery } from './follow';
 export type { HeartbeatAnswer } from './heartbeat';
 export type { FailedAttempt, JobHistoryEvent, JobRetries } from './history';
 export type { InspectedJob, JobPage, JobSummary, StoredJobs, SummaryOrder } from './jobs';
+export type { Maintenance, MaintenanceState } from './maintenance';
 export type { ClientOptions } from './options';
 export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
+export type { PoolOptions, PoolStrategy, Pools, QueuePool, SchedulingStats } from './pools';
 export type { PullWorker } from './pull';
 export type { ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
 export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
@@ -88,8 +92,20 @@ export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobR
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
 export { type RunWorkerOptions, runWorker } from './run-worker';
+export type { ArgsSchema, Schemas } from './schemas';
 export type { Deployment, Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { TocsinService } from './service';
+export type {
+  Cost,
+  CostItem,
+  HistoryQuery,
+  Percentiles,
+  Statistics,
+  Stats,
+  StatsPoint,
+  Throughput,
+  TypeStats,
+} from './stats';
 export type {
   TargetDetail,
   TargetInQueue,
@@ -100,6 +116,7 @@ export type {
   Targets,
 } from './targets';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
+export type { Webhook, WebhookDelivery, WebhookOptions, Webhooks, WebhookTest } from './webhooks';
 export type { Directive, LeasedJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';
 export type {
   Batch,

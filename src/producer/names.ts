@@ -26,6 +26,13 @@ const OWN = {
   variables: true,
   // Written in the wire's names where it is made, since it may hold paths into arguments.
   filter: true,
+  // Of an entry in the audit log: the members of a request.
+  change: true,
+  // A JSON Schema.
+  schema: true,
+  // Keyed by the names of queues; of pools. Elsewhere a time.
+  weights: true,
+  since: true,
 } as const;
 
 type Own = keyof typeof OWN;
@@ -72,7 +79,7 @@ export function wired(value: unknown): unknown {
 
 function renamed(value: unknown, rename: (name: string) => string, within?: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((entry) => renamed(entry, rename));
+  if (Array.isArray(value)) return value.map((entry) => renamed(entry, rename, within));
   if (!isRecord(value)) return value;
   const result: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
@@ -90,8 +97,11 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
 function isOwn(name: string, content: unknown, within: string | undefined): boolean {
   // The steps of a workflow are a list; those of a job are keyed by names that its handler gave them.
   const isKeyed = name === 'steps' && !Array.isArray(content);
-  return isKeyed || Object.hasOwn(OWN, name) || (within === 'checkpoint' && name === 'metadata');
+  return isKeyed || Object.hasOwn(OWN, name) || (name === 'metadata' && OWN_METADATA.has(within));
 }
+
+/** Whose `metadata` is the user's: a checkpoint's, and a webhook's, alone or in a list. */
+const OWN_METADATA: ReadonlySet<string | undefined> = new Set(['checkpoint', 'subscription', 'subscriptions']);
 
 /** Dates and the like are values, not collections of names. */
 function isRecord(value: unknown): value is Record<string, unknown> {

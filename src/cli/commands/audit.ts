@@ -1,0 +1,50 @@
+/** `tocsin audit` */
+import type { Command } from 'commander';
+import type { AuditEntry } from '../../client/audit';
+import { integer, list, remote, session } from '../command';
+import type { ConnectionOptions } from '../connection';
+import { type Terminal, table, textOf } from '../output';
+
+interface Options extends ConnectionOptions {
+  actor?: string;
+  action?: string[];
+  queue?: string;
+  job?: string;
+  since?: string;
+  limit: number;
+}
+
+/** Lists what operators have changed. */
+export function auditCommand(terminal: Terminal): Command {
+  return remote('audit', 'list who changed what, newest first')
+    .option('--actor <name>', 'by the key of this name')
+    .option('--action <action>', 'such as queue.pause, or queue.*', list)
+    .option('--queue <name>', 'in this queue')
+    .option('--job <id>', 'to this job')
+    .option('--since <when>', 'after this time (RFC 3339) or so long ago (24h)')
+    .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
+    .action(async ({ actor, action, queue, job, since, limit, ...options }: Options) => {
+      const { tocsin, answer } = session(terminal, options);
+      const query = {
+        ...{ ...(actor && { actor }), ...(action && { action }), ...(queue && { queue }) },
+        ...{ ...(job && { job }), ...(since && { since }) },
+      };
+      const entries: AuditEntry[] = [];
+      for await (const entry of tocsin.audit.list(query, { limit })) entries.push(entry);
+      answer({ entries }, () => auditTable(entries));
+    });
+}
+
+function auditTable(entries: readonly AuditEntry[]): string {
+  if (entries.length === 0) return 'Nothing was changed.';
+  const rows = entries.map(({ at, actor, action, target, count, status, filter, reason }) => [
+    at,
+    actor.name ?? actor.keyHint ?? 'anybody',
+    action,
+    target ?? '',
+    count === null ? '' : String(count),
+    String(status),
+    [filter === null ? '' : textOf(filter), reason ?? ''].filter(Boolean).join('  '),
+  ]);
+  return table(['AT', 'WHO', 'ACTION', 'TARGET', 'JOBS', 'STATUS', 'FILTER, REASON'], rows);
+}

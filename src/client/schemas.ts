@@ -1,0 +1,50 @@
+/** Schemas of job arguments through the client. */
+import { jsonOf } from '../producer/job';
+import { shaped } from './answers';
+import { byCursor, type ListOptions } from './pages';
+import type { Requests } from './requests';
+import { pathTo } from './transport';
+
+/** A version of the schema of a job type. */
+export interface ArgsSchema {
+  type: string;
+  version: string | number;
+  uri: string;
+  /** JSON Schema of the array of arguments. */
+  schema: Record<string, unknown>;
+  /** RFC 3339. */
+  createdAt: string;
+}
+
+/** Schemas, as `tocsin.schemas`. Needs `admin:read`, and `admin:write` to change them. */
+export class Schemas {
+  constructor(private readonly requests: Requests) {}
+
+  /** Every version of every type, read page by page. */
+  async *list(options: ListOptions = {}): AsyncGenerator<ArgsSchema> {
+    yield* byCursor<ArgsSchema>(this.requests.safely, { path: '/admin/schemas', member: 'schemas' }, options);
+  }
+
+  /** The latest version, or the one that is named. @throws {NotFoundError} */
+  async get(type: string, version?: string | number): Promise<ArgsSchema> {
+    const path = pathTo`/admin/schemas/${type}` + (version === undefined ? '' : pathTo`/${String(version)}`);
+    return await this.requests.read<ArgsSchema>(path, 'schema', 'the schema');
+  }
+
+  /**
+   * Registers a version, or replaces it.
+   * @throws {InvalidJobError} when it is no schema
+   * @example
+   * await tocsin.schemas.put('email.send', 1, { prefixItems: [{ type: 'object', required: ['to'] }], minItems: 1 });
+   */
+  async put(type: string, version: string | number, schema: Readonly<Record<string, unknown>>): Promise<ArgsSchema> {
+    const path = pathTo`/admin/schemas/${type}/${String(version)}`;
+    const answer = await this.requests.safely('PUT', path, jsonOf({ schema }, 'The schema'));
+    return shaped<ArgsSchema>(answer, 'schema', 'the schema');
+  }
+
+  /** Removes a version. @throws {NotFoundError} */
+  async delete(type: string, version: string | number): Promise<void> {
+    await this.requests.remove(pathTo`/admin/schemas/${type}/${String(version)}`);
+  }
+}

@@ -1,0 +1,149 @@
+/** Webhooks through the client: who is told of events, and what became of the telling. */
+import { member, shaped } from './answers';
+import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
+import type { Requests } from './requests';
+import { pathTo } from './transport';
+
+/** What a subscription says. */
+export interface WebhookOptions {
+  /** HTTPS. */
+  url: string;
+  /** `job.discarded`, `job.*`, `*`. */
+  events: readonly string[];
+  /** Only events of these queues, and of jobs of these types. */
+  filter?: { queues?: readonly string[]; types?: readonly string[] } | null;
+  /** False: it is told of nothing. */
+  active?: boolean;
+  /** Whatever is to be remembered with it. */
+  metadata?: Readonly<Record<string, unknown>> | null;
+}
+
+/** A subscription. Times are RFC 3339. */
+export interface Webhook {
+  id: string;
+  url: string;
+  events: string[];
+  filter?: { queues?: string[]; types?: string[] };
+  active: boolean;
+  metadata?: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  lastDeliveryAt: string | null;
+  lastDeliveryStatus: string | number | null;
+  successCount: number;
+  /** Deliveries that were given up. */
+  failureCount: number;
+  pendingCount: number;
+  failingSince?: string;
+  disabledReason?: string;
+  disabledAt?: string;
+  formerSecretUntil?: string;
+}
+
+/** An event on its way to a subscription. */
+export interface WebhookDelivery {
+  id: string;
+  subscriptionId: string;
+  eventId: string;
+  eventType: string;
+  jobId?: string;
+  /** `failed`: the receiver does not want it; `dead`: given up. */
+  status: 'pending' | 'delivered' | 'failed' | 'dead';
+  /** How often it was tried. */
+  attempt: number;
+  attempts: { at: string; statusCode?: number; error?: string; durationMs: number }[];
+  nextAttemptAt: string | null;
+  createdAt: string;
+  /** What the receiver answered, for keys with `data:reveal`. */
+  responseBody?: string;
+}
+
+export interface WebhookTest {
+  success: boolean;
+  statusCode: number | null;
+  responseTimeMs: number;
+  error?: string;
+  responseBody?: string;
+}
+
+const ALL = '/webhooks/subscriptions';
+
+/** Webhooks, as `tocsin.webhooks`. Needs `admin:read`, and `admin:write` to change them. */
+export class Webhooks {
+  constructor(private readonly requests: Requests) {}
+
+  /** Every subscription, read page by page. */
+  async *list(options: ListOptions = {}): AsyncGenerator<Webhook> {
+    yield* byCursor<Webhook>(this.requests.safely, { path: ALL, member: 'subscriptions' }, options);
+  }
+
+  /** @throws {NotFoundError} */
+  async get(id: string): Promise<Webhook> {
+    return webhookIn(await this.requests.safely('GET', pathTo`/webhooks/subscriptions/${id}`));
+  }
+
+  /**
+   * Subscribes. The secret that signs is in this answer, and never again.
+   * @param webhook `secret`: one of your own; default: a new one
+   * @throws {InvalidJobError} for a URL that may not be called, or an event that there is none of
+   * @example
+   * const { id, secret } = await tocsin.webhooks.create({ url: 'https://ops.example/tocsin', events: ['job.discarded'] });
+   */
+  async create(webhook: WebhookOptions & { secret?: string }): Promise<Webhook & { secret: string }> {
+    const answer = await this.requests.once('POST', ALL, bodyOf(webhook));
+    return { ...webhookIn(answer), ...secretIn(answer) };
+  }
+
+  /** Changes the members that are named; `null` removes one. @throws {NotFoundError} {@link InvalidJobError} */
+  async change(id: string, change: Partial<WebhookOptions>): Promise<Webhook> {
+    return webhookIn(await this.requests.safely('PATCH', pathTo`/webhooks/subscriptions/${id}`, bodyOf(change)));
+  }
+
+  /** Unsubscribes; what waits to be delivered is dropped. @throws {NotFoundError} {@link ConflictError} an alert rule needs it */
+  async delete(id: string): Promise<void> {
+    await this.requests.remove(pathTo`/webhooks/subscriptions/${id}`);
+  }
+
+  /** Sends `webhook.test` once, also while it is not active. A receiver that fails is told of, not thrown. @throws {NotFoundError} */
+  async test(id: string): Promise<WebhookTest> {
+    const answer = await this.requests.once('POST', pathTo`/webhooks/subscriptions/${id}/test`);
+    return shaped<WebhookTest>(answer, 'success', 'the outcome');
+  }
+
+  /** Makes another secret; the former one signs as well for a day. @throws {NotFoundError} */
+  async rotateSecret(id: string, secret?: string): Promise<string> {
+    const path = pathTo`/webhooks/subscriptions/${id}/rotate-secret`;
+    return secretIn(await this.requests.once('POST', path, bodyOf({ secret }))).secret;
+  }
+
+  /** Deliveries, the newest first. Those that come meanwhile may shift the pages. */
+  async *deliveries(
+    query: { subscription?: string; status?: WebhookDelivery['status'] } = {},
+    options: ListOptions = {},
+  ): AsyncGenerator<WebhookDelivery> {
+    const list = { path: '/webhooks/deliveries', conditions: parametersFrom(query), member: 'deliveries' };
+    yield* byOffset<WebhookDelivery>(this.requests.safely, list, options);
+  }
+
+  /** @throws {NotFoundError} */
+  async delivery(id: string): Promise<WebhookDelivery> {
+    const answer = await this.requests.safely('GET', pathTo`/webhooks/deliveries/${id}`);
+    return shaped<{ delivery: WebhookDelivery }>(answer, 'delivery', 'the delivery').delivery;
+  }
+
+  /** Delivers an event again at once, under the same id. @throws {NotFoundError} */
+  async redeliver(id: string): Promise<WebhookDelivery> {
+    const answer = await this.requests.once('POST', pathTo`/webhooks/deliveries/${id}/retry`);
+    return shaped<{ delivery: WebhookDelivery }>(answer, 'delivery', 'the delivery').delivery;
+  }
+}
+
+/** All names are single words, and those in `metadata` are the user's. */
+const bodyOf = (content: object): string => JSON.stringify(content);
+
+const webhookIn = (answer: unknown): Webhook =>
+  shaped<Webhook>(member(answer, 'subscription'), 'id', 'the subscription');
+
+const secretIn = (answer: unknown): { secret: string } => ({
+  secret: shaped<{ secret: string }>(answer, 'secret', 'the secret').secret,
+});
