@@ -30,9 +30,6 @@ const OWN = {
   change: true,
   // A JSON Schema.
   schema: true,
-  // Keyed by the names of queues; of pools. Elsewhere a time.
-  weights: true,
-  since: true,
 } as const;
 
 type Own = keyof typeof OWN;

@@ -204,4 +204,52 @@ describe('tocsin', { timeout: 120_000 }, () => {
       assert.match(JSON.parse(inJson.stderr).error.message, says);
     }
   });
+
+  it('begins and ends maintenance', async () => {
+    const { maintenance } = await json('maintenance', 'on', '--reason', 'moving', '--for', '20m');
+    assert.deepEqual([maintenance.enabled, maintenance.reason], [true, 'moving']);
+    assert.match((await run('maintenance')).stdout, /^on since .* ends .*: moving\n$/);
+    assert.equal((await json('maintenance', 'off')).maintenance.enabled, false);
+    assert.equal((await run('maintenance')).stdout, 'off\n');
+    assert.match((await run('maintenance', 'on', '--for', 'soon')).stderr, /duration/);
+  });
+
+  it('tells a receiver of events, shows what became of them, and stops', async () => {
+    const taken = [];
+    const receiver = createServer((request, response) => {
+      taken.push(request.headers['webhook-id']);
+      request.resume().on('end', () => response.writeHead(taken.length === 1 ? 204 : 500).end());
+    });
+    await once(receiver.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const url = `http://127.0.0.1:${receiver.address().port}/`;
+      const { subscription, secret } = await json('webhooks', 'add', url, '--event', 'queue.paused', '--queue', 'told');
+      assert.deepEqual([subscription.events, subscription.filter.queues], [['queue.paused'], ['told']]);
+      assert.match(secret, /^whsec_/);
+      assert.match((await run('webhooks', 'test', subscription.id)).stdout, /^delivered {2}204/);
+      const refused = await run('webhooks', 'test', subscription.id);
+      assert.equal(refused.code, 1);
+      assert.match(refused.stdout, /^not delivered {2}500/);
+      assert.equal((await json('webhooks', 'pause', subscription.id)).subscription.active, false);
+      assert.match((await run('webhooks')).stdout, new RegExp(`${subscription.id} +off +${url}`));
+      assert.notEqual((await json('webhooks', 'rotate', subscription.id)).secret, secret);
+      assert.ok(Array.isArray((await json('webhooks', 'deliveries', subscription.id, '--limit', '5')).deliveries));
+      assert.equal((await run('webhooks', 'deliveries', '--status', 'lost')).code, 2);
+      await json('webhooks', 'remove', subscription.id);
+      assert.match((await run('webhooks')).stdout, /Nobody is told/);
+    } finally {
+      receiver.close();
+    }
+  });
+
+  it('says who changed what', async () => {
+    await json('queues', 'pause', 'seen');
+    const { entries } = await json('audit', '--queue', 'seen', '--action', 'queue.*', '--since', '1h');
+    assert.deepEqual(
+      entries.map(({ action, target, request_id: request }) => [action, target, typeof request]),
+      [['queue.pause', 'seen', 'string']],
+    );
+    assert.match((await run('audit', '--limit', '1')).stdout, /^AT +WHO +ACTION.*\n.* anybody +queue\.pause +seen/);
+    assert.equal((await run('audit', '--action', 'No Action')).code, 1);
+  });
 });

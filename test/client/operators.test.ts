@@ -107,7 +107,7 @@ describe('schemas and pools', () => {
     await expect(tocsin.schemas.get('mail.send', 1)).rejects.toThrow(NotFoundError);
     await tocsin.schemas.delete('mail.send', 2);
 
-    const [first, second] = [freshName('first_of'), freshName('secondOf')] as [string, string];
+    const [first, second] = [freshName('first'), freshName('second')] as [string, string];
     const name = freshName('pool');
     const pool = await tocsin.pools.put(name, { queues: [first, second], weights: { [first]: 3 } });
     expect(pool).toMatchObject({ strategy: 'weighted', weights: { [first]: 3, [second]: 1 }, activeJobs: 0 });
