@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
 const MODULES = ['actions', 'happen', 'keys', 'model', 'perform', 'press', 'render', 'style', 'text'];
+const { follow } = await load('top/live.ts');
 const top = await load(...MODULES.map((name) => `top/${name}.ts`), '../producer/errors.ts');
 const { widthOf, cutTo, fitTo, foreign, keysIn, painted, bare, render, begin, press, arrived, heard, failed, counted } =
   top;
@@ -351,5 +352,120 @@ describe('live updates of top', () => {
     const lines = screen(broken).join('\n');
     assert.match(lines, /No queue answers/);
     assert.match(lines, /email\.send/);
+  });
+});
+
+describe('the socket of top', () => {
+  /** Sockets that were opened, the last one last; each does what the test says. */
+  function sockets() {
+    const opened = [];
+    class Fake {
+      static OPEN = 1;
+      readyState = 1;
+      said = [];
+      constructor(address, options) {
+        Object.assign(this, { address: String(address), options });
+        opened.push(this);
+      }
+      send(text) {
+        this.said.push(text);
+      }
+      close() {
+        this.readyState = 3;
+      }
+      hear(message) {
+        this.onmessage({ data: JSON.stringify(message) });
+      }
+    }
+    return { opened, Fake };
+  }
+
+  const told = (id, event = 'job.started', data = {}) => ({
+    ...{ type: 'event', channel: 'all', event, id, timestamp: '2026-01-01T12:00:00.000Z' },
+    data: { event, type: 'a.b', job_id: 'j', queue: 'mail', timestamp: 'x', ...data },
+  });
+
+  /** Follows with a WebSocket of the test in the place of the runtime's. */
+  async function following(Socket, work, stream = async function* () {}) {
+    const before = globalThis.WebSocket;
+    globalThis.WebSocket = Socket;
+    const stop = new AbortController();
+    const connections = [];
+    const onConnection = (error) => connections.push(error ? 'lost' : 'live');
+    const events = follow({ url: 'https://q.example/below/', key: 'k', signal: stop.signal, onConnection, stream });
+    try {
+      return await work(events, connections);
+    } finally {
+      stop.abort();
+      await events.return();
+      globalThis.WebSocket = before;
+    }
+  }
+
+  it('sends the key in a header, tells each event once, and goes on after the last one', async () => {
+    const { opened, Fake } = sockets();
+    await following(Fake, async (events, connections) => {
+      const first = events.next();
+      const [socket] = opened;
+      assert.equal(socket.address, 'wss://q.example/below/ojs/v1/ws');
+      assert.deepEqual(socket.options, { protocols: ['ojs.v1'], headers: { Authorization: 'Bearer k' } });
+      socket.onopen();
+      assert.deepEqual(JSON.parse(socket.said[0]), { action: 'subscribe', channel: 'all' });
+      socket.hear({ type: 'subscribed', channel: 'all', position: 'p' });
+      socket.hear(told('1', 'job.state_changed'));
+      socket.hear(told('1'));
+      socket.hear(told('1'));
+      socket.hear({ type: 'ping' });
+      socket.hear(told('2'));
+      const { value } = await first;
+      assert.deepEqual(value, {
+        ...{ specversion: '1.0', id: '1', type: 'job.started', source: '', time: '2026-01-01T12:00:00.000Z' },
+        ...{ subject: 'j', data: { job_id: 'j', queue: 'mail', job_type: 'a.b' } },
+      });
+      assert.equal((await events.next()).value.id, '2');
+      assert.ok(
+        socket.said.some((text) => text.includes('pong')),
+        'a server that asks is answered',
+      );
+      const third = events.next();
+      socket.onclose();
+      while (opened.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      opened[1].onopen();
+      assert.equal(JSON.parse(opened[1].said[0]).after, '2');
+      opened[1].hear({ type: 'subscribed', channel: 'all', position: 'q' });
+      opened[1].hear(told('2'));
+      opened[1].hear(told('3'));
+      assert.equal((await third).value.id, '3');
+      assert.deepEqual(connections, ['live', 'lost', 'live']);
+    });
+  });
+
+  it('follows over HTTP where no WebSocket comes about, or the runtime has none', async () => {
+    const stream = async function* () {
+      yield event('job.started', { job_id: 'b' });
+    };
+    const { opened, Fake } = sockets();
+    const refused = await following(
+      Fake,
+      async (events) => {
+        const next = events.next();
+        opened[0].onerror();
+        return await next;
+      },
+      stream,
+    );
+    assert.equal(refused.value.type, 'job.started');
+    const { value } = await following(undefined, (events) => events.next(), stream);
+    assert.equal(value.type, 'job.started');
+  });
+
+  it('ends with the refusal of the server', async () => {
+    const { opened, Fake } = sockets();
+    await following(Fake, async (events) => {
+      const next = events.next();
+      opened[0].onopen();
+      opened[0].hear({ type: 'error', code: 'unprocessable', message: 'There are too many queues.' });
+      await assert.rejects(next, /too many queues/);
+    });
   });
 });

@@ -19,7 +19,8 @@ export type PageId =
   | 'limits'
   | 'events'
   | 'webhooks'
-  | 'audit';
+  | 'audit'
+  | 'settings';
 
 /** A page with what it is about and how it is narrowed. */
 export interface Place {

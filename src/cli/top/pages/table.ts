@@ -10,13 +10,14 @@ import { overview } from './overview';
 import { queue } from './queue';
 import { queues } from './queues';
 import { schedules } from './schedules';
+import { settings } from './settings';
 import { webhooks } from './webhooks';
 import { workers } from './workers';
 import { workflow, workflows } from './workflows';
 
 export const PAGES: readonly Page<unknown>[] = [
   ...[overview, queues, queue, jobs, job, failures, schedules, workflows, workflow],
-  ...[workers, limits, events, webhooks, audit],
+  ...[workers, limits, events, webhooks, audit, settings],
 ];
 
 export function pageOf(id: PageId): Page<unknown> {
