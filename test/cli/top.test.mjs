@@ -279,6 +279,36 @@ describe('keys of top', () => {
     assert.ok(screen(state).some((line) => line.includes('Forbidden (403): This key needs admin:write.')));
   });
 
+  it('shows how far an operation is, and stops it', async () => {
+    let { state, effects } = type(list(), 'x', 'j', 'j', 'x', 'c');
+    const [{ wish }] = effects;
+    const asked = [];
+    let tell;
+    const api = {
+      write: async ({ method, path }) => {
+        asked.push(`${method} ${path}`);
+        return method === 'DELETE' ? {} : { operationId: 'op', completed: false, matched: 2, succeeded: 1, failed: 0 };
+      },
+      get: () =>
+        new Promise((resolve) => {
+          tell = resolve;
+        }),
+    };
+    const change = (next) => {
+      state = next(state).state;
+    };
+    const acting = perform({ do: 'act', wish }, api, URL, change);
+    while (!tell) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(screen(state).some((line) => line.includes('cancel 2 jobs: 1 of 2 … Esc stops it')));
+    ({ state, effects } = type(state, 'Escape'));
+    await perform(effects[0], api, URL, change);
+    tell({ completed: true, aborted: true, matched: 2, succeeded: 1, failed: 0 });
+    await acting;
+    assert.deepEqual(asked, ['POST /admin/jobs/bulk/cancel', 'DELETE /jobs/bulk/op']);
+    assert.equal(state.notice.text, 'cancel 2 jobs: 1 of 2, then stopped');
+    assert.equal(type(state, 'x', 'Escape').effects.length, 0, 'there is nothing to stop any more');
+  });
+
   it('quits', () => {
     assert.deepEqual(type(list(), 'q').effects, [{ do: 'quit' }]);
     assert.deepEqual(type(list(), '/', 'C-c').effects, [{ do: 'quit' }]);

@@ -47,6 +47,8 @@ export interface State {
   /** What is newer than the page. */
   newer: number;
   notice: { text: string; tone: Tone } | undefined;
+  /** The id of an operation that goes on. */
+  operation: string | undefined;
   connection: 'connecting' | 'live' | 'lost' | 'refused';
 }
 
@@ -56,6 +58,7 @@ export type Effect =
   | { do: 'ask'; names: readonly string[]; place: Place; serial: number }
   | { do: 'preview'; wish: Wish }
   | { do: 'act'; wish: Wish }
+  | { do: 'abort'; operation: string }
   | { do: 'suspend' }
   | { do: 'clear' }
   | { do: 'quit' };
@@ -73,7 +76,15 @@ export function begin(session: Session, place?: Place): Next {
     ...{ session, place: place ?? { page: tabsOf(session)[0]?.id ?? 'overview' }, back: [], answer: undefined },
     ...{ serial: 0, isBusy: false, due: { reload: false, names: [] }, problem: undefined },
     ...{ row: undefined, index: 0, selected: new Set<string>(), isAll: false, mode: { kind: 'browse' } },
-    ...{ isGoing: false, isPaused: false, held: [], newer: 0, notice: undefined, connection: 'connecting' },
+    ...{
+      isGoing: false,
+      isPaused: false,
+      held: [],
+      newer: 0,
+      notice: undefined,
+      operation: undefined,
+      connection: 'connecting',
+    },
   };
   return arrive(state, state.place);
 }

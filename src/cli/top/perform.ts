@@ -59,8 +59,16 @@ export async function perform(effect: Effect, api: Api, url: string, change: Cha
     case 'act':
       await trying(
         url,
-        (problem) => change((state) => told(state, wordsOf(problem), 'bad', true)),
+        (problem) => change((state) => told({ ...state, operation: undefined }, wordsOf(problem), 'bad', true)),
         () => act(effect.wish, api, change),
+      );
+      break;
+    case 'abort':
+      // What it came to is told by whoever waits for its end.
+      await trying(
+        url,
+        (problem) => change((state) => told(state, wordsOf(problem), 'bad')),
+        async () => void (await api.write({ method: 'DELETE', path: pathTo`/jobs/bulk/${effect.operation}` })),
       );
       break;
     default:
@@ -70,19 +78,23 @@ export async function perform(effect: Effect, api: Api, url: string, change: Cha
 /** Sends the requests of a wish one after the other, and waits for operations that go on by themselves. */
 async function act(wish: Wish, api: Api, change: Change): Promise<void> {
   const totals = { matched: 0, succeeded: 0, failed: 0 };
+  let isStopped = false;
   for (const write of requestsOf(wish)) {
     let answer = await api.write(write);
     const { operationId: id } = answer;
     while (answer.completed === false && typeof id === 'string') {
-      const soFar = `${wishText(wish)}: ${progressText(answer)} …`;
-      change((state) => told(state, foreign(soFar), 'plain'));
+      const soFar = `${wishText(wish)}: ${progressText(answer)} … Esc stops it`;
+      change((state) => told({ ...state, operation: id }, foreign(soFar), 'plain'));
       answer = await api.get<typeof answer>(`${pathTo`/jobs/bulk/${id}`}?wait=${LOOK_S}`);
     }
     for (const name of ['matched', 'succeeded', 'failed'] as const) totals[name] += numberIn(answer, name);
+    isStopped = answer.aborted === true;
+    if (isStopped) break;
   }
-  const isMany = isCounted(wish);
-  const text = isMany ? progressText(totals) : 'done';
-  change((state) => told(state, foreign(`${wishText(wish)}: ${text}`), totals.failed > 0 ? 'warn' : 'good', true));
+  const text = isCounted(wish) ? progressText(totals) : 'done';
+  const said = foreign(`${wishText(wish)}: ${text}${isStopped ? ', then stopped' : ''}`);
+  const tone = totals.failed > 0 || isStopped ? 'warn' : 'good';
+  change((state) => told({ ...state, operation: undefined }, said, tone, true));
 }
 
 function progressText(answer: Readonly<Record<string, unknown>>): string {

@@ -103,8 +103,11 @@ function open(state: State, now: number): Next {
   return arrive({ ...state, back: [...state.back, { place: state.place, row: id }] }, opens);
 }
 
-/** Back, from the nearest to the farthest: a selection, a search, the page. */
+/** Back, from the nearest to the farthest: an operation that goes on, a selection, a search, the page. */
 function leave(state: State): Next {
+  const { operation } = state;
+  if (operation !== undefined)
+    return { state: { ...state, operation: undefined }, effects: [{ do: 'abort', operation }] };
   if (state.selected.size > 0 || state.isAll) return stay({ ...state, selected: new Set(), isAll: false });
   const { q, state: filter, ...place } = state.place;
   if (q !== undefined || filter !== undefined) return arrive(state, { ...place, number: 1 });
