@@ -1,4 +1,4 @@
--- The whole schema of one queue's own SQLite database, version 8. A change gets a higher version in `src/durable/schema.ts`,
+-- The whole schema of one queue's own SQLite database, version 10. A change gets a higher version in `src/durable/schema.ts`,
 -- and a file `queue_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -9,7 +9,7 @@ CREATE TABLE meta (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Jobs that wait or run, and those that ended otherwise than by success.
+-- Jobs that wait or run, and those that ended otherwise than by success; most of those that stand in the line are in blocks.
 -- key: the job's sequence number; with bit 41 set when the job did not start in the line of immediate jobs.
 --   Immediate jobs of default priority are taken in key order and need no index entry (due_at is NULL).
 -- state: 0 waiting or running, 1 pending, 2 cancelled, 3 discarded, 4 discarded and kept as a dead letter, 5 held back
@@ -58,6 +58,20 @@ CREATE INDEX jobs_limited ON jobs (limit_key, priority DESC, waits_since, attemp
 CREATE INDEX jobs_ended ON jobs (state, (keep_until IS NULL), ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX jobs_kept ON jobs (keep_until) WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL;
 
+-- Jobs that stand in the line, many to a row. Nothing is written here when they run or end: a job is in its block until it
+-- has a row of its own, lies in the archive, or stands in gone.
+-- first: the first sequence number; span: how many numbers. jobs: how many jobs, without those in gone.
+-- gone: JSON array of the offsets of jobs of which nothing else is left. heads, data: see src/queue/store/block.ts; data comes
+--   last, so that the others are read without it.
+CREATE TABLE blocks (
+  first INTEGER PRIMARY KEY,
+  span INTEGER NOT NULL,
+  jobs INTEGER NOT NULL,
+  gone TEXT,
+  heads TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+
 -- One row for each claimed batch. A row whose entries are all over is reused by the next claim.
 CREATE TABLE leases (
   id INTEGER PRIMARY KEY,
@@ -76,7 +90,7 @@ CREATE TABLE archive (
   data TEXT NOT NULL,
   meters TEXT
 ) STRICT;
-CREATE INDEX archive_range ON archive (lo, hi, jobs);
+CREATE INDEX archive_lo ON archive (lo);
 
 -- Results too large to sit beside their job: a row holds at most 2 MB.
 CREATE TABLE results (

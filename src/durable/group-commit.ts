@@ -17,12 +17,20 @@ export interface Memory {
   readonly changes: number;
   /** Rebuilds everything from storage. */
   load(): void;
-  /** Notes what the running transaction has gathered so far. @returns goes back to that: what came after was rolled back */
-  mark(): () => void;
+  /** Notes what the running transaction has gathered so far. */
+  mark(): Undo;
   /** Writes what was gathered. The last thing in a transaction. */
   flush(): void;
   /** The transaction is committed: what it gathered becomes visible. */
   publish(): void;
+}
+
+/** Goes back to what a transaction had gathered: what came after was rolled back. */
+export interface Undo {
+  /** Forgets what was to be written, which {@link Memory.load} has to know. Reads nothing. */
+  gathered(): void;
+  /** Forgets the rest, once memory was rebuilt if it had to be. */
+  rest(): void;
 }
 
 /** Something that an object does of itself inside a transaction. It is undone alone when it fails. */
@@ -131,7 +139,8 @@ export class Committer {
         if (Number.isFinite(memory.wanted)) this.clock.arm(memory.wanted, now);
       });
     } catch (error) {
-      undo();
+      undo.gathered();
+      undo.rest();
       this.clock.restore(armed);
       this.rebuildIfPossible();
       for (const { reject } of batch) reject(error);
@@ -170,8 +179,9 @@ export class Committer {
         }),
       };
     } catch (error) {
+      undo.gathered();
       if (!changesNothing(error) || this.memory.changes !== changes) this.rebuild();
-      undo();
+      undo.rest();
       return { error };
     }
   }

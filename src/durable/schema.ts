@@ -17,6 +17,7 @@ import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue8 from '../../migrations/queue_8.sql';
 import queue9 from '../../migrations/queue_9.sql';
+import queue10 from '../../migrations/queue_10.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import { readMeta, rows, writeMeta } from './sql';
@@ -37,10 +38,10 @@ export interface SchemaVersion {
 
 export const QUEUE: SchemaVersion = {
   object: 'queue',
-  version: 9,
+  version: 10,
   first: [],
   tables: queue,
-  steps: { 8: queue8, 9: queue9 },
+  steps: { 8: queue8, 9: queue9, 10: queue10 },
 };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',

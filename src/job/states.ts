@@ -9,11 +9,11 @@
  *
  * | move | made by | writes |
  * |---|---|---|
- * | `enqueue`, `adopt` | producers, cron, workflows; another queue that hands its jobs over | the job's row, + 1 outside the line |
+ * | `enqueue`, `adopt` | producers, cron, workflows; another queue that hands its jobs over | its share of a block; a row + 1 outside the line |
  * | `prepare`, `commit`, `abort` | an enqueue over several queues: invisible until it is decided | row + 1; row + 1; delete |
  * | `activate` | producers | row + 1 |
  * | `claim` | workers that pull, the pump | one lease row for the whole batch, no row of the job |
- * | `complete` | ack, an answer of a handler | delete, and a share of an archive chunk |
+ * | `complete` | ack, an answer of a handler | a share of an archive chunk, and the delete of a row of its own |
  * | `retry`, `giveBack`, `undoClaim` | a failed attempt; a worker that returns the job; a handler that was never called | row + 1 |
  * | `snooze`, `signal` | a handler that goes on later, its attempt unused; the signal that it waits for | row + 1 |
  * | `discard` | an attempt that failed for good | row + 1 |

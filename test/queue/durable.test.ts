@@ -3,12 +3,20 @@
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../src/job/errors';
+import type { QueueState } from '../../src/queue/store/state';
 import { clock, T0 } from '../support/clock';
 import { failOnce, failureOf } from '../support/faults';
-import { refusal, steady, TestQueue } from '../support/queue';
+import { type JobChange, newJob, refusal, steady, TestQueue } from '../support/queue';
 import { addTo } from './features/limits/limited';
 
 clock.startAtT0();
+
+/** The next completion fails when all is done but its commit. Call it inside the object. */
+function failLast(q: QueueState): void {
+  vi.spyOn(q.blocks, 'vanish').mockImplementationOnce(() => {
+    throw new Error('storage failed');
+  });
+}
 
 const deaths: [string, (queue: TestQueue) => Promise<void>][] = [
   ['evicted', (queue) => queue.evict()],
@@ -197,8 +205,8 @@ describe('an operation that fails inside a shared transaction', () => {
     const [first, second, third] = jobs.map(({ id }) => id) as [string, string, string];
     await queue.claim({ worker_id: 'w1' });
     // The failing acknowledgement frees its lease in memory; the claim beside it must not overwrite the lease's row.
-    const outcomes = await queue.inside(async ({ instance, sql }) => {
-      failOnce(sql, /^DELETE FROM jobs/);
+    const outcomes = await queue.inside(async ({ instance, q }) => {
+      failLast(q);
       return Promise.allSettled([instance.ack({ job_id: first }), instance.claim({ count: 1, worker_id: 'w2' })]);
     });
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
@@ -217,8 +225,8 @@ describe('an operation that fails inside a shared transaction', () => {
     const free = await addTo(queue);
     expect(await queue.claim()).toMatchObject([{ id: free }]);
     const [first] = [await addTo(queue, limit), await addTo(queue, limit)];
-    const outcomes = await queue.inside(async ({ instance, sql }) => {
-      failOnce(sql, /^DELETE FROM jobs/);
+    const outcomes = await queue.inside(async ({ instance, q }) => {
+      failLast(q);
       return Promise.allSettled([
         instance.claim({ count: 1 }),
         instance.ack({ job_id: free }),
@@ -253,11 +261,59 @@ describe('an operation that fails inside a shared transaction', () => {
     const queue = new TestQueue();
     await queue.add();
     await queue.inside(({ sql }) => failOnce(sql, /^INSERT INTO jobs/, 1));
-    await failureOf(queue.enqueue({}, {}, {}));
+    await failureOf(queue.enqueue({}, { priority: 1 }, {}, { priority: 1 }));
     expect(await queue.counts()).toEqual({ available: 1 });
     expect(await queue.enqueue({}, {})).toHaveLength(2);
     expect(await queue.counts()).toEqual({ available: 3 });
   });
+
+  it('takes nothing with it of what the others enqueue, whether that was written in between or not', async () => {
+    const queue = new TestQueue();
+    await queue.add();
+    const outcomes = await queue.inside(async ({ instance, sql }) => {
+      failOnce(sql, /^INSERT INTO jobs/);
+      const enqueue = (change: JobChange) => instance.enqueue([newJob(change)]);
+      return Promise.allSettled([
+        enqueue({ type: 'first' }),
+        enqueue({ priority: 1 }),
+        instance.claim({ count: 1 }),
+        enqueue({ type: 'second' }),
+      ]);
+    });
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    const expected = { available: 2, active: 1 };
+    expect(await queue.counts()).toEqual(expected);
+    await abortAllDurableObjects();
+    expect(await queue.counts()).toEqual(expected);
+    expect((await queue.claim({ count: 9 })).map(({ type }) => type)).toEqual(['first', 'second']);
+  });
+
+  it.each([/^INSERT INTO blocks/, /^UPDATE blocks/, /^DELETE FROM blocks/])(
+    'fails for all when the block cannot be written, and leaves everything as it was: %s',
+    async (pattern) => {
+      const queue = new TestQueue();
+      await queue.api.configure({ retention: { completed: 0 } });
+      const ids = (await queue.enqueue({}, {}, {})).map(({ id }) => id);
+      await queue.claim({ count: 3 });
+      await queue.inside(({ sql }) => failOnce(sql, pattern));
+      const jobs = Array(100).fill(newJob({ body: { args: ['x'.repeat(100)] } }));
+      const act = () =>
+        queue.inside(({ instance }) =>
+          Promise.allSettled([
+            instance.enqueue(jobs),
+            ...ids.slice(0, pattern.test('UPDATE blocks') ? 2 : 3).map((id) => instance.ack({ job_id: id })),
+          ]),
+        );
+      expect((await act()).map(({ status }) => status)).not.toContain('fulfilled');
+      expect(await queue.counts()).toEqual({ active: 3 });
+      expect((await act()).map(({ status }) => status)).not.toContain('rejected');
+      const active = pattern.test('UPDATE blocks') ? 1 : 0;
+      const expected = { available: 100, ...(active > 0 && { active }) };
+      expect(await queue.counts()).toEqual(expected);
+      await abortAllDurableObjects();
+      expect(await queue.counts()).toEqual(expected);
+    },
+  );
 
   it('does not announce events of what did not happen', async () => {
     const queue = new TestQueue();

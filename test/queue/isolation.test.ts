@@ -1,6 +1,8 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
 
 import { describe, expect, it, vi } from 'vitest';
+import type { Block } from '../../src/queue/store/block';
+import type { QueueState } from '../../src/queue/store/state';
 import { clock, DAY, T0, until } from '../support/clock';
 import { steady, TestQueue } from '../support/queue';
 import { server } from '../support/server';
@@ -10,11 +12,28 @@ clock.startAtT0();
 const BROKEN = ['{"type":', '', 'null', '5', '"text"', '[]'];
 
 async function damage(queue: TestQueue, column: 'body' | 'history', id: string, value: string): Promise<void> {
-  await queue.inside(({ sql }) => {
+  await queue.inside(({ sql, q }) => {
     const key = Number(BigInt(`0x${id.slice(24)}`) & ((1n << 42n) - 1n));
+    if (column === 'body' && q.blocks.holds(key)) {
+      damageInBlock(q, key, value);
+      return;
+    }
     const { rowsWritten } = sql.exec(`UPDATE jobs SET ${column} = ? WHERE key = ?`, value, key);
     expect(rowsWritten).toBeGreaterThan(0);
   });
+}
+
+/** Writes over the body of a job in a block. */
+function damageInBlock(q: QueueState, key: number, value: string): void {
+  q.blocks.row(key);
+  const { last: block } = (q.blocks as unknown as { cache: { last: Block } }).cache;
+  const { starts, lengths } = block as unknown as { starts: number[]; lengths: number[] };
+  const offset = key - (block as Block).first;
+  const length = lengths[offset] as number;
+  const write = 'UPDATE blocks SET data = substr(data, 1, ?) || ? || substr(data, ?) WHERE first = ?';
+  const start = starts[offset] as number;
+  q.sql.exec(write, start, value.padEnd(length), start + length + 1, (block as Block).first).toArray();
+  q.load();
 }
 
 describe.each(BROKEN)('a body that reads %j', (body) => {
@@ -57,7 +76,7 @@ describe.each(BROKEN)('a body that reads %j', (body) => {
 describe.each([...BROKEN, '{"errors":5}', '{"errors":[null]}', '{"error":7}'])('a history that reads %j', (history) => {
   it('counts as empty: the job is claimed, fails and is retried like any other', async () => {
     const queue = new TestQueue();
-    const id = await queue.add({ retry: steady(3) });
+    const id = await queue.add({ retry: steady(3), expiresAt: T0 + DAY });
     await damage(queue, 'history', id, history);
     expect(await queue.claim()).toMatchObject([{ id, attempt: 1 }]);
     await damage(queue, 'history', id, history);
@@ -66,7 +85,7 @@ describe.each([...BROKEN, '{"errors":5}', '{"errors":[null]}', '{"error":7}'])('
 
   it('does not keep the lease of its job, or of another, from running out', async () => {
     const queue = new TestQueue();
-    const ids = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
+    const ids = (await queue.enqueue({ expiresAt: T0 + DAY }, {})).map(({ id }) => id) as [string, string];
     await queue.claim({ count: 2, visibility_timeout_ms: 1000 });
     await damage(queue, 'history', ids[0], history);
     clock.set(T0 + 1000);
@@ -116,7 +135,9 @@ describe('a chunk of the archive that cannot be read', () => {
     const queue = new TestQueue();
     const ids = (await queue.enqueue({}, {}, {})).map(({ id }) => id) as [string, string, string];
     await queue.claim({ count: 3 });
-    for (const id of ids) await queue.ack(id);
+    for (const id of ids) {
+      await queue.ack(id, { result: JSON.stringify('x'.repeat(30_000)) });
+    }
     await queue.inside(({ sql }) => void sql.exec("UPDATE archive SET data = '[{' WHERE chunk = 2"));
     expect(await queue.state(ids[0])).toBe('completed');
     expect(await queue.state(ids[1])).toBe('404');

@@ -11,7 +11,7 @@ import { env, exports } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
 import { createApp } from '../../src/http/app';
 
-const NAME = 'queue-7';
+const NAME = 'queue-8';
 
 /** So far ahead that no alarm fires while this records. */
 const T0 = Date.UTC(2040, 8, 1, 12);
@@ -70,7 +70,8 @@ const losing = (methods: string[], method: string, path: string, body: unknown) 
 /** From now on these calls of an object are lost. */
 function cutOff(namespace: Namespace, name: string, ...methods: string[]): Promise<void> {
   return runInDurableObject(env[namespace].getByName(name) as DurableObjectStub, (object) => {
-    (object as unknown as { env: Json }).env = without(...methods);
+    const { life = object } = object as unknown as { life?: unknown };
+    (life as { env: Json }).env = without(...methods);
   });
 }
 

@@ -3,6 +3,7 @@ import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import type { Json } from '../support/server';
 import queue7 from './fixtures/queue-7.json';
+import queue8 from './fixtures/queue-8.json';
 
 export type Namespace = 'QUEUES' | 'DIRECTORY' | 'WORKFLOWS' | 'UNIQUE_LOCKS';
 
@@ -25,6 +26,9 @@ export interface Stored {
 
 /** A deployment as the release before the first schema file stored it: queues of version 7, all others of version 1. */
 export const QUEUE_7 = queue7 as unknown as Stored;
+
+/** One that stored each job that waits in a row of its own: queues of version 8, directories of version 3. */
+export const QUEUE_8 = queue8 as unknown as Stored;
 
 export const object = (namespace: Namespace, name: string) => env[namespace].getByName(name) as DurableObjectStub;
 

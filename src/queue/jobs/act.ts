@@ -7,11 +7,12 @@ import { LOCKED } from '../../job/undecided';
 import { ACTS_ON, type BulkAction, type BulkAnswer, type BulkItem, type BulkRequest } from '../../rpc/operations';
 import { type Found, find } from '../read/find';
 import { deleteArchived } from '../store/archive';
-import { type JobRow, rowByKey } from '../store/columns';
+import type { JobRow } from '../store/columns';
 import { remove } from '../store/jobs';
 import { moveOf } from '../store/moves';
 import { idOf, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { rowByKey } from '../store/where';
 import { cancel } from './cancel';
 import { refuseLocked } from './lock';
 import { refuseMoving } from './moving';
@@ -90,12 +91,12 @@ function createdAt({ row, archived }: Found): number {
 export function act(q: QueueState, action: BulkAction, id: string, now: number): void {
   const found = find(q, id);
   if (found?.row) actOnRow(q, action, found.row, now);
-  else if (found) deleteArchived(q.sql, [found.archived.k]);
+  else if (found) deleteArchived(q, [found.archived.k]);
 }
 
 /** Acts on a job that matched a moment ago. @returns what became of it; undefined when it is gone already */
 export function actOnKey(q: QueueState, action: BulkAction, key: number, now: number): BulkItem | undefined {
-  const row = rowByKey(q.sql, key);
+  const row = rowByKey(q, key);
   if (!row) return undefined;
   const job_id = idOf(q.route, row);
   if (q.locks.has(key)) return { job_id, status: 'failed', reason: LOCKED };

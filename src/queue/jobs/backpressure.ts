@@ -7,9 +7,10 @@ import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
 import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
-import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
+import { isInLine, type JobRow, STATE } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import type { QueueState } from '../store/state';
+import { rowByKey } from '../store/where';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
 
@@ -157,7 +158,7 @@ function oldest(q: QueueState, surplus: Arrival, except: ReadonlySet<number> = n
 
 function* waitingRows(q: QueueState, limit: number, except: ReadonlySet<number>): Generator<JobRow> {
   for (const { key } of waitingLongest(q, limit)) {
-    const row = except.has(key) ? undefined : rowByKey(q.sql, key);
+    const row = except.has(key) ? undefined : rowByKey(q, key);
     if (row) yield row;
   }
 }
@@ -172,13 +173,15 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
   const read = (where: string, at: string, ...bindings: (string | number)[]) =>
     q.sql.exec<Candidate>(`SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit).toArray();
   const idle = `key NOT IN ${running.sql}`;
+  const taken = Math.max(q.leases.head, q.shedUntil);
   const found = [
     ...read(
       `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL AND ${idle} ORDER BY key`,
       'enqueued_at',
-      Math.max(q.leases.head, q.shedUntil),
+      taken,
       ...running.bindings,
     ),
+    ...inBlocks(q, taken, limit),
     ...[...q.priorities].flatMap((priority) =>
       read(
         `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`,
@@ -195,6 +198,15 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
     found.push(...pending.map(({ key, at }) => ({ key, at: at + Number.MAX_SAFE_INTEGER / 2 })));
   }
   return found.sort((a, b) => a.at - b.at || (a.key % LANE_BIT) - (b.key % LANE_BIT)).slice(0, limit);
+}
+
+function inBlocks({ blocks, leases }: QueueState, after: number, limit: number): Candidate[] {
+  const found: Candidate[] = [];
+  for (const { key, enqueued_at } of blocks.after(after, false)) {
+    if (found.length === limit) break;
+    if (!leases.active.has(key)) found.push({ key, at: enqueued_at });
+  }
+  return found;
 }
 
 /** Discards a job to make room. Two rows written. */

@@ -15,11 +15,11 @@ import {
 } from '../../job/unique/conflicts';
 import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
 import { viewOfArchived, viewOfRow } from '../read/find';
-import { findArchived } from '../store/archive';
-import { type JobRow, rowByKey, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/columns';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
+import { completedByKey, rowByKey } from '../store/where';
 import { cancel } from './cancel';
 import { hasExpired } from './expire';
 
@@ -34,7 +34,7 @@ export class StoredJob implements Candidate {
     readonly key: number,
     now: number,
   ) {
-    this.row = rowByKey(q.sql, key);
+    this.row = rowByKey(q, key);
     if (!this.row) this.state = 'completed';
     else if (this.row.state === STATE.held) this.state = 'undecided';
     // Its time is over, though its turn to be discarded has not come.
@@ -62,7 +62,7 @@ export class StoredJob implements Candidate {
 
   /** The completed job, also one that this transaction has completed. */
   private get archived(): ArchivedJob | undefined {
-    this.found ??= this.q.archive.find(this.key) ?? findArchived(this.q.sql, this.key);
+    this.found ??= completedByKey(this.q, this.key);
     return this.found;
   }
 }
@@ -166,7 +166,7 @@ export function existingJob(
 
 /** Cancels the job with this key unless it has ended. */
 export function cancelKey(q: QueueState, key: number, now: number): JobView | undefined {
-  const stored = rowByKey(q.sql, key);
+  const stored = rowByKey(q, key);
   const row = stored && q.locks.seen(stored);
   if (!row || isTerminal(stateOf(row, q.leases.active.has(key), now))) return undefined;
   return cancel(q, idOf(q.route, row), now);

@@ -1,9 +1,10 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
 
-import { type JobRow, rowByKey, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { historyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { rowByKey } from '../store/where';
 
 /** Jobs whose time is over that are ended in one transaction, of each kind, beside those that an operation names. */
 export const ENDED_PER_TURN = 200;
@@ -22,7 +23,7 @@ export function expire(q: QueueState, row: JobRow, now: number): void {
 
 /** Discards the job with this key if it has expired. */
 export function expireIfDue(q: QueueState, key: number, now: number): void {
-  const row = rowByKey(q.sql, key);
+  const row = rowByKey(q, key);
   if (row && hasExpired(q, row, now)) expire(q, row, now);
 }
 
@@ -71,7 +72,7 @@ export function* expiredRows(q: QueueState, now: number): Generator<JobRow> {
     now,
   );
   for (const { key } of due) {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (row && hasExpired(q, row, now)) yield row;
   }
 }

@@ -3,11 +3,11 @@
 import { isUuidV7 } from '../../job/ids';
 import type { HeartbeatReceipt, HeartbeatRequest } from '../../rpc/workers';
 import { keysOf } from '../read/find';
-import { findArchived } from '../store/archive';
-import { type JobRow, STATE } from '../store/columns';
+import { STATE } from '../store/columns';
 import type { Active } from '../store/leases';
-import { idOf } from '../store/rows';
+import { idOf, readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { completedByKey, identitiesOf, rowByKey } from '../store/where';
 import { leasesOf } from './leased';
 
 /** Jobs without a row that one heartbeat looks for among those that have completed. */
@@ -40,17 +40,13 @@ export function heartbeat(q: QueueState, request: HeartbeatRequest, now: number)
 /** Reads what tells jobs apart, and no body: ten thousand may be named. */
 function named(q: QueueState, ids: readonly string[], workerId: string): Named {
   const keys = keysOf(q, [...new Set(ids)].filter(isUuidV7));
-  const rows = q.sql.exec<Pick<JobRow, 'key' | 'alias' | 'state' | 'created_at' | 'due_at' | 'attempt'>>(
-    'SELECT key, alias, state, created_at, due_at, attempt FROM jobs WHERE key IN (SELECT value FROM json_each(?))',
-    JSON.stringify([...keys.values()]),
-  );
-  const byKey = new Map(Array.from(rows, (row) => [row.key, row]));
+  const byKey = identitiesOf(q, [...keys.values()]);
   const found: Named = { held: [], cancelled: [], lost: [] };
   let archived = 0;
   for (const [id, key] of keys) {
     const row = byKey.get(key);
     if (!row) {
-      const job = archived++ < MAX_ARCHIVED ? (q.archive.find(key) ?? findArchived(q.sql, key)) : undefined;
+      const job = archived++ < MAX_ARCHIVED ? completedByKey(q, key) : undefined;
       if (job && idOf(q.route, { key, alias: job.a ?? null, created_at: job.at[0] }) === id) found.lost.push(id);
       continue;
     }
@@ -65,10 +61,11 @@ function named(q: QueueState, ids: readonly string[], workerId: string): Named {
 
 /** The first directive among the jobs of these leases; only deployments with test hooks ask. */
 function testDirective(q: QueueState, leases: readonly Active[]): string | undefined {
-  const rows = q.sql.exec<{ directive: string }>(
-    `SELECT body ->> '$.metadata.test_directive' AS directive FROM jobs
-     WHERE key IN (SELECT value FROM json_each(?)) AND json_valid(body) AND directive IN ('quiet', 'terminate') LIMIT 1`,
-    JSON.stringify(leases.map(({ key }) => key)),
-  );
-  return rows.toArray()[0]?.directive;
+  for (const { key } of leases) {
+    const row = rowByKey(q, key);
+    const { test_directive } =
+      ((row && readableBody(row)) as { metadata?: { test_directive?: unknown } } | undefined)?.metadata ?? {};
+    if (test_directive === 'quiet' || test_directive === 'terminate') return test_directive;
+  }
+  return undefined;
 }

@@ -1,25 +1,21 @@
 /** What one worker holds in this queue, and taking it away when the worker is gone. */
 
-import { listed } from '../../durable/sql';
 import type { LeasedJob } from '../../rpc/workers';
-import { rowByKey } from '../store/columns';
 import type { Active } from '../store/leases';
 import { bodyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { identitiesOf, rowByKey } from '../store/where';
 import { fail, type Random, requeue } from './settle';
 
 /** The worker's leases with the ids of their jobs. */
 export function leasesOf(q: QueueState, workerId: string): { id: string; active: Active }[] {
   const leased = [...q.leases.active.values()].filter((active) => active.workerId === workerId);
   if (leased.length === 0) return [];
-  const keys = listed(leased.map(({ key }) => key));
-  const rows = q.sql
-    .exec<{ key: number; alias: string | null; created_at: number }>(
-      `SELECT key, alias, created_at FROM jobs WHERE key IN ${keys.sql}`,
-      ...keys.bindings,
-    )
-    .toArray();
-  const ids = new Map(rows.map((row) => [row.key, idOf(q.route, row)]));
+  const rows = identitiesOf(
+    q,
+    leased.map(({ key }) => key),
+  );
+  const ids = new Map(Array.from(rows.values(), (row) => [row.key, idOf(q.route, row)]));
   return leased.flatMap((active) => {
     const id = ids.get(active.key);
     return id === undefined ? [] : [{ id, active }];
@@ -46,7 +42,7 @@ export function leasedBy(q: QueueState, workerId: string): LeasedJob[] {
 export function releaseLeased(q: QueueState, workerId: string, now: number, random: Random): string[] {
   const leased = leasesOf(q, workerId);
   for (const { active } of leased) {
-    const row = rowByKey(q.sql, active.key);
+    const row = rowByKey(q, active.key);
     if (!row) continue;
     if (active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
       requeue(q, row, active, now);

@@ -4,10 +4,11 @@
  */
 import { lockedError } from '../../job/undecided';
 import { find } from '../read/find';
-import { isInLine, type JobRow, rowByKey, STATE } from '../store/columns';
+import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
 import type { QueueState } from '../store/state';
+import { rowByKey } from '../store/where';
 
 /** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */
 const LOOK_AGAIN_MS = 1_000;
@@ -36,7 +37,7 @@ export function lockRow(q: QueueState, row: JobRow, now: number): LockedPlace {
  */
 export function unlockRow(q: QueueState, key: number, now: number, notBefore = 0): JobRow | undefined {
   const place = q.locks.take(key);
-  const row = place && rowByKey(q.sql, key);
+  const row = place && rowByKey(q, key);
   if (!place || row?.state !== STATE.held) return undefined;
   const { state, waits_since, ended_at } = place;
   const due_at = isInLine({ ...row, ...place }) ? row.enqueued_at : place.due_at && Math.max(place.due_at, notBefore);

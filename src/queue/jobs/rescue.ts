@@ -1,8 +1,8 @@
 /** Attempts that nobody reported in time: their leases ran out, or they exceeded their execution limit. */
 import { ApiError } from '../../job/errors';
-import { rowByKey } from '../store/columns';
 import type { Active } from '../store/leases';
 import type { QueueState } from '../store/state';
+import { rowByKey } from '../store/where';
 import { ENDED_PER_TURN } from './expire';
 import { fail, quarantine, type Random } from './settle';
 
@@ -25,7 +25,7 @@ export function rescueIfDue(q: QueueState, key: number, now: number, random: Ran
 
 /** Never throws because of a single job: this runs before everything else, so that one job would stop its whole queue. */
 function rescue(q: QueueState, active: Active, now: number, random: Random): void {
-  const row = rowByKey(q.sql, active.key);
+  const row = rowByKey(q, active.key);
   if (!row || row.claims !== active.claim - 1) {
     q.leases.release(active);
     return;

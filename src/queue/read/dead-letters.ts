@@ -10,10 +10,11 @@ import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import type { Place } from '../../rpc/failures';
 import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt } from '../../rpc/queue';
-import { rowByKey, STATE } from '../store/columns';
+import { STATE } from '../store/columns';
 import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
 import { countDead } from '../store/jobs';
 import type { QueueState } from '../store/state';
+import { rowByKey } from '../store/where';
 import { conditionOnRow } from './filter';
 import { viewOfRow } from './find';
 
@@ -75,7 +76,7 @@ export function deadLettersAt(q: QueueState, keys: readonly number[], now: numbe
   let bytes = 0;
   for (const [index, key] of keys.entries()) {
     if (bytes > MAX_ANSWER_BYTES) return { jobs, rest: keys.slice(index) };
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (row?.state !== STATE.dead) continue;
     const view = viewOfRow(q, row, now);
     jobs.push({ ...view, key });

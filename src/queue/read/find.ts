@@ -3,23 +3,24 @@ import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { CheckpointContent } from '../../job/run-reports';
-import { farResult, findArchived } from '../store/archive';
-import { type JobRow, rowByKey } from '../store/columns';
+import { farResult } from '../store/archive';
+import type { JobRow } from '../store/columns';
 import { moveOf } from '../store/moves';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { completedByKey, rowByKey } from '../store/where';
 
 /** Where a job lies. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
 
 function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
-  const row = rowByKey(q.sql, key);
+  const row = rowByKey(q, key);
   if (row) {
     const seen = q.locks.seen(row);
     return seen && matches({ created: row.created_at, alias: row.alias }) ? { row: seen } : undefined;
   }
   // Completed by this very transaction, it is not in the archive yet.
-  const archived = q.archive.find(key) ?? findArchived(q.sql, key);
+  const archived = completedByKey(q, key);
   if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
   return undefined;
 }

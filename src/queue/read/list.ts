@@ -6,9 +6,9 @@ import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
 import type { ListPage, ListPlaces, ListRequest, StateCounts, StatesCounted, StatesRequest } from '../../rpc/queue';
-import { rowByKey } from '../store/columns';
 import type { ArchivedJob } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { rowByKey } from '../store/where';
 import { viewOfArchived, viewOfRow } from './find';
 import { type Hit, scan } from './scan';
 import { stats } from './stats';
@@ -84,7 +84,7 @@ function filterOf(request: ListRequest): JobFilter {
 
 function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
   if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
-  const row = rowByKey(q.sql, hit.key);
+  const row = rowByKey(q, hit.key);
   const seen = row && q.locks.seen(row);
   return seen && viewOfRow(q, seen, now);
 }

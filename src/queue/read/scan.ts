@@ -11,8 +11,10 @@ import type { Fragment } from '../../durable/sql';
 import { listed } from '../../durable/sql';
 import type { JobFilter } from '../../job/filter';
 import { LANE_BIT, MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import { grouped } from '../../job/size';
 import { JOB_STATES, type JobState } from '../../job/states';
 import { archivedBackwards } from '../store/archive';
+import { asTable } from '../store/block';
 import { type JobRow, STATE } from '../store/columns';
 import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
@@ -76,6 +78,9 @@ const INDEX_PAGE = 1000;
 
 /** An index is used for states that it knows so many rows of at most: it has no order by number, so each page reads them all. */
 const MAX_INDEXED = 20_000;
+
+/** Characters of bodies given to one statement, unless a single one is larger: a value holds 2 MB. */
+const MAX_GIVEN = 256 * 1024;
 
 /** Sequence number of a key, in SQL. */
 const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
@@ -176,7 +181,7 @@ class Reader {
     const sources: Iterator<Candidate>[] = [];
     if ([...this.states].some((state) => state !== 'completed')) {
       if (indexed) sources.push(this.indexed(from));
-      else sources.push(this.lane(0, from), this.lane(LANE_BIT, from));
+      else sources.push(this.lane(0, from), this.lane(LANE_BIT, from), this.blocks(from));
     }
     const { error_words, fingerprints } = this.filter;
     const asksForFailure = error_words !== undefined || fingerprints !== undefined;
@@ -261,31 +266,64 @@ class Reader {
     }
   }
 
-  /** The rows with these keys, page by page, each page in order. */
+  /** The jobs with these keys that have not completed, page by page, each page in order. */
   *rowsOf(keys: readonly number[]): Generator<Candidate> {
     const page = this.inspection ? TEXT_PAGE : INDEX_PAGE;
     const sign = this.ascending ? 1 : -1;
     for (let at = 0; at < keys.length; at += page) {
-      const part = JSON.stringify(keys.slice(at, at + page));
-      const rows = this.rows('key IN (SELECT value FROM json_each(?))', [part]);
-      yield* rows.sort((a, b) => (a.sequence - b.sequence) * sign);
+      const part = keys.slice(at, at + page);
+      const own = this.rows('key IN (SELECT value FROM json_each(?))', [JSON.stringify(part)]);
+      const inBlocks = this.inBlocks(part.filter((key) => this.q.blocks.holds(key)));
+      yield* [...own, ...inBlocks].sort((a, b) => (a.sequence - b.sequence) * sign);
     }
   }
 
+  /** Jobs in blocks, in the order of their keys. */
+  private *blocks(from: number): Generator<Candidate> {
+    const page = this.inspection ? TEXT_PAGE : PAGE;
+    for (const keys of this.q.blocks.pages(from, this.ascending, page)) yield* this.inBlocks(keys);
+  }
+
+  /** Jobs in blocks, in the order of these keys. */
+  private inBlocks(keys: readonly number[]): Candidate[] {
+    const { condition, inspection, measure } = this;
+    const { blocks } = this.q;
+    // Where nothing is asked about their bodies, none is read.
+    if (condition.sql === '1' && !inspection && (measure === 'NULL' || measure === 'created_at')) {
+      return keys.flatMap((key) => {
+        const row = blocks.head(key);
+        return row ? [this.candidate({ ...row, hit: 1, measure: row.created_at })] : [];
+      });
+    }
+    const found: Candidate[] = [];
+    const rows = keys.flatMap((key) => blocks.row(key) ?? []);
+    for (const group of grouped(rows, ({ body }) => body.length, MAX_GIVEN)) found.push(...this.told(asTable(group)));
+    return found;
+  }
+
   private rows(where: string, bindings: (string | number)[]): Candidate[] {
+    return this.told({ sql: 'jobs', bindings: [] }, { sql: `WHERE ${where}`, bindings });
+  }
+
+  /** What is asked of the rows of a table. */
+  private told(table: Fragment, where: Fragment = { sql: '', bindings: [] }): Candidate[] {
     const { condition, inspection, measure } = this;
     const columns = inspection ? `, ${inspection.columns}` : '';
     const rows = this.q.sql.exec<Told>(
-      `SELECT key, state, due_at, attempt, ${condition.sql} AS hit, ${measure} AS measure${columns} FROM jobs WHERE ${where}`,
+      `SELECT key, state, due_at, attempt, ${condition.sql} AS hit, ${measure} AS measure${columns}
+       FROM ${table.sql} AS jobs ${where.sql}`,
       ...condition.bindings,
-      ...bindings,
+      ...table.bindings,
+      ...where.bindings,
     );
     // One at a time: what is read of a row for its inspection may be large.
-    return Array.from(rows, (row) => {
-      const hit = this.hitOf(row);
-      const cost = inspection ? { cost: inspection.costOf(row) } : {};
-      return { sequence: sequenceOf(row.key), ...(hit && { hit }), ...cost };
-    });
+    return Array.from(rows, (row) => this.candidate(row));
+  }
+
+  private candidate(row: Told): Candidate {
+    const hit = this.hitOf(row);
+    const cost = this.inspection ? { cost: this.inspection.costOf(row) } : {};
+    return { sequence: sequenceOf(row.key), ...(hit && { hit }), ...cost };
   }
 
   private hitOf(row: Told): Hit | undefined {

@@ -2,13 +2,13 @@
  * Jobs in another order than that of their making. No index knows such an order over all jobs, so every job that matches
  * is looked at, in steps, and of each step only the first ones are kept.
  */
-import { listed } from '../../durable/sql';
 import { inOrder } from '../../job/order';
 import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
-import { type JobRow, STATE } from '../store/columns';
+import { STATE } from '../store/columns';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { identitiesOf } from '../store/where';
 import { type Hit, scan } from './scan';
 
 /** Jobs looked at by one call. */
@@ -86,14 +86,12 @@ function rank(q: QueueState, hit: Hit, sort: SortKey): Ranked {
 
 /** Reads of each job that has a row which one it is. */
 function identified(q: QueueState, ranked: readonly Ranked[]): SortedEntry[] {
-  const keys = ranked.flatMap(({ key, identity }) => (identity ? [] : [key]));
-  const wanted = listed(keys);
-  const rows = q.sql.exec<Pick<JobRow, 'key' | 'alias' | 'created_at'>>(
-    `SELECT key, alias, created_at FROM jobs WHERE key IN ${wanted.sql}`,
-    ...wanted.bindings,
+  const rows = identitiesOf(
+    q,
+    ranked.flatMap(({ key, identity }) => (identity ? [] : [key])),
   );
   const identities = new Map<number, Identity>();
-  for (const row of rows) identities.set(row.key, { id: idOf(q.route, row), created_at: row.created_at });
+  for (const row of rows.values()) identities.set(row.key, { id: idOf(q.route, row), created_at: row.created_at });
   return ranked.flatMap(({ value, position, key, identity }) => {
     const who = identity ?? identities.get(key);
     return who ? [{ ...who, value, position }] : [];

@@ -60,7 +60,7 @@ function lineLength(q: QueueState): number {
         `SELECT count(*) AS n FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL`,
       )
       .one().n;
-    q.lineLength = rows - running;
+    q.lineLength = rows + q.blocks.count() - running;
   }
   return q.lineLength;
 }
@@ -103,6 +103,7 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
           ...running.bindings,
         )
         .toArray()[0]?.at,
+      firstInBlocks(q),
     );
   }
   const times = waiting.filter((at) => at !== undefined);
@@ -116,6 +117,12 @@ export function nextAvailable(q: QueueState, now: number): number | undefined {
     return q.sql.exec<{ at: number }>(next, priority, now).toArray();
   });
   return times.length === 0 ? undefined : Math.min(...times.map(({ at }) => at));
+}
+
+/** When the first job in a block became available that does not run, epoch ms. */
+function firstInBlocks({ blocks, leases }: QueueState): number | undefined {
+  for (const { key, enqueued_at } of blocks.after(leases.head, false)) if (!leases.active.has(key)) return enqueued_at;
+  return undefined;
 }
 
 /** Priorities of keys that are looked at for the job that waits longest for one: two seeks each. */

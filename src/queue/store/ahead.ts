@@ -31,10 +31,9 @@ export function countAhead(
   const ahead: Ahead = { count: 0, isMore: false };
   let left = MAX_COUNTED;
   /** @param comesBefore must hold for all rows up to the first for which it does not */
-  const count = (where: string, bindings: number[], comesBefore: (other: OtherRow) => boolean): void => {
+  const count = (others: Iterable<OtherRow>, comesBefore: (other: OtherRow) => boolean): void => {
     if (ahead.isMore) return;
-    const query = `SELECT key, type, enqueued_at, due_at, attempt FROM jobs WHERE ${where} LIMIT ?`;
-    for (const other of lanes.sql.exec<OtherRow>(query, ...bindings, left + 1)) {
+    for (const other of others) {
       if (!comesBefore(other)) return;
       if (left-- === 0) {
         ahead.isMore = true;
@@ -42,6 +41,10 @@ export function countAhead(
       }
       if (isRival(other)) ahead.count++;
     }
+  };
+  const read = (where: string, ...bindings: number[]): Iterable<OtherRow> => {
+    const query = `SELECT key, type, enqueued_at, due_at, attempt FROM jobs WHERE ${where} LIMIT ?`;
+    return lanes.sql.exec<OtherRow>(query, ...bindings, left + 1);
   };
   const isLine = row.due_at === null;
   const comesFirstHere = (other: OtherRow) => {
@@ -55,11 +58,12 @@ export function countAhead(
     const isPast = (other: OtherRow) => compare(dueAt(other), cursor) <= 0;
     if (lanes.priorities.has(priority)) {
       const where = 'priority = ? AND due_at >= ? AND due_at <= ? ORDER BY due_at, attempt, key';
-      count(where, [priority, cursor.at, now], (other) => isPast(other) || comesBefore(other));
+      count(read(where, priority, cursor.at, now), (other) => isPast(other) || comesBefore(other));
     }
     if (priority !== 0) continue;
     const where = `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
-    count(where, [scan.line], comesBefore);
+    count(read(where, scan.line), comesBefore);
+    count(lanes.blocks.after(scan.line, false), comesBefore);
   }
   return ahead;
 }

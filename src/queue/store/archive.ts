@@ -3,20 +3,18 @@
  *
  * A chunk covers sequence numbers less than {@link SPAN} apart, so that a job is found by its number with one bounded
  * index range, however long the archive grows. Chunks are written in the order of completion and therefore pruned from
- * the front. Jobs that say themselves how long they are kept share chunks only with those that go at the same moment; such
+ * the front. What completes alone joins the newest chunk while that is small: one row then, because neither the number of
+ * the chunk nor its lowest sequence number changes. Jobs that say themselves how long they are kept share chunks only with those that go at the same moment; such
  * chunks stand apart ({@link freeNumber}) and cost the same.
  */
 import type { Fragment } from '../../durable/sql';
 import { sequenceOf } from '../../job/ids';
-import { freeNumber, lastDue } from './kept-chunks';
+import { lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 import { forgetCompleted } from './unique-keys';
 
 /** Sequence numbers inside a chunk lie less than this apart. */
 export const SPAN = 1024;
-
-/** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */
-const MAX_CHUNK = 256 * 1024;
 
 /** Characters of chunks that are read, to be deleted, in one transaction. */
 const MAX_PRUNED_CHARS = 8 * 1024 * 1024;
@@ -31,118 +29,18 @@ export interface Pruned {
   until: number;
 }
 
+/** What archived jobs are kept in, and where they came from. */
+export interface Archive {
+  readonly sql: SqlStorage;
+  readonly blocks: { vanish(keys: readonly number[]): void };
+}
+
 /** What whoever prunes wants to know and to say. */
 export interface Pruning {
   /** Is told of each job that can be read. */
   visit?(job: ArchivedJob): void;
   /** Asked before each chunk: has enough gone? */
   isEnough?(): boolean;
-}
-
-/** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
-const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
-
-/** Results beyond this many characters go to a row of their own, and so do those of a job that fills a chunk alone. */
-const FAR_RESULT = 64 * 1024;
-
-interface Waiting {
-  sequence: number;
-  endedAt: number;
-  /** When it is to be removed, epoch ms; 0: as the queue says. */
-  keptUntil: number;
-  json: string;
-}
-
-/** Completed jobs of one transaction, on their way into the archive. */
-export class ArchiveBuffer {
-  private waiting: Waiting[] = [];
-
-  /** @param rider text that rides in the newest chunk */
-  constructor(
-    private readonly sql: SqlStorage,
-    private readonly rider: () => string,
-  ) {}
-
-  get size(): number {
-    return this.waiting.length;
-  }
-
-  /** Forgets what was added after `size`: the operation that added it was rolled back. */
-  rollback(size: number): void {
-    this.waiting.length = size;
-  }
-
-  /**
-   * Adds a completed job. A large result is written to a row of its own at once.
-   * @param body JSON of the job's body, stored as it is: parsing it only to write it again would be work for nothing
-   * @param result JSON of the result
-   * @param keptUntil when it is to be removed, epoch ms; absent: as the queue says
-   */
-  add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined, keptUntil = 0): void {
-    let members = `"b":${body}`;
-    if (result !== undefined) {
-      if (result.length > FAR_RESULT || body.length + result.length > MAX_CHUNK) {
-        this.sql.exec('INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)', job.k, result).toArray();
-        members += ',"far":1';
-      } else {
-        members += `,"r":${result}`;
-      }
-    }
-    const json = `${JSON.stringify(job).slice(0, -1)},${members}}`;
-    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
-  }
-
-  /** A job that was added and is not written yet. */
-  find(key: number): ArchivedJob | undefined {
-    const sequence = sequenceOf(key);
-    const entry = this.waiting.find((waiting) => waiting.sequence === sequence);
-    return entry && (JSON.parse(entry.json) as ArchivedJob);
-  }
-
-  /** Writes what was added, in as few rows as span, size and retention allow. Call once, at the end of the transaction. */
-  flush(): void {
-    const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);
-    this.waiting = [];
-    let chunk: Waiting[] = [];
-    let size = 0;
-    for (const entry of sorted) {
-      const first = chunk[0];
-      const fits =
-        entry.keptUntil === first?.keptUntil &&
-        entry.sequence - first.sequence < SPAN &&
-        size + entry.json.length <= MAX_CHUNK;
-      if (first && !fits) {
-        this.write(chunk);
-        chunk = [];
-        size = 0;
-      }
-      chunk.push(entry);
-      size += entry.json.length;
-    }
-    if (chunk.length > 0) this.write(chunk);
-  }
-
-  private write(chunk: Waiting[]): void {
-    const lo = chunk[0]?.sequence ?? 0;
-    const hi = chunk.at(-1)?.sequence ?? 0;
-    const endedAt = Math.max(...chunk.map((entry) => entry.endedAt));
-    const data = `[${chunk.map((entry) => entry.json).join(',')}]`;
-    const keptUntil = chunk[0]?.keptUntil ?? 0;
-    this.sql
-      .exec(
-        `INSERT INTO archive (chunk, lo, hi, jobs, ended_at, data, meters)
-         VALUES (coalesce(?, ${NEXT_CHUNK}), ?, ?, ?, ?, ?, ?)`,
-        keptUntil > 0 ? freeNumber(this.sql, keptUntil) : null,
-        lo,
-        hi,
-        chunk.length,
-        endedAt,
-        data,
-        keptUntil > 0 ? null : this.rider(),
-      )
-      .toArray();
-    adjustCount(this.sql, chunk.length);
-  }
 }
 
 /** The jobs of a chunk. One that cannot be read counts as empty, so that it hides no others and is pruned in time. */
@@ -194,7 +92,8 @@ export function forgetArchivedCount(sql: SqlStorage): void {
   counts.delete(sql);
 }
 
-function adjustCount(sql: SqlStorage, by: number): void {
+/** So many more are kept. */
+export function adjustCount(sql: SqlStorage, by: number): void {
   const known = counts.get(sql);
   if (known !== undefined) counts.set(sql, known + by);
 }
@@ -254,25 +153,25 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
  * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
  * themselves how long they are kept are in none of these.
  */
-export function pruneArchive(sql: SqlStorage, cutoff: number, limit: number, pruning?: Pruning): Pruned {
+export function pruneArchive(archive: Archive, cutoff: number, limit: number, pruning?: Pruning): Pruned {
   const due: number[] = [];
-  const chunks = sql.exec<{ chunk: number; ended_at: number }>(
+  const chunks = archive.sql.exec<{ chunk: number; ended_at: number }>(
     'SELECT chunk, ended_at FROM archive WHERE chunk >= 0 ORDER BY chunk',
   );
   for (const { chunk, ended_at } of chunks) {
     if (ended_at > cutoff || due.length === limit) break;
     due.push(chunk);
   }
-  return deleteChunks(sql, due, limit, pruning);
+  return deleteChunks(archive, due, limit, pruning);
 }
 
 /** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
-export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number, pruning?: Pruning): Pruned {
-  const due = sql
+export function pruneKeptChunks(archive: Archive, now: number, limit: number, pruning?: Pruning): Pruned {
+  const due = archive.sql
     .exec<{ chunk: number }>('SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk LIMIT ?', lastDue(now), limit)
     .toArray();
   return deleteChunks(
-    sql,
+    archive,
     due.map(({ chunk }) => chunk),
     limit,
     pruning,
@@ -280,11 +179,12 @@ export function pruneKeptChunks(sql: SqlStorage, now: number, limit: number, pru
 }
 
 function deleteChunks(
-  sql: SqlStorage,
+  archive: Archive,
   chunks: readonly number[],
   limit: number,
   { visit, isEnough }: Pruning = {},
 ): Pruned {
+  const { sql } = archive;
   const gone: Pruned = { chunks: 0, jobs: 0, more: chunks.length === limit, until: 0 };
   let chars = 0;
   for (const chunk of chunks) {
@@ -297,7 +197,7 @@ function deleteChunks(
       .one();
     const readable = jobsIn(data);
     if (visit) readable.forEach(visit);
-    forgetBeside(sql, readable);
+    forgetBeside(archive, readable);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
     adjustCount(sql, -jobs);
     gone.chunks++;
@@ -308,8 +208,9 @@ function deleteChunks(
   return gone;
 }
 
-/** Deletes what lies beside archived jobs. */
-function forgetBeside(sql: SqlStorage, jobs: readonly ArchivedJob[]): void {
+/** Deletes what lies beside archived jobs, whose chunk is deleted or written without them. */
+function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): void {
+  blocks.vanish(jobs.map((job) => job.k));
   const far = jobs.filter((job) => job.far).map((job) => job.k);
   if (far.length > 0) {
     sql.exec('DELETE FROM results WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(far)).toArray();
@@ -327,10 +228,10 @@ function forgetBeside(sql: SqlStorage, jobs: readonly ArchivedJob[]): void {
 }
 
 /** Deletes these completed jobs out of their chunks. A chunk is written anew without them, or goes when it is empty. */
-export function deleteArchived(sql: SqlStorage, keys: readonly number[]): void {
+export function deleteArchived(archive: Archive, keys: readonly number[]): void {
   const gone = new Set(keys);
   for (const bounds of windowsOf(keys.map(sequenceOf))) {
-    const chunks = sql
+    const chunks = archive.sql
       .exec<{ chunk: number }>(
         'SELECT chunk FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
         bounds.lo - SPAN,
@@ -338,7 +239,7 @@ export function deleteArchived(sql: SqlStorage, keys: readonly number[]): void {
         bounds.lo,
       )
       .toArray();
-    for (const { chunk } of chunks) deleteFrom(sql, chunk, gone);
+    for (const { chunk } of chunks) deleteFrom(archive, chunk, gone);
   }
 }
 
@@ -353,14 +254,15 @@ function windowsOf(sequences: number[]): { lo: number; hi: number }[] {
   return windows;
 }
 
-function deleteFrom(sql: SqlStorage, chunk: number, gone: ReadonlySet<number>): void {
+function deleteFrom(archive: Archive, chunk: number, gone: ReadonlySet<number>): void {
+  const { sql } = archive;
   type Chunk = { data: string; jobs: number };
   const row = sql.exec<Chunk>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk).toArray()[0];
   const jobs = row ? jobsIn(row.data) : [];
   const kept = jobs.filter((job) => !gone.has(job.k));
   if (kept.length === jobs.length) return;
   forgetBeside(
-    sql,
+    archive,
     jobs.filter((job) => gone.has(job.k)),
   );
   adjustCount(sql, kept.length - (row?.jobs ?? 0));

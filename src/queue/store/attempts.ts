@@ -65,20 +65,22 @@ export interface Completion {
 }
 
 /**
- * Completes jobs: their rows go, and unless they are kept for no time at all they join archive chunks at the end of the
- * transaction. One row written for each, and their share of a chunk.
+ * Completes jobs: unless they are kept for no time at all they join archive chunks at the end of the transaction. Their
+ * share of a chunk is written, and one row for each that has a row of its own: that goes.
  */
 export function complete(q: QueueState, done: readonly Completion[], now: number): void {
-  for (const completion of done) archive(q, completion, now);
-  const [only] = done;
-  if (done.length === 1) q.sql.exec('DELETE FROM jobs WHERE key = ?', only?.row.key).toArray();
-  else if (done.length > 1) {
-    const keys = JSON.stringify(done.map(({ row }) => row.key));
-    q.sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', keys).toArray();
+  const own = done.flatMap(({ row }) => (q.blocks.holds(row.key) ? [] : [row.key]));
+  const forgotten = done.flatMap((completion) => (archive(q, completion, now) ? [] : [completion.row.key]));
+  for (const { row } of done) q.blocks.leave(row.key);
+  if (own.length === 1) q.sql.exec('DELETE FROM jobs WHERE key = ?', own[0]).toArray();
+  else if (own.length > 1) {
+    q.sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(own)).toArray();
   }
+  q.blocks.vanish(forgotten);
 }
 
-function archive(q: QueueState, { row, attempt, result }: Completion, now: number): void {
+/** @returns whether the job is kept */
+function archive(q: QueueState, { row, attempt, result }: Completion, now: number): boolean {
   const history = historyOf(row);
   const active = q.leases.active.get(row.key);
   check('complete', positionOf(row, active !== undefined, now), 'completed');
@@ -125,6 +127,7 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
   noteCompletion(q, row, result, now);
   q.meters.completed(row.type, attempt.startedAt, now);
   tellCompleted(q, row, attempt, now);
+  return until > now;
 }
 
 function enqueuedAt(row: JobRow, startedAt: number): number {

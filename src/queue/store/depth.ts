@@ -11,7 +11,10 @@ export class Depth {
   private counted: number | null = null;
   private size: number | null = null;
 
-  constructor(private readonly sql: SqlStorage) {}
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly blocks: { count(): number; after(key: number): Iterable<JobRow> },
+  ) {}
 
   /** Memory may be wrong: it will be counted anew. */
   forget(): void {
@@ -21,28 +24,37 @@ export class Depth {
 
   /** Jobs that have not ended, those of undecided batches included. */
   jobs(): number {
-    this.counted ??= this.sql
-      .exec<{ n: number }>(
-        `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
+    this.counted ??=
+      this.blocks.count() +
+      this.sql
+        .exec<{ n: number }>(
+          `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
            + (SELECT count(*) FROM jobs WHERE state = 1)
            + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
            + (SELECT count(*) FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
            + (SELECT coalesce(sum(json_array_length(data, '$.jobs') + coalesce(data ->> '$.open', 0)), 0) FROM outbox WHERE kind = 'share') AS n`,
-      )
-      .one().n;
+        )
+        .one().n;
     return this.counted;
   }
 
   /** Bytes of their bodies. The first call reads them all. */
   bytes(): number {
-    this.size ??= this.sql
-      .exec<{ n: number | null }>(
-        `SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL AND key NOT IN
+    this.size ??=
+      this.sizeInBlocks() +
+      (this.sql
+        .exec<{ n: number | null }>(
+          `SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL AND key NOT IN
            (SELECT value ->> '$.key' FROM outbox, json_each(data, '$.act.locked') WHERE kind = 'share' AND value ->> '$.ended_at' > 0)`,
-      )
-      .one().n;
-    this.size ??= 0;
+        )
+        .one().n ?? 0);
     return this.size;
+  }
+
+  private sizeInBlocks(): number {
+    let size = 0;
+    for (const row of this.blocks.after(0)) size += bodyBytes(row);
+    return size;
   }
 
   /** A job was written that has not ended. */

@@ -11,7 +11,7 @@ import { LANE_BIT } from '../../job/ids';
 import type { LimitPolicy } from '../../job/limits/policy';
 import type { JobHistory } from '../../job/record';
 import { isLegal, type Move, type Position } from '../../job/states';
-import { type JobRow, rowByKey, STATE } from './columns';
+import { type JobRow, STATE } from './columns';
 import { oldestEnded } from './ended-rows';
 import { noteFailure } from './endings';
 import { type Note, tell } from './job-events';
@@ -23,6 +23,7 @@ import { MOVE, moveOf } from './moves';
 import { historyOf, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
+import { rowByKey } from './where';
 
 /** A job that has no row yet. */
 export type NewRow = Pick<
@@ -71,8 +72,8 @@ export class IllegalMove extends Error {
 
 const INSERT = `INSERT INTO jobs
   (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
-   limit_key, waits_since)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+   limit_key, waits_since, ended_at, keep_until, meters)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Columns that a move may change. */
 const COLUMNS = [
@@ -115,8 +116,8 @@ export function check(move: Move, from: Position, to: Position): void {
 const isOpen = (row: Pick<JobRow, 'ended_at'>): boolean => row.ended_at === null;
 
 /**
- * Writes a new job under the next sequence number. One row for an immediate job of default priority, which stands in the
- * line; one more for any other, and for an id chosen by its producer.
+ * Writes a new job under the next sequence number. An immediate job of default priority stands in the line and joins a
+ * block, a row for many, unless it expires; any other has two rows. One more for an id chosen by its producer.
  */
 export function insert(
   q: QueueState,
@@ -142,13 +143,8 @@ export function insert(
   if (limit && move !== 'prepare') learn(q, limit, now);
   if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));
   check(move, 'none', positionOf(row, false, now));
-  q.sql
-    .exec(
-      INSERT,
-      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, row.attempt, row.claims, row.created_at],
-      ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.waits_since],
-    )
-    .toArray();
+  if (inLine && isPlain(row, now)) q.blocks.add({ ...row, at: now });
+  else writeRow(q, row);
   q.depth.added(row);
   q.tally.entered(row);
   if (row.alias !== null) {
@@ -162,25 +158,33 @@ export function insert(
   return row;
 }
 
+/** Is it like any other job in the line? Its body, its type and its id say all there is to say. */
+function isPlain(row: JobRow, now: number): boolean {
+  if (row.expires_at !== null || row.history !== null || row.attempt > 0 || row.claims > 0) return false;
+  return row.created_at === now && row.enqueued_at === now;
+}
+
+/** Writes a job that has no row of its own. */
+function writeRow(q: QueueState, row: JobRow, keepUntil: number | null = null, rider: string | null = null): void {
+  q.sql
+    .exec(
+      INSERT,
+      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, row.attempt, row.claims, row.created_at],
+      ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.waits_since, row.ended_at],
+      keepUntil,
+      rider,
+    )
+    .toArray();
+}
+
 /**
- * Writes immediate jobs of default priority and of one type, which nothing else distinguishes, under consecutive numbers with
- * one statement. One row for each.
+ * Writes immediate jobs of default priority and of one type, which nothing else distinguishes, under consecutive numbers:
+ * a row for many.
  */
 export function insertRun(q: QueueState, type: string, bodies: readonly string[], now: number): JobRow[] {
   q.changes++;
   const first = q.nextSequence;
   q.nextSequence += bodies.length;
-  q.sql
-    .exec(
-      `INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, body)
-       SELECT ? + key, ${STATE.waiting}, ?, 0, 0, 0, ?, ?, value FROM json_each(?)`,
-      first,
-      type,
-      now,
-      now,
-      JSON.stringify(bodies),
-    )
-    .toArray();
   const rows = bodies.map(
     (body, index): JobRow => ({
       key: first + index,
@@ -202,6 +206,7 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
     }),
   );
   for (const row of rows) {
+    q.blocks.add({ key: row.key, type, at: now, body: row.body, alias: null });
     q.depth.added(row);
     tell(q, { move: 'enqueue', before: row, after: row, now });
   }
@@ -212,7 +217,7 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
 }
 
 /**
- * Moves a job. One row written, one more where the move puts it into an index.
+ * Moves a job. One row written, one more where the move puts it into an index. A job of a block moves out of it.
  * @returns the row as it is now
  * @throws {IllegalMove} when the table does not list the move; then nothing has changed
  */
@@ -269,7 +274,7 @@ function afterAttempt(
 }
 
 /**
- * Writes the columns that have changed.
+ * Writes the columns that have changed, or the whole row of a job that moves out of its block.
  * @param ends how long the job is kept that ends by this, where it says so itself
  * @param rider what rides in the row
  */
@@ -287,11 +292,17 @@ function write(
     sets.push('keep_until = ?');
     values.push(ends.keepUntil ?? null);
   }
+  if (sets.length === 0 && rider === undefined) return;
+  if (q.blocks.holds(before.key)) {
+    writeRow(q, after, ends?.keepUntil, rider);
+    q.blocks.leave(before.key);
+    return;
+  }
   if (rider !== undefined) {
     sets.push('meters = ?');
     values.push(rider);
   }
-  if (sets.length > 0) q.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
+  q.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
 }
 
 /** It may stand in the way of a newcomer with the same fingerprint. One row written for a unique job that is new. */
@@ -315,7 +326,7 @@ export function evictDeadLetters(q: QueueState, limit: number, now: number): boo
   const wanted = Math.min(surplus, limit);
   let evicted = 0;
   for (const key of oldestEnded(q.sql, STATE.dead, wanted + moving)) {
-    const row = moveOf(q.outbox, key) ? undefined : rowByKey(q.sql, key);
+    const row = moveOf(q.outbox, key) ? undefined : rowByKey(q, key);
     if (!row) continue;
     remove(q, row, 'remove', now);
     if (++evicted === wanted) break;
@@ -342,7 +353,7 @@ export function countDead(q: QueueState): number {
 
 /**
  * Deletes a job for good, with all that lies beside it. A dead letter that is on its way to another queue is not removed
- * before it has arrived. One row written, and one for each thing beside it.
+ * before it has arrived. One row written, for jobs of one block together too, and one for each thing beside it.
  */
 export function remove(
   q: QueueState,
@@ -360,7 +371,8 @@ export function remove(
   leaves(q, row, active);
   if (isOpen(row)) q.depth.gone(row);
   q.recordSequence(row.key);
-  q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
+  if (!q.blocks.holds(row.key)) q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
+  q.blocks.vanish([row.key]);
   q.tally.left(row);
   q.progress.remove(row.key);
   q.checkpoints.remove(row.key);

@@ -2,7 +2,7 @@
  * The order in which jobs are taken: priority, then the moment of becoming available, then the sequence number.
  *
  * Two places hold waiting jobs. Immediate jobs of default priority stand in *the line*: they are taken in key order and
- * have no index entry. All others stand in the *due index*, read by one seek per priority. At the default priority the
+ * have no index entry; most of them are in blocks, a few have rows of their own. All others stand in the *due index*, read by one seek per priority. At the default priority the
  * two are merged by the moment at which each job became available.
  *
  * A {@link Scan} remembers how far each lane holds nothing more for its consumer, so that a claim reads what it takes and
@@ -125,6 +125,7 @@ class Lane {
 
 export interface Lanes {
   sql: SqlStorage;
+  blocks: { after(key: number, bodies?: boolean): Iterable<JobRow> };
   /** Priorities that may have rows in the due index. */
   priorities: Set<number>;
 }
@@ -162,15 +163,32 @@ function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindin
   return { rows, last: true };
 }
 
+/** The next jobs of the line: those in blocks, and between them those with rows of their own. */
+function readLine({ sql, blocks }: Lanes, after: number, limit: number): Page {
+  const rows: JobRow[] = [];
+  let chars = 0;
+  for (const row of blocks.after(after)) {
+    rows.push(row);
+    chars += row.body.length;
+    if (rows.length === limit || chars >= MAX_TAKEN_CHARS) break;
+  }
+  const isFull = rows.length === limit || chars >= MAX_TAKEN_CHARS;
+  const end = isFull ? (rows.at(-1) as JobRow).key : LANE_BIT;
+  const own = readPage(sql, limit, [
+    {
+      where: `key > ? AND key < ? AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`,
+      bindings: [after, end],
+    },
+  ]);
+  if (own.rows.length === 0) return { rows, last: !isFull };
+  const bound = own.last ? end : (own.rows.at(-1) as JobRow).key;
+  const all = [...own.rows, ...rows.filter(({ key }) => key <= bound)].sort((a, b) => a.key - b.key);
+  return { rows: all.slice(0, limit), last: own.last && !isFull && all.length <= limit };
+}
+
 function lineLane(lanes: Lanes, scan: Scan): Lane {
   return new Lane(
-    (after, limit) =>
-      readPage(lanes.sql, limit, [
-        {
-          where: `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`,
-          bindings: [after.key],
-        },
-      ]),
+    (after, limit) => readLine(lanes, after.key, limit),
     { ...START, key: scan.line },
     (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
     (position) => {

@@ -1,8 +1,8 @@
 /**
  * Leases: who runs what, and until when.
  *
- * A claim writes one row for its whole batch. Nothing is written when an attempt ends: the job's own row (deleted, ended,
- * or with `claims` raised) shows that the entry is over. A row whose entries are all over is reused by a later claim,
+ * A claim writes one row for its whole batch. Nothing is written when an attempt ends: the place of the job (its own row
+ * ended or with `claims` raised, the archive, or no place at all) shows that the entry is over. A row whose entries are all over is reused by a later claim,
  * so a lease costs one written row for each claim and none for its end.
  *
  * The same rows carry, for nothing, what must survive an eviction: how far the line of immediate jobs was taken (`head`)
@@ -160,6 +160,8 @@ export class LeaseTable {
   hasLost = false;
   private free: number[] = [];
   private nextId = 1;
+  /** The row that was granted last; 0 when memory was rebuilt since. */
+  private newestId = 0;
 
   /** Size of one lease row at most, in bytes: the platform allows 2 MB. */
   maxRowBytes = 1024 * 1024;
@@ -173,6 +175,7 @@ export class LeaseTable {
   /** @param rider JSON that rides in a row which is written */
   constructor(
     private readonly sql: SqlStorage,
+    private readonly blocks: { holds(key: number): boolean },
     private readonly rider: () => string,
   ) {}
 
@@ -221,6 +224,7 @@ export class LeaseTable {
     const claims = this.claimsOf(page.flatMap(({ lease }) => lease.e.map((entry) => entry[0])));
     for (const { id, lease } of page) {
       this.head = Math.max(this.head, lease.h);
+      if (lease.q >= this.recordedSequence) this.newestId = id;
       this.recordedSequence = Math.max(this.recordedSequence, lease.q);
       const members = new Set<number>();
       for (const entry of lease.e) {
@@ -244,7 +248,11 @@ export class LeaseTable {
         JSON.stringify(keys),
       )
       .toArray();
-    return new Map(rows.map((row) => [row.key, row]));
+    const claims = new Map<number, { claims: number; limit_key: string | null }>(rows.map((row) => [row.key, row]));
+    // No claim of a job in a block is over.
+    for (const key of keys)
+      if (!claims.has(key) && this.blocks.holds(key)) claims.set(key, { claims: 0, limit_key: null });
+    return claims;
   }
 
   /** Writes the lease of a batch of claims. One row written, unless one cannot hold them all. */
@@ -263,6 +271,7 @@ export class LeaseTable {
     this.live.set(id, members);
     this.head = Math.max(this.head, position.head);
     this.recordedSequence = Math.max(this.recordedSequence, position.nextSequence);
+    this.newestId = id;
     this.write(id);
   }
 
@@ -354,6 +363,9 @@ export class LeaseTable {
   /** Deletes surplus free rows, which only a burst of single claims leaves behind. Answers whether any went. */
   trim(): boolean {
     if (this.free.length <= 2 * KEEP_FREE) return false;
+    // The row written last says how far sequence numbers are given out.
+    const newest = this.free.indexOf(this.newestId);
+    if (newest > 0) [this.free[0], this.free[newest]] = [this.newestId, this.free[0] as number];
     const surplus = this.free.splice(KEEP_FREE, TRIM_AT_ONCE);
     this.sql.exec('DELETE FROM leases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(surplus)).toArray();
     return true;

@@ -5,7 +5,7 @@ import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Poin
 import { STATE } from './columns';
 
 /** What has the text: a row of `meters` for itself, or one that was written anyway. */
-export type Carrier = { by: 'lease' | 'chunk' | 'row' } | { by: 'job'; key: number };
+export type Carrier = { by: 'lease' | 'chunk' | 'joined' | 'row' } | { by: 'job'; key: number };
 
 /** Types counted by name; the jobs of further ones are counted together. Labels of metrics must be few. */
 export const MAX_TYPES = 200;

@@ -4,7 +4,7 @@
  *
  *     put away (row 1 of `meters`)  +  since then: a short text that rides in rows written anyway
  *                                          lease of a claim · chunk of completed jobs · job that an attempt, or its end, writes
- *                                   +  jobs with later numbers, which are rows themselves
+ *                                   +  jobs with later numbers, which are stored themselves
  *
  * The text holds everything since row 1 was written, so the newest one is enough, and whatever happens to the row that carried
  * an older one does no harm. Where a transaction counted something and wrote none of these rows, the text gets a row (row 0):
@@ -42,10 +42,10 @@ const MAX_TEXT = 2_000;
 const MAX_UNSAID = 1_000;
 
 /** Rows that are written with each kind of carrier. */
-const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, job: 2, row: 1 };
+const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, joined: 1, job: 2, row: 1 };
 
 /** What was carried in rows of these tables is carried anew when any are deleted. A single job is known by its key. */
-const TABLES: Partial<Record<Carrier['by'], string>> = { lease: 'leases', chunk: 'archive' };
+const TABLES: Partial<Record<Carrier['by'], string>> = { lease: 'leases', chunk: 'archive', joined: 'archive' };
 
 /** What is counted of each move. */
 const COUNTED: Partial<Record<Move, Counter>> = {
@@ -98,11 +98,15 @@ export class Meters {
   /** The latest of what was put away; undefined: it has to be read. */
   private putAwayLately: Point[] | undefined;
 
-  /** @param nextSequence the number of the next job */
+  /**
+   * @param nextSequence the number of the next job
+   * @param inBlocks the jobs in blocks that come after this number
+   */
   constructor(
     private readonly sql: SqlStorage,
     private readonly written: CountingSql,
     private readonly nextSequence: () => number,
+    private readonly inBlocks: (after: number) => Iterable<Pick<JobRow, 'type' | 'created_at'>>,
     private readonly now: () => number = Date.now,
   ) {}
 
@@ -361,6 +365,14 @@ export class Meters {
         this.add(point, placeOf('enqueued'), n);
         this.add(point, ROWS, n * rowsEach);
       }
+    }
+    let at: number | undefined;
+    for (const { type, created_at } of this.inBlocks(from - 1)) {
+      const point = this.pointOf(type, created_at);
+      this.add(point, placeOf('enqueued'), 1);
+      // Those of one moment were written together.
+      if (created_at !== at) this.add(point, ROWS, 1);
+      at = created_at;
     }
   }
 }

@@ -7,18 +7,19 @@
 
 import { gatherNotices } from '../../across/feed/notices';
 import { EventLog } from '../../durable/event-log';
-import type { Memory } from '../../durable/group-commit';
+import type { Memory, Undo } from '../../durable/group-commit';
 import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { readMeta, writeMeta } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
-import type { End } from '../../job/retention';
+import { type End, removalMoment } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
 import type { DeadLetterKinds } from '../../rpc/queue';
-import { ArchiveBuffer, forgetArchivedCount } from './archive';
+import { ArchiveBuffer } from './archive-buffer';
+import { BlockTable } from './blocks';
 import { CheckpointTable } from './checkpoints';
 import { CountingSql } from './counting-sql';
 import { CronTable } from './cron-table';
@@ -58,6 +59,8 @@ export class QueueState implements Memory {
   /** What has happened here. */
   readonly meters: Meters;
   readonly archive: ArchiveBuffer;
+  /** Jobs in the line, many to a row. */
+  readonly blocks: BlockTable;
   /** What must arrive at other objects. */
   readonly outbox: Outbox;
   readonly events: EventLog;
@@ -126,13 +129,15 @@ export class QueueState implements Memory {
     readonly variables: Record<string, string | undefined>,
     written: CountingSql,
   ) {
-    this.meters = new Meters(sql, written, () => this.nextSequence);
-    this.leases = new LeaseTable(sql, () => this.meters.carried({ by: 'lease' }));
+    const inBlocks = (after: number) => this.blocks.after(after, false);
+    this.meters = new Meters(sql, written, () => this.nextSequence, inBlocks);
+    this.archive = new ArchiveBuffer(sql, (by) => this.meters.carried({ by }));
+    this.blocks = new BlockTable(sql, this.archive, (key) => this.recordSequence(key));
+    this.leases = new LeaseTable(sql, this.blocks, () => this.meters.carried({ by: 'lease' }));
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql);
-    this.depth = new Depth(sql);
+    this.depth = new Depth(sql, this.blocks);
     this.tally = new Tally(sql);
-    this.archive = new ArchiveBuffer(sql, () => this.meters.carried({ by: 'chunk' }));
     this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
@@ -176,11 +181,12 @@ export class QueueState implements Memory {
     this.announced = new Map(announced.map((entry) => [entry.type, entry]));
     this.outbox.load();
     this.locks.load();
+    this.archive.forget();
+    this.blocks.load();
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
     this.depth.forget();
     this.tally.forget();
-    forgetArchivedCount(this.sql);
     this.shedUntil = 0;
     this.progress.load();
     this.progress.extendLeases(this.leases);
@@ -199,23 +205,31 @@ export class QueueState implements Memory {
     this.workArrived = false;
   }
 
-  mark(): () => void {
+  mark(): Undo {
     const { wanted, workArrived } = this;
     const [events, archived] = [this.events.pendingCount, this.archive.size];
-    const [undoLetters, undoLimits, undoMeters] = [this.outbox.mark(), this.limiters.mark(), this.meters.mark()];
-    return () => {
-      this.events.rollback(events);
-      this.archive.rollback(archived);
-      undoLetters();
-      undoLimits();
-      undoMeters();
-      this.wanted = wanted;
-      this.workArrived = workArrived;
+    const [undoBlocks, undoLetters] = [this.blocks.mark(), this.outbox.mark()];
+    const [undoLimits, undoMeters] = [this.limiters.mark(), this.meters.mark()];
+    return {
+      gathered: () => {
+        this.archive.rollback(archived);
+        undoBlocks();
+      },
+      rest: () => {
+        this.events.rollback(events);
+        undoLetters();
+        undoLimits();
+        undoMeters();
+        this.wanted = wanted;
+        this.workArrived = workArrived;
+      },
     };
   }
 
   flush(): void {
-    this.archive.flush();
+    this.blocks.flush();
+    const retention = this.retentionMs('completed');
+    this.archive.flush((endedAt) => removalMoment(endedAt, retention));
     this.limiters.flush();
     const routes = this.defaults?.webhooks ?? [];
     if (routes.length > 0) gatherNotices(this.outbox, routes, this.events.unpublished());
@@ -268,7 +282,7 @@ export class QueueState implements Memory {
   private highestSequence(): number {
     const key = (bound: number) =>
       this.sql.exec<{ k: number | null }>('SELECT max(key) AS k FROM jobs WHERE key < ?', bound).one().k;
-    return Math.max(sequenceOf(key(2 * MAX_SEQUENCE) ?? 0), sequenceOf(key(MAX_SEQUENCE) ?? 0));
+    return Math.max(sequenceOf(key(2 * MAX_SEQUENCE) ?? 0), sequenceOf(key(MAX_SEQUENCE) ?? 0), this.blocks.highest());
   }
 
   /** Every cursor. */

@@ -14,7 +14,8 @@ const COUNT = 50;
 /** A queue whose jobs have failed so often that their histories have 240 kB each. */
 async function scarred(name: string): Promise<{ q: TestQueue; ids: string[] }> {
   const q = new TestQueue(name);
-  const jobs = await q.enqueue(...Array.from({ length: COUNT }, () => ({})));
+  // Jobs that expire have rows of their own.
+  const jobs = await q.enqueue(...Array.from({ length: COUNT }, () => ({ expiresAt: Date.now() + 3_600_000 })));
   await q.inside(({ sql }) => {
     const error = { attempt: 1, occurred_at: 0, duration_ms: 1, code: 'e', type: 'e', backoff_ms: 1, reason: null };
     const errors = Array.from({ length: 30 }, () => ({ ...error, message: 'm'.repeat(8_000) }));

@@ -59,7 +59,10 @@ describe('the event of a discard tells duration and error of a job', () => {
     [
       'that cannot be read',
       async (queue) => {
-        await queue.inside(({ sql }) => sql.exec("UPDATE jobs SET body = 'x'").toArray());
+        await queue.inside(({ sql, q }) => {
+          sql.exec('UPDATE blocks SET data = replace(data, \'{"type"\', \'x"type"\')').toArray();
+          q.load();
+        });
         await queue.claim();
       },
       { duration_ms: null, dead_letter: true, error: { code: 'unreadable_record' } },

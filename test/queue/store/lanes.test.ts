@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QUEUE, Schema } from '../../../src/durable/schema';
 import { LANE_BIT, sequenceOf } from '../../../src/job/ids';
+import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
+import { BlockTable } from '../../../src/queue/store/blocks';
 import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/lanes';
 import { clock, T0 } from '../../support/clock';
 import { steady, TestQueue } from '../../support/queue';
@@ -115,7 +117,9 @@ describe('selectReady', () => {
       new Schema(storage, QUEUE).create();
       const play = (history: Action[]) => {
         sql.exec('DELETE FROM jobs');
-        const lanes = { sql, priorities: new Set<number>() };
+        sql.exec('DELETE FROM blocks');
+        const blocks = new BlockTable(sql, new ArchiveBuffer(sql, () => '{}'), () => undefined);
+        const lanes = { sql, blocks, priorities: new Set<number>() };
         let scan = new Scan();
         const model = new Map<number, ModelJob>();
         let now = 1000;
@@ -141,7 +145,20 @@ describe('selectReady', () => {
           if (step.kind === 'enqueue') {
             const inLine = step.priority === 0 && step.delay === 0;
             const key = sequence++ + (inLine ? 0 : LANE_BIT);
-            put({ key, priority: step.priority, at: now + step.delay, attempt: 0, inLine, state: 'waiting' });
+            const job: ModelJob = {
+              key,
+              priority: step.priority,
+              at: now + step.delay,
+              attempt: 0,
+              inLine,
+              state: 'waiting',
+            };
+            // One in four has a row of its own, as those that expire have.
+            if (inLine && key % 4 > 0) {
+              blocks.add({ key, type: 't', at: now, body: '{}', alias: null });
+              model.set(key, job);
+              if (key % 3 === 0) blocks.flush();
+            } else put(job);
           } else if (step.kind === 'claim') {
             const expected = [...model.values()]
               .filter((job) => job.state === 'waiting' && job.at <= now)
@@ -172,17 +189,22 @@ describe('selectReady', () => {
             for (const key of taken) (model.get(key) as ModelJob).state = 'running';
           } else if (step.kind === 'release') {
             const job = running()[step.pick % Math.max(1, running().length)];
-            if (job) put({ ...job, at: now + step.delay, attempt: job.attempt + 1, inLine: false, state: 'waiting' });
+            if (!job) continue;
+            put({ ...job, at: now + step.delay, attempt: job.attempt + 1, inLine: false, state: 'waiting' });
+            blocks.leave(job.key);
           } else if (step.kind === 'finish') {
             const job = running()[step.pick % Math.max(1, running().length)];
             if (job) {
               sql.exec('DELETE FROM jobs WHERE key = ?', job.key);
+              blocks.vanish([job.key]);
               model.delete(job.key);
             }
           } else if (step.kind === 'pass') now += step.ms;
           else {
             scan = new Scan();
             lanes.priorities = readPriorities(sql);
+            blocks.flush();
+            blocks.load();
           }
           const future = [...model.values()].filter((job) => !job.inLine && job.at > now).map(({ at }) => at);
           expect(nextDue(lanes, now)).toBe(future.length === 0 ? undefined : Math.min(...future));

@@ -8,9 +8,9 @@ import { refuseLockedItems } from '../../../job/undecided';
 import { ACTS_ON, type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { act, checkItem } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
-import { rowByKey } from '../../store/columns';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 import type { QueueState } from '../../store/state';
+import { rowByKey } from '../../store/where';
 
 /** Jobs looked at in one transaction. */
 const MAX_LOOKED = 50_000;
@@ -56,7 +56,7 @@ export function bulkMatching(q: QueueState, request: MatchingRequest, now: numbe
 
 function idOfHit(q: QueueState, { key, archived }: Hit): string | undefined {
   if (archived === undefined) {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     return row && idOf(q.route, row);
   }
   return idOfArchived(q.route, JSON.parse(archived) as ArchivedJob);

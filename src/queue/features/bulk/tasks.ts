@@ -154,7 +154,7 @@ export function stepTask(q: QueueState, id: string, now: number): boolean {
 function deleteChunks(q: QueueState, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
-  const { jobs, more } = pruneArchive(q.sql, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
+  const { jobs, more } = pruneArchive(q, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
   task.matched += jobs;
   task.succeeded += jobs;
   if (!more) delete task.chunks;
@@ -176,7 +176,7 @@ function actOnNext(q: QueueState, task: Task, now: number): boolean {
   const wanted = hits.filter(({ sequence }) => sequence < task.end);
   task.matched += wanted.length;
   const archived = wanted.filter((hit) => hit.archived !== undefined).map(({ key }) => key);
-  if (archived.length > 0) deleteArchived(q.sql, archived);
+  if (archived.length > 0) deleteArchived(q, archived);
   for (const { key, archived: json } of wanted) {
     if (json === undefined) count(task, actOnKey(q, action, key, now));
     else count(task, isListed(task) ? doneTo(q, JSON.parse(json) as ArchivedJob) : undefined);

@@ -4,12 +4,13 @@ import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durabl
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
-import { rowByKey, STATE } from '../../store/columns';
+import { STATE } from '../../store/columns';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
 import { evictDeadLetters, remove, setEvicting } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
 import type { QueueState } from '../../store/state';
+import { rowByKey } from '../../store/where';
 
 /** Rows removed in one go, chunks and jobs each; what is left waits for the next wake, a moment later. */
 const STEP = 500;
@@ -44,8 +45,8 @@ export class Pruning implements Feature {
 
 /** Removes ended jobs whose retention has passed, their own or that of the queue, and dead letters beyond their bound. */
 function prune(q: QueueState, now: number): void {
-  const pruned = pruneArchive(q.sql, now - q.retentionMs('completed'), STEP);
-  if (!pruned.more) pruneKeptChunks(q.sql, now, STEP);
+  const pruned = pruneArchive(q, now - q.retentionMs('completed'), STEP);
+  if (!pruned.more) pruneKeptChunks(q, now, STEP);
   forgetAnswers(q, now, ANSWERS_STEP);
   let left = STEP - removeAll(q, keptBefore(q.sql, now, STEP), now);
   for (const { state, kind } of ENDED) {
@@ -58,7 +59,7 @@ function prune(q: QueueState, now: number): void {
 function removeAll(q: QueueState, keys: readonly number[], now: number): number {
   // One at a time: with their bodies they could be more than this object has memory for.
   for (const key of keys) {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (row) remove(q, row, 'remove', now);
   }
   return keys.length;

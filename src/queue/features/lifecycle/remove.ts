@@ -15,11 +15,12 @@ import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
-import { type JobRow, rowByKey, STATE } from '../../store/columns';
+import { type JobRow, STATE } from '../../store/columns';
 import { move, remove } from '../../store/jobs';
 import type { Moving, Removal } from '../../store/removal';
 import { idOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
+import { rowByKey } from '../../store/where';
 
 /** Jobs moved in one step, and characters of their bodies. */
 const STEP = 100;
@@ -91,7 +92,7 @@ export function readyToEmpty(q: QueueState): boolean {
 export function discardNext(q: QueueState, now: number): boolean {
   const keys = nextToDiscard(q, DISCARD_STEP);
   for (const { key } of keys) {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (row) remove(q, row, 'purge', now, { reason: 'queue_deleted' });
   }
   return keys.length < DISCARD_STEP;
@@ -99,17 +100,27 @@ export function discardNext(q: QueueState, now: number): boolean {
 
 function nextToDiscard(q: QueueState, limit: number): { key: number }[] {
   const open = `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ?`;
-  return q.sql.exec<{ key: number }>(open, limit).toArray();
+  const next = q.sql.exec<{ key: number }>(open, limit).toArray();
+  return [...next, ...first(q.blocks.after(0, false), limit - next.length)];
+}
+
+function first<T>(items: Iterable<T>, limit: number): T[] {
+  const found: T[] = [];
+  if (limit > 0) for (const item of items) if (found.push(item) === limit) break;
+  return found;
 }
 
 /** The next jobs to move: any that waits and does not run. */
 function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
   const running = listed(q.leases.active.keys());
-  const rows = q.sql.exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
-    `SELECT key, state, length(body) AS size FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending})
-     AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
-    ...running.bindings,
-  );
+  const rows = q.sql
+    .exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
+      `SELECT key, state, length(body) AS size FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending})
+       AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
+      ...running.bindings,
+    )
+    .toArray();
+  rows.push(...first(waitingInBlocks(q), STEP - rows.length));
   const chosen: Pick<JobRow, 'key' | 'state'>[] = [];
   let chars = 0;
   for (const { key, state, size } of rows) {
@@ -118,6 +129,12 @@ function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
     chosen.push({ key, state });
   }
   return chosen;
+}
+
+function* waitingInBlocks({ blocks, leases }: QueueState) {
+  for (const { key, state, body } of blocks.after(0)) {
+    if (!leases.active.has(key)) yield { key, state, size: body.length };
+  }
 }
 
 /**
@@ -138,7 +155,7 @@ export function setAside(q: QueueState, now: number): Moving | undefined {
     pending: rows.flatMap(({ key, state }) => (state === STATE.pending ? [key] : [])),
   };
   writeMeta(q.sql, 'removal', removal);
-  for (const { key } of rows) move(q, rowByKey(q.sql, key) as JobRow, 'setAside', { state: STATE.held }, now);
+  for (const { key } of rows) move(q, rowByKey(q, key) as JobRow, 'setAside', { state: STATE.held }, now);
   return removal.moving;
 }
 
@@ -146,7 +163,7 @@ export function setAside(q: QueueState, now: number): Moving | undefined {
 export function packed(q: QueueState, moving: Moving): MovedJob[] {
   const pending = new Set(moving.pending);
   return moving.keys.flatMap((key) => {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (!row) return [];
     const checkpoint = q.checkpoints.copy(key);
     const { type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = row;
@@ -164,7 +181,7 @@ export function packed(q: QueueState, moving: Moving): MovedJob[] {
 export function dropMoved(q: QueueState, now: number): void {
   const removal = q.removal as Removal;
   for (const key of removal.moving?.keys ?? []) {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (row) remove(q, row, 'depart', now);
   }
   delete removal.moving;

@@ -5,11 +5,12 @@
  */
 import type { Feature, Host } from '../../feature';
 import { pruneArchive, pruneKeptChunks } from '../../store/archive';
-import { rowByKey, STATE } from '../../store/columns';
+import { STATE } from '../../store/columns';
 import { oldestEnded } from '../../store/ended-rows';
 import { remove } from '../../store/jobs';
 import type { QueueState } from '../../store/state';
 import { isPruned, needsPruning } from '../../store/storage';
+import { rowByKey } from '../../store/where';
 
 /** Chunks, or jobs, removed in one go. */
 const STEP = 200;
@@ -50,14 +51,14 @@ function hasEnded({ sql }: QueueState): boolean {
 /** Removes the oldest jobs of the first kind of which there are any. @returns how many, and when the newest of them ended */
 function removeOldest(q: QueueState, now: number): { jobs: number; until: number } {
   const isEnough = () => isPruned(q);
-  const completed = pruneArchive(q.sql, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  const completed = pruneArchive(q, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
   if (completed.jobs > 0) return completed;
-  const kept = pruneKeptChunks(q.sql, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  const kept = pruneKeptChunks(q, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
   if (kept.jobs > 0) return kept;
   const removed = { jobs: 0, until: 0 };
   for (const state of [STATE.cancelled, STATE.discarded]) {
     for (const key of oldestEnded(q.sql, state, STEP - removed.jobs)) {
-      const row = isEnough() ? undefined : rowByKey(q.sql, key);
+      const row = isEnough() ? undefined : rowByKey(q, key);
       if (!row) return removed;
       remove(q, row, 'remove', now);
       removed.jobs++;

@@ -7,12 +7,13 @@ import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
 import { fail, type Random } from '../../jobs/settle';
-import { type JobRow, rowByKey } from '../../store/columns';
+import type { JobRow } from '../../store/columns';
 import { type Scan, selectReady, type Verdict } from '../../store/lanes';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/leases';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
 import { bodyOf, historyOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
+import { rowByKey } from '../../store/where';
 import { targetOf } from './destination';
 import { PushLook } from './look';
 import { CallPlan } from './plan';
@@ -119,7 +120,7 @@ export class PushSelector {
       calls -= this.selectFor(target, calls, now, selection);
     }
     if (this.mayHoldOrphans) this.findOrphans(now, selection);
-    for (const row of selection.expired) if (rowByKey(q.sql, row.key)?.ended_at === null) expire(q, row, now);
+    for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
     const opensAt = queueOpensAt(q, now);
     if (opensAt !== undefined && this.targets.some((target) => this.isReadyFor(target, now, selection))) {

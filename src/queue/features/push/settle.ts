@@ -8,9 +8,9 @@ import { snooze } from '../../jobs/snooze';
 import { recordSteps } from '../../jobs/steps';
 import { type Completion, complete, runningAttempt } from '../../store/attempts';
 import type { JobRow } from '../../store/columns';
-import { rowByKey } from '../../store/columns';
 import type { Active } from '../../store/leases';
 import type { QueueState } from '../../store/state';
+import { rowByKey } from '../../store/where';
 import { CHILDREN } from './children';
 
 /** A claimed job, the delivery it went out with, and what became of it. */
@@ -31,7 +31,7 @@ export function settleDeliveries(q: QueueState, delivered: readonly Delivered[],
     const { row } = claimed;
     const active = q.leases.active.get(row.key);
     if (active?.claim !== claimed.active.claim) {
-      const current = rowByKey(q.sql, row.key);
+      const current = rowByKey(q, row.key);
       if (current) settleLate(q, current, delivery, outcome, now);
     } else if (outcome.kind === 'completed') {
       takeSaid(q, row, active, one, now);

@@ -60,7 +60,7 @@ export function commitAction(q: QueueState, { action, locked, archived }: Prepar
     const row = unlockRow(q, key, now, action === 'retry' ? now + 1 : undefined);
     if (row) actSurely(q, action, row, now);
   }
-  if (archived.length > 0) deleteArchived(q.sql, archived);
+  if (archived.length > 0) deleteArchived(q, archived);
 }
 
 /** A decision stands: what goes wrong with one job keeps it from none of the others. */

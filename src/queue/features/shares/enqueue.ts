@@ -14,11 +14,12 @@ import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/re
 import { refuseGivenUp } from '../../jobs/ticket';
 import { warnOfUnhandled } from '../../jobs/unhandled';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
-import { type JobRow, rowByKey, STATE } from '../../store/columns';
+import { type JobRow, STATE } from '../../store/columns';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
 import { recordOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
+import { rowByKey } from '../../store/where';
 
 /** Checks this queue's share and writes it. @throws {ApiError} as enqueue does; then nothing was written */
 export function prepareBatch(
@@ -81,7 +82,7 @@ function committedRow(row: JobRow, { pending, dueAt }: PreparedJob): JobRow {
 /** The batch is committed: the jobs exist from now on. */
 export function commitJobs(q: QueueState, jobs: readonly PreparedJob[], now: number): void {
   for (const { key, dueAt, pending, replaces = [], superseded } of jobs) {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (row?.state !== STATE.held) continue;
     const limit = row.limit_key === null ? undefined : policyOf(q, row);
     if (limit) learn(q, limit, now);
@@ -94,7 +95,7 @@ export function commitJobs(q: QueueState, jobs: readonly PreparedJob[], now: num
 /** The batch is given up: the jobs have never been. */
 export function abortJobs(q: QueueState, jobs: readonly PreparedJob[], now: number): void {
   for (const { key } of jobs) {
-    const row = rowByKey(q.sql, key);
+    const row = rowByKey(q, key);
     if (row?.state === STATE.held) remove(q, row, 'abort', now);
   }
 }

@@ -18,13 +18,14 @@ import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
 import { deadLetterRow, secondLife } from '../../jobs/redrive';
 import { find, viewOf } from '../../read/find';
-import { type JobRow, rowByKey } from '../../store/columns';
+import type { JobRow } from '../../store/columns';
 import { bodyBytes } from '../../store/depth';
 import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import { bodyOf, idOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 import { STORAGE_FULL } from '../../store/storage';
+import { rowByKey } from '../../store/where';
 import { adoptJob, onceForMove } from './adopt';
 
 /**
@@ -61,7 +62,7 @@ function isSame(move: Move, { target, override }: MoveRequest): boolean {
 
 /** The job of a decision as it travels; undefined when it is gone. */
 export function packedMove(q: QueueState, { key, override, at }: Move): MovedJob | undefined {
-  const row = rowByKey(q.sql, key);
+  const row = rowByKey(q, key);
   return row && packed(q, row, override, at);
 }
 
@@ -85,7 +86,7 @@ function packed(q: QueueState, row: JobRow, override: Override, at: number): Mov
 
 /** The target has answered, and the letter is gone: the job goes from here, or is a dead letter like any other again. */
 export function endMove(q: QueueState, key: number, adoption: Adoption, now: number): void {
-  const row = rowByKey(q.sql, key);
+  const row = rowByKey(q, key);
   if (!('refused' in adoption)) {
     if (!row) return;
     if (row.alias !== null && routeOf(row.alias) === q.route) rememberDeparted(q, row.alias, now);

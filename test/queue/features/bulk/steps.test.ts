@@ -146,7 +146,7 @@ describe('what is cut off', () => {
 
   it('by a statement that fails leaves no half step, and the step is made again', async () => {
     const queue = await filled(900);
-    await queue.inside(({ sql }) => failOnce(sql, /UPDATE jobs SET state/, 250));
+    await queue.inside(({ sql }) => failOnce(sql, /INSERT INTO jobs/, 250));
     const { id } = await begin(queue, 'cancel');
     await until(
       async () => (await queue.rows<{ data: string }>('SELECT data FROM tasks'))[0]?.data.includes('failures'),
@@ -165,7 +165,7 @@ describe('what is cut off', () => {
     await queue.inside(({ sql }) => {
       const exec = sql.exec;
       sql.exec = ((query: string, ...bindings: unknown[]) => {
-        if (/UPDATE jobs SET state/.test(query)) throw new Error('always');
+        if (/INSERT INTO jobs/.test(query)) throw new Error('always');
         return exec.call(sql, query, ...bindings);
       }) as SqlStorage['exec'];
     });

@@ -63,7 +63,8 @@ describe('a crowd that workers pull', () => {
     await queue.startCounting();
     await addTo(queue);
     await addTo(queue, undefined, { priority: 5 });
-    expect((await queue.counted()).read).toBeLessThan(200);
+    // Each of the twenty targets of this deployment looks at what is new.
+    expect((await queue.counted()).read).toBeLessThan(240);
   });
 });
 

@@ -44,7 +44,7 @@ describe('the concurrency of a queue', () => {
     const ids = await many(9, 'wide.gate', 'defect', gate.args);
     await gate.waiting(3);
     const failed = await queue.inside(async ({ instance, sql }) => {
-      failOnce(sql, /^DELETE FROM jobs/);
+      failOnce(sql, /INTO archive/);
       return (await Promise.allSettled([instance.ack({ job_id: pulled })]))[0]?.status;
     });
     expect(failed).toBe('rejected');

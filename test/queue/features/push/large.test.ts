@@ -110,7 +110,7 @@ describe('an outcome that cannot be written', () => {
       { type: 'work.do', args: gate.args },
     ]);
     await gate.waiting(1);
-    await queue.inside(({ sql }) => void failAlways(sql, /UPDATE jobs/));
+    await queue.inside(({ sql }) => void failAlways(sql, /INSERT INTO jobs/));
     await gate.open();
     for (const n of [0, 2]) expect(await server.jobIn(ids[n] as string, 'completed')).toMatchObject({ attempt: 1 });
     expect(await server.state(ids[1] as string)).toBe('active');

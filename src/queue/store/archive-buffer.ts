@@ -1,0 +1,178 @@
+/** Completed jobs on their way into the archive, many to a row. */
+import { sequenceOf } from '../../job/ids';
+import { adjustCount, forgetArchivedCount, SPAN } from './archive';
+import { freeNumber } from './kept-chunks';
+import type { ArchivedJob } from './rows';
+
+/** Bytes of JSON in a chunk at most, unless a single job is larger. A SQLite row holds 2 MB. */
+const MAX_CHUNK = 256 * 1024;
+
+/** Number of the next chunk in the order of completion: SQLite's own choice could be a negative one. */
+const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
+
+/** Results beyond this many characters go to a row of their own, and so do those of a job that fills a chunk alone. */
+const FAR_RESULT = 64 * 1024;
+
+interface Waiting {
+  sequence: number;
+  endedAt: number;
+  /** When it is to be removed, epoch ms; 0: as the queue says. */
+  keptUntil: number;
+  json: string;
+}
+
+/** The chunk written last, as long as more may join it. */
+interface Newest {
+  chunk: number;
+  lo: number;
+  /** When its jobs are removed, epoch ms: all at the same moment. */
+  removedAt: number;
+  chars: number;
+}
+
+/** Characters of a chunk that others may still join: it is written anew each time. */
+const MAX_JOINED = 24 * 1024;
+
+/** Completed jobs of one transaction, on their way into the archive. */
+export class ArchiveBuffer {
+  private waiting: Waiting[] = [];
+  /** Undefined: to be read; null: nothing may join. */
+  private newest: Newest | null | undefined;
+
+  /** @param rider text that rides in the newest chunk, be it new or joined */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly rider: (by: 'chunk' | 'joined') => string,
+  ) {}
+
+  /** Memory may be wrong: what was added and is not written yet stays, the rest is read anew. */
+  forget(): void {
+    this.newest = undefined;
+    forgetArchivedCount(this.sql);
+  }
+
+  get size(): number {
+    return this.waiting.length;
+  }
+
+  /** Forgets what was added after `size`: the operation that added it was rolled back. */
+  rollback(size: number): void {
+    this.waiting.length = size;
+  }
+
+  /**
+   * Adds a completed job. A large result is written to a row of its own at once.
+   * @param body JSON of the job's body, stored as it is: parsing it only to write it again would be work for nothing
+   * @param result JSON of the result
+   * @param keptUntil when it is to be removed, epoch ms; absent: as the queue says
+   */
+  add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined, keptUntil = 0): void {
+    let members = `"b":${body}`;
+    if (result !== undefined) {
+      if (result.length > FAR_RESULT || body.length + result.length > MAX_CHUNK) {
+        this.sql.exec('INSERT OR REPLACE INTO results (key, value) VALUES (?, ?)', job.k, result).toArray();
+        members += ',"far":1';
+      } else {
+        members += `,"r":${result}`;
+      }
+    }
+    const json = `${JSON.stringify(job).slice(0, -1)},${members}}`;
+    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
+  }
+
+  /** Sequence numbers of the jobs that were added and are not written yet. */
+  *sequences(): Generator<number> {
+    for (const { sequence } of this.waiting) yield sequence;
+  }
+
+  /** A job that was added and is not written yet. */
+  find(key: number): ArchivedJob | undefined {
+    const sequence = sequenceOf(key);
+    const entry = this.waiting.find((waiting) => waiting.sequence === sequence);
+    return entry && (JSON.parse(entry.json) as ArchivedJob);
+  }
+
+  /**
+   * Writes what was added, in as few rows as span, size and retention allow. Call once, at the end of the transaction.
+   * @param removedAt when a job is removed that ended then, as the queue says; both epoch ms
+   */
+  flush(removedAt: (endedAt: number) => number): void {
+    const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);
+    this.waiting = [];
+    let chunk: Waiting[] = [];
+    let size = 0;
+    for (const entry of sorted) {
+      const first = chunk[0];
+      const fits =
+        entry.keptUntil === first?.keptUntil &&
+        entry.sequence - first.sequence < SPAN &&
+        size + entry.json.length <= MAX_CHUNK;
+      if (first && !fits) {
+        this.write(chunk, size, removedAt);
+        chunk = [];
+        size = 0;
+      }
+      chunk.push(entry);
+      size += entry.json.length;
+    }
+    if (chunk.length > 0) this.write(chunk, size, removedAt);
+  }
+
+  private write(chunk: Waiting[], chars: number, removedAt: (endedAt: number) => number): void {
+    const lo = chunk[0]?.sequence ?? 0;
+    const hi = chunk.at(-1)?.sequence ?? 0;
+    const endedAt = Math.max(...chunk.map((entry) => entry.endedAt));
+    const jobs = chunk.map((entry) => entry.json).join(',');
+    const keptUntil = chunk[0]?.keptUntil ?? 0;
+    adjustCount(this.sql, chunk.length);
+    const joined = keptUntil === 0 ? this.joined(lo, hi, chars, removedAt(endedAt), removedAt) : undefined;
+    if (joined) {
+      joined.chars += chars;
+      const join = `UPDATE archive SET hi = max(hi, ?), jobs = jobs + ?, ended_at = max(ended_at, ?),
+        data = substr(data, 1, length(data) - 1) || ',' || ?, meters = ? WHERE chunk = ? AND lo = ? RETURNING chunk`;
+      const bindings = [hi, chunk.length, endedAt, `${jobs}]`, this.rider('joined'), joined.chunk, joined.lo];
+      // It may have been removed meanwhile.
+      if (this.sql.exec(join, ...bindings).toArray().length > 0) return;
+    }
+    const written = this.sql
+      .exec<{ chunk: number }>(
+        `INSERT INTO archive (chunk, lo, hi, jobs, ended_at, data, meters)
+         VALUES (coalesce(?, ${NEXT_CHUNK}), ?, ?, ?, ?, ?, ?) RETURNING chunk`,
+        keptUntil > 0 ? freeNumber(this.sql, keptUntil) : null,
+        lo,
+        hi,
+        chunk.length,
+        endedAt,
+        `[${jobs}]`,
+        keptUntil > 0 ? null : this.rider('chunk'),
+      )
+      .one();
+    if (keptUntil === 0) this.newest = { chunk: written.chunk, lo, removedAt: removedAt(endedAt), chars };
+  }
+
+  /** The newest chunk, if these jobs may join it. */
+  private joined(
+    lo: number,
+    hi: number,
+    chars: number,
+    at: number,
+    removedAt: (endedAt: number) => number,
+  ): Newest | undefined {
+    if (chars > MAX_JOINED) return undefined;
+    if (this.newest === undefined) this.newest = this.readNewest(removedAt);
+    const { newest } = this;
+    if (!newest || newest.removedAt !== at || newest.chars + chars > MAX_JOINED) return undefined;
+    return lo >= newest.lo && hi - newest.lo < SPAN ? newest : undefined;
+  }
+
+  private readNewest(removedAt: (endedAt: number) => number): Newest | null {
+    type Row = { chunk: number; lo: number; ended_at: number; chars: number };
+    const [row] = this.sql
+      .exec<Row>(
+        `SELECT chunk, lo, ended_at, CASE WHEN json_valid(data) THEN length(data) ELSE ${MAX_CHUNK} END AS chars
+         FROM archive WHERE chunk > 0 ORDER BY chunk DESC LIMIT 1`,
+      )
+      .toArray();
+    return row ? { chunk: row.chunk, lo: row.lo, chars: row.chars, removedAt: removedAt(row.ended_at) } : null;
+  }
+}

@@ -1,0 +1,57 @@
+/** Blocks in memory: those that were read last, bounded in bytes. */
+import type { Block } from './block';
+
+const MAX_BLOCKS = 64;
+const MAX_BYTES = 6 * 1024 * 1024;
+
+export class BlockCache {
+  /** By their first numbers; the one that was read last stands last. */
+  private readonly blocks = new Map<number, Block>();
+  private last: Block | undefined;
+
+  get(first: number): Block | undefined {
+    return this.blocks.get(first);
+  }
+
+  /** The block that spans this number, if it is in memory. */
+  spanning(key: number): Block | undefined {
+    if (this.last?.spans(key)) return this.last;
+    for (const block of this.blocks.values()) {
+      if (!block.spans(key)) continue;
+      this.last = block;
+      return block;
+    }
+    return undefined;
+  }
+
+  /** Keeps a block, and lets go of those that were read longest ago. */
+  keep(block: Block): Block {
+    this.blocks.delete(block.first);
+    this.blocks.set(block.first, block);
+    this.last = block;
+    let left = this.bytes;
+    for (const oldest of this.blocks.values()) {
+      if (oldest === block || (this.blocks.size <= MAX_BLOCKS && left <= MAX_BYTES)) break;
+      left -= oldest.bytes;
+      this.blocks.delete(oldest.first);
+    }
+    return block;
+  }
+
+  /** Bytes of all of them, about. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const block of this.blocks.values()) bytes += block.bytes;
+    return bytes;
+  }
+
+  delete({ first }: Block): void {
+    this.blocks.delete(first);
+    this.last = undefined;
+  }
+
+  clear(): void {
+    this.blocks.clear();
+    this.last = undefined;
+  }
+}

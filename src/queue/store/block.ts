@@ -1,0 +1,277 @@
+/**
+ * One block: jobs that stand in the line together, in one row. `data` is a JSON array with an entry for each sequence number
+ * that the block spans, so that SQLite's JSON functions find a job by its place:
+ *
+ *     [[1700000000000,{"type":"email.send",…}],0,[1700000000000,{…},"an id that its producer chose"]]
+ *
+ * An entry has the moment at which the job was made, its body, and its id if that was chosen; `0` stands for a number that
+ * belongs to no job of this block. `heads` has what it takes to cut out one body without parsing any: groups of jobs of one
+ * type and one moment, each a list of the lengths of their bodies.
+ *
+ *     [["email.send",1700000000000,57,-1,61,"an id that its producer chose"]]
+ *
+ * A negative number stands for so many numbers without a job, a text for the id of the job before it.
+ */
+import type { Fragment } from '../../durable/sql';
+import { type JobRow, STATE } from './columns';
+
+/** Characters of a block at most, unless a single job is larger. A row holds 2 MB, a character up to three bytes. */
+const MAX_CHARS = 256 * 1024;
+
+/** Sequence numbers that a block spans at most, and those in a row that may belong to none of its jobs. */
+export const MAX_SPAN = 4096;
+export const MAX_GAP = 16;
+
+/** A job as it is put into a block. */
+export interface BlockJob {
+  /** Its sequence number: jobs in blocks stand in the line. */
+  key: number;
+  type: string;
+  /** When it was made, epoch ms. */
+  at: number;
+  body: string;
+  alias: string | null;
+}
+
+/** A row of `blocks` without its data. */
+export type BlockRow = { first: number; span: number; gone: string | null; heads: string };
+
+/**
+ * Jobs of blocks as rows of `jobs`, so that the same conditions read them. Give it few: a value holds 2 MB.
+ * @returns a table, and what is bound to its question marks
+ */
+export function asTable(rows: readonly JobRow[]): Fragment {
+  const given = rows.map(
+    ({ key, alias, type, created_at, body }) => [key, alias ?? '', type, created_at, body] as const,
+  );
+  const [only] = given;
+  const isAlone = given.length === 1 && only !== undefined;
+  const source = isAlone
+    ? 'SELECT ? AS key, ? AS alias, ? AS type, ? AS at, ? AS body'
+    : `SELECT value ->> '$[0]' AS key, value ->> '$[1]' AS alias, value ->> '$[2]' AS type, value ->> '$[3]' AS at,
+       value ->> '$[4]' AS body FROM json_each(?)`;
+  const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, 0 AS priority, NULL AS due_at, 0 AS attempt,
+    0 AS claims, at AS created_at, at AS enqueued_at, NULL AS expires_at, NULL AS ended_at, body, NULL AS history,
+    NULL AS limit_key, NULL AS waits_since, NULL AS keep_until FROM (${source}))`;
+  return { sql, bindings: isAlone ? [...only] : [JSON.stringify(given)] };
+}
+
+/** The type of a job whose block cannot be read. It becomes a dead letter when its turn comes. */
+const UNREADABLE = 'unreadable';
+
+type Group = [type: string, at: number, ...rest: (number | string)[]];
+
+/**
+ * The text of jobs in the order of their keys, both parts without the brackets around them.
+ * @param start the sequence number that the text begins with
+ */
+export function encode(jobs: readonly BlockJob[], start: number): { heads: string; data: string } {
+  const groups: Group[] = [];
+  const entries: string[] = [];
+  let group: Group | undefined;
+  let next = start;
+  for (const { key, type, at, body, alias } of jobs) {
+    if (group?.[0] !== type || group[1] !== at) {
+      group = [type, at];
+      groups.push(group);
+    }
+    if (key > next) group.push(next - key);
+    for (; next < key; next++) entries.push('0');
+    next++;
+    group.push(body.length);
+    if (alias === null) entries.push(`[${at},${body}]`);
+    else {
+      group.push(alias);
+      entries.push(`[${at},${body},${JSON.stringify(alias)}]`);
+    }
+  }
+  return { heads: JSON.stringify(groups).slice(1, -1), data: entries.join(',') };
+}
+
+/** Jobs in the order of their keys, in parts that are a block each. */
+export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
+  let part: BlockJob[] = [];
+  let chars = 0;
+  for (const job of jobs) {
+    const [first] = part;
+    const before = part.at(-1);
+    const fits = first && before && job.key - before.key <= MAX_GAP && job.key - first.key < MAX_SPAN;
+    if (before && !(fits && chars + job.body.length <= MAX_CHARS)) {
+      yield part;
+      part = [];
+      chars = 0;
+    }
+    part.push(job);
+    chars += job.body.length;
+  }
+  if (part.length > 0) yield part;
+}
+
+/** Bytes that a job takes in memory beside the text of its block, about. */
+const ENTRY_BYTES = 48;
+
+export class Block {
+  readonly first: number;
+  /** Sequence numbers that it spans. */
+  span = 0;
+  /** Jobs in it that are not over: they wait or run, and have no row of their own. */
+  left = 0;
+  /** Offsets of jobs of which no other trace is left. */
+  readonly gone = new Set<number>();
+  /** Characters of its data. */
+  chars = 1;
+  /** Its data, once a body was asked for. */
+  data: string | undefined;
+  isUnreadable = false;
+
+  private readonly types: string[] = [];
+  private readonly moments: number[] = [];
+  private readonly starts: number[] = [];
+  /** Of the bodies; 0 where there is no job. */
+  private readonly lengths: number[] = [];
+  private readonly live: boolean[] = [];
+  private readonly aliases = new Map<number, string>();
+
+  constructor({ first, span, gone, heads }: BlockRow) {
+    this.first = first;
+    try {
+      this.read(heads);
+      if (this.span !== span) throw new Error('It spans other numbers than it should.');
+    } catch {
+      this.setUnreadable(span);
+    }
+    for (const offset of offsets(gone)) this.vanish(first + offset);
+  }
+
+  /** Bytes in memory, about. */
+  get bytes(): number {
+    return ENTRY_BYTES * this.span + (this.data === undefined ? 0 : 2 * this.data.length);
+  }
+
+  /** The sequence number after its last one. */
+  get end(): number {
+    return this.first + this.span;
+  }
+
+  /** Does the number lie within it? */
+  spans(key: number): boolean {
+    return key >= this.first && key < this.end;
+  }
+
+  /** Is the job with this key in it, and not over? */
+  holds(key: number): boolean {
+    return this.live[key - this.first] === true;
+  }
+
+  /** Was there ever a job with this key in it? */
+  had(key: number): boolean {
+    return (this.lengths[key - this.first] ?? 0) !== 0;
+  }
+
+  /** The job is over, or has a row of its own. */
+  over(key: number): void {
+    if (!this.holds(key)) return;
+    this.live[key - this.first] = false;
+    this.left--;
+  }
+
+  /** The same, and nothing else will tell. @returns whether that is new */
+  vanish(key: number): boolean {
+    const offset = key - this.first;
+    if (!this.had(key) || this.gone.has(offset)) return false;
+    this.over(key);
+    this.gone.add(offset);
+    return true;
+  }
+
+  /** Jobs have joined. @param heads as {@link encode} gives them, with brackets */
+  append(heads: string, data: string): void {
+    this.read(heads);
+    if (this.data !== undefined) this.data = `${this.data.slice(0, -1)},${data}]`;
+  }
+
+  /** Keys of the jobs that are not over, from `from` on. */
+  *keys(from = this.first): Generator<number> {
+    for (let offset = Math.max(0, from - this.first); offset < this.span; offset++) {
+      if (this.live[offset]) yield this.first + offset;
+    }
+  }
+
+  /** The job as a row; its data must have been read, or it has no body. */
+  row(key: number): JobRow {
+    const offset = key - this.first;
+    const at = this.moments[offset] as number;
+    const start = this.starts[offset] as number;
+    return {
+      key,
+      alias: this.aliases.get(offset) ?? null,
+      state: STATE.waiting,
+      type: this.types[offset] as string,
+      priority: 0,
+      due_at: null,
+      attempt: 0,
+      claims: 0,
+      created_at: at,
+      enqueued_at: at,
+      expires_at: null,
+      ended_at: null,
+      body: this.isUnreadable ? '' : (this.data ?? '').slice(start, start + (this.lengths[offset] as number)),
+      history: null,
+      limit_key: null,
+      waits_since: null,
+    };
+  }
+
+  /** Reads what was appended. */
+  private read(heads: string): void {
+    const groups = JSON.parse(heads) as Group[];
+    // Where the next entry begins: after the bracket, or after the comma behind the entry before it.
+    let position = this.span === 0 ? 1 : this.chars;
+    for (const [type, at, ...rest] of groups) {
+      const before = `[${at},`.length;
+      for (const part of rest) {
+        if (typeof part === 'string') {
+          this.aliases.set(this.span - 1, part);
+          position += JSON.stringify(part).length + 1;
+        } else if (part > 0) {
+          this.add(type, at, position + before, part);
+          position += before + part + 2;
+        } else {
+          for (let n = 0; n > part; n--) this.add('', 0, position, 0);
+          position += -2 * part;
+        }
+      }
+    }
+    this.chars = position;
+  }
+
+  private add(type: string, at: number, start: number, length: number): void {
+    this.types.push(type);
+    this.moments.push(at);
+    this.starts.push(start);
+    this.lengths.push(length);
+    this.live.push(length > 0);
+    this.span++;
+    if (length > 0) this.left++;
+  }
+
+  /** All that is known is how many jobs there may be. */
+  private setUnreadable(span: number): void {
+    this.isUnreadable = true;
+    for (const list of [this.types, this.moments, this.starts, this.lengths, this.live]) list.length = 0;
+    this.aliases.clear();
+    this.span = 0;
+    this.left = 0;
+    for (let n = 0; n < span; n++) this.add(UNREADABLE, 0, 0, 1);
+  }
+}
+
+/** Offsets of the column `gone`. */
+function offsets(gone: string | null): number[] {
+  if (gone === null) return [];
+  try {
+    return JSON.parse(gone) as number[];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,354 @@
+/** Jobs by the block: what is over stays over whatever is forgotten of it, and all others are there, in order. */
+import { runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { QUEUE, Schema } from '../../../src/durable/schema';
+import { unwrap } from '../../../src/job/errors';
+import { LANE_BIT } from '../../../src/job/ids';
+import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
+import { BlockTable } from '../../../src/queue/store/blocks';
+import { clock, DAY, T0 } from '../../support/clock';
+import { refuseLargeValues } from '../../support/faults';
+import { type JobChange, refusal, steady, TestQueue } from '../../support/queue';
+
+clock.startAtT0();
+
+const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);
+
+/** Blocks that are stored. */
+const blocks = (queue: TestQueue) =>
+  queue.rows<{ first: number; span: number; jobs: number; gone: string | null }>(
+    'SELECT first, span, jobs, gone FROM blocks',
+  );
+
+describe('a job of a block whose last trace is deleted', () => {
+  const ends: [string, (queue: TestQueue, id: string) => Promise<unknown>][] = [
+    [
+      'completed and kept for no time',
+      async (queue, id) => {
+        await queue.api.configure({ retention: { completed: 0 } });
+        await queue.ack(id);
+      },
+    ],
+    [
+      'completed and pruned',
+      async (queue, id) => {
+        await queue.api.configure({ retention: { completed: 1000 } });
+        await queue.ack(id);
+        await queue.passTo(T0 + 60_000);
+      },
+    ],
+    [
+      'completed and deleted',
+      async (queue, id) => {
+        await queue.ack(id);
+        unwrap(await queue.api.bulk({ action: 'delete', ids: [id], atomic: false }));
+      },
+    ],
+    [
+      'failed, retried, completed and kept for no time',
+      async (queue, id) => {
+        await queue.api.configure({ retention: { completed: 0 } });
+        await queue.nack(id);
+        clock.set(T0 + 1000);
+        expect(await queue.claim({ types: ['one'] })).toMatchObject([{ id, attempt: 2 }]);
+        await queue.ack(id);
+      },
+    ],
+    [
+      'cancelled and deleted',
+      async (queue, id) => {
+        await queue.cancel(id);
+        unwrap(await queue.api.bulk({ action: 'delete', ids: [id], atomic: false }));
+      },
+    ],
+    [
+      'purged',
+      async (queue, id) => {
+        await queue.nack(id);
+        unwrap(await queue.api.bulk({ action: 'purge', ids: [id], atomic: false }));
+      },
+    ],
+  ];
+
+  it.each(ends)('stays over after the object has lost its memory: %s', async (_, end) => {
+    const queue = new TestQueue();
+    // Those around it run under the same lease, or wait.
+    const all = await queue.enqueue(
+      { type: 'a' },
+      { type: 'one', retry: steady(3, 1000) },
+      { type: 'b' },
+      { type: 'c' },
+    );
+    const [first, id, third, last] = all.map((job) => job.id) as [string, string, string, string];
+    await queue.claim({ count: 3, visibility_timeout_ms: 10 * DAY });
+    await end(queue, id);
+    const counts = { active: 2, available: 1 };
+    expect(await queue.counts()).toEqual(counts);
+    await queue.evict();
+    expect(await queue.state(id)).toBe('404');
+    expect(await queue.counts()).toEqual(counts);
+    expect((await queue.listAll()).map((job) => job.id)).toEqual([last, third, first]);
+    expect(await queue.claimAll()).toEqual([last]);
+    for (const other of [first, third, last]) await queue.ack(other);
+    await queue.evict();
+    expect(await queue.claimAll()).toEqual([]);
+    expect(refusal(await queue.api.ack({ job_id: id }))).toMatchObject({ status: 404 });
+  });
+
+  it('does not come back when the lease that named it, and others that were given out, cannot be read', async () => {
+    const queue = new TestQueue();
+    await queue.api.configure({ retention: { completed: 0 } });
+    const ids = (await queue.enqueue(...many(5))).map(({ id }) => id);
+    await queue.claim({ count: 4 });
+    await queue.ack(ids[1] as string);
+    await queue.api.configure({ retention: { completed: DAY } });
+    await queue.ack(ids[2] as string);
+    await queue.inside(({ sql }) => void sql.exec("UPDATE leases SET data = '{'"));
+    await queue.evict();
+    expect(await queue.counts()).toEqual({ available: 3, completed: 1 });
+    expect(await queue.claimAll()).toEqual([ids[0], ids[3], ids[4]]);
+  });
+});
+
+describe('a block', () => {
+  it('goes when its jobs are all over, and its numbers are not given out again', async () => {
+    const queue = new TestQueue();
+    const big = { body: { args: ['x'.repeat(200)] } };
+    const ids = (await queue.enqueue(...many(100, big))).map(({ id }) => id);
+    expect(await blocks(queue)).toMatchObject([{ span: 100, jobs: 100, gone: null }]);
+    unwrap(await queue.api.bulk({ action: 'purge', ids: ids.slice(1), atomic: false }));
+    expect(await blocks(queue)).toMatchObject([{ span: 100, jobs: 1 }]);
+    unwrap(await queue.api.bulk({ action: 'purge', ids: ids.slice(0, 1), atomic: false }));
+    expect(await blocks(queue)).toEqual([]);
+    await queue.evict();
+    expect((await queue.add()) > (ids.at(-1) as string)).toBe(true);
+    expect(await queue.rows('SELECT first FROM blocks')).toEqual([{ first: 101 }]);
+  });
+
+  it('takes in what arrives alone while it is small, and leaves room for what stands elsewhere', async () => {
+    const queue = new TestQueue();
+    const ids: string[] = [];
+    for (let n = 0; n < 30; n++) {
+      ids.push(await queue.add({ type: `type.${n % 3}`, ...(n % 7 === 3 && { id: chosen(n) }) }));
+      if (n % 5 === 1) await queue.add({ priority: -1 });
+      if (n % 11 === 5) ids.push(await queue.add({ expiresAt: T0 + DAY }));
+      if (n === 17) await queue.evict();
+    }
+    expect(await blocks(queue)).toHaveLength(1);
+    const listed = async () => (await queue.listAll()).filter(({ priority }) => priority === 0).map(({ id }) => id);
+    expect(await listed()).toEqual([...ids].reverse());
+    await queue.evict();
+    expect(await listed()).toEqual([...ids].reverse());
+    expect(await queue.counts()).toEqual({ available: 39 });
+    expect((await queue.claimAll()).slice(0, ids.length)).toEqual(ids);
+  });
+
+  it('is one of several, as bodies need, and none is larger than a row may be', async () => {
+    const queue = new TestQueue();
+    await queue.add();
+    await queue.inside(({ sql }) => refuseLargeValues(sql));
+    const sizes = [10, 900_000, 10, 250_000, 100_000, 100_000, 900_000, 900_000];
+    const text = 'é"\\😀';
+    const jobs = sizes.map((size) => ({ body: { args: [text.repeat(Math.floor(size / text.length / 2))] } }));
+    const ids = (await queue.enqueue(...jobs)).map(({ id }) => id);
+    const [before] = await queue.claim();
+    expect(before).toBeDefined();
+    await queue.evict();
+    const claimed = await queue.claimAll();
+    expect(claimed).toEqual(ids);
+    for (const [at, id] of ids.entries()) {
+      expect(JSON.parse((await queue.get(id)).body).args).toEqual(jobs[at]?.body.args);
+      await queue.ack(id);
+    }
+    expect(await queue.counts()).toMatchObject({ completed: sizes.length });
+  });
+
+  it('is read into memory up to a bound, however many there are', async () => {
+    const queue = new TestQueue();
+    const job = { body: { args: ['x'.repeat(400)] } };
+    for (let n = 0; n < 40; n++) await queue.enqueue(...many(1000, job));
+    const most = await queue.inside(async ({ instance, q }) => {
+      const cached = () => (q.blocks as unknown as { cache: { bytes: number } }).cache.bytes;
+      let most = cached();
+      q.load();
+      for (let n = 0; n < 20; n++) {
+        const jobs = unwrap(await instance.claim({ count: 1000 }));
+        most = Math.max(most, cached());
+        await Promise.all(jobs.map(({ record }) => instance.ack({ job_id: record.id })));
+        most = Math.max(most, cached());
+      }
+      await instance.list({ limit: 10, filter: { types: ['no.such'] } });
+      return Math.max(most, cached());
+    });
+    expect(most).toBeLessThan(8 * 1024 * 1024);
+    expect(await queue.counts()).toEqual({ available: 20_000, completed: 20_000 });
+  });
+});
+
+const chosen = (n: number) => `01962222-bbbb-7ccc-8ddd-${String(n).padStart(12, '0')}`;
+
+type Touch = 'move' | 'complete' | 'vanish' | 'prune';
+type Step =
+  | { kind: 'add'; jobs: { gap: number; size: number }[] }
+  | { kind: 'touch'; how: Touch; picks: number[] }
+  | { kind: 'load' | 'flush' };
+
+const picks = fc.array(fc.nat(200), { maxLength: 6 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('add' as const),
+      jobs: fc.array(
+        fc.record({ gap: fc.constantFrom(0, 0, 0, 1, 5, 17, 40), size: fc.constantFrom(1, 30, 3000, 90_000) }),
+        {
+          maxLength: 8,
+        },
+      ),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('touch' as const),
+      how: fc.constantFrom<Touch>('move', 'complete', 'vanish', 'prune'),
+      picks,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('load', 'flush' as const) }) },
+) as fc.Arbitrary<Step>;
+
+describe('the table of blocks', () => {
+  it('has what a plain map has, in any history of transactions, of which some are rolled back', async () => {
+    await runInDurableObject(env.QUEUES.getByName('blocks'), (_, { storage }) => {
+      const { sql } = storage;
+      new Schema(storage, QUEUE).create();
+      const play = (history: { steps: Step[]; fails: boolean }[]) => {
+        for (const table of ['jobs', 'archive', 'blocks']) sql.exec(`DELETE FROM ${table}`);
+        const archive = new ArchiveBuffer(sql, () => '{}');
+        const table = new BlockTable(sql, archive, () => undefined);
+        table.load();
+        type Place = 'block' | 'own' | 'archive' | 'none';
+        let jobs = new Map<number, { body: string; place: Place }>();
+        let next = 1;
+        const run = (step: Step) => {
+          if (step.kind === 'load') table.load();
+          else if (step.kind === 'flush') table.flush();
+          else if (step.kind === 'add') {
+            for (const { gap, size } of step.jobs) {
+              // Some numbers between are those of jobs that expire, which have rows of their own.
+              for (let n = 0; n < gap; n++, next++) if (n % 2 === 0) own(next);
+              const job = {
+                key: next++,
+                type: `t${size}`,
+                at: T0 + size,
+                body: JSON.stringify({ x: 'y'.repeat(size) }),
+              };
+              table.add({ ...job, alias: size === 30 ? chosen(job.key) : null });
+              jobs.set(job.key, { body: job.body, place: 'block' });
+            }
+          } else if (step.kind === 'touch') for (const pick of step.picks) touch(step.how, pick);
+        };
+        const own = (key: number) =>
+          sql
+            .exec(
+              `INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, body)
+               VALUES (?, 0, 't', 0, 1, 1, 0, 0, '{}')`,
+              key,
+            )
+            .toArray();
+        const touch = (kind: Touch, pick: number) => {
+          const key = [...jobs.keys()][pick % Math.max(1, jobs.size)];
+          const job = key === undefined ? undefined : jobs.get(key);
+          if (key === undefined || !job) return;
+          const set = (place: Place) => jobs.set(key, { ...job, place });
+          if (kind === 'move' && job.place === 'block') {
+            own(key);
+            table.leave(key);
+            set('own');
+          } else if (kind === 'complete' && (job.place === 'block' || job.place === 'own')) {
+            const at: [number, number, number, number] = [T0, T0, T0, T0];
+            archive.add({ k: key, t: 't', p: 0, n: 1, c: 1, at }, '{}', undefined);
+            if (job.place === 'block') table.leave(key);
+            else sql.exec('DELETE FROM jobs WHERE key = ?', key).toArray();
+            set('archive');
+          } else if (kind === 'vanish' && (job.place === 'block' || job.place === 'own')) {
+            sql.exec('DELETE FROM jobs WHERE key = ?', key).toArray();
+            table.vanish([key]);
+            set('none');
+          } else if (kind === 'prune' && job.place === 'archive' && !archive.find(key)) {
+            const chunks = sql.exec<{ chunk: number; keys: string }>(
+              "SELECT chunk, (SELECT json_group_array(value ->> '$.k') FROM json_each(data)) AS keys FROM archive",
+            );
+            const chunk = chunks.toArray().find(({ keys }) => (JSON.parse(keys) as number[]).includes(key));
+            const keys = JSON.parse(chunk?.keys ?? '[]') as number[];
+            sql.exec('DELETE FROM archive WHERE chunk = ?', chunk?.chunk ?? 0).toArray();
+            table.vanish(keys);
+            for (const gone of keys) jobs.set(gone, { body: '', place: 'none' });
+          }
+        };
+        const agree = () => {
+          const here = [...jobs].filter(([, { place }]) => place === 'block');
+          expect(table.count()).toBe(here.length);
+          expect([...table.after(0)].map(({ key, body }) => [key, body])).toEqual(
+            here.map(([key, { body }]) => [key, body]),
+          );
+          const middle = Math.floor(next / 2);
+          const keys = here.map(([key]) => key);
+          expect([...table.pages(middle, false, 3)].flat()).toEqual(keys.filter((key) => key < middle).reverse());
+          expect([...table.pages(middle, true, 3)].flat()).toEqual(keys.filter((key) => key > middle));
+          for (const [key, { place, body }] of jobs) {
+            expect(table.holds(key)).toBe(place === 'block');
+            expect(table.row(key)?.body).toBe(place === 'block' ? body : undefined);
+          }
+          expect(table.holds(next)).toBe(false);
+          expect(table.holds(LANE_BIT + 1)).toBe(false);
+          expect(table.highest()).toBeLessThan(next);
+        };
+        for (const { steps, fails } of history) {
+          const before = new Map(jobs);
+          const archived = archive.size;
+          const undo = table.mark();
+          try {
+            storage.transactionSync(() => {
+              for (const one of steps) run(one);
+              if (fails) throw new Error('rolled back');
+              agree();
+            });
+          } catch (error) {
+            if (!fails) throw error;
+            archive.rollback(archived);
+            undo();
+            table.load();
+            jobs = before;
+          }
+          agree();
+          // Every second transaction is only a part of a larger one.
+          if (steps.length % 2 === 0) {
+            table.flush();
+            archive.flush((at) => at);
+            table.flush();
+          }
+        }
+        table.flush();
+        archive.flush((at) => at);
+        const fresh = new BlockTable(sql, new ArchiveBuffer(sql, () => '{}'), () => undefined);
+        fresh.load();
+        expect([...fresh.after(0)].map(({ key }) => key)).toEqual([...table.after(0)].map(({ key }) => key));
+        agree();
+        // A block is there as long as a job of it is; the newest one may wait for others.
+        const stored = sql
+          .exec<{ first: number; span: number }>('SELECT first, span FROM blocks ORDER BY first')
+          .toArray();
+        for (const { first, span } of stored.slice(0, -1)) {
+          const left = [...jobs].filter(([key, { place }]) => place === 'block' && key >= first && key < first + span);
+          expect(left.length).toBeGreaterThan(0);
+        }
+      };
+      const transaction = fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean() });
+      fc.assert(fc.property(fc.array(transaction, { maxLength: 12 }), play), { numRuns: 200 });
+    });
+  });
+});
