@@ -24,10 +24,15 @@ export async function nextQueues(
   return { names: queues.map(({ name }) => name), more };
 }
 
-/** A page of the queues, by name. @throws {ApiError} 400 for a cursor of another list */
-export async function listKnown(env: Env, paging: Paging): Promise<PagePlace & { queues: KnownQueue[] }> {
+/** A page of the queues, by name. @param part only those with this in their name @throws {ApiError} 400 for a cursor of another list */
+export async function listKnown(
+  env: Env,
+  paging: Paging,
+  part?: string,
+): Promise<PagePlace & { queues: KnownQueue[] }> {
   const { limit, offset } = paging;
-  const { queues, total, more } = await directoryObject(env).list(defined({ limit, offset, after: readAfter(paging) }));
+  const request = defined({ limit, offset, part, after: readAfter(paging) });
+  const { queues, total, more } = await directoryObject(env).list(request);
   const last = queues.at(-1)?.name;
   return { queues, total, hasMore: more, nextCursor: last === undefined ? null : encodeCursor({ after: last }) };
 }

@@ -211,9 +211,16 @@ class DirectoryLife {
   }
 
   /** A page of the queues, by name. */
-  page({ after = FIRST, offset = 0, limit }: QueueListRequest): QueuePage {
-    const found = this.select('name > ? ORDER BY name LIMIT ? OFFSET ?', after, limit + 1, offset);
-    return { queues: found.slice(0, limit), total: this.count(), more: found.length > limit };
+  page({ after = FIRST, offset = 0, limit, part = '' }: QueueListRequest): QueuePage {
+    const meant = 'name > ? AND instr(name, ?) > 0 ORDER BY name LIMIT ? OFFSET ?';
+    const found = this.select(meant, after, part, limit + 1, offset);
+    const total = part === '' ? this.count() : this.countWith(part);
+    return { queues: found.slice(0, limit), total, more: found.length > limit };
+  }
+
+  private countWith(part: string): number {
+    if (!this.tables.exist()) return 0;
+    return rows<{ n: number }>(this.sql, 'SELECT count(*) AS n FROM queues WHERE instr(name, ?) > 0', part)[0]?.n ?? 0;
   }
 
   /** How many queues there are. Counted once and remembered: a count reads every row. */

@@ -95,7 +95,7 @@ export function changed(config: QueueConfig, change: SettingsChange): QueueConfi
   const merged: Record<string, unknown> = { ...config };
   for (const [name, value] of Object.entries(change)) {
     if (value === null) delete merged[name];
-    else if (isNested(name)) merged[name] = Object.assign({}, merged[name], value);
+    else if (isNested(name)) merged[name] = without({ ...(merged[name] as object), ...(value as object) });
     else if (value !== undefined) merged[name] = value;
   }
   return merged as QueueConfig;
@@ -140,6 +140,11 @@ function keptBy(config: QueueConfig): Record<string, number> {
     ...prefixed('retention', retention ?? {}),
     ...prefixed('dead_letter.retention', dead_letter ?? {}),
   ]);
+}
+
+/** A setting whose members are null where they return to the layer below. */
+function without(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
 function isNested(name: string): boolean {

@@ -36,11 +36,13 @@ export interface QueueListRequest {
   after?: string;
   offset?: number;
   limit: number;
+  /** Only queues with this in their name. */
+  part?: string;
 }
 
 export interface QueuePage {
   queues: KnownQueue[];
-  /** Of all queues. */
+  /** Of all queues that are meant. */
   total: number;
   more: boolean;
 }

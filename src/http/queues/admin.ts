@@ -12,10 +12,10 @@ import { readBody } from '../request/body';
 import { requireConfirmation } from '../request/many-jobs';
 import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
-import { listParam, oneOf } from '../request/query';
+import { listParam, oneOf, textParam } from '../request/query';
 import { del, get, post, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
-import { purgeJobs } from './manage';
+import { previewPurge, purgeJobs } from './manage';
 import { createdAt, renderCounts, renderForOperators } from './render';
 import { pause, resume } from './routes';
 
@@ -36,7 +36,7 @@ const wantsRecent = (c: AppContext): boolean => oneOf(listParam(c, 'include'), I
 
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c, 'page');
-  const page = await listKnown(c.env, paging);
+  const page = await listKnown(c.env, paging, textParam(c, 'name'));
   const stats = await activityOfEach(c.env, page.queues);
   const created = page.queues.map(({ created_at }) => formatInstant(created_at));
   const withRecent = wantsRecent(c);
@@ -56,6 +56,8 @@ async function configure(c: AppContext): Promise<Response> {
 
 async function purge(c: AppContext): Promise<Response> {
   const body = await readBody(c);
+  const preview = await previewPurge(c, body);
+  if (preview) return preview;
   requireConfirmation(body.confirm);
   const { summary, states } = await purgeJobs(c, body);
   const answer = { purged_count: summary.succeeded, states, ...continuation(summary) };

@@ -34,6 +34,12 @@ const seconds: Reader<number> = (value, field) => {
   throw invalidRequest(field, `${field} must be a whole number of seconds, or a duration such as "PT30S".`);
 };
 
+/** Null, or what `read` gives. */
+const orNull =
+  (read: Reader<unknown>): Reader<unknown> =>
+  (value, field) =>
+    value === null ? null : read(value, field);
+
 /** Reads the members named in `readers` and refuses all others. */
 function members<T>(readers: Record<string, Reader<unknown>>): Reader<T> {
   return (value, field) => {
@@ -48,9 +54,9 @@ function members<T>(readers: Record<string, Reader<unknown>>): Reader<T> {
 }
 
 const readRetentions = members<NonNullable<QueueConfig['retention']>>({
-  completed: readDuration,
-  discarded: readDuration,
-  cancelled: readDuration,
+  completed: orNull(readDuration),
+  discarded: orNull(readDuration),
+  cancelled: orNull(readDuration),
 });
 
 /** How long ended jobs are kept, by state; a duration alone holds for all of them. */
@@ -61,7 +67,7 @@ const readRetention: Reader<NonNullable<QueueConfig['retention']>> = (value, fie
 };
 
 const readDeadLetter = members<{ retention?: NonNullable<QueueConfig['dead_letter']> }>({
-  retention: members({ max_age: readDuration, max_count: readInteger(0, 10_000_000) }),
+  retention: members({ max_age: orNull(readDuration), max_count: orNull(readInteger(0, 10_000_000)) }),
 });
 
 /** A job type, or its beginning followed by `*`. */

@@ -7,7 +7,7 @@ import { JOB_STATES, type JobState } from '../../job/states';
 import { formatInstant } from '../../job/time';
 import type { RemovalStrategy } from '../../rpc/operations';
 import { queueObject } from '../../rpc/stubs';
-import { readWaitMs } from '../bulk/operate';
+import { previewOf, readWaitMs } from '../bulk/operate';
 import { continuation, locationOf, statusOf } from '../bulk/render';
 import { type AppContext, json, mayPurge } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
@@ -54,6 +54,8 @@ async function drain(c: AppContext): Promise<Response> {
 
 async function purge(c: AppContext): Promise<Response> {
   const body = await readBody(c);
+  const preview = await previewPurge(c, body);
+  if (preview) return preview;
   const { confirm = true } = body;
   requireConfirmation(confirm);
   const { summary } = await purgeJobs(c, body);
@@ -87,6 +89,12 @@ function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: 
   }
   const max = optional({ older_than }, 'older_than', (value, field) => readAge(value, field, now));
   return { states, filter: defined({ states, aged: max === undefined ? undefined : { max } }) };
+}
+
+/** With `dry_run`: how many jobs would be removed. */
+export async function previewPurge(c: AppContext, body: JsonObject): Promise<Response | undefined> {
+  const queue = queueNameIn(c);
+  return previewOf(c, 'purge', body, (now) => ({ filter: readPurge(body, now).filter, queues: [queue] }));
 }
 
 /** Removes jobs of the queue that the path names for good. */

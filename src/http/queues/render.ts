@@ -27,6 +27,7 @@ export function renderCounts({ queue, counts, dead, storage }: QueueStats) {
 /** A queue as operators see it in a list. @param withRecent with the last half hour, by minute */
 export function renderForOperators(stats: QueueStats & QueueActivity, withRecent = false) {
   const { queue: name, paused, counts, computed_at: now, oldest_available_at: oldest, recent, concurrency } = stats;
+  const { suspended_targets } = stats;
   const state = modeOf(stats);
   const { latency_ms, queue_time_ms } = latencies(recent, sum(stats.totals.map(([, meter]) => meter)), now);
   return {
@@ -35,7 +36,7 @@ export function renderForOperators(stats: QueueStats & QueueActivity, withRecent
     ...{ latency_ms, queue_time_ms },
     oldest_available_at: oldest === null ? null : formatInstant(oldest),
     error_rate: errorRate(recent, now),
-    concurrency,
+    ...{ concurrency, suspended_targets },
     ...(withRecent && { recent: renderRecent(recent, now) }),
   };
 }

@@ -55,10 +55,14 @@ describe('settings that keep ended jobs for less time than now', () => {
     expect(await put({ retention: { completed: '30d' } })).toBe(200);
     expect(await put({ retention: { completed: '30d', cancelled: '8d' }, concurrency: 2 })).toBe(200);
     expect(await put({ retention: null })).toBe(403);
+    expect(await put({ retention: { completed: null } })).toBe(403);
     expect(await put({ retention: { completed: '29d' } })).toBe(403);
     expect(await put({ dead_letter: { retention: { max_count: 20_000 } } })).toBe(200);
     expect(await put({ dead_letter: null })).toBe(403);
     expect(await put({ concurrency: null })).toBe(200);
+    const one = await as('owner', 'PUT', `/queues/${queue}/config`, { retention: { completed: null } });
+    expect(one.body.config).toMatchObject({ retention: { cancelled: 'P8D' } });
+    expect((one.body.config as Json).retention).not.toHaveProperty('completed');
   });
 
   it('are free while nothing is kept: for a queue that is new', async () => {

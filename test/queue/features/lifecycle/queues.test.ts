@@ -112,12 +112,17 @@ describe('a queue', () => {
     });
     expect(confirm.body.error?.details?.field).toBe('confirm');
     const purge = (body: Json) => server.ok(200, 'POST', `/ojs/v1/queues/${queue}/purge`, body);
+    const preview = { dry_run: true, matched: 2, by_state: { scheduled: 1, completed: 1 }, by_queue: { [queue]: 2 } };
+    expect(await purge({ states: ['completed', 'scheduled'], dry_run: true })).toMatchObject(preview);
+    expect(await purge({ states: ['scheduled'], older_than: 'P1D', dry_run: true })).toMatchObject({ matched: 0 });
     expect(await purge({ states: ['completed'], older_than: 'P1D' })).toMatchObject({ deleted: 0 });
     expect(await purge({ states: ['completed'], older_than: '2100-01-01T00:00:00Z' })).toMatchObject({ deleted: 1 });
     expect(await purge({ states: ['scheduled'], confirm: true })).toMatchObject({ deleted: 1, completed: true });
     expect(await stats()).toMatchObject({ available: 1, depth: 1, completed: 0 });
     const path = `/ojs/v1/admin/queues/${queue}/jobs`;
     expect((await server.call('DELETE', path, { states: ['available'] })).status).toBe(400);
+    const looked = await server.ok(200, 'DELETE', path, { states: ['available'], dry_run: true });
+    expect(looked).toMatchObject({ dry_run: true, action: 'purge', matched: 1 });
     const admin = await server.ok(200, 'DELETE', path, { states: ['available', 'completed'], confirm: true });
     expect(admin).toMatchObject({ purged_count: 1, states: ['available', 'completed'] });
     expect(await fetchIds()).toEqual([]);
@@ -127,6 +132,16 @@ describe('a queue', () => {
     for (let n = 0; n < 3; n++) await server.enqueue(queue, {});
     for (const id of (await fetchIds()).slice(0, 2)) await ack(id);
     await server.enqueue(queue, { options: { priority: 3 } });
+    const other = `${queue}-other`;
+    await server.enqueue(other, {});
+    const named = async (name: string) => {
+      const { items, total } = await server.ok(200, 'GET', `/ojs/v1/admin/queues?name=${name}&per_page=1`);
+      return [(items as Json[]).map((item) => item.name), total];
+    };
+    expect(await named(queue.slice(1))).toEqual([[queue], 2]);
+    expect(await named('-other')).toEqual([[other], 1]);
+    expect(await named('%25')).toEqual([[], 0]);
+    await server.ok(202, 'DELETE', `/ojs/v1/queues/${other}`, { strategy: 'discard' });
     const body = await server.ok(200, 'GET', '/ojs/v1/admin/queues');
     expect(body.items).toMatchObject([
       {
