@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
 import { theme } from '../core/theme';
-import type { Series } from './plot';
+import type { Plot, Series } from './plot';
 
 export type { Series } from './plot';
 
@@ -45,19 +45,24 @@ export interface ChartProps {
 export function Chart({ label, times, series, height = 180, format = number }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const [asTable, setAsTable] = useState(false);
+  const plot = useRef<Plot | undefined>(undefined);
+  const latest = useRef({ times, series });
+  latest.current = { times, series };
   const chosen = theme.value;
+  const lines = series.map(({ label: line, tone }) => `${line} ${tone}`).join();
   useEffect(() => {
     if (asTable || !place.current) return;
-    let plot: { destroy: () => void } | undefined;
     let isOver = false;
     import('./plot').then(({ draw }) => {
-      if (!isOver && place.current) plot = draw(place.current, { times, series, height, format });
+      if (!isOver && place.current) plot.current = draw(place.current, { ...latest.current, height, format });
     });
     return () => {
       isOver = true;
-      plot?.destroy();
+      plot.current?.destroy();
+      plot.current = undefined;
     };
-  }, [times, series, height, asTable, chosen]);
+  }, [lines, height, asTable, chosen]);
+  useEffect(() => plot.current?.update(times, series), [times, series]);
   return (
     <figure class="chart">
       <figcaption>

@@ -21,8 +21,17 @@ export interface PlotOptions {
 
 const TONES = ['blue', 'red', 'green', 'amber', 'violet'] as const;
 
+export interface Plot {
+  /** Other numbers in the same lines. */
+  update: (times: readonly number[], series: readonly Series[]) => void;
+  destroy: () => void;
+}
+
+const dataOf = (times: readonly number[], series: readonly Series[]) =>
+  [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData;
+
 /** Draws into an element, as wide as it is. */
-export function draw(place: HTMLElement, { times, series, height, format }: PlotOptions): { destroy: () => void } {
+export function draw(place: HTMLElement, { times, series, height, format }: PlotOptions): Plot {
   const style = getComputedStyle(place);
   // Colours are asked of the page, so that a canvas has those of the theme.
   const colour = (name: string) => {
@@ -58,11 +67,11 @@ export function draw(place: HTMLElement, { times, series, height, format }: Plot
       })),
     ],
   };
-  const data = [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData;
-  const plot = new uPlot(options, data, place);
+  const plot = new uPlot(options, dataOf(times, series), place);
   const resized = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
   resized.observe(place);
   return {
+    update: (at, next) => plot.setData(dataOf(at, next)),
     destroy: () => {
       resized.disconnect();
       plot.destroy();

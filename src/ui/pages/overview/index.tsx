@@ -1,5 +1,202 @@
-import { Placeholder } from '../placeholder';
+/** How everything gets on: jobs by state, pace, what is wrong, what it costs. */
+import { Sparkline } from '../../components/chart';
+import { PageHead, Section, Stat } from '../../components/page';
+import { Loaded, Skeleton } from '../../components/state';
+import { DataTable } from '../../components/table';
+import { Age, Count } from '../../components/text';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { duration, number, percent } from '../../core/format';
+import { useResource } from '../../core/resource';
+import { adopt } from '../../core/styles';
+import { FirstJob } from '../queues/first-job';
+import { HistoryChart, useHistory } from '../queues/history';
+import { ModeBadge } from '../queues/mode';
+import { errorRateOf, ratesOf, slid, useMinute } from '../queues/recent';
+import type { QueueItem, QueueList } from '../queues/types';
+import { useQueueUpdates } from '../queues/updates';
+import { Alerts, SuspendedTargets, useAlerts } from './alerts';
+import { CostSummary } from './cost';
+import { NewestFailures, useFailures } from './failures';
+import { MaintenanceBanner, MaintenanceButton, useMaintenance } from './maintenance';
+import css from './overview.css' with { type: 'text' };
+
+adopt(css);
+
+const PER_PAGE = 100;
+
+/** Queues asked at most; the numbers of more are those of these. */
+const MAX_PAGES = 2;
+
+/** Queues shown of the busiest. */
+const BUSIEST = 8;
+
+async function loadQueues(signal: AbortSignal): Promise<QueueList> {
+  const page = (number: number) =>
+    api.get<QueueList>('admin/queues', { page: number, per_page: PER_PAGE, include: 'recent' }, signal);
+  const all = await page(1);
+  for (let next = 2; next <= MAX_PAGES && all.items.length < all.total; next++) {
+    all.items = [...all.items, ...(await page(next)).items];
+  }
+  return all;
+}
 
 export default function OverviewPage() {
-  return <Placeholder title="Overview" icon="overview" />;
+  const queues = useResource(loadQueues, []);
+  const history = useHistory();
+  const maintenance = useMaintenance();
+  const alerts = useAlerts();
+  const failures = useFailures();
+  const changed = useQueueUpdates(queues, {
+    belongs: () => (queues.data?.items.length ?? 0) < MAX_PAGES * PER_PAGE,
+    onChange: history.add,
+    onEvents: (events) => {
+      alerts.onEvents(events);
+      failures.onEvents(events);
+    },
+    onGap: () => {
+      history.points.reload();
+      failures.groups.reload();
+    },
+  });
+  return (
+    <>
+      <PageHead title="Overview" sub={<Extent of={queues.data} />}>
+        <MaintenanceButton of={maintenance} />
+      </PageHead>
+      <MaintenanceBanner of={maintenance} />
+      <Alerts of={alerts} />
+      <Loaded of={queues} loading={<Skeleton rows={2} height={78} />}>
+        {(data) =>
+          data.total === 0 ? (
+            <FirstJob title="No job yet" />
+          ) : (
+            <>
+              <SuspendedTargets queues={data.items} />
+              <Numbers queues={data.items} />
+              <HistoryChart history={history} />
+              <div class="overview-parts">
+                <Busiest queues={data.items} changed={changed} />
+                <NewestFailures of={failures} />
+              </div>
+              <CostSummary />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function Extent({ of: list }: { of: QueueList | undefined }) {
+  if (!list) return <>…</>;
+  const { items, total } = list;
+  const stopped = items.filter(({ status }) => status !== 'active').length;
+  return (
+    <>
+      {number(total)} {total === 1 ? 'queue' : 'queues'}
+      {stopped > 0 && (
+        <>
+          , <a href={href('queues', { mode: 'paused' })}>{number(stopped)} not active</a>
+        </>
+      )}
+      {items.length < total && `; the numbers are those of the first ${number(items.length)}`}
+    </>
+  );
+}
+
+const STATES = ['available', 'active', 'scheduled', 'retryable', 'completed', 'discarded'] as const;
+
+function Numbers({ queues }: { queues: readonly QueueItem[] }) {
+  const minute = useMinute();
+  const rates = queues.map((queue) => ratesOf(queue, minute));
+  const rate = (name: keyof (typeof rates)[number]) => rates.reduce((sum, one) => sum + one[name], 0);
+  const errors = errorRateOf(queues, minute);
+  const oldest = queues.flatMap(({ oldest_available_at: at }) => at ?? []).sort()[0];
+  const slowest = Math.max(...queues.map(({ queue_time_ms: { p95 } }) => p95 ?? -1));
+  return (
+    <>
+      <div class="stats" data-testid="states">
+        {STATES.map((state) => (
+          <Stat
+            key={state}
+            label={state[0]?.toUpperCase() + state.slice(1)}
+            href={href('jobs', { state })}
+            {...(state === 'discarded' && { tone: 'quiet' })}
+          >
+            <Count value={queues.reduce((sum, { counts }) => sum + counts[state], 0)} />
+          </Stat>
+        ))}
+      </div>
+      <div class="stats second" data-testid="rates">
+        <Stat label="Enqueued" sub="per minute">
+          <Count value={rate('enqueued_per_minute')} />
+        </Stat>
+        <Stat label="Processed" sub="per minute">
+          <Count value={rate('processed_per_minute')} />
+        </Stat>
+        <Stat label="Failed" sub="per minute">
+          <Count value={rate('failed_per_minute')} />
+        </Stat>
+        <Stat label="Error rate" sub="of 5 minutes" tone={errors > 0 ? 'red' : ''}>
+          {percent(errors)}
+        </Stat>
+        <Stat label="Oldest waits" sub="for its turn">
+          <Age since={oldest} />
+        </Stat>
+        <Stat label="Queue time" sub="p95, slowest queue">
+          {slowest < 0 ? <span class="faint">–</span> : duration(slowest)}
+        </Stat>
+      </div>
+    </>
+  );
+}
+
+const openIn = ({ counts }: QueueItem) => counts.available + counts.active + counts.retryable;
+
+function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: ReadonlySet<string> }) {
+  const minute = useMinute();
+  const paceOf = (queue: QueueItem) => ratesOf(queue, minute).processed_per_minute;
+  const busiest = [...queues].sort((a, b) => openIn(b) - openIn(a) || paceOf(b) - paceOf(a)).slice(0, BUSIEST);
+  return (
+    <Section title="Busiest queues" actions={<a href={href('queues')}>All queues</a>}>
+      <DataTable
+        label="Busiest queues"
+        rows={busiest}
+        rowKey={({ name }) => name}
+        rowHref={({ name }) => href(`queues/${segment(name)}`)}
+        changed={changed}
+        columns={[
+          {
+            id: 'name',
+            label: 'Queue',
+            render: ({ name, status }) => (
+              <>
+                <a href={href(`queues/${segment(name)}`)}>{name}</a>{' '}
+                {status !== 'active' && <ModeBadge status={status} />}
+              </>
+            ),
+          },
+          { id: 'waits', label: 'Waiting', end: true, render: ({ counts }) => <Count value={counts.available} /> },
+          { id: 'runs', label: 'Running', end: true, render: ({ counts }) => <Count value={counts.active} /> },
+          {
+            id: 'pace',
+            label: 'Per minute',
+            end: true,
+            render: (row) => (
+              <span class="rate">
+                <Sparkline
+                  values={slid(row.recent, minute).map(({ processed }) => processed)}
+                  label={`${row.name}, processed per minute`}
+                  width={72}
+                />
+                <Count value={paceOf(row)} />
+              </span>
+            ),
+          },
+        ]}
+        empty={null}
+      />
+    </Section>
+  );
 }

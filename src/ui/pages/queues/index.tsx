@@ -1,5 +1,4 @@
 /** All queues: what waits in each, how fast it goes, whether it is stopped. */
-import { Badge, type Tone } from '../../components/badge';
 import { Sparkline } from '../../components/chart';
 import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
@@ -8,27 +7,34 @@ import { type Column, DataTable } from '../../components/table';
 import { Age, Count } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { act, confirm } from '../../core/dialogs';
+import { number, percent } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
+import { FirstJob } from './first-job';
+import { drain, ModeBadge, ModeButtons, toggle } from './mode';
+import { ratesOf, slid, useMinute } from './recent';
 import type { QueueItem, QueueList } from './types';
 import { useQueueUpdates } from './updates';
 
 const PER_PAGE = 100;
 
-const MODES: Readonly<Record<string, Tone>> = { active: 'green', paused: 'amber', draining: 'violet' };
-
 export default function QueuesPage() {
-  const page = pageNumber();
+  const [page, name, mode] = [pageNumber(), query('name').trim(), query('mode')];
   const queues = useResource(
-    (signal) => api.get<QueueList>('admin/queues', { page, per_page: PER_PAGE, include: 'recent' }, signal),
-    [page],
+    (signal) => api.get<QueueList>('admin/queues', { page, name, per_page: PER_PAGE, include: 'recent' }, signal),
+    [page, name],
   );
-  const changed = useQueueUpdates(queues);
+  const changed = useQueueUpdates(queues, {
+    belongs: (queue) => queue.includes(name) && (queues.data?.items.length ?? 0) < PER_PAGE,
+  });
+  const minute = useMinute();
+  const after = (done: (row: QueueItem) => Promise<boolean>) => async (row: QueueItem) => {
+    if (await done(row)) queues.reload();
+  };
   return (
     <>
-      <PageHead title="Queues" sub={queues.data && <>{queues.data.total} in all</>} />
+      <PageHead title="Queues" sub={<>{queues.data ? number(queues.data.total) : '…'} in all</>} />
       <Filters>
         <TextFilter name="name" label="Filter by name" />
         <SelectFilter
@@ -46,17 +52,33 @@ export default function QueuesPage() {
       <Loaded of={queues}>
         {({ items, total }) => (
           <>
+            {mode !== '' && total > items.length && (
+              <p class="note faint">The mode is looked for among the queues of this page.</p>
+            )}
             <DataTable
               label="Queues"
-              rows={items.filter(isWanted)}
-              columns={columns(queues.reload)}
-              rowKey={({ name }) => name}
-              rowHref={({ name }) => href(`queues/${segment(name)}`)}
+              rows={items.filter(({ status }) => mode === '' || status === mode)}
+              columns={columns(minute, queues.reload)}
+              rowKey={({ name: key }) => key}
+              rowHref={({ name: of }) => href(`queues/${segment(of)}`)}
               changed={changed}
               keys={
-                can('admin:write') ? { p: { label: 'Pause or resume', run: (row) => toggle(row, queues.reload) } } : {}
+                can('admin:write')
+                  ? {
+                      p: { label: 'Pause or resume', run: after(toggle) },
+                      d: { label: 'Drain', run: after(drain) },
+                    }
+                  : {}
               }
-              empty={items.length === 0 ? <NoQueues /> : <Empty icon="search" title="No queue fits" />}
+              empty={
+                total === 0 && name === '' ? (
+                  <FirstJob title="No queues yet" />
+                ) : (
+                  <Empty icon="search" title="No queue fits">
+                    Change or remove the filters above.
+                  </Empty>
+                )
+              }
             />
             <Pager total={total} perPage={PER_PAGE} />
           </>
@@ -66,20 +88,15 @@ export default function QueuesPage() {
   );
 }
 
-function isWanted({ name, status }: QueueItem): boolean {
-  const mode = query('mode');
-  return name.includes(query('name').trim()) && (mode === '' || status === mode);
-}
-
-function columns(reload: () => void): Column<QueueItem>[] {
-  const state = (name: 'available' | 'active' | 'scheduled' | 'retryable' | 'discarded', label: string) => ({
+function columns(minute: number, reload: () => void): Column<QueueItem>[] {
+  const state = (name: 'available' | 'scheduled' | 'retryable' | 'discarded', label: string) => ({
     id: name,
     label,
     end: true,
-    sort: ({ counts }: QueueItem) => counts[name] ?? 0,
+    sort: ({ counts }: QueueItem) => counts[name],
     render: ({ name: queue, counts }: QueueItem) => (
       <a class="quiet" href={href('jobs', { queue, state: name })}>
-        <Count value={counts[name] ?? 0} />
+        <Count value={counts[name]} />
       </a>
     ),
   });
@@ -94,10 +111,23 @@ function columns(reload: () => void): Column<QueueItem>[] {
       id: 'mode',
       label: 'Mode',
       sort: ({ status }) => status,
-      render: ({ status }) => <Badge tone={MODES[status] ?? 'neutral'}>{status}</Badge>,
+      render: ({ status }) => <ModeBadge status={status} />,
     },
     state('available', 'Available'),
-    state('active', 'Active'),
+    {
+      id: 'active',
+      label: 'Running',
+      end: true,
+      sort: ({ counts }) => counts.active,
+      render: ({ name: queue, counts: { active }, concurrency: { limit } }) => (
+        <>
+          <a class="quiet" href={href('jobs', { queue, state: 'active' })}>
+            <Count value={active} />
+          </a>
+          {limit !== null && <span class="faint"> / {number(limit)}</span>}
+        </>
+      ),
+    },
     { ...state('scheduled', 'Scheduled'), wide: true },
     state('retryable', 'Retryable'),
     { ...state('discarded', 'Discarded'), wide: true },
@@ -109,19 +139,25 @@ function columns(reload: () => void): Column<QueueItem>[] {
       render: ({ oldest_available_at: at }) => <Age since={at} />,
     },
     {
+      id: 'errors',
+      label: 'Errors',
+      end: true,
+      wide: true,
+      sort: ({ error_rate }) => error_rate,
+      render: ({ error_rate }) => <span class={error_rate > 0 ? 'red' : 'faint'}>{percent(error_rate)}</span>,
+    },
+    {
       id: 'rate',
       label: 'Per minute',
       end: true,
-      sort: rateOf,
+      sort: (row) => ratesOf(row, minute).processed_per_minute,
       render: (row) => (
         <span class="rate">
-          {row.recent && (
-            <Sparkline
-              values={row.recent.map(({ processed }) => processed)}
-              label={`${row.name}, processed per minute`}
-            />
-          )}
-          <Count value={rateOf(row)} />
+          <Sparkline
+            values={slid(row.recent, minute).map(({ processed }) => processed)}
+            label={`${row.name}, processed per minute`}
+          />
+          <Count value={ratesOf(row, minute).processed_per_minute} />
         </span>
       ),
     },
@@ -133,42 +169,12 @@ function columns(reload: () => void): Column<QueueItem>[] {
             bare: true,
             end: true,
             render: (row: QueueItem) => (
-              <button type="button" class="small" onClick={() => toggle(row, reload)}>
-                {row.paused ? 'Resume' : 'Pause'}
-              </button>
+              <span class="row-actions">
+                <ModeButtons queue={row} small onDone={reload} />
+              </span>
             ),
           },
         ]
       : []),
   ];
-}
-
-function rateOf({ throughput }: QueueItem): number {
-  return typeof throughput === 'number' ? throughput : (throughput?.processed_per_minute ?? 0);
-}
-
-async function toggle({ name, paused }: QueueItem, reload: () => void): Promise<void> {
-  const sure =
-    paused ||
-    (await confirm({
-      title: `Pause ${name}?`,
-      text: 'Jobs that run go on; no other job starts until the queue is resumed.',
-      action: 'Pause',
-    }));
-  if (!sure) return;
-  const verb = paused ? 'resume' : 'pause';
-  if (
-    await act(() => api.post(`admin/queues/${segment(name)}/${verb}`), `${name} is ${paused ? 'resumed' : 'paused'}.`)
-  ) {
-    reload();
-  }
-}
-
-function NoQueues() {
-  return (
-    <Empty icon="queues" title="No queues yet">
-      A queue appears with its first job: <code>npx tocsin enqueue</code>, the client, or <code>POST /ojs/v1/jobs</code>
-      .
-    </Empty>
-  );
 }

@@ -1,19 +1,32 @@
-/** Keeps the list of queues up to date by what happens in them: only queues in which something happened are asked. */
+/** Keeps queues up to date by what happens in them: only queues in which something happened are asked. */
 import { useRef, useState } from 'preact/hooks';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
-import { useLive } from '../../core/live';
+import { type LiveEvent, useLive } from '../../core/live';
 import type { Resource } from '../../core/resource';
 import type { QueueItem, QueueList } from './types';
 
 /** With more queues in a batch than this, the list is loaded once instead. */
 const MAX_ASKED = 12;
 
+export interface UpdateOptions {
+  /** Would a queue of this name that is not in the list stand there? */
+  belongs: (name: string) => boolean;
+  /** Is told how a queue has changed, before the list is drawn anew. */
+  onChange?: (before: QueueItem | undefined, after: QueueItem) => void;
+  /** Is given every batch of events. */
+  onEvents?: (events: readonly LiveEvent[]) => void;
+  /** Events may have been missed. */
+  onGap?: () => void;
+}
+
 /** @returns names of the queues that have just changed */
-export function useQueueUpdates(queues: Resource<QueueList>): ReadonlySet<string> {
+export function useQueueUpdates(queues: Resource<QueueList>, options: UpdateOptions): ReadonlySet<string> {
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const asking = useRef(new Set<string>());
   const again = useRef(new Set<string>());
+  const list = useRef(queues.data);
+  list.current = queues.data;
 
   const ask = async (name: string): Promise<void> => {
     // One question at a time for each queue; the next one has what came meanwhile.
@@ -23,10 +36,14 @@ export function useQueueUpdates(queues: Resource<QueueList>): ReadonlySet<string
     }
     asking.current.add(name);
     try {
-      const found = await api.get<QueueItem>(`admin/queues/${segment(name)}`);
-      queues.update((list) => ({
-        ...list,
-        items: list.items.map((item) => (item.name === name ? { ...item, ...found, ...keepRecent(item) } : item)),
+      const found = await api.get<QueueItem>(`admin/queues/${segment(name)}`, { include: 'recent' });
+      options.onChange?.(
+        list.current?.items.find((item) => item.name === name),
+        found,
+      );
+      queues.update((held) => ({
+        ...held,
+        items: held.items.map((item) => (item.name === name ? { ...item, ...found } : item)),
       }));
     } catch {
       queues.reload();
@@ -38,19 +55,19 @@ export function useQueueUpdates(queues: Resource<QueueList>): ReadonlySet<string
 
   useLive('all', {
     onEvents: (events) => {
+      options.onEvents?.(events);
       const names = new Set(events.flatMap(({ data }) => (typeof data.queue === 'string' ? [data.queue] : [])));
       if (names.size === 0) return;
       setChanged(names);
-      const known = new Set(queues.data?.items.map(({ name }) => name));
-      const isNew = [...names].some((name) => !known.has(name)) && (queues.data?.items.length ?? 0) < 100;
+      const known = new Set(list.current?.items.map(({ name }) => name));
+      const isNew = [...names].some((name) => !known.has(name) && options.belongs(name));
       if (isNew || names.size > MAX_ASKED) queues.reload();
       else for (const name of names) if (known.has(name)) ask(name);
     },
-    onGap: queues.reload,
+    onGap: () => {
+      queues.reload();
+      options.onGap?.();
+    },
   });
   return changed;
-}
-
-function keepRecent({ recent }: QueueItem): Pick<QueueItem, 'recent'> {
-  return recent ? { recent } : {};
 }

@@ -1,0 +1,41 @@
+/** What the rows that were written cost, and for which jobs. */
+import { Section, Stat } from '../../components/page';
+import { Loaded, Skeleton } from '../../components/state';
+import { Count, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { useResource } from '../../core/resource';
+import { type Costs, CostTable, dollars } from '../queues/costs';
+
+const DEAREST = 5;
+
+/** The sum, and the job types that cost most. */
+export function CostSummary() {
+  const costs = useResource((signal) => api.get<Costs>('admin/stats/cost', {}, signal), []);
+  return (
+    <Section title="What it costs">
+      <Loaded of={costs} loading={<Skeleton rows={1} height={78} />}>
+        {(found) => (
+          <>
+            <div class="stats">
+              <Stat label="Rows written" sub={found.since && <>since {<Time at={found.since} />}</>}>
+                <Count value={found.total.rows_written} />
+              </Stat>
+              <Stat label="Their price" sub={`$${found.dollars_per_million_rows} per million rows`}>
+                {dollars(found.total.dollars)}
+              </Stat>
+              <Stat label="A million jobs" sub="at the average of all">
+                {dollars(perMillion(found))}
+              </Stat>
+            </div>
+            <CostTable costs={{ ...found, items: found.items.slice(0, DEAREST) }} withQueue />
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function perMillion({ items, total }: Costs): number | null {
+  const jobs = items.reduce((sum, item) => sum + item.jobs, 0);
+  return jobs === 0 ? null : (total.dollars / jobs) * 1_000_000;
+}

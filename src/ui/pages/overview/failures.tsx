@@ -1,0 +1,84 @@
+/** The groups of failures that were seen last. */
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge';
+import { Newer } from '../../components/list';
+import { Section } from '../../components/page';
+import { Empty, Loaded } from '../../components/state';
+import { Foreign, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href } from '../../core/base';
+import { number } from '../../core/format';
+import type { LiveEvent } from '../../core/live';
+import { type Resource, useResource } from '../../core/resource';
+
+interface Group {
+  fingerprint: string;
+  type: string;
+  error: { type?: string; code?: string; message: string };
+  count: number;
+  queues: readonly string[];
+  last_seen_at: string;
+  sample: { job_id: string; message: string };
+}
+
+const SHOWN = 5;
+
+export interface FailuresHeld {
+  groups: Resource<{ items: readonly Group[] }>;
+  newer: number;
+  show: () => void;
+  onEvents: (events: readonly LiveEvent[]) => void;
+}
+
+export function useFailures(): FailuresHeld {
+  const [newer, setNewer] = useState(0);
+  const groups = useResource(
+    (signal) => api.get<{ items: readonly Group[] }>('admin/failures', { sort: 'last_seen', per_page: SHOWN }, signal),
+    [],
+  );
+  const show = () => {
+    setNewer(0);
+    groups.reload();
+  };
+  const onEvents = (events: readonly LiveEvent[]) => {
+    const failed = events.filter(({ event }) => event === 'job.retrying' || event === 'job.discarded').length;
+    if (failed === 0) return;
+    // Nothing moves below the eyes of a reader; where there is nothing yet, nothing can.
+    if (groups.data?.items.length === 0) groups.reload();
+    else setNewer((count) => count + failed);
+  };
+  return { groups, newer, show, onEvents };
+}
+
+export function NewestFailures({ of: { groups, newer, show } }: { of: FailuresHeld }) {
+  return (
+    <Section title="Newest failures" actions={<a href={href('failures', { sort: 'last_seen' })}>All failures</a>}>
+      <Newer count={newer} onShow={show} />
+      <Loaded of={groups}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty icon="check" title="Nothing has failed" />
+          ) : (
+            <ul class="failure-list card">
+              {items.map(({ fingerprint, type, error, count, last_seen_at, sample }) => (
+                <li key={fingerprint}>
+                  <div class="line">
+                    <a href={href('failures', { group: fingerprint })}>
+                      <Foreign>{type}</Foreign>
+                    </a>
+                    <span class="faint">
+                      <Badge tone="red">{number(count)}</Badge> <Time at={last_seen_at} />
+                    </span>
+                  </div>
+                  <div class="message faint">
+                    <Foreign>{sample.message || error.message}</Foreign>
+                  </div>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}

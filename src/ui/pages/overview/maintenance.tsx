@@ -1,0 +1,117 @@
+/** Maintenance of the whole deployment: what holds, and its beginning and end. */
+import { Field, Form } from '../../components/form';
+import { Icon } from '../../components/icon';
+import { Dialog } from '../../components/overlays';
+import { Foreign, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { useNow } from '../../core/clock';
+import { act, confirm, toast } from '../../core/dialogs';
+import { type Resource, useResource } from '../../core/resource';
+import { query, setQuery } from '../../core/router';
+import { can } from '../../core/session';
+
+export interface Maintenance {
+  enabled: boolean;
+  reason: string | null;
+  started_at: string | null;
+  ends_at: string | null;
+}
+
+const PATH = 'admin/system/maintenance';
+
+export function useMaintenance(): Resource<Maintenance> {
+  return useResource((signal) => api.get<Maintenance>(PATH, {}, signal), []);
+}
+
+/** Does it hold now? Nobody tells of its end. */
+function isOn({ data }: Resource<Maintenance>, now: number): boolean {
+  return data?.enabled === true && (data.ends_at === null || Date.parse(data.ends_at) > now);
+}
+
+export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenance> }) {
+  const now = useNow();
+  const { data } = maintenance;
+  if (!data || !isOn(maintenance, now)) return null;
+  const end = async () => {
+    const sure = await confirm({
+      title: 'End the maintenance?',
+      text: 'Jobs that wait start again in all queues, and schedules fire.',
+      action: 'End maintenance',
+    });
+    if (sure && (await act(() => api.post(PATH, { enabled: false }), 'The maintenance has ended.'))) {
+      maintenance.reload();
+    }
+  };
+  return (
+    <div class="banner" role="status">
+      <Icon name="pause" size={18} />
+      <div>
+        <strong>Maintenance</strong> since <Time at={data.started_at} />
+        {data.ends_at ? (
+          <>
+            , it ends <Time at={data.ends_at} />
+          </>
+        ) : (
+          ', until it is ended'
+        )}
+        . No job starts.{' '}
+        {data.reason && (
+          <>
+            Reason: <Foreign>{data.reason}</Foreign>
+          </>
+        )}
+      </div>
+      {can('admin:write') && (
+        <button type="button" onClick={end}>
+          End maintenance
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenance> }) {
+  const now = useNow();
+  if (!can('admin:write')) return null;
+  const close = () => setQuery({ do: null });
+  return (
+    <>
+      {!isOn(maintenance, now) && (
+        <button type="button" onClick={() => setQuery({ do: 'maintenance' })}>
+          Start maintenance
+        </button>
+      )}
+      {query('do') === 'maintenance' && (
+        <Dialog title="Start maintenance" onClose={close}>
+          <Form
+            action="Start maintenance"
+            onCancel={close}
+            onSubmit={async (form) => {
+              const [reason, duration] = [String(form.get('reason')).trim(), String(form.get('duration')).trim()];
+              await api.post(PATH, { enabled: true, ...(reason && { reason }), ...(duration && { duration }) });
+              toast('No job starts until the maintenance ends.');
+              maintenance.reload();
+              close();
+            }}
+          >
+            {(error) => (
+              <>
+                <p class="note">Jobs that run go on and new ones are accepted; none starts and no schedule fires.</p>
+                <Field label="Reason" hint="Told to whoever asks why a job waits." error={at(error, 'reason')}>
+                  <input name="reason" maxLength={1000} autocomplete="off" />
+                </Field>
+                <Field label="For" hint="Such as 30m or 2h. Empty: until it is ended." error={at(error, 'duration')}>
+                  <input name="duration" placeholder="until it is ended" autocomplete="off" />
+                </Field>
+              </>
+            )}
+          </Form>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function at(error: { message: string; details: Readonly<Record<string, unknown>> } | undefined, field: string) {
+  return error?.details.field === field ? error.message : undefined;
+}

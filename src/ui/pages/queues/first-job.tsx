@@ -1,0 +1,29 @@
+/** What to do where there is no job yet. */
+import { Code } from '../../components/json';
+import { Empty } from '../../components/state';
+import { API, href } from '../../core/base';
+import { adopt } from '../../core/styles';
+import css from './queues.css' with { type: 'text' };
+
+adopt(css);
+
+/** How to enqueue a first job, as a command to copy. */
+export function FirstJob({ title }: { title: string }) {
+  return (
+    <Empty icon="queues" title={title}>
+      <div class="first-job">
+        <p>A queue appears with its first job. Enqueue one from a terminal:</p>
+        <Code label="the command" text={command()} />
+        <p>
+          It shows here at once. A handler Worker or a worker that pulls then runs it; until one does, the job{' '}
+          <a href={href('jobs')}>says what it waits for</a>.
+        </p>
+      </div>
+    </Empty>
+  );
+}
+
+function command(): string {
+  const job = JSON.stringify({ type: 'email.send', args: ['ada@example.com'] });
+  return `curl ${new URL('jobs', API)} \\\n  -H 'Content-Type: application/json' \\\n  -d '${job}'`;
+}
