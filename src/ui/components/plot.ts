@@ -19,6 +19,16 @@ export interface PlotOptions {
   format: (value: number) => string;
 }
 
+const DAY_MS = 86_400_000;
+const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const moment = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+
+/** The time at an axis; the day where a day is a step. */
+function timeAt(at: number, step: number): string {
+  return (step >= DAY_MS ? day : hour).format(at);
+}
+
 const TONES = ['blue', 'red', 'green', 'amber', 'violet'] as const;
 
 export interface Plot {
@@ -55,12 +65,18 @@ export function draw(place: HTMLElement, { times, series, height, format }: Plot
     ms: 1,
     cursor: { points: { size: 5 } },
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
-    axes: [axis, { ...axis, size: 52, values: (_, splits) => splits.map(format) }],
+    axes: [
+      { ...axis, space: 64, values: (_, splits, __, ___, step) => splits.map((at) => timeAt(at, step)) },
+      { ...axis, size: 52, values: (_, splits) => splits.map(format) },
+    ],
     series: [
-      {},
+      { label: 'Time', value: (_, at: number | null) => (at === null ? '–' : moment.format(at)) },
       ...series.map(({ label, tone }, index) => ({
         label,
         stroke: colour(`${tone ?? TONES[index % TONES.length]}-fill`),
+        fill: colour(`${tone ?? TONES[index % TONES.length]}-ground`)
+          .replace(/^rgb\((.*)\)$/, 'rgb($1 / 35%)')
+          .replaceAll(',', ' '),
         width: 1.5,
         value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
         points: { show: times.length < 2 },

@@ -80,6 +80,8 @@ export function dashboard() {
       const context = await held.browser.newContext({
         baseURL: base,
         colorScheme: theme,
+        // Of the system, where it may be no name of a language.
+        locale: 'en-US',
         viewport: { width, height: 800 },
         reducedMotion: 'reduce',
         permissions: ['clipboard-read', 'clipboard-write'],

@@ -1,5 +1,108 @@
-import { Placeholder } from '../placeholder';
+/** One queue: how it gets on, why nothing runs, what runs in it, its settings, limits and cost. */
+import type { ComponentType } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import { openTab, PageHead, type Tab, Tabs } from '../../components/page';
+import { Loaded } from '../../components/state';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { useKeys } from '../../core/keyboard';
+import { useLive } from '../../core/live';
+import { type Resource, useResource } from '../../core/resource';
+import { can } from '../../core/session';
+import { type History, useHistory } from '../queues/history';
+import { drain, ModeBadge, ModeButtons, toggle } from '../queues/mode';
+import type { QueueItem } from '../queues/types';
+import { CostTab } from './cost';
+import { DangerTab } from './danger';
+import { LimitsTab } from './limits';
+import { OverviewTab } from './overview';
+import { PrioritiesTab } from './priorities';
+import { SettingsTab } from './settings';
+import type { QueueTab } from './tab';
+import { TypesTab } from './types-tab';
 
-export default function QueuePage() {
-  return <Placeholder title="Queue" icon="queues" />;
+const TABS: readonly (Tab & { scope?: string; of: ComponentType<QueueTab> })[] = [
+  { id: 'overview', label: 'Overview', of: OverviewTab },
+  { id: 'types', label: 'Jobs by type', of: TypesTab },
+  { id: 'priorities', label: 'Priorities', of: PrioritiesTab },
+  { id: 'settings', label: 'Settings', of: SettingsTab },
+  { id: 'limits', label: 'Limits', of: LimitsTab },
+  { id: 'cost', label: 'Cost', of: CostTab },
+  { id: 'danger', label: 'Danger zone', of: DangerTab, scope: 'admin:purge' },
+];
+
+export default function QueuePage({ params: { name = '' } }: { params: Readonly<Record<string, string>> }) {
+  const queue = useResource(
+    (signal) => api.get<QueueItem>(`admin/queues/${segment(name)}`, { include: 'recent' }, signal),
+    [name],
+  );
+  const history = useHistory(name);
+  const round = useRounds(name, queue, history);
+  const tabs = TABS.filter(({ scope }) => scope === undefined || can(scope));
+  const Open = tabs.find(({ id }) => id === openTab(tabs))?.of ?? OverviewTab;
+  return (
+    <>
+      <PageHead
+        title={
+          <>
+            <bdi>{name}</bdi> {queue.data && queue.data.status !== 'active' && <ModeBadge status={queue.data.status} />}
+          </>
+        }
+        name={name}
+        up={{ href: href('queues'), text: 'Queues' }}
+      >
+        {queue.data && can('admin:write') && <Mode queue={queue.data} reload={queue.reload} />}
+      </PageHead>
+      <Tabs tabs={tabs} />
+      <Loaded of={queue}>
+        {(data) => <Open queue={data} history={history} round={round} reload={queue.reload} />}
+      </Loaded>
+    </>
+  );
+}
+
+/** Asks the queue when it has told of something: it is awake then. One question at a time. */
+function useRounds(name: string, queue: Resource<QueueItem>, { add, points }: History): number {
+  const [round, setRound] = useState(0);
+  const state = useRef<'idle' | 'asking' | 'again'>('idle');
+  const held = useRef(queue.data);
+  held.current = queue.data;
+  const ask = async () => {
+    if (state.current !== 'idle') {
+      state.current = 'again';
+      return;
+    }
+    state.current = 'asking';
+    try {
+      const after = await api.get<QueueItem>(`admin/queues/${segment(name)}`, { include: 'recent' });
+      add(held.current, after);
+      queue.update(() => after);
+      setRound((count) => count + 1);
+    } catch {
+      queue.reload();
+    }
+    const isWanted = (state.current as string) === 'again';
+    state.current = 'idle';
+    if (isWanted) await ask();
+  };
+  useLive(`queue:${name}`, {
+    onEvents: ask,
+    onGap: () => {
+      queue.reload();
+      points.reload();
+      setRound((count) => count + 1);
+    },
+  });
+  return round;
+}
+
+function Mode({ queue, reload }: { queue: QueueItem; reload: () => void }) {
+  const after = (done: (queue: QueueItem) => Promise<boolean>) => async () => {
+    if (await done(queue)) reload();
+  };
+  useKeys('Queue', {
+    p: { label: 'Pause or resume', run: after(toggle) },
+    d: { label: 'Drain', run: after(drain) },
+  });
+  return <ModeButtons queue={queue} onDone={reload} />;
 }

@@ -3,6 +3,7 @@ import { Badge, type Tone } from '../../components/badge';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
+import { can } from '../../core/session';
 import type { QueueItem } from './types';
 
 const MODES: Readonly<Record<string, Tone>> = { active: 'green', paused: 'amber', draining: 'violet' };
@@ -45,7 +46,7 @@ export function ModeButtons({ queue, small, onDone }: { queue: Named; small?: bo
   return (
     <>
       {button(queue.status === 'active' ? 'Pause' : 'Resume', toggle)}
-      {queue.status === 'active' && button('Drain', drain)}
+      {queue.status === 'active' && can('data:write') && button('Drain', drain)}
     </>
   );
 }

@@ -1,5 +1,63 @@
-import { Placeholder } from '../placeholder';
+/** Who runs jobs: workers that pull, known from their heartbeats, and the handlers that jobs are pushed to. */
+
+import { useRef } from 'preact/hooks';
+import { PageHead, Section } from '../../components/page';
+import { api } from '../../core/api';
+import { useKeys } from '../../core/keyboard';
+import { useLive } from '../../core/live';
+import { useResource } from '../../core/resource';
+import { pageNumber } from '../../core/router';
+import { adopt } from '../../core/styles';
+import { TargetTable } from './targets';
+import type { TargetList, WorkerList } from './types';
+import { PER_PAGE, WorkerTable } from './workers';
+import css from './workers.css' with { type: 'text' };
+
+adopt(css);
+
+/** Workers are asked for again so often at most while jobs run, ms: who holds how many. */
+const EVERY_MS = 2_000;
 
 export default function WorkersPage() {
-  return <Placeholder title="Workers" icon="workers" />;
+  const page = pageNumber();
+  const workers = useResource(
+    (signal) => api.get<WorkerList>('admin/workers', { page, per_page: PER_PAGE }, signal),
+    [page],
+  );
+  const targets = useResource((signal) => api.get<TargetList>('admin/targets', { limit: 200 }, signal), []);
+  const askedAt = useRef(0);
+  const reload = () => {
+    askedAt.current = Date.now();
+    workers.reload();
+  };
+  useLive('all', {
+    onEvents: (events) => {
+      const says = (begin: string) => events.some(({ event }) => event.startsWith(begin));
+      // A worker that begins, ends or falls silent is shown at once; numbers of jobs follow.
+      if (says('worker.') || (says('job.') && Date.now() - askedAt.current > EVERY_MS)) reload();
+      if (says('queue.push_')) targets.reload();
+    },
+    onGap: () => {
+      reload();
+      targets.reload();
+    },
+  });
+  const both = () => {
+    reload();
+    targets.reload();
+  };
+  useKeys('Workers', { u: { label: 'Look again', run: both } });
+  return (
+    <>
+      <PageHead title="Workers" sub="Who runs jobs: workers that pull, and handlers that jobs are pushed to">
+        <button type="button" onClick={both}>
+          Look again
+        </button>
+      </PageHead>
+      <WorkerTable workers={workers} reload={reload} />
+      <Section title="Push targets">
+        <TargetTable targets={targets} />
+      </Section>
+    </>
+  );
 }

@@ -1,0 +1,234 @@
+/** The table of limit keys. Nobody tells of their use, so it is asked for again while somebody looks. */
+import { useEffect } from 'preact/hooks';
+import { Badge } from '../../components/badge';
+import { Pager } from '../../components/list';
+import { Bar } from '../../components/progress';
+import { Empty, Loaded } from '../../components/state';
+import { type Column, DataTable } from '../../components/table';
+import { Count, Time } from '../../components/text';
+import { ApiFailure, api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { act, confirm } from '../../core/dialogs';
+import { number } from '../../core/format';
+import { paused } from '../../core/live';
+import { useResource } from '../../core/resource';
+import { pageNumber, query, setQuery } from '../../core/router';
+import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
+import css from './limits.css' with { type: 'text' };
+import { OverrideDialog } from './override';
+import type { LimitKey } from './types';
+
+adopt(css);
+
+const PER_PAGE = 100;
+const EVERY_MS = 5_000;
+
+interface KeyList {
+  items: readonly LimitKey[];
+  total: number;
+}
+
+/** Those whose key has the text in it; one that is named in full is found however many there are. */
+async function load(queue: string | undefined, key: string, page: number, signal: AbortSignal): Promise<KeyList> {
+  const all = await api.get<KeyList>('rate-limits', { queue, page, per_page: PER_PAGE }, signal);
+  if (key === '') return all;
+  const items = all.items.filter((item) => item.key.includes(key));
+  if (items.length > 0 || all.total <= PER_PAGE) return { items, total: items.length };
+  try {
+    return { items: [await api.get<LimitKey>(`rate-limits/${segment(key)}`, { queue }, signal)], total: 1 };
+  } catch (error) {
+    if (error instanceof ApiFailure && error.status < 500) return { items: [], total: 0 };
+    throw error;
+  }
+}
+
+/** @param queue only keys that jobs of this queue count under */
+export function LimitKeys({ queue }: { queue?: string }) {
+  const [page, key] = [pageNumber(), queue === undefined ? query('key').trim() : ''];
+  const keys = useResource((signal) => load(queue, key, page, signal), [queue, page, key]);
+  useEffect(() => {
+    const look = () => document.visibilityState === 'visible' && !paused.value && keys.reload();
+    const timer = setInterval(look, EVERY_MS);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, [keys.reload]);
+  const remove = async ({ key: name }: LimitKey) => {
+    const sure = await confirm({
+      title: `Remove the override of ${name}?`,
+      text: 'The limits that its jobs name hold again, in all queues.',
+      action: 'Remove the override',
+    });
+    const path = `rate-limits/${segment(name)}/override`;
+    if (sure && (await act(() => api.del(path), `${name} has its own limits again.`))) keys.reload();
+  };
+  const open = ({ key: name }: LimitKey) => setQuery({ override: name, page });
+  return (
+    <Loaded of={keys}>
+      {({ items, total }) => (
+        <>
+          <DataTable
+            label="Limit keys"
+            rows={items}
+            rowKey={({ key: name }) => name}
+            columns={columns({ open, remove })}
+            keys={
+              can('data:write')
+                ? {
+                    o: { label: 'Override the limits', run: open },
+                    u: { label: 'Remove the override', run: (row) => row.override && remove(row) },
+                  }
+                : {}
+            }
+            empty={
+              key === '' ? (
+                <Empty icon="limits" title="No key limits jobs">
+                  A key appears with the first job that names it:{' '}
+                  <code>{'"rate_limit": {"key": "stripe", "concurrency": 5}'}</code>.
+                </Empty>
+              ) : (
+                <Empty icon="search" title="No key fits" />
+              )
+            }
+          />
+          <Pager total={total} perPage={PER_PAGE} />
+          {can('data:write') && query('override') !== '' && (
+            <OverrideDialog
+              name={query('override')}
+              shown={items.find((item) => item.key === query('override'))}
+              onClose={() => setQuery({ override: null, page })}
+              onDone={keys.reload}
+            />
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+interface Actions {
+  open: (row: LimitKey) => void;
+  remove: (row: LimitKey) => void;
+}
+
+function columns({ open, remove }: Actions): Column<LimitKey>[] {
+  return [
+    { id: 'key', label: 'Key', sort: ({ key }) => key, render: ({ key }) => <bdi>{key}</bdi> },
+    {
+      id: 'active',
+      label: 'Running',
+      end: true,
+      sort: ({ active }) => active,
+      render: (row) => (
+        <Use used={row.active} most={row.override?.concurrency ?? row.concurrency} label={`${row.key}, running`} />
+      ),
+    },
+    {
+      id: 'starts',
+      label: 'Starts in the period',
+      end: true,
+      render: (row) => {
+        const { limit, period } = { ...row, ...row.override };
+        if (limit === undefined) return <span class="faint">–</span>;
+        return (
+          <>
+            <Use used={row.current_count} most={limit} label={`${row.key}, starts`} />
+            <span class="faint">
+              {' '}
+              {row.throttled ? 'evenly, ' : ''}in {period ?? 'its period'}
+            </span>
+          </>
+        );
+      },
+    },
+    {
+      id: 'waiting',
+      label: 'Waiting',
+      end: true,
+      sort: ({ waiting }) => waiting,
+      render: ({ waiting }) => <Count value={waiting} />,
+    },
+    {
+      id: 'queues',
+      label: 'Queues',
+      wide: true,
+      render: ({ queues }) => (
+        <>
+          {queues.slice(0, 3).map(({ queue }, index) => (
+            <span key={queue}>
+              {index > 0 && ', '}
+              <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+            </span>
+          ))}
+          {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}
+        </>
+      ),
+    },
+    {
+      id: 'override',
+      label: 'Override',
+      render: ({ override }) => <Override of={override} />,
+    },
+    ...(can('data:write')
+      ? [
+          {
+            id: 'actions',
+            label: 'Actions',
+            bare: true,
+            end: true,
+            render: (row: LimitKey) => (
+              <span class="row-actions">
+                <button type="button" class="small" onClick={() => open(row)}>
+                  Override
+                </button>
+                {row.override && (
+                  <button type="button" class="small" onClick={() => remove(row)}>
+                    Remove
+                  </button>
+                )}
+              </span>
+            ),
+          },
+        ]
+      : []),
+  ];
+}
+
+function Use({ used, most, label }: { used: number; most: number | undefined; label: string }) {
+  return (
+    <span class="use">
+      <span>
+        <Count value={used} />
+        {most !== undefined && <span class="faint"> / {number(most)}</span>}
+      </span>
+      {most !== undefined && <Bar value={most === 0 ? 1 : used / most} label={label} />}
+    </span>
+  );
+}
+
+function Override({ of: override }: { of: LimitKey['override'] }) {
+  if (!override) return <span class="faint">–</span>;
+  const { concurrency, limit, period, expires_at } = override;
+  const isStopped = concurrency === 0 || limit === 0;
+  const parts = [
+    concurrency !== undefined && `${number(concurrency)} at once`,
+    limit !== undefined && `${number(limit)} in ${period ?? 'its period'}`,
+  ].filter(Boolean);
+  return (
+    <>
+      <Badge tone={isStopped ? 'red' : 'amber'}>{isStopped ? 'stopped' : parts.join(', ')}</Badge>{' '}
+      <span class="faint">
+        {expires_at ? (
+          <>
+            ends <Time at={expires_at} />
+          </>
+        ) : (
+          'until it is removed'
+        )}
+      </span>
+    </>
+  );
+}

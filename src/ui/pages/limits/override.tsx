@@ -1,0 +1,79 @@
+/** Puts other limits in the place of those of a key. */
+import { Field, Form } from '../../components/form';
+import { Dialog } from '../../components/overlays';
+import { type ApiFailure, api } from '../../core/api';
+import { segment } from '../../core/base';
+import { toast } from '../../core/dialogs';
+import type { LimitKey } from './types';
+
+export interface OverrideProps {
+  name: string;
+  /** As the list has it, when it does. */
+  shown: LimitKey | undefined;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+const ENDS = [
+  ['', 'when it is removed'],
+  ['+PT5M', 'in 5 minutes'],
+  ['+PT15M', 'in 15 minutes'],
+  ['+PT1H', 'in an hour'],
+  ['+PT8H', 'in 8 hours'],
+  ['+P1D', 'in a day'],
+] as const;
+
+export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) {
+  const submit = async (form: FormData) => {
+    const text = (field: string) => String(form.get(field) ?? '').trim();
+    const numeric = (field: string) => (/^\d+$/.test(text(field)) ? Number(text(field)) : text(field));
+    await api.put(`rate-limits/${segment(name)}`, {
+      ...(text('concurrency') !== '' && { concurrency: numeric('concurrency') }),
+      ...(text('limit') !== '' && { limit: numeric('limit') }),
+      ...(text('period') !== '' && { period: text('period') }),
+      ...(text('expires_at') !== '' && { expires_at: text('expires_at') }),
+    });
+    toast(`${name} has other limits.`);
+    onDone();
+    onClose();
+  };
+  const { concurrency, limit, period } = { ...shown, ...shown?.override };
+  const now = (value: number | string | undefined) => (value === undefined ? 'not limited' : `now ${value}`);
+  return (
+    <Dialog title={`Override ${name}`} onClose={onClose}>
+      <Form action="Override" onSubmit={submit} onCancel={onClose}>
+        {(error) => (
+          <>
+            <p class="note">It holds in every queue, at once, also for jobs that wait. 0 stops the key.</p>
+            <Field label="Running at once" hint={now(concurrency)} error={at(error, 'concurrency')}>
+              <input name="concurrency" inputMode="numeric" autocomplete="off" />
+            </Field>
+            <Field label="Starts" hint={now(limit)} error={at(error, 'limit')}>
+              <input name="limit" inputMode="numeric" autocomplete="off" />
+            </Field>
+            <Field
+              label="In each"
+              hint={`${now(period)}; second, minute, hour, or such as 10s`}
+              error={at(error, 'period')}
+            >
+              <input name="period" autocomplete="off" />
+            </Field>
+            <Field label="It ends" error={at(error, 'expires_at')}>
+              <select name="expires_at">
+                {ENDS.map(([value, label]) => (
+                  <option key={value} value={value}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+            </Field>
+          </>
+        )}
+      </Form>
+    </Dialog>
+  );
+}
+
+function at(error: ApiFailure | undefined, field: string): string | undefined {
+  return error?.details.field === field ? error.message : undefined;
+}

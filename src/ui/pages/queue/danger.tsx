@@ -1,0 +1,183 @@
+/** What destroys jobs: purging a queue, with a look before, and deleting it. */
+import { useState } from 'preact/hooks';
+import { JOB_STATES } from '../../components/badge';
+import { Field, Form } from '../../components/form';
+import { OperationProgress } from '../../components/progress';
+import { type ApiFailure, api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { confirm, failed, toast } from '../../core/dialogs';
+import { number } from '../../core/format';
+import { navigate } from '../../core/router';
+import { adopt } from '../../core/styles';
+import css from './queue.css' with { type: 'text' };
+import type { QueueTab } from './tab';
+
+adopt(css);
+
+export function DangerTab({ queue: { name }, reload }: QueueTab) {
+  return (
+    <div class="danger-parts">
+      <Purge name={name} reload={reload} />
+      <Delete name={name} />
+    </div>
+  );
+}
+
+const jobs = (count: number) => `${number(count)} ${count === 1 ? 'job' : 'jobs'}`;
+
+const at = (error: ApiFailure | undefined, field: string) =>
+  error?.details.field === field ? error.message : undefined;
+
+interface Preview {
+  matched: number;
+  matched_is_exact: boolean;
+  by_state: Readonly<Record<string, number>>;
+}
+
+interface Purged {
+  purged_count: number;
+  operation_id: string;
+  completed: boolean;
+}
+
+interface Operation {
+  succeeded: number;
+  completed: boolean;
+  aborted?: boolean;
+}
+
+/** States whose jobs can be purged. */
+const PURGED = JOB_STATES.filter((state) => state !== 'active');
+
+function Purge({ name, reload }: { name: string; reload: () => void }) {
+  const path = `admin/queues/${segment(name)}/jobs`;
+  const [running, setRunning] = useState<{ id: string; done: number; total: number }>();
+
+  const purge = async (form: FormData) => {
+    const age = String(form.get('older_than') ?? '').trim();
+    const body = { states: form.getAll('states'), ...(age !== '' && { older_than: age }) };
+    const { matched, matched_is_exact, by_state } = await api.del<Preview>(path, { body: { ...body, dry_run: true } });
+    if (matched === 0) {
+      toast('No job fits: nothing would be removed.');
+      return;
+    }
+    const parts = Object.entries(by_state).map(([state, count]) => `${number(count)} ${state}`);
+    const some = `${matched_is_exact ? '' : 'at least '}${jobs(matched)}`;
+    const sure = await confirm({
+      title: `Purge ${some}?`,
+      text: `They are removed from ${name} for good: ${parts.join(', ')}.`,
+      ...{ action: `Purge ${jobs(matched)}`, danger: true, typed: name },
+    });
+    if (!sure) return;
+    const begun = await api.del<Purged>(path, { body: { ...body, confirm: true }, query: { wait: 2 } });
+    if (begun.completed) toast(`${jobs(begun.purged_count)} are gone.`);
+    else await follow(begun.operation_id, matched);
+    reload();
+  };
+
+  /** The answer comes when it is over, or after some seconds with how far it came. */
+  const follow = async (id: string, total: number) => {
+    for (;;) {
+      const seen = await api.get<Operation>(`admin/operations/${segment(id)}`, { wait: 2 });
+      setRunning({ id, total, done: seen.succeeded });
+      if (!seen.completed) continue;
+      setRunning(undefined);
+      toast(`${jobs(seen.succeeded)} are gone${seen.aborted ? '; it was stopped' : ''}.`);
+      return;
+    }
+  };
+
+  return (
+    <section class="card">
+      <h2>Purge</h2>
+      <p class="faint">Removes jobs for good. What would go is counted first. Jobs that run cannot be purged.</p>
+      <Form action="Count and purge" danger onSubmit={purge}>
+        {(error) => (
+          <>
+            <fieldset class="field bare">
+              <legend>States</legend>
+              <span class="choices">
+                {PURGED.map((state) => (
+                  <label key={state}>
+                    <input type="checkbox" name="states" value={state} defaultChecked={state === 'completed'} />
+                    {state}
+                  </label>
+                ))}
+              </span>
+              {at(error, 'states') && (
+                <small class="error" role="alert">
+                  {at(error, 'states')}
+                </small>
+              )}
+            </fieldset>
+            <Field
+              label="Older than"
+              hint="Such as 1d or 12h, since their end or their enqueue. Empty: of any age."
+              error={at(error, 'older_than')}
+            >
+              <input name="older_than" autocomplete="off" placeholder="of any age" />
+            </Field>
+          </>
+        )}
+      </Form>
+      {running && (
+        <OperationProgress
+          label="Purging"
+          done={running.done}
+          total={running.total}
+          onAbort={() => api.post(`admin/operations/${segment(running.id)}/abort`).catch(failed)}
+        />
+      )}
+    </section>
+  );
+}
+
+const STRATEGIES = [
+  ['reject', 'must not be there, else nothing happens'],
+  ['discard', 'are removed, running ones too'],
+  ['move', 'go to another queue'],
+] as const;
+
+function Delete({ name }: { name: string }) {
+  const [strategy, setStrategy] = useState<string>('reject');
+  const remove = async (form: FormData) => {
+    const target = String(form.get('target_queue') ?? '').trim();
+    const sure = await confirm({
+      title: `Delete ${name}?`,
+      text: 'The queue goes, with its settings and its ended jobs.',
+      ...{ action: 'Delete the queue', danger: true, typed: name },
+    });
+    if (!sure) return;
+    const { state } = await api.del<{ state: string }>(`queues/${segment(name)}`, {
+      body: { strategy, ...(strategy === 'move' && { target_queue: target }) },
+    });
+    toast(state === 'deleted' ? `${name} is deleted.` : `${name} is being deleted; it goes on by itself.`);
+    navigate(href('queues'));
+  };
+  return (
+    <section class="card">
+      <h2>Delete the queue</h2>
+      <p class="faint">From the first moment on it accepts no jobs and hands none out.</p>
+      <Form action="Delete the queue" danger onSubmit={remove}>
+        {(error) => (
+          <>
+            <Field label="Jobs that have not ended" error={at(error, 'strategy')}>
+              <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
+                {STRATEGIES.map(([value, label]) => (
+                  <option key={value} value={value}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+            </Field>
+            {strategy === 'move' && (
+              <Field label="To the queue" error={at(error, 'target_queue')}>
+                <input name="target_queue" autocomplete="off" required />
+              </Field>
+            )}
+          </>
+        )}
+      </Form>
+    </section>
+  );
+}

@@ -1,0 +1,169 @@
+/** The settings of a queue as fields of a form: where each stands in the configuration, and how its text is read. */
+
+import { parseExact, stringifyExact } from '../../core/exact';
+
+export type Config = Readonly<Record<string, unknown>>;
+
+export interface SettingField {
+  /** Where it stands: `retention.completed`. */
+  path: string;
+  label: string;
+  /** `number` also for parts of one; `seconds`: a number of them, or a duration with its unit. */
+  kind: 'number' | 'duration' | 'seconds' | 'list' | 'json' | 'choice';
+  choices?: readonly string[];
+  /** Unit, range, example. */
+  hint: string;
+  wide?: boolean;
+}
+
+export interface SettingGroup {
+  title: string;
+  fields: readonly SettingField[];
+}
+
+const DAYS = 'Such as 12h or 30d; 0 keeps nothing';
+
+export const GROUPS: readonly SettingGroup[] = [
+  {
+    title: 'Concurrency and time',
+    fields: [
+      { path: 'concurrency', label: 'Pushed jobs at once', kind: 'number', hint: '1 to 10,000' },
+      { path: 'default_timeout', label: 'Execution limit', kind: 'seconds', hint: 'Seconds, or such as 5m' },
+      { path: 'visibility_timeout', label: 'Lease', kind: 'seconds', hint: 'Seconds, or such as 30m' },
+    ],
+  },
+  {
+    title: 'Rate limit of the queue',
+    fields: [
+      { path: 'rate_limit.limit', label: 'Starts', kind: 'number', hint: 'In each period' },
+      {
+        path: 'rate_limit.period',
+        label: 'Period',
+        kind: 'duration',
+        hint: 'second, minute, hour, day, or such as 10s',
+      },
+      { path: 'rate_limit.concurrency', label: 'Running at once', kind: 'number', hint: 'Pushed and fetched together' },
+    ],
+  },
+  {
+    title: 'Retries',
+    fields: [
+      {
+        ...{ path: 'default_retry', label: 'Retry policy', kind: 'json', wide: true },
+        hint: 'Such as {"max_attempts": 5, "backoff": "exponential"}; Settings shows it as a curve',
+      },
+    ],
+  },
+  {
+    title: 'Retention',
+    fields: [
+      { path: 'retention.completed', label: 'Completed jobs', kind: 'duration', hint: DAYS },
+      { path: 'retention.cancelled', label: 'Cancelled jobs', kind: 'duration', hint: DAYS },
+      { path: 'retention.discarded', label: 'Discarded jobs', kind: 'duration', hint: DAYS },
+      { path: 'dead_letter.retention.max_age', label: 'Dead letters, for', kind: 'duration', hint: DAYS },
+      {
+        path: 'dead_letter.retention.max_count',
+        label: 'Dead letters, at most',
+        kind: 'number',
+        hint: 'The oldest go',
+      },
+    ],
+  },
+  {
+    title: 'Backpressure and storage',
+    fields: [
+      { path: 'max_size', label: 'Jobs that have not ended', kind: 'number', hint: 'At most' },
+      { path: 'max_size_bytes', label: 'Bytes of their bodies', kind: 'number', hint: 'At most' },
+      {
+        ...{ path: 'overflow_policy', label: 'When it is full', kind: 'choice' },
+        ...{ choices: ['reject', 'drop_oldest'], hint: 'What becomes of a new job' },
+      },
+      {
+        path: 'backpressure.warning_threshold',
+        label: 'Warn producers from',
+        kind: 'number',
+        hint: 'Part of the most, 0 to 1',
+      },
+      { path: 'max_storage_bytes', label: 'Bytes stored in all', kind: 'number', hint: 'With its ended jobs' },
+    ],
+  },
+  {
+    title: 'Job types',
+    fields: [
+      {
+        ...{ path: 'allowed_job_types', label: 'Accepted types', kind: 'list', wide: true },
+        hint: 'Separated by commas; email.* is all that begin so',
+      },
+      {
+        ...{ path: 'schemas', label: 'Registered schemas', kind: 'choice' },
+        ...{ choices: ['off', 'warn', 'strict'], hint: 'What becomes of arguments that do not fit' },
+      },
+    ],
+  },
+];
+
+/** The setting at a path; undefined when it is not set. */
+export function settingAt(config: Config | undefined, path: string): unknown {
+  return path.split('.').reduce<unknown>((at, name) => (at as Config | undefined)?.[name], config);
+}
+
+/** A setting as the text of its field. */
+export function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (Array.isArray(value)) return value.join(', ');
+  return typeof value === 'object' ? stringifyExact(value, 0) : String(value);
+}
+
+/** What the text of a field stands for; null: not set. What is no number stays text, so that the server says what it wants. */
+function read({ kind }: SettingField, text: string): unknown {
+  const given = text.trim();
+  if (given === '') return null;
+  if (kind === 'list') return given.split(/[\s,]+/).filter((part) => part !== '');
+  if (kind === 'json') return parsed(given);
+  const isNumber = kind === 'number' || kind === 'seconds' || (kind === 'duration' && given === '0');
+  return isNumber && /^\d*\.?\d+$/.test(given) ? Number(given) : given;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Settings that are replaced as a whole. */
+const WHOLE: ReadonlySet<string> = new Set(['rate_limit']);
+
+/** What a form changes in the settings that a queue has of its own; undefined: nothing. */
+export function changesOf(own: Config, form: FormData): Config | undefined {
+  const change: Record<string, unknown> = {};
+  for (const { fields } of GROUPS) {
+    for (const field of fields) {
+      const text = form.get(field.path);
+      if (typeof text !== 'string' || text.trim() === textOf(settingAt(own, field.path))) continue;
+      const [first = ''] = field.path.split('.');
+      if (WHOLE.has(first)) change[first] = wholeOf(first, fields, form);
+      else put(change, field.path.split('.'), read(field, text));
+    }
+  }
+  return Object.keys(change).length === 0 ? undefined : change;
+}
+
+function wholeOf(name: string, fields: readonly SettingField[], form: FormData): unknown {
+  const members = fields.flatMap((field): [string, unknown][] => {
+    const value = read(field, String(form.get(field.path) ?? ''));
+    return value === null ? [] : [[field.path.slice(name.length + 1), value]];
+  });
+  return members.length === 0 ? null : Object.fromEntries(members);
+}
+
+function put(into: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) {
+    into[name] = value;
+    return;
+  }
+  const held = (into[name] ?? {}) as Record<string, unknown>;
+  into[name] = held;
+  put(held, rest, value);
+}

@@ -1,0 +1,94 @@
+/** How a queue gets on: counts, what holds its jobs back, pace over time, how long jobs wait and take. */
+
+import { JOB_STATES } from '../../components/badge';
+import { Section, Stat } from '../../components/page';
+import { Age, Count, Duration } from '../../components/text';
+import { href } from '../../core/base';
+import { number, percent } from '../../core/format';
+import { HistoryChart } from '../queues/history';
+import { errorRateOf, ratesOf, useMinute } from '../queues/recent';
+import type { Percentiles } from '../queues/types';
+import type { QueueTab } from './tab';
+import { Why } from './why';
+
+export function OverviewTab({ queue, history, round, reload }: QueueTab) {
+  const minute = useMinute();
+  const rates = ratesOf(queue, minute);
+  const errors = errorRateOf([queue], minute);
+  const { name, counts, concurrency } = queue;
+  return (
+    <>
+      <div class="stats" data-testid="states">
+        {JOB_STATES.filter((state) => counts[state] > 0 || !['pending', 'cancelled'].includes(state)).map((state) => (
+          <Stat
+            key={state}
+            label={state[0]?.toUpperCase() + state.slice(1)}
+            href={href('jobs', { queue: name, state })}
+            {...(state === 'active' &&
+              concurrency.limit !== null && { sub: `of ${number(concurrency.limit)} at once` })}
+          >
+            <Count value={counts[state]} />
+          </Stat>
+        ))}
+      </div>
+      <Why queue={queue} round={round} reload={reload} />
+      <Section title="Pace">
+        <div class="stats">
+          <Stat label="Enqueued" sub="per minute">
+            <Count value={rates.enqueued_per_minute} />
+          </Stat>
+          <Stat label="Processed" sub="per minute">
+            <Count value={rates.processed_per_minute} />
+          </Stat>
+          <Stat label="Failed" sub="per minute">
+            <Count value={rates.failed_per_minute} />
+          </Stat>
+          <Stat label="Error rate" sub="of 5 minutes" tone={errors > 0 ? 'red' : ''}>
+            {percent(errors)}
+          </Stat>
+          <Stat label="Oldest waits" sub="for its turn">
+            <Age since={queue.oldest_available_at} />
+          </Stat>
+        </div>
+      </Section>
+      <HistoryChart history={history} />
+      <Section title="How long it takes">
+        <table class="table plain times" aria-label="How long it takes">
+          <thead>
+            <tr>
+              <th scope="col">Of the last half hour</th>
+              <th scope="col" class="end">
+                p50
+              </th>
+              <th scope="col" class="end">
+                p95
+              </th>
+              <th scope="col" class="end">
+                p99
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            <Times label="Waiting for a turn" of={queue.queue_time_ms} />
+            <Times label="Running" of={queue.latency_ms} />
+          </tbody>
+        </table>
+      </Section>
+    </>
+  );
+}
+
+function Times({ label, of: times }: { label: string; of: Percentiles }) {
+  return (
+    <tr>
+      <th scope="row" class="main">
+        {label}
+      </th>
+      {(['p50', 'p95', 'p99'] as const).map((part) => (
+        <td key={part} class="end" data-label={part}>
+          <Duration ms={times[part]} />
+        </td>
+      ))}
+    </tr>
+  );
+}

@@ -1,0 +1,41 @@
+/** How many jobs that have not ended there are of each priority. */
+import { Empty, Loaded } from '../../components/state';
+import { api } from '../../core/api';
+import { segment } from '../../core/base';
+import { number } from '../../core/format';
+import { useResource } from '../../core/resource';
+import type { QueueTab } from './tab';
+
+interface Priorities {
+  distribution: readonly { priority: number; count: number }[];
+}
+
+export function PrioritiesTab({ queue: { name }, round }: QueueTab) {
+  const priorities = useResource(
+    (signal) => api.get<Priorities>(`queues/${segment(name)}/priority-stats`, {}, signal),
+    [name, round],
+  );
+  return (
+    <Loaded of={priorities}>
+      {({ distribution }) => {
+        const most = Math.max(1, ...distribution.map(({ count }) => count));
+        const highestFirst = [...distribution].sort((a, b) => b.priority - a.priority);
+        return distribution.length === 0 ? (
+          <Empty icon="jobs" title="No job waits or runs" />
+        ) : (
+          <ul class="card" aria-label="Jobs by priority, highest first">
+            {highestFirst.map(({ priority, count }) => (
+              <li key={priority} class="priority-bar">
+                <span>
+                  <span class="faint">at</span> {number(priority)}
+                </span>
+                <i style={{ width: `${(100 * count) / most}%` }} />
+                <span>{number(count)}</span>
+              </li>
+            ))}
+          </ul>
+        );
+      }}
+    </Loaded>
+  );
+}

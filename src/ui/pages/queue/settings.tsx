@@ -1,0 +1,129 @@
+/** The settings of a queue: its own, what the code declares, and what is in effect. */
+
+import { Badge } from '../../components/badge';
+import { Field, Form } from '../../components/form';
+import { Loaded, Skeleton } from '../../components/state';
+import type { ApiFailure } from '../../core/api';
+import { api } from '../../core/api';
+import { segment } from '../../core/base';
+import { toast } from '../../core/dialogs';
+import { useResource } from '../../core/resource';
+import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
+import { type Config, changesOf, GROUPS, type SettingField, settingAt, textOf } from './fields';
+import css from './queue.css' with { type: 'text' };
+import type { QueueTab } from './tab';
+
+adopt(css);
+
+interface Settings {
+  config: Config;
+  declared?: Config;
+  effective: Config;
+}
+
+export function SettingsTab({ queue: { name }, reload }: QueueTab) {
+  const settings = useResource((signal) => api.get<Settings>(`queues/${segment(name)}/config`, {}, signal), [name]);
+  const save = async (own: Config, form: FormData) => {
+    const change = changesOf(own, form);
+    if (!change) {
+      toast('Nothing was changed.');
+      return;
+    }
+    await api.put(`admin/queues/${segment(name)}/config`, change);
+    toast('The settings hold from now on.');
+    settings.reload();
+    reload();
+  };
+  return (
+    <Loaded of={settings} loading={<Skeleton rows={6} height={120} />}>
+      {(found) => (
+        // Drawn anew when other settings hold, with their values in the fields.
+        <div class="settings-form" key={JSON.stringify(found)}>
+          {can('admin:write') ? (
+            <Form action="Save" onSubmit={(form) => save(found.config, form)}>
+              {(error) => <Groups of={found} error={error} />}
+            </Form>
+          ) : (
+            <Groups of={found} isReadOnly />
+          )}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function Groups(props: { of: Settings; error?: ApiFailure | undefined; isReadOnly?: boolean }) {
+  return (
+    <>
+      <p class="note faint">
+        An empty field takes what the code declares, else the settings of all queues, else what is built in.
+      </p>
+      {GROUPS.map(({ title, fields }) => (
+        <fieldset key={title} disabled={props.isReadOnly}>
+          <legend>{title}</legend>
+          <div class="fields">
+            {fields.map((field, index) => (
+              <div key={field.path} class={field.wide ? 'wide-field' : ''}>
+                <Setting field={field} {...props} isFirst={index === 0} />
+              </div>
+            ))}
+          </div>
+        </fieldset>
+      ))}
+    </>
+  );
+}
+
+interface SettingProps {
+  field: SettingField;
+  of: Settings;
+  error?: ApiFailure | undefined;
+  /** The server may name the group alone. */
+  isFirst: boolean;
+}
+
+function Setting({ field, of: { config, declared, effective }, error, isFirst }: SettingProps) {
+  const { path, label, hint, kind, choices = [] } = field;
+  const [own, code, holds] = [config, declared, effective].map((layer) => textOf(settingAt(layer, path)));
+  const source = own !== '' ? 'own' : code !== '' ? 'declared' : holds !== '' ? 'inherited' : undefined;
+  const named = error?.details.field;
+  const isWrong =
+    typeof named === 'string' &&
+    (named === path || named.startsWith(`${path}.`) || (isFirst && path.startsWith(`${named}.`)));
+  const shared = { name: path, defaultValue: own, placeholder: holds === '' ? 'not set' : holds };
+  return (
+    <Field
+      label={label}
+      error={isWrong ? error?.message : undefined}
+      hint={
+        <>
+          {source && (
+            <>
+              <Badge tone={source === 'own' ? 'blue' : source === 'declared' ? 'violet' : 'neutral'}>{source}</Badge>{' '}
+              {source !== 'own' && <code>{holds}</code>}{' '}
+            </>
+          )}
+          {hint}
+        </>
+      }
+    >
+      {kind === 'choice' ? (
+        <select name={path}>
+          <option value="" selected={own === ''}>
+            {holds !== '' && own === '' ? `as inherited: ${holds}` : 'as inherited'}
+          </option>
+          {choices.map((choice) => (
+            <option key={choice} value={choice} selected={own === choice}>
+              {choice}
+            </option>
+          ))}
+        </select>
+      ) : kind === 'json' ? (
+        <textarea {...shared} class="mono" rows={3} spellcheck={false} />
+      ) : (
+        <input {...shared} inputMode={kind === 'number' ? 'decimal' : 'text'} autocomplete="off" />
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,11 @@
+import type { History } from '../queues/history';
+import type { QueueItem } from '../queues/types';
+
+/** What each tab of a queue is given. */
+export interface QueueTab {
+  queue: QueueItem;
+  history: History;
+  /** Rises whenever something has happened in the queue. */
+  round: number;
+  reload: () => void;
+}

@@ -1,0 +1,223 @@
+/** Why nothing runs, or not more: what holds jobs back, with what ends it beside each reason. */
+import type { ComponentChildren } from 'preact';
+import { Icon, type IconName } from '../../components/icon';
+import { Section } from '../../components/page';
+import { Foreign, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { act } from '../../core/dialogs';
+import { number } from '../../core/format';
+import { useResource } from '../../core/resource';
+import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
+import type { LimitKey } from '../limits/types';
+import type { Maintenance } from '../overview/maintenance';
+import { toggle } from '../queues/mode';
+import type { QueueItem } from '../queues/types';
+import css from './queue.css' with { type: 'text' };
+
+adopt(css);
+
+interface WaitingJob {
+  id: string;
+  type: string;
+  waiting_for?: { reason: string; since?: string; until?: string; detail: string };
+}
+
+interface Schedule {
+  name: string;
+  queue?: string;
+  enabled: boolean;
+  next_run_at: string | null;
+}
+
+interface Circumstances {
+  maintenance: Maintenance;
+  limits: readonly LimitKey[];
+  first: WaitingJob | undefined;
+  schedules: readonly Schedule[];
+}
+
+/** What else there is to know, asked only where something waits. */
+async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstances> {
+  const { name, counts } = queue;
+  const waits = counts.available > 0;
+  const [maintenance, limits, jobs, crons] = await Promise.all([
+    api.get<Maintenance>('admin/system/maintenance', {}, signal),
+    waits ? api.get<{ items: LimitKey[] }>('rate-limits', { queue: name }, signal) : { items: [] },
+    waits
+      ? api.get<{ items: { id: string }[] }>(
+          'admin/jobs',
+          { queue: name, state: 'available', sort: 'created_at', order: 'asc', per_page: 1 },
+          signal,
+        )
+      : { items: [] as { id: string }[] },
+    waits ? { items: [] } : api.get<{ items: Schedule[] }>('cron', { per_page: 100 }, signal),
+  ]);
+  const [head] = jobs.items;
+  const first = head && (await api.get<WaitingJob>(`admin/jobs/${head.id}`, {}, signal).catch(() => undefined));
+  const schedules = crons.items.filter(({ queue: of }) => of === name);
+  return { maintenance, limits: limits.items, first, schedules };
+}
+
+/** Longest list of keys or schedules. */
+const SHOWN = 3;
+
+export function Why({ queue, round, reload }: { queue: QueueItem; round: number; reload: () => void }) {
+  const { name, status, counts, concurrency, suspended_targets } = queue;
+  const found = useResource((signal) => load(queue, signal), [name, status, round, suspended_targets.length]);
+  const { maintenance, limits = [], first, schedules = [] } = found.data ?? {};
+  const reasons: ComponentChildren[] = [];
+  const add = (key: string, icon: IconName, text: ComponentChildren, action?: ComponentChildren) =>
+    reasons.push(
+      <li key={key}>
+        <Icon name={icon} />
+        <div>{text}</div>
+        {action}
+      </li>,
+    );
+  const button = (label: string, run: () => Promise<boolean>) =>
+    can('admin:write') && (
+      <button type="button" class="small" onClick={async () => (await run()) && reload()}>
+        {label}
+      </button>
+    );
+
+  if (status === 'paused') {
+    add(
+      'mode',
+      'pause',
+      <>The queue is paused: it accepts jobs and hands none out.</>,
+      button('Resume', () => toggle(queue)),
+    );
+  }
+  if (status === 'draining') {
+    add(
+      'mode',
+      'down',
+      <>The queue drains: it hands out what it has and accepts nothing.</>,
+      button('Resume', () => toggle(queue)),
+    );
+  }
+  if (maintenance?.enabled) {
+    add(
+      'maintenance',
+      'pause',
+      <>
+        The deployment is in maintenance{maintenance.reason && <>: {<Foreign>{maintenance.reason}</Foreign>}</>}.{' '}
+        {maintenance.ends_at && (
+          <>
+            It ends <Time at={maintenance.ends_at} />.
+          </>
+        )}
+      </>,
+      <a href={href('')}>Maintenance</a>,
+    );
+  }
+  for (const target of suspended_targets) {
+    add(
+      `target ${target}`,
+      'workers',
+      <>
+        The handler <a href={href('workers', { target })}>{target}</a> did not take the last calls.
+      </>,
+      button('Try it now', () =>
+        act(
+          () => api.post(`admin/targets/${segment(target)}/resume`, {}, { query: { queue: name } }),
+          `${target} was tried.`,
+        ),
+      ),
+    );
+  }
+  if (counts.available > 0 && concurrency.limit !== null && counts.active >= concurrency.limit) {
+    add(
+      'concurrency',
+      'active',
+      <>All {number(concurrency.limit)} places are taken.</>,
+      <a href={href(`queues/${segment(name)}`, { tab: 'settings' })}>Settings</a>,
+    );
+  }
+  for (const { key, waiting, active, concurrency: most } of limits
+    .filter((limit) => limit.waiting > 0)
+    .slice(0, SHOWN)) {
+    add(
+      `limit ${key}`,
+      'limits',
+      <>
+        {number(waiting)} {waiting === 1 ? 'job waits' : 'jobs wait'} for the key{' '}
+        <a href={href('limits', { key })}>{key}</a>
+        {most !== undefined && `, of which ${number(active)} of ${number(most)} run`}.
+      </>,
+    );
+  }
+  if (first?.waiting_for) {
+    add(
+      'first',
+      'waiting',
+      <>
+        The job that has waited longest, <a href={href(`jobs/${first.id}`)}>{first.type}</a>:{' '}
+        <Foreign>{first.waiting_for.detail}</Foreign>
+      </>,
+    );
+  }
+  if (counts.available === 0) {
+    if (counts.active === 0 && counts.scheduled > 0) {
+      add(
+        'scheduled',
+        'schedules',
+        <LinkTo queue={name} state="scheduled" count={counts.scheduled} text="for its time" />,
+      );
+    }
+    if (counts.retryable > 0) {
+      add('retryable', 'retry', <LinkTo queue={name} state="retryable" count={counts.retryable} text="for a retry" />);
+    }
+    for (const { name: schedule, enabled, next_run_at } of schedules.slice(0, SHOWN)) {
+      add(
+        `cron ${schedule}`,
+        'schedules',
+        <>
+          The schedule <a href={href('schedules', { open: schedule })}>{schedule}</a>{' '}
+          {enabled && next_run_at ? (
+            <>
+              enqueues the next job <Time at={next_run_at} />.
+            </>
+          ) : (
+            'is paused.'
+          )}
+        </>,
+      );
+    }
+  }
+  const isStill = counts.active === 0;
+  return (
+    <Section title={isStill ? 'Why nothing runs' : 'What holds jobs back'}>
+      <ul class="why card">
+        {reasons.length > 0 ? (
+          reasons
+        ) : (
+          <li>
+            <Icon name="check" />
+            <div>
+              {counts.available > 0
+                ? 'Nothing is in the way: jobs are handed out as they come.'
+                : isStill
+                  ? 'There is nothing to run.'
+                  : 'Nothing waits.'}
+            </div>
+          </li>
+        )}
+      </ul>
+    </Section>
+  );
+}
+
+function LinkTo({ queue, state, count, text }: { queue: string; state: string; count: number; text: string }) {
+  return (
+    <>
+      <a href={href('jobs', { queue, state })}>
+        {number(count)} {count === 1 ? 'job' : 'jobs'}
+      </a>{' '}
+      {count === 1 ? 'waits' : 'wait'} {text}.
+    </>
+  );
+}

@@ -1,0 +1,174 @@
+/** Handlers that jobs are pushed to: whether they take calls, and what went wrong when they do not. */
+import { Badge, type Tone } from '../../components/badge';
+import { Drawer } from '../../components/overlays';
+import { Facts } from '../../components/page';
+import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
+import { DataTable } from '../../components/table';
+import { Foreign, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { failed, toast } from '../../core/dialogs';
+import { number } from '../../core/format';
+import { type Resource, useResource } from '../../core/resource';
+import { query, withQuery } from '../../core/router';
+import { can } from '../../core/session';
+import type { Target, TargetInQueue, TargetList, TargetState } from './types';
+
+const CIRCUIT: Readonly<Record<TargetState['state'], readonly [Tone, string]>> = {
+  up: ['green', 'up'],
+  paused: ['amber', 'paused'],
+  stopped: ['red', 'stopped'],
+};
+
+function Circuit({ state }: { state: TargetState['state'] }) {
+  const [tone, word] = CIRCUIT[state];
+  return <Badge tone={tone}>{word}</Badge>;
+}
+
+interface Tried {
+  queues_asked: number;
+  tried: number;
+  resumed: number;
+}
+
+/** Asks a handler what it takes, in every queue that has stopped calling it; one that is up has nothing to be tried. */
+async function tryNow(name: string): Promise<void> {
+  try {
+    const { tried, resumed } = await api.post<Tried>(`admin/targets/${segment(name)}/resume`);
+    if (tried === 0) toast(`No queue has stopped calling ${name}.`);
+    else if (resumed === tried) toast(`${name} answers again, in ${queues(resumed)}.`);
+    else toast(`${name} does not answer yet in ${queues(tried - resumed)}.`, { kind: 'error' });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+const queues = (count: number) => `${number(count)} ${count === 1 ? 'queue' : 'queues'}`;
+
+export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
+  const tryIt = ({ name }: Target) => tryNow(name).then(targets.reload);
+  return (
+    <Loaded of={targets}>
+      {({ items }) => (
+        <>
+          <DataTable
+            label="Push targets"
+            rows={items}
+            rowKey={({ name }) => name}
+            rowHref={({ name }) => withQuery({ target: name, page: query('page') })}
+            keys={can('admin:write') ? { t: { label: 'Try the handler', run: tryIt } } : {}}
+            columns={[
+              {
+                id: 'target',
+                label: 'Handler',
+                render: ({ name }) => <a href={withQuery({ target: name, page: query('page') })}>{name}</a>,
+              },
+              { id: 'circuit', label: 'Calls', render: ({ state }) => <Circuit state={state} /> },
+              {
+                id: 'patterns',
+                label: 'Job types',
+                render: ({ patterns }) => <Foreign>{patterns.join(', ')}</Foreign>,
+              },
+              {
+                id: 'in',
+                label: 'In queues',
+                wide: true,
+                render: ({ queue_states: { up, paused, stopped } }) => (
+                  <>
+                    {number(up)} up
+                    {paused > 0 && <span class="amber">, {number(paused)} paused</span>}
+                    {stopped > 0 && <span class="red">, {number(stopped)} stopped</span>}
+                  </>
+                ),
+              },
+              {
+                id: 'error',
+                label: 'Last error',
+                render: ({ last_error }) =>
+                  last_error ? <Foreign>{last_error}</Foreign> : <span class="faint">–</span>,
+              },
+              {
+                id: 'next',
+                label: 'Next try',
+                render: ({ next_try_at }) => <Time at={next_try_at} />,
+              },
+              ...(can('admin:write')
+                ? [
+                    {
+                      id: 'actions',
+                      label: 'Actions',
+                      bare: true,
+                      end: true,
+                      render: (row: Target) => (
+                        <button type="button" class="small" onClick={() => tryIt(row)}>
+                          {row.state === 'up' ? 'Try' : 'Resume'}
+                        </button>
+                      ),
+                    },
+                  ]
+                : []),
+            ]}
+            empty={
+              <Empty icon="workers" title="No handler is called">
+                Bind a handler Worker and name it in <code>HANDLERS</code>: jobs of its types are pushed to it.
+              </Empty>
+            }
+          />
+          {query('target') !== '' && <TargetDrawer name={query('target')} />}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+/** One handler, queue by queue. */
+function TargetDrawer({ name }: { name: string }) {
+  const target = useResource(
+    (signal) => api.get<Target & { queues: readonly TargetInQueue[] }>(`admin/targets/${segment(name)}`, {}, signal),
+    [name],
+  );
+  const { data, error } = target;
+  return (
+    <Drawer title={`Handler ${name}`} name="target">
+      {error && <Failure error={error} />}
+      {!data && !error && <Skeleton />}
+      {data && (
+        <>
+          <Facts
+            of={[
+              ['Calls', <Circuit state={data.state} />],
+              ['Mapped to it', <Foreign>{data.patterns.join(', ')}</Foreign>],
+              ['It takes', data.types && <Foreign>{data.types.join(', ')}</Foreign>],
+            ]}
+          />
+          <h3 class="held">Queue by queue</h3>
+          <ul class="held-jobs">
+            {data.queues.map(({ queue, state, since, last_error, last_tried_at, next_try_at }) => (
+              <li key={queue}>
+                <div>
+                  <a href={href(`queues/${segment(queue)}`)}>{queue}</a> <Circuit state={state} />{' '}
+                  {since && (
+                    <span class="faint">
+                      since <Time at={since} />
+                    </span>
+                  )}
+                </div>
+                {last_error && <Foreign>{last_error}</Foreign>}
+                {last_tried_at && (
+                  <div class="faint">
+                    tried <Time at={last_tried_at} />
+                    {next_try_at && (
+                      <>
+                        , again <Time at={next_try_at} />
+                      </>
+                    )}
+                  </div>
+                )}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Drawer>
+  );
+}

@@ -1,0 +1,280 @@
+/** Workers that pull: what they hold, and what they are told. */
+import { Badge, type Tone } from '../../components/badge';
+import { Pager } from '../../components/list';
+import { Drawer } from '../../components/overlays';
+import { Facts, Stat } from '../../components/page';
+import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
+import { type Column, DataTable } from '../../components/table';
+import { Copy, Count, Foreign, IdLink, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { act, confirm } from '../../core/dialogs';
+import { number } from '../../core/format';
+import { type Resource, useResource } from '../../core/resource';
+import { query, withQuery } from '../../core/router';
+import { can } from '../../core/session';
+import type { HeldJob, Worker, WorkerList } from './types';
+
+export const PER_PAGE = 50;
+
+const TONES: Readonly<Record<string, Tone>> = { running: 'green', quiet: 'amber', terminate: 'violet', stale: 'red' };
+
+type Directive = 'running' | 'quiet' | 'terminate';
+
+const TOLD: Readonly<Record<Directive, string>> = {
+  running: 'takes jobs again',
+  quiet: 'takes no more jobs',
+  terminate: 'ends once its jobs have',
+};
+
+async function tell({ id }: Worker, directive: Directive): Promise<boolean> {
+  const sure =
+    directive !== 'terminate' ||
+    (await confirm({
+      title: `Terminate ${id}?`,
+      text: 'It takes no more jobs, ends when those that it runs have ended, and hears of it with its next heartbeat.',
+      ...{ action: 'Terminate', danger: true },
+    }));
+  const told = () => api.post('admin/workers/directive', { directive, worker_id: id });
+  return sure && act(told, `${id} ${TOLD[directive]}.`);
+}
+
+async function tellAll(directive: Directive, count: number): Promise<boolean> {
+  const sure = await confirm({
+    title: directive === 'running' ? 'Let all workers take jobs?' : `Tell all workers: ${directive}?`,
+    text: `${number(count)} ${count === 1 ? 'worker' : 'workers'}: each ${TOLD[directive]}.`,
+    ...{ action: `Tell ${number(count)}`, danger: directive === 'terminate' },
+  });
+  return sure && act(() => api.post('admin/workers/directive', { directive }), 'All workers were told.');
+}
+
+async function forget({ id, active_jobs }: Worker): Promise<boolean> {
+  const sure = await confirm({
+    title: `Forget ${id}?`,
+    text: `For a worker that is gone. ${active_jobs > 0 ? 'The jobs that it holds run elsewhere at once.' : 'It holds no job.'}`,
+    ...{ action: 'Forget', danger: true },
+  });
+  return sure && act(() => api.del(`admin/workers/${segment(id)}`), `${id} is forgotten.`);
+}
+
+export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>; reload: () => void }) {
+  const after = (work: Promise<boolean>) => work.then((done) => done && reload());
+  return (
+    <Loaded of={workers}>
+      {({ items, summary }) =>
+        summary.total === 0 ? (
+          <Empty icon="workers" title="No worker has been heard of">
+            Workers that pull appear with their first heartbeat: <code>npx tocsin create worker</code>, or{' '}
+            <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to need none; they stand below.
+          </Empty>
+        ) : (
+          <>
+            <div class="stats workers-stats">
+              {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
+                <Stat
+                  key={state}
+                  label={state[0]?.toUpperCase() + state.slice(1)}
+                  tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
+                >
+                  <Count value={summary[state]} />
+                </Stat>
+              ))}
+            </div>
+            {can('admin:write') && (
+              <div class="actions tell-all">
+                <span class="faint">Tell all</span>
+                {(['quiet', 'running', 'terminate'] as const).map((directive) => (
+                  <button
+                    key={directive}
+                    type="button"
+                    class={`small${directive === 'terminate' ? ' danger' : ''}`}
+                    onClick={() => after(tellAll(directive, summary.total))}
+                  >
+                    {directive === 'running' ? 'Resume all' : directive === 'quiet' ? 'Quiet all' : 'Terminate all'}
+                  </button>
+                ))}
+              </div>
+            )}
+            <DataTable
+              label="Workers"
+              rows={items}
+              rowKey={({ id }) => id}
+              rowHref={({ id }) => withQuery({ worker: id, page: query('page') })}
+              columns={columns(after)}
+              keys={
+                can('admin:write')
+                  ? {
+                      q: { label: 'Quiet or resume', run: (row) => after(toggle(row)) },
+                      t: { label: 'Terminate', run: (row) => after(tell(row, 'terminate')) },
+                    }
+                  : {}
+              }
+              empty={<Empty icon="workers" title="No worker on this page" />}
+            />
+            <Pager total={summary.total} perPage={PER_PAGE} />
+            {query('worker') !== '' && <WorkerDrawer id={query('worker')} />}
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+const toggle = (row: Worker) => tell(row, row.directive === 'running' ? 'quiet' : 'running');
+
+function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
+  return [
+    {
+      id: 'id',
+      label: 'Worker',
+      sort: ({ id }) => id,
+      render: ({ id, hostname, pid }) => (
+        <>
+          <a href={withQuery({ worker: id, page: query('page') })}>
+            <Foreign>{id}</Foreign>
+          </a>
+          {hostname && (
+            <span class="faint host">
+              <Foreign>{hostname}</Foreign>
+              {pid !== null && `, ${pid}`}
+            </span>
+          )}
+        </>
+      ),
+    },
+    {
+      id: 'state',
+      label: 'State',
+      sort: ({ state }) => state,
+      render: ({ state, directive, reported_state }) => (
+        <>
+          <Badge tone={TONES[state] ?? 'neutral'}>{state}</Badge>
+          {directive !== 'running' && reported_state === 'running' && state !== 'stale' && (
+            <span class="faint"> not heard of yet</span>
+          )}
+        </>
+      ),
+    },
+    {
+      id: 'held',
+      label: 'Holds',
+      end: true,
+      sort: ({ active_jobs }) => active_jobs,
+      render: ({ active_jobs, concurrency }) => (
+        <>
+          <Count value={active_jobs} />
+          {concurrency !== null && <span class="faint"> / {number(concurrency)}</span>}
+        </>
+      ),
+    },
+    {
+      id: 'queues',
+      label: 'Queues',
+      wide: true,
+      render: ({ queues }) =>
+        queues.length === 0 ? <span class="faint">–</span> : <Foreign>{queues.join(', ')}</Foreign>,
+    },
+    {
+      id: 'heartbeat',
+      label: 'Last heartbeat',
+      sort: ({ last_heartbeat_at }) => last_heartbeat_at,
+      render: ({ last_heartbeat_at }) => <Time at={last_heartbeat_at} />,
+    },
+    { id: 'since', label: 'Since', wide: true, render: ({ started_at }) => <Time at={started_at} /> },
+    ...(can('admin:write')
+      ? [
+          {
+            id: 'actions',
+            label: 'Actions',
+            bare: true,
+            end: true,
+            render: (row: Worker) => (
+              <span class="row-actions">
+                {row.state === 'stale' ? (
+                  <button type="button" class="small" onClick={() => after(forget(row))}>
+                    Forget
+                  </button>
+                ) : (
+                  <>
+                    <button type="button" class="small" onClick={() => after(toggle(row))}>
+                      {row.directive === 'running' ? 'Quiet' : 'Resume'}
+                    </button>
+                    {row.directive !== 'terminate' && (
+                      <button type="button" class="small" onClick={() => after(tell(row, 'terminate'))}>
+                        Terminate
+                      </button>
+                    )}
+                    <button type="button" class="small" onClick={() => after(forget(row))}>
+                      Forget
+                    </button>
+                  </>
+                )}
+              </span>
+            ),
+          },
+        ]
+      : []),
+  ];
+}
+
+/** One worker with the jobs that it holds. */
+function WorkerDrawer({ id }: { id: string }) {
+  const worker = useResource(
+    (signal) => api.get<Worker & { jobs: readonly HeldJob[] }>(`admin/workers/${segment(id)}`, {}, signal),
+    [id],
+  );
+  const { data, error } = worker;
+  return (
+    <Drawer title={`Worker ${id}`} name="worker">
+      {error && <Failure error={error} />}
+      {!data && !error && <Skeleton />}
+      {data && (
+        <>
+          <Facts
+            of={[
+              ['State', <Badge tone={TONES[data.state] ?? 'neutral'}>{data.state}</Badge>],
+              ['Id', <Id text={data.id} />],
+              ['Host', data.hostname && <Foreign>{data.hostname}</Foreign>],
+              ['Process', data.pid],
+              ['Version', data.version && <Foreign>{data.version}</Foreign>],
+              ['Jobs at once', data.concurrency],
+              ['Queues', data.queues.length > 0 && <Foreign>{data.queues.join(', ')}</Foreign>],
+              ['Since', <Time at={data.started_at} />],
+              ['Last heartbeat', <Time at={data.last_heartbeat_at} />],
+            ]}
+          />
+          <h3 class="held">Jobs that it holds</h3>
+          <HeldJobs jobs={data.jobs} />
+        </>
+      )}
+    </Drawer>
+  );
+}
+
+function Id({ text }: { text: string }) {
+  return (
+    <>
+      <Foreign>{text}</Foreign>
+      <Copy text={text} label="id" />
+    </>
+  );
+}
+
+function HeldJobs({ jobs }: { jobs: readonly HeldJob[] }) {
+  if (jobs.length === 0) return <p class="faint">None.</p>;
+  return (
+    <ul class="held-jobs">
+      {jobs.map(({ id, type, queue, attempt, started_at, lease_expires_at }) => (
+        <li key={id}>
+          <div>
+            <IdLink id={id} to={href(`jobs/${id}`)} /> <Foreign>{type}</Foreign>
+          </div>
+          <div class="faint">
+            <a href={href(`queues/${segment(queue)}`)}>{queue}</a>, attempt {number(attempt)}, began{' '}
+            <Time at={started_at} />, leased until <Time at={lease_expires_at} />
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
