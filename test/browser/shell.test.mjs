@@ -66,7 +66,7 @@ describe('the dashboard', { timeout: 60_000 }, () => {
     await page.keyboard.press('j');
     await page.keyboard.press('k');
     await page.keyboard.press('Enter');
-    await heading(page, 'Queue');
+    await heading(page, 'keys.a');
     assert.match(page.url(), /\/ui\/queues\/keys\.a$/);
     await page.keyboard.press('Escape');
     await heading(page, 'Queues');

@@ -66,7 +66,7 @@ export function draw(place: HTMLElement, { times, series, height, format }: Plot
     cursor: { points: { size: 5 } },
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      { ...axis, space: 64, values: (_, splits, __, ___, step) => splits.map((at) => timeAt(at, step)) },
+      { ...axis, size: 32, space: 64, values: (_, splits, __, ___, step) => splits.map((at) => timeAt(at, step)) },
       { ...axis, size: 52, values: (_, splits) => splits.map(format) },
     ],
     series: [

@@ -50,7 +50,7 @@ export const GROUPS: readonly SettingGroup[] = [
     fields: [
       {
         ...{ path: 'default_retry', label: 'Retry policy', kind: 'json', wide: true },
-        hint: 'Such as {"max_attempts": 5, "backoff": "exponential"}; Settings shows it as a curve',
+        hint: 'Such as {"max_attempts": 5, "backoff": "exponential"}',
       },
     ],
   },

@@ -53,26 +53,28 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
       </Section>
       <HistoryChart history={history} />
       <Section title="How long it takes">
-        <table class="table plain times" aria-label="How long it takes">
-          <thead>
-            <tr>
-              <th scope="col">Of the last half hour</th>
-              <th scope="col" class="end">
-                p50
-              </th>
-              <th scope="col" class="end">
-                p95
-              </th>
-              <th scope="col" class="end">
-                p99
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            <Times label="Waiting for a turn" of={queue.queue_time_ms} />
-            <Times label="Running" of={queue.latency_ms} />
-          </tbody>
-        </table>
+        <div class="table-frame">
+          <table class="table plain times" aria-label="How long it takes">
+            <thead>
+              <tr>
+                <th scope="col">Of the last half hour</th>
+                <th scope="col" class="end">
+                  p50
+                </th>
+                <th scope="col" class="end">
+                  p95
+                </th>
+                <th scope="col" class="end">
+                  p99
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              <Times label="Waiting for a turn" of={queue.queue_time_ms} />
+              <Times label="Running" of={queue.latency_ms} />
+            </tbody>
+          </table>
+        </div>
       </Section>
     </>
   );
@@ -81,9 +83,7 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
 function Times({ label, of: times }: { label: string; of: Percentiles }) {
   return (
     <tr>
-      <th scope="row" class="main">
-        {label}
-      </th>
+      <td class="main">{label}</td>
       {(['p50', 'p95', 'p99'] as const).map((part) => (
         <td key={part} class="end" data-label={part}>
           <Duration ms={times[part]} />

@@ -101,7 +101,8 @@ function Setting({ field, of: { config, declared, effective }, error, isFirst }:
           {source && (
             <>
               <Badge tone={source === 'own' ? 'blue' : source === 'declared' ? 'violet' : 'neutral'}>{source}</Badge>{' '}
-              {source !== 'own' && <code>{holds}</code>}{' '}
+              {source !== 'own' && <code>{holds}</code>}
+              {' · '}
             </>
           )}
           {hint}

@@ -60,6 +60,21 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
   return { maintenance, limits: limits.items, first, schedules };
 }
 
+/** Does another line say so already? */
+function isToldOf(
+  reason: string,
+  {
+    queue,
+    maintenance,
+    limits,
+  }: { queue: QueueItem; maintenance: Maintenance | undefined; limits: readonly LimitKey[] },
+): boolean {
+  if (reason === 'queue_paused') return queue.status === 'paused';
+  if (reason === 'maintenance') return maintenance?.enabled === true;
+  if (reason === 'key_limit') return limits.some(({ waiting }) => waiting > 0);
+  return reason === 'handler_down' && queue.suspended_targets.length > 0;
+}
+
 /** Longest list of keys or schedules. */
 const SHOWN = 3;
 
@@ -150,7 +165,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
       </>,
     );
   }
-  if (first?.waiting_for) {
+  if (first?.waiting_for && !isToldOf(first.waiting_for.reason, { queue, maintenance, limits })) {
     add(
       'first',
       'waiting',

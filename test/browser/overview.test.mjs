@@ -1,0 +1,143 @@
+// The overview: what happens, what is wrong, what it costs.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { dashboard, KEYS } from './support/index.mjs';
+import { answer, assertFitForAll, live, SOON_MS } from './support/pages.mjs';
+
+describe('the overview', { timeout: 60_000 }, () => {
+  const board = dashboard();
+  const enqueue = (queue, args = {}, type = 'wait.for.worker') =>
+    board.call('POST', 'jobs', { type, args: [args], queue });
+  const stat = (page, label) => page.getByTestId('states').locator('.stat').filter({ hasText: label });
+  const valueOf = async (page, label) => Number(await stat(page, label).locator('.num').textContent());
+
+  it('counts jobs of all queues by state, and counts on within a second of an event', async () => {
+    await enqueue('over.live');
+    const page = await board.newPage('/ui');
+    await live(page);
+    await stat(page, 'Available').waitFor();
+    const before = await valueOf(page, 'Available');
+    await enqueue('over.live');
+    await stat(page, 'Available')
+      .getByText(String(before + 1), { exact: true })
+      .waitFor({ timeout: SOON_MS });
+    assert.equal(await stat(page, 'Available').getAttribute('href'), '/ui/jobs?state=available');
+    await page.getByRole('link', { name: 'All queues' }).click();
+    await page.waitForURL('**/ui/queues');
+    await page.goBack();
+    await stat(page, 'Available').waitFor();
+  });
+
+  it('shows what happened over a time that stands in the URL, and adds what happens', async () => {
+    await enqueue('over.time');
+    const page = await board.newPage('/ui');
+    await live(page);
+    await page.getByRole('button', { name: 'As a table' }).click();
+    const table = page.getByRole('table', { name: 'Jobs per minute' });
+    const enqueued = async () => {
+      const cells = await table.locator('td[data-label=Enqueued]').allTextContents();
+      return cells.reduce((sum, text) => sum + Number(text), 0);
+    };
+    await table.waitFor();
+    assert.equal(await table.getByRole('row').count(), 61);
+    const before = await enqueued();
+    await enqueue('over.time');
+    const deadline = Date.now() + SOON_MS;
+    while ((await enqueued()) !== before + 1) assert.ok(Date.now() < deadline, 'the chart does not move');
+    await page.getByRole('link', { name: 'Month', exact: true }).click();
+    await page.waitForURL('**/ui?range=month');
+    await page.getByRole('table', { name: 'Jobs per hour' }).waitFor();
+    await page.goBack();
+    await table.waitFor();
+  });
+
+  it('begins and ends maintenance', async () => {
+    const page = await board.newPage('/ui?do=maintenance');
+    try {
+      const dialog = page.getByRole('dialog', { name: 'Start maintenance' });
+      await dialog.getByLabel('For').fill('an age');
+      await dialog.getByRole('button', { name: 'Start maintenance' }).click();
+      await dialog.locator('.field .error').waitFor();
+      await dialog.getByLabel('For').fill('1h');
+      await dialog.getByLabel('Reason').fill('moving <b>the database</b>');
+      await dialog.getByRole('button', { name: 'Start maintenance' }).click();
+      const banner = page.getByRole('status').filter({ hasText: 'Maintenance' });
+      await banner.getByText('moving <b>the database</b>').waitFor();
+      assert.match(page.url(), /\/ui$/);
+      assert.equal((await board.call('GET', 'admin/maintenance')).reason, 'moving <b>the database</b>');
+      await assertFitForAll(page);
+      await banner.getByRole('button', { name: 'End maintenance' }).click();
+      await answer(page, 'End maintenance');
+      await banner.waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'Start maintenance' }).waitFor();
+      assert.equal((await board.call('GET', 'admin/maintenance')).enabled, false);
+    } finally {
+      await board.call('POST', 'admin/maintenance', { enabled: false });
+    }
+  });
+
+  it('tells of failures as they come, without moving those that are read', async () => {
+    await enqueue('over.fails', { fail: 'first of the overview', final: true }, 'work.do');
+    const page = await board.newPage('/ui');
+    await live(page);
+    await page.getByText('first of the overview').waitFor();
+    await enqueue('over.fails', { fail: 'second, of another kind', final: true }, 'work.do');
+    await page.getByRole('button', { name: /^\d+ newer$/ }).click({ timeout: 2 * SOON_MS });
+    await page.getByText('second, of another kind').waitFor();
+    await page.getByRole('link', { name: 'All failures' }).waitFor();
+  });
+
+  it('shows alerts that fire and handlers that do not take calls', async () => {
+    const queue = 'over.alerts';
+    const { id } = await board.call('POST', 'admin/alerts', { name: 'too deep', queue, metric: 'depth', above: 0 });
+    try {
+      await enqueue(queue);
+      const page = await board.newPage('/ui', {
+        prepare: (fresh) =>
+          fresh.route(/admin\/queues\?/, async (route) => {
+            const response = await route.fetch();
+            const list = await response.json();
+            for (const item of list.items) if (item.name === queue) item.suspended_targets = ['MAILER'];
+            await route.fulfill({ response, json: list });
+          }),
+      });
+      await page.getByRole('status').filter({ hasText: 'The handler MAILER does not take calls' }).waitFor();
+      await page
+        .getByRole('alert')
+        .filter({ hasText: 'too deep: Jobs that have not ended 1 in over.alerts' })
+        .waitFor();
+    } finally {
+      await board.call('DELETE', `admin/alerts/${id}`);
+    }
+  });
+
+  it('says how to enqueue the first job, and what went wrong when nothing can be loaded', async () => {
+    const empty = await board.newPage('/ui', {
+      prepare: (fresh) => fresh.route(/admin\/queues\?/, (route) => route.fulfill({ json: { items: [], total: 0 } })),
+    });
+    await empty.getByRole('heading', { name: 'No job yet' }).waitFor();
+    await empty.getByRole('button', { name: 'Copy the command' }).click();
+    const copied = await empty.evaluate(() => navigator.clipboard.readText());
+    assert.match(copied, /^curl http:\/\/127\.0\.0\.1:\d+\/ojs\/v1\/jobs/);
+    await assertFitForAll(empty);
+    let isDown = true;
+    const broken = await board.newPage('/ui', {
+      prepare: (fresh) =>
+        fresh.route(/admin\/queues\?/, (route) =>
+          isDown ? route.fulfill({ status: 503, json: { error: { message: 'Not now.' } } }) : route.continue(),
+        ),
+    });
+    await broken.getByRole('alert').filter({ hasText: 'Not now.' }).waitFor();
+    isDown = false;
+    await broken.getByRole('button', { name: 'Try again' }).click();
+    await stat(broken, 'Available').waitFor();
+  });
+
+  it('shows what rows cost, and no action to a viewer', async () => {
+    await board.callClosed(KEYS.operator, 'POST', 'jobs', { type: 'wait.for.worker', args: [], queue: 'roles' });
+    const page = await board.newPage('/ui', { key: KEYS.viewer });
+    await page.getByRole('table', { name: 'Cost by job type' }).getByText('wait.for.worker').first().waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Start maintenance' }).count(), 0);
+    await assert.rejects(board.callClosed(KEYS.viewer, 'POST', 'admin/maintenance', { enabled: true }), /403/);
+  });
+});

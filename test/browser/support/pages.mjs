@@ -1,0 +1,27 @@
+/** What tests of pages have in common. */
+import { assertAccessible, assertNoSideways } from './index.mjs';
+
+/** An update must be seen within a second. */
+export const SOON_MS = 1_000;
+
+/** Waits until the page hears of events. */
+export const live = (page) => page.getByRole('button', { name: /^Live updates: Live/ }).waitFor();
+
+/** Answers the question that a page asks before it acts. */
+export async function answer(page, action, typed) {
+  const dialog = page.getByRole('dialog');
+  if (typed !== undefined) await dialog.getByRole('textbox').fill(typed);
+  await dialog.getByRole('button', { name: action }).click();
+  await dialog.waitFor({ state: 'detached' });
+}
+
+/** Nothing that axe finds, in both themes, and nothing wider than a phone. */
+export async function assertFitForAll(page) {
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await assertAccessible(page);
+  }
+  await page.setViewportSize({ width: 360, height: 740 });
+  await assertNoSideways(page);
+  await assertAccessible(page);
+}

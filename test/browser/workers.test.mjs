@@ -1,0 +1,82 @@
+// Workers that pull, and handlers that jobs are pushed to.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { dashboard, KEYS } from './support/index.mjs';
+import { answer, assertFitForAll, live, SOON_MS } from './support/pages.mjs';
+
+describe('the page of workers and targets', { timeout: 60_000 }, () => {
+  const board = dashboard();
+  const beat = (worker_id) =>
+    board.call('POST', 'workers/heartbeat', {
+      ...{ worker_id, active_jobs: [], queues: ['wrk.jobs'], hostname: 'box', pid: 7, concurrency: 4 },
+    });
+  const workers = (page) => page.getByRole('table', { name: 'Workers' });
+  const row = (page, id) => workers(page).getByRole('row').filter({ hasText: id });
+  const directive = async (id) => (await board.call('GET', `admin/workers/${id}`)).directive;
+
+  it('shows a worker within a second of its first heartbeat, with the jobs that it holds', async () => {
+    const page = await board.newPage('/ui/workers');
+    await live(page);
+    await beat('wrk-live');
+    await row(page, 'wrk-live')
+      .getByText('running')
+      .waitFor({ timeout: 2 * SOON_MS });
+    await board.call('POST', 'jobs', { type: 'wait.for.worker', args: [], queue: 'wrk.jobs' });
+    await board.call('POST', 'workers/fetch', { queues: ['wrk.jobs'], worker_id: 'wrk-live', count: 1 });
+    await row(page, 'wrk-live').getByRole('link', { name: 'wrk-live' }).click();
+    await page.waitForURL('**/ui/workers?worker=wrk-live');
+    const drawer = page.getByRole('dialog', { name: 'Worker wrk-live' });
+    await drawer.getByText('wait.for.worker').waitFor();
+    await assertFitForAll(page);
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+    await page.goBack();
+    await drawer.waitFor();
+  });
+
+  it('quiets, resumes, terminates and forgets one, and tells all', async () => {
+    await beat('wrk-told');
+    const page = await board.newPage('/ui/workers');
+    await row(page, 'wrk-told').getByRole('button', { name: 'Quiet' }).click();
+    await page.getByText('wrk-told takes no more jobs.').waitFor();
+    assert.equal(await directive('wrk-told'), 'quiet');
+    await row(page, 'wrk-told').getByRole('button', { name: 'Resume' }).click();
+    await page.getByText('wrk-told takes jobs again.').waitFor();
+    assert.equal(await directive('wrk-told'), 'running');
+    await row(page, 'wrk-told').getByRole('button', { name: 'Terminate' }).click();
+    await answer(page, 'Terminate');
+    await page.getByText('wrk-told ends once its jobs have.').waitFor();
+    assert.equal(await directive('wrk-told'), 'terminate');
+    await page.getByRole('button', { name: 'Resume all' }).click();
+    await answer(page, /^Tell/);
+    await page.getByText('All workers were told.').waitFor();
+    assert.equal(await directive('wrk-told'), 'running');
+    await row(page, 'wrk-told').getByRole('button', { name: 'Forget' }).click();
+    await answer(page, 'Forget');
+    await row(page, 'wrk-told').waitFor({ state: 'detached' });
+  });
+
+  it('shows handlers, queue by queue, and tries one', async () => {
+    await board.call('POST', 'jobs', { type: 'work.do', args: [{}], queue: 'wrk.push' });
+    const page = await board.newPage('/ui/workers?target=HANDLER');
+    const drawer = page.getByRole('dialog', { name: 'Handler HANDLER' });
+    await drawer.getByRole('link', { name: 'wrk.push' }).waitFor();
+    await assertFitForAll(page);
+    await page.keyboard.press('Escape');
+    await page.getByRole('table', { name: 'Push targets' }).getByRole('button', { name: 'Try' }).click();
+    await page.getByText('No queue has stopped calling HANDLER.').waitFor();
+  });
+
+  it('says so where there is no worker, and shows a viewer no action', async () => {
+    const page = await board.newPage('/ui/workers', { key: KEYS.viewer });
+    await page.getByRole('table', { name: 'Push targets' }).waitFor();
+    await page.getByRole('heading', { name: 'No worker has been heard of' }).waitFor();
+    await assertFitForAll(page);
+    await board.callClosed(KEYS.operator, 'POST', 'workers/heartbeat', { worker_id: 'wrk-role', active_jobs: [] });
+    await page.getByRole('button', { name: 'Look again' }).click();
+    await row(page, 'wrk-role').waitFor();
+    assert.equal(await page.getByRole('button', { name: /Quiet|Terminate|Forget|Try|Resume/ }).count(), 0);
+    await assert.rejects(board.callClosed(KEYS.viewer, 'POST', 'admin/workers/wrk-role/quiet'), /403/);
+    await board.callClosed(KEYS.operator, 'DELETE', 'admin/workers/wrk-role');
+  });
+});
