@@ -9,14 +9,14 @@ describe('the overview', { timeout: 60_000 }, () => {
   const enqueue = (queue, args = {}, type = 'wait.for.worker') =>
     board.call('POST', 'jobs', { type, args: [args], queue });
   const stat = (page, label) => page.getByTestId('states').locator('.stat').filter({ hasText: label });
-  const valueOf = async (page, label) => Number(await stat(page, label).locator('.num').textContent());
+  const valueIn = async (page, label) => Number(await stat(page, label).locator('.num').textContent());
 
   it('counts jobs of all queues by state, and counts on within a second of an event', async () => {
     await enqueue('over.live');
     const page = await board.newPage('/ui');
     await live(page);
     await stat(page, 'Available').waitFor();
-    const before = await valueOf(page, 'Available');
+    const before = await valueIn(page, 'Available');
     await enqueue('over.live');
     await stat(page, 'Available')
       .getByText(String(before + 1), { exact: true })

@@ -84,7 +84,11 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     await enqueue('one.set');
     await board.call('PUT', 'queues/one.set/config', { retention: { completed: '2d', cancelled: '9d' } });
     const page = await board.newPage('/ui/queues/one.set?tab=settings');
-    const field = (label) => page.getByLabel(label);
+    const field = (label) =>
+      page
+        .locator('label.field')
+        .filter({ has: page.getByText(label, { exact: true }) })
+        .locator('input, select, textarea');
     const save = () => page.getByRole('button', { name: 'Save' }).click();
     await field('Completed jobs').waitFor();
     assert.equal(await field('Completed jobs').inputValue(), 'P2D');

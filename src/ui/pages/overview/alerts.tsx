@@ -52,7 +52,7 @@ export function Alerts({ of: { rules } }: { of: AlertsHeld }) {
       {firing.map(({ rule, where }) => {
         const [label, format] = METRICS[rule.metric] ?? [rule.metric, number];
         return (
-          <div key={`${rule.id} ${where.queue}`} class="banner red" role="alert">
+          <div key={`${rule.id} ${where.queue}`} class="banner red text" role="alert">
             <Icon name="bell" size={18} />
             <div>
               <strong>
@@ -78,7 +78,7 @@ export function SuspendedTargets({ queues }: { queues: readonly QueueItem[] }) {
   return (
     <>
       {[...byTarget].map(([target, names]) => (
-        <div key={target} class="banner" role="status">
+        <div key={target} class="banner text" role="status">
           <Icon name="workers" size={18} />
           <div>
             The handler <strong>{target}</strong> does not take calls: jobs wait in{' '}

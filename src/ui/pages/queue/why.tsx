@@ -206,7 +206,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
   const isStill = counts.active === 0;
   return (
     <Section title={isStill ? 'Why nothing runs' : 'What holds jobs back'}>
-      <ul class="why card">
+      <ul class="why card text">
         {reasons.length > 0 ? (
           reasons
         ) : (

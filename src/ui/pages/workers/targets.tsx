@@ -142,7 +142,7 @@ function TargetDrawer({ name }: { name: string }) {
             ]}
           />
           <h3 class="held">Queue by queue</h3>
-          <ul class="held-jobs">
+          <ul class="held-jobs text">
             {data.queues.map(({ queue, state, since, last_error, last_tried_at, next_try_at }) => (
               <li key={queue}>
                 <div>

@@ -51,7 +51,7 @@ async function tellAll(directive: Directive, count: number): Promise<boolean> {
 async function forget({ id, active_jobs }: Worker): Promise<boolean> {
   const sure = await confirm({
     title: `Forget ${id}?`,
-    text: `For a worker that is gone. ${active_jobs > 0 ? 'The jobs that it holds run elsewhere at once.' : 'It holds no job.'}`,
+    text: `It is silent. ${active_jobs > 0 ? 'The jobs that it holds run elsewhere at once.' : 'It holds no job.'}`,
     ...{ action: 'Forget', danger: true },
   });
   return sure && act(() => api.del(`admin/workers/${segment(id)}`), `${id} is forgotten.`);
@@ -204,9 +204,6 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
                         Terminate
                       </button>
                     )}
-                    <button type="button" class="small" onClick={() => after(forget(row))}>
-                      Forget
-                    </button>
                   </>
                 )}
               </span>
@@ -263,7 +260,7 @@ function Id({ text }: { text: string }) {
 function HeldJobs({ jobs }: { jobs: readonly HeldJob[] }) {
   if (jobs.length === 0) return <p class="faint">None.</p>;
   return (
-    <ul class="held-jobs">
+    <ul class="held-jobs text">
       {jobs.map(({ id, type, queue, attempt, started_at, lease_expires_at }) => (
         <li key={id}>
           <div>
