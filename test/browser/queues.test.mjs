@@ -42,11 +42,17 @@ describe('the list of queues', { timeout: 60_000 }, () => {
     await enqueue('acts.a');
     const page = await board.newPage('/ui/queues?name=acts.');
     await row(page, 'acts.a').getByRole('button', { name: 'Pause' }).click();
+    // The list is loaded anew after each change; a key acts on what is shown.
+    const loaded = () => page.waitForResponse(/admin\/queues\?/);
+    let listed = loaded();
     await answer(page, 'Pause');
+    await listed;
     await row(page, 'acts.a').getByText('paused').waitFor();
     assert.equal(await status('acts.a'), 'paused');
     await page.keyboard.press('j');
+    listed = loaded();
     await page.keyboard.press('p');
+    await listed;
     await row(page, 'acts.a').getByText('active').waitFor();
     assert.equal(await status('acts.a'), 'active');
     await page.keyboard.press('d');
