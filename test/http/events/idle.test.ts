@@ -1,4 +1,7 @@
-/** What a dashboard that is open costs while nothing happens: nothing. */
+/**
+ * What a dashboard that is open costs while nothing happens: nothing. The clock is the tests' own, so the Worker's heartbeat on
+ * its sockets to the objects is not part of this; the runtime answers that without waking them (`setWebSocketAutoResponse`).
+ */
 import { env } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
 import { DirectoryObject } from '../../../src/directory/object';
