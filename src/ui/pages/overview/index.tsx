@@ -118,12 +118,7 @@ function Numbers({ queues }: { queues: readonly QueueItem[] }) {
     <>
       <div class="stats" data-testid="states">
         {STATES.map((state) => (
-          <Stat
-            key={state}
-            label={state[0]?.toUpperCase() + state.slice(1)}
-            href={href('jobs', { state })}
-            {...(state === 'discarded' && { tone: 'quiet' })}
-          >
+          <Stat key={state} label={state[0]?.toUpperCase() + state.slice(1)} href={href('jobs', { state })}>
             <Count value={queues.reduce((sum, { counts }) => sum + counts[state], 0)} />
           </Stat>
         ))}
