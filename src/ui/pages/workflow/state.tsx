@@ -1,0 +1,27 @@
+/** The state of a workflow, or of a step. */
+import { Badge } from '../../components/badge';
+import { Bar } from '../../components/progress';
+import { number } from '../../core/format';
+import { STATES } from './types';
+
+export function WorkflowState({ state }: { state: string }) {
+  const [tone, icon] = STATES[state] ?? ['neutral', 'available'];
+  return (
+    <Badge tone={tone} icon={icon}>
+      {state}
+    </Badge>
+  );
+}
+
+/** How many of its jobs have completed. */
+export function Done({ done, failed, total }: { done: number; failed: number; total: number }) {
+  return (
+    <span class="done">
+      <Bar value={total === 0 ? 1 : done / total} label={`${number(done)} of ${number(total)} jobs`} />
+      <span>
+        {number(done)} of {number(total)}
+        {failed > 0 && <span class="red">, {number(failed)} failed</span>}
+      </span>
+    </span>
+  );
+}
