@@ -55,6 +55,9 @@ const KINDS: readonly (readonly [string, string])[] = [
   ['webhook*', 'Webhooks'],
   ['alert.*', 'Alert rules'],
   ['maintenance.*', 'Maintenance'],
+  ['schema.*', 'Schemas'],
+  ['pool.*', 'Pools'],
+  ['limit.*', 'Limits'],
 ];
 
 export default function AuditPage() {
@@ -123,7 +126,7 @@ function Actor({ of: { name, role, key_hint: hint } }: { of: Entry['actor'] }) {
   return (
     <>
       {called === null ? (
-        <span class="faint">no key asked for</span>
+        <span class="faint">no key</span>
       ) : (
         <a class="quiet" href={aside({ actor: called, page: null })}>
           <Foreign>{called}</Foreign>
@@ -155,7 +158,10 @@ function Target({ action, target }: { action: string; target: string }) {
 /** The beginning of a filter or change, on one line. */
 function brief(value: unknown): string {
   if (value === null || value === undefined) return '';
-  const text = stringifyExact(value, 0).replace(/^\{|\}$|"/g, '');
+  const members = typeof value === 'object' && value !== null ? Object.entries(value) : [['', value]];
+  const text = members
+    .map(([name, one]) => `${name}: ${typeof one === 'string' ? one : stringifyExact(one, 0)}`)
+    .join(', ');
   return text.length > 90 ? `${text.slice(0, 90)}…` : text;
 }
 
@@ -174,7 +180,13 @@ const COLUMNS: readonly Column<Entry>[] = [
     id: 'target',
     label: 'To what',
     render: ({ action, target }) =>
-      target === null ? <span class="faint">–</span> : <Target {...{ action, target }} />,
+      target === null ? (
+        <span class="faint">–</span>
+      ) : (
+        <span class="target">
+          <Target {...{ action, target }} />
+        </span>
+      ),
   },
   {
     id: 'detail',
