@@ -219,7 +219,7 @@ function columns(onChanged: () => void): Column<Schedule>[] {
                 <button
                   type="button"
                   class="small"
-                  aria-label={`Run ${row.name} now`}
+                  aria-label={`Run now: ${row.name}`}
                   onClick={async () => (await runNow(row)) && onChanged()}
                 >
                   Run now

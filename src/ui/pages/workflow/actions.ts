@@ -29,5 +29,5 @@ export async function retryJobs(ids: readonly string[]): Promise<boolean> {
     text: 'They run again, each on its own. The workflow has ended: it does not go on, and no further step starts.',
     action: `Retry ${jobs}`,
   });
-  return sure && act(() => api.post('admin/jobs/bulk/retry', { job_ids: ids, confirm: true }), 'They are retried.');
+  return sure && act(() => api.post('jobs/bulk/retry', { job_ids: ids }), 'They are retried.');
 }

@@ -53,7 +53,7 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
   const cancel = async () => workflow && (await cancelWorkflow(workflow)) && one.reload();
   const retry = async () => (await retryJobs(failed)) && one.reload();
   const mayCancel = can('data:write') && workflow?.state === 'running';
-  const mayRetry = can('admin:write') && workflow?.state === 'failed' && failed.length > 0;
+  const mayRetry = can('data:write') && workflow?.state === 'failed' && failed.length > 0;
   useKeys('Workflow', {
     ...(mayCancel && { c: { label: 'Cancel', run: cancel } }),
     ...(mayRetry && { r: { label: 'Retry failed steps', run: retry } }),
