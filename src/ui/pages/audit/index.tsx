@@ -70,7 +70,7 @@ export default function AuditPage() {
   const open = entries.data?.items.find(({ id }) => id === query('open'));
   const isFiltered = asked.some(([, value]) => value !== '');
   return (
-    <>
+    <div class="audit-page">
       <PageHead title="Audit" sub="What operators have changed. It is kept for 90 days, 20,000 entries at most.">
         <button type="button" onClick={entries.reload}>
           Refresh
@@ -117,7 +117,7 @@ export default function AuditPage() {
         )}
       </Loaded>
       {open && <EntryDrawer of={open} />}
-    </>
+    </div>
   );
 }
 

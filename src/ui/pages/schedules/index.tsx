@@ -73,7 +73,7 @@ export default function SchedulesPage() {
   };
   const mayWrite = can('data:write');
   return (
-    <>
+    <div class="schedules-page">
       <PageHead title="Schedules" sub={schedules.data && <>{schedules.data.pagination.total} in all</>}>
         {mayWrite && (
           <button type="button" class="primary" onClick={() => openAside({ edit: ':new' })}>
@@ -121,7 +121,7 @@ export default function SchedulesPage() {
       </Loaded>
       {query('open') && <ScheduleDrawer name={query('open')} round={fired} onChanged={changedHere} />}
       {mayWrite && query('edit') && <ScheduleForm name={query('edit')} onSaved={changedHere} />}
-    </>
+    </div>
   );
 }
 

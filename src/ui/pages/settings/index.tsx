@@ -27,10 +27,10 @@ export default function SettingsPage() {
   const open = openTab(PARTS);
   const Part = PARTS.find(({ id }) => id === open)?.show ?? Configuration;
   return (
-    <>
+    <div class="settings-page">
       <PageHead title="Settings" />
       <Tabs tabs={PARTS} />
       <Part />
-    </>
+    </div>
   );
 }

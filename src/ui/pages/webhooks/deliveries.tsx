@@ -16,7 +16,7 @@ import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { DELIVERIES, DELIVERY_STATES, type Delivery, deliveryPath, type List, type Subscription } from './types';
-import { useAfterEvents } from './updates';
+import { useAfterEvents, useAfterTry } from './updates';
 
 const PER_PAGE = 50;
 
@@ -28,6 +28,7 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Subscrip
     [subscription, status, page],
   );
   useAfterEvents(deliveries.reload);
+  useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
   const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
   const replay = async ({ id }: Delivery) => {
     if (await act(() => api.post(`${deliveryPath(id)}/retry`), 'It is delivered again.')) deliveries.reload();
@@ -75,6 +76,11 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Subscrip
       {query('delivery') && <DeliveryDrawer id={query('delivery')} urls={urls} onReplay={replay} />}
     </>
   );
+}
+
+/** When the next of them is tried. */
+function earliest(items: readonly Delivery[] = []): string | undefined {
+  return items.flatMap(({ next_attempt_at: at }) => at ?? []).sort()[0];
 }
 
 export function DeliveryStatus({ status }: { status: string }) {
@@ -147,6 +153,7 @@ function DeliveryDrawer(props: {
     [id],
   );
   useAfterEvents(one.reload);
+  useAfterTry(one.reload, one.data?.next_attempt_at);
   return (
     <Drawer title="Delivery" name="delivery">
       <Loaded of={one}>

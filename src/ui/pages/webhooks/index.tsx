@@ -33,7 +33,7 @@ export default function WebhooksPage() {
   const tab = openTab(TABS);
   const open = subscriptions.data?.items.find(({ id }) => id === query('open'));
   return (
-    <>
+    <div class="webhooks-page">
       <PageHead title="Webhooks" sub="HTTPS requests that tell other servers what happens here.">
         {can('admin:write') && (
           <button type="button" class="primary" onClick={() => openAside({ edit: 'new' })}>
@@ -52,6 +52,6 @@ export default function WebhooksPage() {
           onSaved={subscriptions.reload}
         />
       )}
-    </>
+    </div>
   );
 }

@@ -59,7 +59,7 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
     ...(mayRetry && { r: { label: 'Retry failed steps', run: retry } }),
   });
   return (
-    <>
+    <div class="workflow-page">
       <PageHead
         title={workflow?.name ? <bdi>{workflow.name}</bdi> : 'Workflow'}
         name={workflow?.name ?? 'Workflow'}
@@ -83,7 +83,7 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
       </PageHead>
       {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
       <Loaded of={one}>{(shown) => <Body of={shown} leaves={leaves} />}</Loaded>
-    </>
+    </div>
   );
 }
 

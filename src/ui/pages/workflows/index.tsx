@@ -89,7 +89,7 @@ export default function WorkflowsPage() {
     onGap: show,
   });
   return (
-    <>
+    <div class="workflows-page">
       <PageHead title="Workflows" sub={workflows.data && <>{workflows.data.total} in all</>} />
       <Filters>
         <SelectFilter
@@ -140,7 +140,7 @@ export default function WorkflowsPage() {
           </>
         )}
       </Loaded>
-    </>
+    </div>
   );
 }
 
