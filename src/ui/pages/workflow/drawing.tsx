@@ -6,7 +6,7 @@ import { duration, number } from '../../core/format';
 import { withQuery } from '../../core/router';
 import { type GraphNode, tookOf } from './graph';
 import { layOut, NODE_HEIGHT, NODE_WIDTH } from './layout';
-import { STATES } from './types';
+import { STATES } from './state';
 
 export function Drawing(props: {
   nodes: readonly GraphNode[];

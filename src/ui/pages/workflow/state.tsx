@@ -1,8 +1,21 @@
 /** The state of a workflow, or of a step. */
-import { Badge } from '../../components/badge';
+import { Badge, type Tone } from '../../components/badge';
+import type { IconName } from '../../components/icon';
 import { Bar } from '../../components/progress';
 import { number } from '../../core/format';
-import { STATES } from './types';
+
+/** States of workflows and their steps, each with a colour and a shape. */
+export const STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
+  waiting: ['neutral', 'waiting'],
+  pending: ['blue', 'available'],
+  retryable: ['amber', 'retry'],
+  active: ['violet', 'active'],
+  running: ['violet', 'active'],
+  completed: ['green', 'completed'],
+  failed: ['red', 'discarded'],
+  cancelled: ['neutral', 'cancelled'],
+  skipped: ['neutral', 'next'],
+};
 
 export function WorkflowState({ state }: { state: string }) {
   const [tone, icon] = STATES[state] ?? ['neutral', 'available'];

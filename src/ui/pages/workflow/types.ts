@@ -1,7 +1,4 @@
 /** Workflows as the API tells of them. */
-import type { Tone } from '../../components/badge';
-import type { IconName } from '../../components/icon';
-
 export interface Step {
   id: string;
   /** Of its job, or the form of the workflow inside it: `chain`, `group`, `batch`, `graph`. */
@@ -46,19 +43,6 @@ export interface Workflow {
   callbacks?: Readonly<Record<string, Step>>;
   metadata: { job_count: number; completed_count: number; failed_count: number };
 }
-
-/** States of workflows and their steps, each with a colour and a shape. */
-export const STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
-  waiting: ['neutral', 'waiting'],
-  pending: ['blue', 'available'],
-  retryable: ['amber', 'retry'],
-  active: ['violet', 'active'],
-  running: ['violet', 'active'],
-  completed: ['green', 'completed'],
-  failed: ['red', 'discarded'],
-  cancelled: ['neutral', 'cancelled'],
-  skipped: ['neutral', 'next'],
-};
 
 export const endOf = (workflow: Pick<Workflow, 'completed_at' | 'cancelled_at'>) =>
   workflow.completed_at ?? workflow.cancelled_at;
