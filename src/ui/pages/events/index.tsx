@@ -1,6 +1,5 @@
 /** Everything that happens, as it happens. */
 import { useState } from 'preact/hooks';
-import { EVENT_TYPES, eventTypesNamed, STATE_CHANGED } from '../../../job/event-types';
 import { Badge, type Tone } from '../../components/badge';
 import { Icon } from '../../components/icon';
 import { Json } from '../../components/json';
@@ -13,6 +12,7 @@ import { Copy, Foreign, IdLink, Time, writeClipboard } from '../../components/te
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
+import { EVENT_KINDS, isEvent, STATE_CHANGED } from '../../core/event-names';
 import { stringifyExact } from '../../core/exact';
 import { number } from '../../core/format';
 import { held, type LiveEvent, paused, refusal, setPaused, useLive } from '../../core/live';
@@ -38,7 +38,7 @@ export default function EventsPage() {
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   useLive(queue ? `queue:${queue}` : 'all', {
     onEvents: (events) => {
-      const shown = events.filter(({ event }) => event !== STATE_CHANGED && isOfType(event)).map(asShown);
+      const shown = events.filter(({ event }) => event !== STATE_CHANGED && isEvent(event, type)).map(asShown);
       if (shown.length === 0) return;
       setFresh(new Set(shown.map(({ id }) => id)));
       before.update((known) => merge(shown, known));
@@ -69,18 +69,11 @@ export default function EventsPage() {
   );
 }
 
-const NAMES = EVENT_TYPES.filter((name) => name !== STATE_CHANGED);
-
 /** All of a kind, then each of it. */
-const TYPES = [...new Set(NAMES.map((name) => name.split('.')[0] ?? ''))].flatMap((kind) => [
+const TYPES = [...EVENT_KINDS].flatMap(([kind, names]) => [
   [`${kind}.*`, `${kind}.*`] as const,
-  ...NAMES.filter((name) => name.startsWith(`${kind}.`)).map((name) => [name, `\u2003${name}`] as const),
+  ...names.map((name) => [name, `\u2003${name}`] as const),
 ]);
-
-function isOfType(event: string): boolean {
-  const wanted = query('event');
-  return wanted === '' || eventTypesNamed(wanted).includes(event);
-}
 
 /** What is shown, as a line of JSON each. */
 function CopyAll({ of: events }: { of: readonly Shown[] }) {

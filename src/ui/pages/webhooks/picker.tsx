@@ -1,11 +1,5 @@
 /** Chooses events: single ones, or all of a kind. */
-import { EVENT_TYPES, STATE_CHANGED } from '../../../job/event-types';
-
-/** The events of each kind. A change of state is no event of its own. */
-export const KINDS: ReadonlyMap<string, readonly string[]> = Map.groupBy(
-  EVENT_TYPES.filter((type) => type !== STATE_CHANGED),
-  (type) => type.split('.')[0] ?? '',
-);
+import { EVENT_KINDS } from '../../core/event-names';
 
 export function Picker(props: {
   chosen: readonly string[];
@@ -21,7 +15,7 @@ export function Picker(props: {
   return (
     <fieldset class={`picker${error ? ' wrong' : ''}`}>
       <legend>Events</legend>
-      {[...KINDS].map(([kind, types]) => {
+      {[...EVENT_KINDS].map(([kind, types]) => {
         const all = chosen.includes('*') || chosen.includes(`${kind}.*`);
         return (
           <div key={kind}>
