@@ -111,6 +111,13 @@ describe('workflows', { timeout: 60_000 }, () => {
     assert.ok(items.some(({ filter }) => filter.job_ids.includes(id)));
   });
 
+  it('say so where there is none', async () => {
+    const page = await board.newPage('/ui/workflows/01a20332-cac6-74cb-8d09-1fc9f5aeb3ac');
+    await page.getByRole('main').getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor();
+    await page.getByRole('link', { name: 'Workflows' }).first().click();
+    await page.getByRole('link', { name: 'flow done' }).waitFor();
+  });
+
   it('are only looked at by a viewer', async () => {
     const { id } = await board.callClosed(KEYS.operator, 'POST', 'workflows', {
       ...{ name: 'flow closed', type: 'chain', steps: [{ type: 'a.b', args: [], options: { queue: 'flows' } }] },

@@ -19,7 +19,7 @@ import { useAfterEvents } from './updates';
 
 export function Alerts({ subscriptions }: { subscriptions: readonly Subscription[] }) {
   const alerts = useResource((signal) => api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal), []);
-  useAfterEvents(alerts.reload, (event) => event.startsWith('alert.'));
+  useAfterEvents(alerts.reload, ({ event }) => event.startsWith('alert.'));
   const mayWrite = can('admin:write');
   const remove = async ({ id, name }: Alert) => {
     const sure = await confirm({

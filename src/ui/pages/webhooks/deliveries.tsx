@@ -16,7 +16,7 @@ import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { DELIVERIES, DELIVERY_STATES, type Delivery, deliveryPath, type List, type Subscription } from './types';
-import { useAfterEvents, useAfterTry } from './updates';
+import { isTold, useAfterEvents, useAfterTry } from './updates';
 
 const PER_PAGE = 50;
 
@@ -27,7 +27,8 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Subscrip
     (signal) => api.get<List<Delivery>>(DELIVERIES, { subscription, status, page, per_page: PER_PAGE }, signal),
     [subscription, status, page],
   );
-  useAfterEvents(deliveries.reload);
+  const shown = subscriptions.filter(({ id }) => subscription === '' || id === subscription);
+  useAfterEvents(deliveries.reload, (event) => isTold(shown, event));
   useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
   const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
   const replay = async ({ id }: Delivery) => {
@@ -152,7 +153,6 @@ function DeliveryDrawer(props: {
     (signal) => api.get<{ delivery: Delivery }>(deliveryPath(id), undefined, signal).then(({ delivery }) => delivery),
     [id],
   );
-  useAfterEvents(one.reload);
   useAfterTry(one.reload, one.data?.next_attempt_at);
   return (
     <Drawer title="Delivery" name="delivery">

@@ -6,10 +6,10 @@ import { Count, Foreign, Time } from '../../components/text';
 import { aside } from '../../core/aside';
 import type { Resource } from '../../core/resource';
 import { healthOf, type List, type Subscription } from './types';
-import { useAfterEvents } from './updates';
+import { isTold, useAfterEvents } from './updates';
 
 export function Subscriptions({ of: subscriptions }: { of: Resource<List<Subscription>> }) {
-  useAfterEvents(subscriptions.reload);
+  useAfterEvents(subscriptions.reload, (event) => isTold(subscriptions.data?.items ?? [], event));
   return (
     <Loaded of={subscriptions}>
       {({ items }) => (
