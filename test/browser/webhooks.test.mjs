@@ -34,6 +34,7 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'New webhook' }).click();
     const made = page.getByRole('dialog', { name: 'New webhook' });
     assert.match(page.url(), /edit=new/);
+    assert.ok(await made.getByLabel('URL').evaluate((field) => field === document.activeElement));
     await made.getByLabel('URL').fill('https://10.0.0.1/made');
     assert.ok(await made.getByRole('button', { name: 'Create' }).isDisabled());
     await made.getByLabel('discarded').check();
