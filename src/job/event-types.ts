@@ -3,31 +3,46 @@
 /** A job has changed its state. A stream has it beside the event that says why. */
 export const STATE_CHANGED = 'job.state_changed';
 
-export const EVENT_TYPES: readonly string[] = [
-  ...[
-    'enqueued',
-    'scheduled',
-    'started',
-    'completed',
-    'failed',
-    'retrying',
-    'discarded',
-    'cancelled',
-    'expired',
-    'snoozed',
-  ],
-  ...['heartbeat', 'progress', 'log', 'state_changed'],
-]
-  .map((name) => `job.${name}`)
-  .concat(
-    ['paused', 'resumed', 'push_suspended', 'push_resumed'].map((name) => `queue.${name}`),
-    ['storage_pruned', 'dead_letters_evicted'].map((name) => `queue.${name}`),
-    ['started', 'stopped', 'quiet', 'heartbeat'].map((name) => `worker.${name}`),
-    ['started', 'step_completed', 'completed', 'failed'].map((name) => `workflow.${name}`),
-    ['triggered', 'skipped'].map((name) => `cron.${name}`),
-    ['firing', 'resolved'].map((name) => `alert.${name}`),
-    ['webhook.disabled'],
-  );
+const TYPES = [
+  'job.enqueued',
+  'job.scheduled',
+  'job.started',
+  'job.completed',
+  'job.failed',
+  'job.retrying',
+  'job.discarded',
+  'job.cancelled',
+  'job.expired',
+  'job.snoozed',
+  'job.heartbeat',
+  'job.progress',
+  'job.log',
+  'job.state_changed',
+  'queue.paused',
+  'queue.resumed',
+  'queue.push_suspended',
+  'queue.push_resumed',
+  'queue.storage_pruned',
+  'queue.dead_letters_evicted',
+  'worker.started',
+  'worker.stopped',
+  'worker.quiet',
+  'worker.heartbeat',
+  'workflow.started',
+  'workflow.step_completed',
+  'workflow.completed',
+  'workflow.failed',
+  'cron.triggered',
+  'cron.skipped',
+  'alert.firing',
+  'alert.resolved',
+  'webhook.disabled',
+] as const;
+
+/** The type of an event. */
+export type EventType = (typeof TYPES)[number];
+
+export const EVENT_TYPES: readonly string[] = TYPES;
 
 /** Names that other servers of the protocol have for the same. */
 const ALIASES: ReadonlyMap<string, string> = new Map([

@@ -102,7 +102,7 @@ export const PAGES: readonly Page[] = [
     title: 'Webhooks',
     key: 'h',
     menu: { icon: 'webhooks', part: 'watch' },
-    scope: 'data:read',
+    scope: 'admin:read',
     load: () => import('./webhooks'),
   },
   {

@@ -143,3 +143,15 @@ export async function assertNoSideways(page) {
   const [wanted, given] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
   assert.ok(wanted <= given, `The page is ${wanted} px wide in a window of ${given} px.`);
 }
+
+/** What a page shows now is sound: in both themes, in a wide window and on a phone. Leaves the page as a light one in a wide window. */
+export async function assertSound(page) {
+  await assertAccessible(page);
+  const before = page.viewportSize();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 360, height: 740 });
+  await assertAccessible(page);
+  await assertNoSideways(page);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize(before);
+}

@@ -45,6 +45,7 @@ const config :Workerd.Config = (
     (name = "open", worker = .open),
     (name = "closed", worker = .closed),
     (name = "handler", worker = .handler),
+    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
     (name = "state", disk = (path = "state", writable = true)),
   ],
   sockets = [

@@ -1,5 +1,248 @@
-import { Placeholder } from '../placeholder';
+/** Who changed what, with which filter, and how many jobs it was. */
+import { Badge } from '../../components/badge';
+import { Json } from '../../components/json';
+import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
+import { Drawer } from '../../components/overlays';
+import { Facts, PageHead, Section } from '../../components/page';
+import shared from '../../components/shared.css' with { type: 'text' };
+import { Empty, Loaded } from '../../components/state';
+import { type Column, DataTable } from '../../components/table';
+import { Copy, Count, Foreign, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { aside } from '../../core/aside';
+import { href, segment } from '../../core/base';
+import { stringifyExact } from '../../core/exact';
+import { absolute } from '../../core/format';
+import { useResource } from '../../core/resource';
+import { pageNumber, query } from '../../core/router';
+import { adopt } from '../../core/styles';
+import css from './page.css' with { type: 'text' };
+
+adopt(shared);
+adopt(css);
+
+interface Entry {
+  id: string;
+  at: string;
+  actor: { name: string | null; role: string | null; key_hint: string | null };
+  action: string;
+  target: string | null;
+  filter: unknown;
+  change: unknown;
+  count: number | null;
+  operation_id: string | null;
+  status: number;
+  request_id: string | null;
+  reason?: string | null;
+}
+
+interface AuditList {
+  items: readonly Entry[];
+  total: number;
+}
+
+const PER_PAGE = 50;
+
+const KINDS: readonly (readonly [string, string])[] = [
+  ['queue.*', 'Queues'],
+  ['job.*', 'Single jobs'],
+  ['jobs.*', 'Many jobs'],
+  ['dead_letter*', 'Dead letters'],
+  ['failure*', 'Groups of failures'],
+  ['cron*', 'Schedules'],
+  ['workflow.*', 'Workflows'],
+  ['worker*', 'Workers'],
+  ['webhook*', 'Webhooks'],
+  ['alert.*', 'Alert rules'],
+  ['maintenance.*', 'Maintenance'],
+  ['schema.*', 'Schemas'],
+  ['pool.*', 'Pools'],
+  ['limit.*', 'Limits'],
+];
 
 export default function AuditPage() {
-  return <Placeholder title="Audit" icon="audit" />;
+  const page = pageNumber();
+  const asked = ['actor', 'action', 'queue', 'job', 'since'].map((name) => [name, query(name)] as const);
+  const entries = useResource(
+    (signal) => api.get<AuditList>('admin/audit', { ...Object.fromEntries(asked), page, per_page: PER_PAGE }, signal),
+    [page, ...asked.map(([, value]) => value)],
+  );
+  const open = entries.data?.items.find(({ id }) => id === query('open'));
+  const isFiltered = asked.some(([, value]) => value !== '');
+  return (
+    <div class="audit-page">
+      <PageHead title="Audit" sub="What operators have changed. It is kept for 90 days, 20,000 entries at most.">
+        <button type="button" onClick={entries.reload}>
+          Refresh
+        </button>
+      </PageHead>
+      <Filters>
+        <TextFilter name="actor" label="Who: name of a key" />
+        <SelectFilter name="action" label="What" all="Any action" options={KINDS} />
+        <TextFilter name="queue" label="Queue" placeholder="Queue (exact name)" />
+        <SelectFilter
+          name="since"
+          label="Since"
+          all="Any time"
+          options={[
+            ['1h', 'Last hour'],
+            ['24h', 'Last day'],
+            ['7d', 'Last week'],
+            ['30d', 'Last 30 days'],
+          ]}
+        />
+      </Filters>
+      <FilterChips names={{ actor: 'Who', action: 'What', queue: 'Queue', job: 'Job', since: 'Since' }} />
+      <Loaded of={entries}>
+        {({ items, total }) => (
+          <>
+            <DataTable
+              label="Audit log"
+              rows={items}
+              columns={COLUMNS}
+              rowKey={({ id }) => id}
+              rowHref={({ id }) => aside({ open: id })}
+              empty={
+                isFiltered ? (
+                  <Empty icon="search" title="Nothing fits" />
+                ) : (
+                  <Empty icon="audit" title="Nothing was changed yet">
+                    Each change by an operator is written here: here, in the command line, or over HTTP.
+                  </Empty>
+                )
+              }
+            />
+            <Pager total={total} perPage={PER_PAGE} />
+          </>
+        )}
+      </Loaded>
+      {open && <EntryDrawer of={open} />}
+    </div>
+  );
+}
+
+function Actor({ of: { name, role, key_hint: hint } }: { of: Entry['actor'] }) {
+  const called = name ?? hint;
+  return (
+    <>
+      {called === null ? (
+        <span class="faint">no key</span>
+      ) : (
+        <a class="quiet" href={aside({ actor: called, page: null })}>
+          <Foreign>{called}</Foreign>
+        </a>
+      )}
+      {role && <small class="under">{role}</small>}
+    </>
+  );
+}
+
+/** What was acted on, as a link where it has a page. */
+function Target({ action, target }: { action: string; target: string }) {
+  const [kind] = action.split('.');
+  const page = { queue: 'queues', job: 'jobs', workflow: 'workflows' }[kind ?? ''];
+  const to = page
+    ? href(`${page}/${segment(target)}`)
+    : kind === 'cron'
+      ? href('schedules', { open: target })
+      : undefined;
+  return to ? (
+    <a href={to}>
+      <Foreign>{target}</Foreign>
+    </a>
+  ) : (
+    <Foreign>{target}</Foreign>
+  );
+}
+
+/** The beginning of a filter or change, on one line. */
+function brief(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const members = typeof value === 'object' && value !== null ? Object.entries(value) : [['', value]];
+  const text = members
+    .map(([name, one]) => `${name}: ${typeof one === 'string' ? one : stringifyExact(one, 0)}`)
+    .join(', ');
+  return text.length > 90 ? `${text.slice(0, 90)}…` : text;
+}
+
+const COLUMNS: readonly Column<Entry>[] = [
+  {
+    id: 'action',
+    label: 'What',
+    render: ({ id, action }) => (
+      <a href={aside({ open: id })}>
+        <code>{action}</code>
+      </a>
+    ),
+  },
+  { id: 'actor', label: 'Who', render: ({ actor }) => <Actor of={actor} /> },
+  {
+    id: 'target',
+    label: 'To what',
+    render: ({ action, target }) =>
+      target === null ? (
+        <span class="faint">–</span>
+      ) : (
+        <span class="target">
+          <Target {...{ action, target }} />
+        </span>
+      ),
+  },
+  {
+    id: 'detail',
+    label: 'Filter or change',
+    wide: true,
+    render: ({ filter, change, reason }) => (
+      <>
+        <span class="mono brief">
+          <bdi>{brief(filter) || brief(change)}</bdi>
+        </span>
+        {reason && (
+          <small class="under">
+            “<Foreign>{reason}</Foreign>”
+          </small>
+        )}
+      </>
+    ),
+  },
+  { id: 'count', label: 'How many', end: true, render: ({ count }) => <Count value={count} /> },
+  { id: 'at', label: 'When', end: true, render: ({ at }) => <Time at={at} /> },
+];
+
+function EntryDrawer({ of: entry }: { of: Entry }) {
+  const { at, actor, action, target, filter, change, count, operation_id, status, request_id, reason } = entry;
+  return (
+    <Drawer title={action}>
+      <Facts
+        of={[
+          ['When', <span class="mono lines">{absolute(Date.parse(at))}</span>],
+          ['Who', <Actor of={actor} />],
+          ['Key', actor.key_hint && <span class="mono">{actor.key_hint}…</span>],
+          ['To what', target !== null && <Target {...{ action, target }} />],
+          ['How many', count !== null && <Count value={count} exact />],
+          ['Answer', <Badge tone={status < 300 ? 'green' : 'red'}>{status}</Badge>],
+          ['Reason', reason && <Foreign>{reason}</Foreign>],
+          ['Operation', operation_id && <span class="mono">{operation_id}</span>],
+          [
+            'Request',
+            request_id && (
+              <span class="mono">
+                {request_id} <Copy text={request_id} label="request id" />
+              </span>
+            ),
+          ],
+        ]}
+      />
+      {filter !== null && (
+        <Section title="Filter">
+          <Json value={filter} label="filter" open={2} />
+        </Section>
+      )}
+      {change !== null && (
+        <Section title="Change">
+          <Json value={change} label="change" open={2} />
+        </Section>
+      )}
+    </Drawer>
+  );
 }

@@ -1,69 +1,98 @@
 /** Everything that happens, as it happens. */
 import { useState } from 'preact/hooks';
 import { Badge, type Tone } from '../../components/badge';
+import { Icon } from '../../components/icon';
 import { Json } from '../../components/json';
 import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { Drawer } from '../../components/overlays';
-import { PageHead } from '../../components/page';
+import { Facts, PageHead } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Copy, Foreign, IdLink, Time } from '../../components/text';
+import { Copy, Foreign, IdLink, Time, writeClipboard } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
+import { act } from '../../core/dialogs';
+import { EVENT_KINDS, isEvent, STATE_CHANGED } from '../../core/event-names';
+import { stringifyExact } from '../../core/exact';
 import { number } from '../../core/format';
-import { type LiveEvent, paused, refusal, setPaused, useLive } from '../../core/live';
+import { held, type LiveEvent, paused, refusal, setPaused, useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
 import { fromList, type ListedEvent, type Shown } from './shown';
 
 /** Events that are kept on the page. */
-const KEPT = 200;
-const KINDS = ['job', 'queue', 'worker', 'workflow', 'cron', 'alert'] as const;
+const KEPT = 300;
+/** Of those that happened before, so many are asked for. */
+const BEFORE = 100;
 
 export default function EventsPage() {
-  const queue = query('queue');
+  const [queue, type] = [query('queue'), query('event')];
   // What happened before; from then on the live feed adds to it.
   const before = useResource(
     (signal) =>
       api
-        .get<{ events: ListedEvent[] }>('events', { queue, page: 1, per_page: 50 }, signal)
+        .get<{ events: ListedEvent[] }>('events', { queue, types: type, page: 1, per_page: BEFORE }, signal)
         .then(({ events }) => events.map(fromList)),
-    [queue],
+    [queue, type],
   );
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   useLive(queue ? `queue:${queue}` : 'all', {
     onEvents: (events) => {
-      const shown = events.filter(({ event }) => event !== 'job.state_changed').map(asShown);
+      const shown = events.filter(({ event }) => event !== STATE_CHANGED && isEvent(event, type)).map(asShown);
+      if (shown.length === 0) return;
       setFresh(new Set(shown.map(({ id }) => id)));
-      before.update((held) => merge(shown, held));
+      before.update((known) => merge(shown, known));
     },
     onGap: before.reload,
   });
   return (
     <>
-      <PageHead title="Events" sub="As they happen; the newest thousand of each queue are kept.">
+      <PageHead title="Events" sub={`As they happen; the newest ${KEPT} are shown here.`}>
+        <CopyAll of={before.data ?? []} />
         <button type="button" aria-pressed={paused.value} onClick={() => setPaused(!paused.value)}>
-          {paused.value ? 'Go on' : 'Pause'} <kbd>.</kbd>
+          <Icon name={paused.value ? 'play' : 'pause'} size={14} />
+          {paused.value ? `Go on, ${number(held.value)} held` : 'Pause'} <kbd>.</kbd>
         </button>
       </PageHead>
       <Filters>
+        <SelectFilter name="event" label="Event" all="All events" options={TYPES} />
         <TextFilter name="queue" label="Queue" placeholder="Queue (exact name)" />
-        <SelectFilter
-          name="kind"
-          label="Kind"
-          all="All kinds"
-          options={KINDS.map((kind) => [kind, `${kind}.*`] as const)}
-        />
-        <TextFilter name="text" label="Filter by type or subject" />
+        <TextFilter name="type" label="Job type" placeholder="Job type, such as mail.*" />
+        <TextFilter name="text" label="Id, subject or message" />
       </Filters>
-      <FilterChips names={{ queue: 'Queue', kind: 'Kind', text: 'Text' }} />
+      <FilterChips names={{ event: 'Event', queue: 'Queue', type: 'Job type', text: 'Text' }} />
       {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
-      <Loaded of={before}>{(events) => <Feed events={events.filter(isWanted)} fresh={fresh} />}</Loaded>
+      <Loaded of={before}>
+        {(events) => <Feed events={events.filter(isWanted)} fresh={fresh} isAny={events.length > 0} />}
+      </Loaded>
     </>
   );
 }
 
-function Feed({ events, fresh }: { events: readonly Shown[]; fresh: ReadonlySet<string> }) {
+/** All of a kind, then each of it. */
+const TYPES = [...EVENT_KINDS].flatMap(([kind, names]) => [
+  [`${kind}.*`, `${kind}.*`] as const,
+  ...names.map((name) => [name, `\u2003${name}`] as const),
+]);
+
+/** What is shown, as a line of JSON each. */
+function CopyAll({ of: events }: { of: readonly Shown[] }) {
+  const copy = () => {
+    const lines = events.filter(isWanted).map(({ id, event, timestamp, data }) => {
+      return stringifyExact({ id, event, timestamp, data }, 0);
+    });
+    return act(() => writeClipboard(lines.join('\n')), `${number(lines.length)} events are copied, one a line.`);
+  };
+  return (
+    <button type="button" onClick={copy}>
+      <Icon name="copy" size={14} />
+      Copy
+    </button>
+  );
+}
+
+function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isAny: boolean }) {
+  const { events, fresh, isAny } = props;
   const open = events.find(({ id }) => id === query('open'));
   return (
     <>
@@ -75,13 +104,25 @@ function Feed({ events, fresh }: { events: readonly Shown[]; fresh: ReadonlySet<
         rowHref={({ id }) => withQuery({ open: id })}
         changed={fresh}
         empty={
-          <Empty icon="events" title="Nothing yet">
-            Events appear here the moment something happens.
-          </Empty>
+          isAny ? (
+            <Empty icon="search" title="No event fits" />
+          ) : (
+            <Empty icon="events" title="Nothing yet">
+              Events appear here the moment something happens.
+            </Empty>
+          )
         }
       />
       {open && (
         <Drawer title={open.event}>
+          <Facts
+            of={[
+              ['When', <Time at={open.timestamp} />],
+              ['Job', open.job && <IdLink id={open.job} to={href(`jobs/${segment(open.job)}`)} />],
+              ['Queue', open.queue && <a href={href(`queues/${segment(open.queue)}`)}>{open.queue}</a>],
+              ['Job type', open.type && <Foreign>{open.type}</Foreign>],
+            ]}
+          />
           <Json value={open.data} label="event" open={3} />
           <p class="faint mono">
             {open.id} <Copy text={open.id} label="event id" />
@@ -146,11 +187,13 @@ function What({ data }: { data: Shown['data'] }) {
   return typeof ms === 'number' ? <>{number(ms)} ms</> : null;
 }
 
-function isWanted({ event, type, subject, job, queue }: Shown): boolean {
-  const kind = query('kind');
+function isWanted({ event, type, subject, job, queue, data }: Shown): boolean {
   const text = query('text').trim();
-  const isKind = kind === '' || event.startsWith(`${kind}.`);
-  return isKind && (text === '' || [event, type, subject, job, queue].some((one) => one?.includes(text)));
+  const [kind, all] = query('type').trim().split('*');
+  const isType = !kind || (all === undefined ? type === kind : type?.startsWith(kind) === true);
+  const { message, error } = data;
+  const said = [event, subject, job, queue, message, (error as { message?: unknown } | null)?.message];
+  return isType && (text === '' || said.some((one) => typeof one === 'string' && one.includes(text)));
 }
 
 function asShown({ id, event, timestamp, data }: LiveEvent): Shown {

@@ -1,5 +1,57 @@
-import { Placeholder } from '../placeholder';
+/** Webhooks: who is told of what, what was delivered, and the rules that raise an alarm. */
+import { Icon } from '../../components/icon';
+import { openTab, PageHead, Tabs } from '../../components/page';
+import shared from '../../components/shared.css' with { type: 'text' };
+import { api } from '../../core/api';
+import { openAside } from '../../core/aside';
+import { useResource } from '../../core/resource';
+import { query } from '../../core/router';
+import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
+import { Alerts } from './alerts';
+import { Deliveries } from './deliveries';
+import { SubscriptionForm } from './form';
+import { SubscriptionDrawer } from './one';
+import css from './page.css' with { type: 'text' };
+import { Subscriptions } from './subscriptions';
+import { type List, SUBSCRIPTIONS, type Subscription } from './types';
+
+adopt(shared);
+adopt(css);
+
+const TABS = [
+  { id: 'subscriptions', label: 'Subscriptions' },
+  { id: 'deliveries', label: 'Deliveries' },
+  { id: 'alerts', label: 'Alert rules' },
+];
 
 export default function WebhooksPage() {
-  return <Placeholder title="Webhooks" icon="webhooks" />;
+  const subscriptions = useResource(
+    (signal) => api.get<List<Subscription>>(SUBSCRIPTIONS, { per_page: 100 }, signal),
+    [],
+  );
+  const tab = openTab(TABS);
+  const open = subscriptions.data?.items.find(({ id }) => id === query('open'));
+  return (
+    <div class="webhooks-page">
+      <PageHead title="Webhooks" sub="HTTPS requests that tell other servers what happens here.">
+        {can('admin:write') && (
+          <button type="button" class="primary" onClick={() => openAside({ edit: 'new' })}>
+            <Icon name="plus" size={14} /> {tab === 'alerts' ? 'New alert rule' : 'New webhook'}
+          </button>
+        )}
+      </PageHead>
+      <Tabs tabs={TABS} />
+      {tab === 'subscriptions' && <Subscriptions of={subscriptions} />}
+      {tab === 'deliveries' && <Deliveries subscriptions={subscriptions.data?.items ?? []} />}
+      {tab === 'alerts' && <Alerts subscriptions={subscriptions.data?.items ?? []} />}
+      {tab === 'subscriptions' && open && <SubscriptionDrawer of={open} onChanged={subscriptions.reload} />}
+      {tab !== 'alerts' && can('admin:write') && query('edit') && subscriptions.data && (
+        <SubscriptionForm
+          of={subscriptions.data.items.find(({ id }) => id === query('edit'))}
+          onSaved={subscriptions.reload}
+        />
+      )}
+    </div>
+  );
 }

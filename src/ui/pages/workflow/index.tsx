@@ -1,5 +1,188 @@
-import { Placeholder } from '../placeholder';
+/** One workflow: its graph, how far it is, which way through it takes longest. */
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { openTab, PageHead, Stat, Tabs } from '../../components/page';
+import shared from '../../components/shared.css' with { type: 'text' };
+import { Empty, Loaded } from '../../components/state';
+import { Copy, Duration, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { useNow } from '../../core/clock';
+import { useKeys } from '../../core/keyboard';
+import { type LiveEvent, refusal, useLive } from '../../core/live';
+import { type Resource, useResource } from '../../core/resource';
+import { withQuery } from '../../core/router';
+import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
 
-export default function WorkflowPage() {
-  return <Placeholder title="Workflow" icon="workflows" />;
+import { cancelWorkflow, retryJobs } from './actions';
+import { Drawing } from './drawing';
+import { criticalPath, graphOf, MOST_NODES } from './graph';
+import css from './page.css' with { type: 'text' };
+import { Done, WorkflowState } from './state';
+import { type Leaf, leavesOf, Steps } from './steps';
+import { endOf, type Step, type Workflow } from './types';
+
+adopt(shared);
+adopt(css);
+
+interface Progress {
+  steps: readonly { job_id: string | null; progress: number }[];
+}
+
+interface Shown {
+  workflow: Workflow;
+  /** Of jobs that run, in percent. */
+  progress: ReadonlyMap<string, number>;
+}
+
+export default function WorkflowPage({ params: { id = '' } }: { params: Readonly<Record<string, string>> }) {
+  const path = `workflows/${segment(id)}`;
+  const one = useResource<Shown>(
+    async (signal) => {
+      const workflow = await api.get<Workflow>(path, undefined, signal);
+      if (workflow.state !== 'running') return { workflow, progress: new Map() };
+      const { steps } = await api.get<Progress>(`${path}/progress`, undefined, signal);
+      return { workflow, progress: new Map(steps.map(({ job_id, progress }) => [job_id ?? '', progress * 100])) };
+    },
+    [id],
+  );
+  const leaves = useMemo(() => (one.data ? leavesOf(one.data.workflow) : []), [one.data]);
+  useUpdates(one, leaves, id);
+  const failed = leaves.flatMap(({ step }) => (step.state === 'failed' && step.job_id ? [step.job_id] : []));
+  const { workflow } = one.data ?? {};
+  const cancel = async () => workflow && (await cancelWorkflow(workflow)) && one.reload();
+  const retry = async () => (await retryJobs(failed)) && one.reload();
+  const mayCancel = can('data:write') && workflow?.state === 'running';
+  const mayRetry = can('data:write') && workflow?.state === 'failed' && failed.length > 0;
+  useKeys('Workflow', {
+    ...(mayCancel && { c: { label: 'Cancel', run: cancel } }),
+    ...(mayRetry && { r: { label: 'Retry failed steps', run: retry } }),
+  });
+  return (
+    <div class="workflow-page">
+      <PageHead
+        title={workflow?.name ? <bdi>{workflow.name}</bdi> : 'Workflow'}
+        name={workflow?.name ?? 'Workflow'}
+        up={{ href: href('workflows'), text: 'Workflows' }}
+        sub={
+          <span class="mono">
+            {id} <Copy text={id} label="id" />
+          </span>
+        }
+      >
+        {mayCancel && (
+          <button type="button" class="danger" onClick={cancel}>
+            Cancel
+          </button>
+        )}
+        {mayRetry && (
+          <button type="button" onClick={retry}>
+            Retry failed steps
+          </button>
+        )}
+      </PageHead>
+      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <Loaded of={one}>{(shown) => <Body of={shown} leaves={leaves} />}</Loaded>
+    </div>
+  );
+}
+
+const TABS = [
+  { id: 'graph', label: 'Graph' },
+  { id: 'steps', label: 'Steps' },
+];
+
+function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: readonly Leaf[] }) {
+  const now = useNow();
+  const nodes = useMemo(() => graphOf(workflow), [workflow]);
+  const end = endOf(workflow);
+  const at = end ? Date.parse(end) : now;
+  const { keys, ms } = criticalPath(nodes, at);
+  const { metadata: counts, created_at } = workflow;
+  const jobs = keys.filter((key) => !key.endsWith('/')).length;
+  const tab = openTab(TABS);
+  const total = Math.max(0, at - Date.parse(created_at));
+  return (
+    <>
+      <div class="stats">
+        <Stat label="State">
+          <WorkflowState state={workflow.state} />
+        </Stat>
+        <Stat label="Jobs completed">
+          <Done done={counts.completed_count} failed={counts.failed_count} total={counts.job_count} />
+        </Stat>
+        <Stat label="Started">
+          <Time at={created_at} />
+        </Stat>
+        <Stat label={end ? 'Took' : 'Has taken'}>
+          <Duration ms={end ? total : Math.floor(total / 1000) * 1000} />
+        </Stat>
+        <Stat label="Critical path" sub={ms > 0 && (jobs === 1 ? '1 step' : `${jobs} steps`)}>
+          <Duration ms={ms > 0 ? ms : null} />
+        </Stat>
+      </div>
+      <div class="after-stats">
+        <Tabs tabs={TABS.map((one) => (one.id === 'steps' ? { ...one, count: leaves.length } : one))} />
+        {tab === 'steps' ? (
+          <Steps of={leaves} now={at} />
+        ) : nodes.length > MOST_NODES ? (
+          <Empty icon="workflows" title={`${nodes.length} nodes are too many to draw`}>
+            <a href={withQuery({ tab: 'steps' })}>See them as a list</a>
+          </Empty>
+        ) : (
+          <>
+            <Drawing nodes={nodes} critical={new Set(keys)} progress={progress} now={at} />
+            {keys.length > 1 && (
+              <p class="faint legend">
+                <i class="critical" /> the critical path: the way that takes longest
+              </p>
+            )}
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** The workflow hears of the end of a job a moment after its queue. */
+const SETTLE_MS = 1_000;
+
+/** Starts and progress come with the events; what follows from an end is asked of the workflow. */
+function useUpdates(one: Resource<Shown>, leaves: readonly Leaf[], id: string): void {
+  const ids = new Set(leaves.flatMap(({ step }) => step.job_id ?? []));
+  const queues = new Set(leaves.flatMap(({ step }) => step.queue ?? []));
+  const [queue] = queues;
+  const later = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(later.current), []);
+  const isOver = one.data !== undefined && one.data.workflow.state !== 'running';
+  const channel = one.data === undefined || isOver ? undefined : queues.size === 1 ? `queue:${queue}` : 'all';
+  useLive(channel, {
+    onEvents: (events) => {
+      const own = events.filter(({ data }) => data.workflow_id === id || ids.has(String(data.job_id)));
+      if (own.length === 0) return;
+      one.update((shown) => own.reduce(heard, shown));
+      if (!own.some(({ event }) => /^workflow\.|completed|discarded|cancelled|expired/.test(event))) return;
+      one.reload();
+      clearTimeout(later.current);
+      later.current = setTimeout(one.reload, SETTLE_MS);
+    },
+    onGap: one.reload,
+  });
+}
+
+const HEARD: Readonly<Record<string, string>> = { 'job.started': 'active', 'job.retrying': 'retryable' };
+
+function heard(shown: Shown, { event, data }: LiveEvent): Shown {
+  const job = String(data.job_id);
+  if (event === 'job.progress') {
+    return { ...shown, progress: new Map(shown.progress).set(job, Number(data.progress)) };
+  }
+  const state = HEARD[event];
+  if (!state) return shown;
+  const change = (step: Step): Step => ({
+    ...step,
+    ...(step.job_id === job && { state }),
+    ...(step.steps && { steps: step.steps.map(change) }),
+  });
+  return { ...shown, workflow: { ...shown.workflow, steps: shown.workflow.steps.map(change) } };
 }

@@ -1,5 +1,177 @@
-import { Placeholder } from '../placeholder';
+/** All workflows, the latest first: how far each has come. */
+import { useEffect, useState } from 'preact/hooks';
+import { FilterChips, Filters, Newer, Pager, SelectFilter } from '../../components/list';
+import { PageHead } from '../../components/page';
+import shared from '../../components/shared.css' with { type: 'text' };
+import { Empty, Loaded } from '../../components/state';
+import { type Column, DataTable } from '../../components/table';
+import { Count, Duration, Foreign, IdLink, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { href, segment } from '../../core/base';
+import { useNow } from '../../core/clock';
+import { useLive } from '../../core/live';
+import { useResource } from '../../core/resource';
+import { pageNumber, query } from '../../core/router';
+import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
+import { cancelWorkflow } from '../workflow/actions';
+import { Done, WorkflowState } from '../workflow/state';
+import { endOf, type Workflow, type WorkflowItem } from '../workflow/types';
+import css from './page.css' with { type: 'text' };
+
+adopt(shared);
+adopt(css);
+
+const PER_PAGE = 50;
+
+interface WorkflowList {
+  items: readonly WorkflowItem[];
+  total: number;
+  pagination: { has_more?: boolean };
+}
 
 export default function WorkflowsPage() {
-  return <Placeholder title="Workflows" icon="workflows" />;
+  const page = pageNumber();
+  const state = query('state');
+  const workflows = useResource(
+    (signal) => api.get<WorkflowList>('workflows', { page, per_page: PER_PAGE, state }, signal),
+    [page, state],
+  );
+  const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
+  const [newer, setNewer] = useState(0);
+
+  /** The list hears of a workflow's end only; how far one is that runs, it says itself. */
+  const ask = async (id: string) => {
+    const found = await api.get<Workflow>(`workflows/${segment(id)}`).catch(() => undefined);
+    if (!found) return;
+    const { metadata, state: now, completed_at, cancelled_at } = found;
+    workflows.update((list) => ({
+      ...list,
+      items: list.items.map((one) =>
+        one.id !== id
+          ? one
+          : {
+              ...one,
+              state: now,
+              completed_count: metadata.completed_count,
+              failed_count: metadata.failed_count,
+              ...(completed_at && { completed_at }),
+              ...(cancelled_at && { cancelled_at }),
+            },
+      ),
+    }));
+  };
+  const runs = workflows.data?.items.filter((one) => one.state === 'running' && one.completed_count === undefined);
+  const unknown = runs?.map(({ id }) => id).join();
+  useEffect(() => {
+    for (const id of unknown ? unknown.split(',') : []) ask(id);
+  }, [unknown]);
+
+  const show = () => {
+    setNewer(0);
+    workflows.reload();
+  };
+  useLive('all', {
+    onEvents: (events) => {
+      const about = events.filter(({ event }) => event.startsWith('workflow.'));
+      const ids = new Set(about.map(({ data }) => String(data.workflow_id)));
+      if (ids.size === 0) return;
+      const known = new Set(workflows.data?.items.map(({ id }) => id));
+      setChanged(ids);
+      for (const id of ids) if (known.has(id)) ask(id);
+      const started = about.filter(
+        ({ event, data }) => event === 'workflow.started' && !known.has(String(data.workflow_id)),
+      );
+      if (started.length === 0 || page > 1) return;
+      if (known.size === 0) show();
+      else setNewer((count) => count + started.length);
+    },
+    onGap: show,
+  });
+  return (
+    <div class="workflows-page">
+      <PageHead title="Workflows" sub={workflows.data && <>{workflows.data.total} in all</>} />
+      <Filters>
+        <SelectFilter
+          name="state"
+          label="State"
+          all="Any state"
+          options={[
+            ['running', 'Running'],
+            ['completed', 'Completed'],
+            ['failed', 'Failed'],
+            ['cancelled', 'Cancelled'],
+          ]}
+        />
+      </Filters>
+      <FilterChips names={{ state: 'State' }} />
+      <Newer count={newer} onShow={show} />
+      <Loaded of={workflows}>
+        {({ items, total, pagination }) => (
+          <>
+            <DataTable
+              label="Workflows"
+              rows={items}
+              columns={COLUMNS}
+              rowKey={({ id }) => id}
+              rowHref={({ id }) => href(`workflows/${segment(id)}`)}
+              changed={changed}
+              keys={
+                can('data:write')
+                  ? { c: { label: 'Cancel', run: async (row) => (await cancelWorkflow(row)) && workflows.reload() } }
+                  : {}
+              }
+              empty={
+                state === '' ? (
+                  <Empty icon="workflows" title="No workflows yet">
+                    A workflow is a set of jobs that belong together: <code>POST /ojs/v1/workflows</code>, or the
+                    client's <code>workflows.start</code>.
+                  </Empty>
+                ) : (
+                  <Empty icon="search" title={`No workflow is ${state}`} />
+                )
+              }
+            />
+            <Pager
+              total={total}
+              perPage={PER_PAGE}
+              {...(pagination.has_more !== undefined && { hasMore: pagination.has_more })}
+            />
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<WorkflowItem>[] = [
+  {
+    id: 'name',
+    label: 'Workflow',
+    render: ({ id, name }) =>
+      name ? (
+        <a href={href(`workflows/${segment(id)}`)}>
+          <Foreign>{name}</Foreign>
+        </a>
+      ) : (
+        <IdLink id={id} to={href(`workflows/${segment(id)}`)} />
+      ),
+  },
+  { id: 'state', label: 'State', render: ({ state }) => <WorkflowState state={state} /> },
+  { id: 'form', label: 'Form', wide: true, render: ({ type }) => type },
+  {
+    id: 'progress',
+    label: 'Jobs completed',
+    render: ({ completed_count: done, failed_count: failed = 0, job_count: total }) =>
+      done === undefined ? <Count value={total} /> : <Done done={done} failed={failed} total={total} />,
+  },
+  { id: 'created', label: 'Started', end: true, render: ({ created_at }) => <Time at={created_at} /> },
+  { id: 'took', label: 'Took', end: true, render: (row) => <Took of={row} /> },
+];
+
+function Took({ of: workflow }: { of: WorkflowItem }) {
+  const now = useNow();
+  const end = endOf(workflow);
+  const ms = (end ? Date.parse(end) : now) - Date.parse(workflow.created_at);
+  return <Duration ms={Math.max(0, end ? ms : Math.floor(ms / 1000) * 1000)} />;
 }

@@ -1,0 +1,120 @@
+/** The delays that a retry policy makes, with the reach of the jitter around each; or the same as a table. */
+import { useMemo, useState } from 'preact/hooks';
+import { duration, number } from '../core/format';
+import { adopt } from '../core/styles';
+import css from './retry-curve.css' with { type: 'text' };
+
+adopt(css);
+
+/** A row of `POST /admin/retry/preview`. */
+export interface RetryDelay {
+  failed_executions: number;
+  delay_ms: number;
+  min_ms: number;
+  max_ms: number;
+  cumulative_ms: number;
+}
+
+/** @param done attempts that a job has failed already */
+export function RetryCurve({ delays, done = 0 }: { delays: readonly RetryDelay[]; done?: number }) {
+  const [asTable, setAsTable] = useState(false);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span>
+          Delay after each failure{delays.length > 0 && `, ${duration(delays.at(-1)?.cumulative_ms ?? 0)} in all`}
+        </span>
+        <button type="button" class="link" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
+          {asTable ? 'As a chart' : 'As a table'}
+        </button>
+      </figcaption>
+      {asTable ? <Delays of={delays} /> : <Plot delays={delays} done={done} />}
+    </figure>
+  );
+}
+
+const WIDTH = 640;
+const HEIGHT = 170;
+const LEFT = 56;
+const BOTTOM = 22;
+
+function Plot({ delays, done }: { delays: readonly RetryDelay[]; done: number }) {
+  const { most, ticks } = useMemo(() => scaleOf(Math.max(...delays.map(({ max_ms }) => max_ms))), [delays]);
+  const step = (WIDTH - LEFT - 12) / Math.max(1, delays.length);
+  const x = (index: number) => LEFT + step * (index + 0.5);
+  const y = (ms: number) => 8 + (HEIGHT - BOTTOM - 8) * (1 - ms / most);
+  const point = (ms: number, index: number) => `${x(index).toFixed(1)},${y(ms).toFixed(1)}`;
+  const upper = delays.map(({ max_ms }, index) => point(max_ms, index));
+  const lower = delays.map(({ min_ms }, index) => point(min_ms, index));
+  const every = Math.ceil(delays.length / 12);
+  return (
+    <svg class="curve" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img">
+      <title>
+        {`Delays: ${delays.map(({ failed_executions: n, delay_ms }) => `after failure ${n} ${duration(delay_ms)}`).join(', ')}`}
+      </title>
+      {ticks.map((ms) => (
+        <g key={ms}>
+          <line class="grid" x1={LEFT} x2={WIDTH - 12} y1={y(ms)} y2={y(ms)} />
+          <text x={LEFT - 8} y={y(ms) + 4} text-anchor="end">
+            {duration(ms)}
+          </text>
+        </g>
+      ))}
+      <polygon class="reach" points={[...upper, ...lower.reverse()].join(' ')} />
+      <polyline points={delays.map(({ delay_ms }, index) => point(delay_ms, index)).join(' ')} />
+      {delays.map(({ failed_executions: n, delay_ms }, index) => (
+        <g key={n}>
+          <circle class={n <= done ? 'done' : ''} cx={x(index)} cy={y(delay_ms)} r={n <= done ? 4 : 3} />
+          {index % every === 0 && (
+            <text x={x(index)} y={HEIGHT - 5} text-anchor="middle">
+              {n}
+            </text>
+          )}
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+/** The top of the scale, and the lines below it, at round durations. */
+function scaleOf(highest: number): { most: number; ticks: readonly number[] } {
+  const most = Math.max(1, highest);
+  const unit = [1, 1_000, 60_000, 3_600_000, 86_400_000].findLast((one) => one <= most) ?? 1;
+  const raw = most / unit / 3;
+  const size = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5, 10].find((factor) => factor * size >= raw) ?? 10) * size * unit;
+  return { most, ticks: Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step) };
+}
+
+function Delays({ of: delays }: { of: readonly RetryDelay[] }) {
+  return (
+    <div class="table-frame scrolls">
+      <table class="table plain" aria-label="Delays">
+        <thead>
+          <tr>
+            <th scope="col">After failure</th>
+            <th scope="col" class="end">
+              Delay
+            </th>
+            <th scope="col" class="end">
+              Between
+            </th>
+            <th scope="col" class="end">
+              In all
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {delays.map(({ failed_executions: n, delay_ms, min_ms, max_ms, cumulative_ms }) => (
+            <tr key={n}>
+              <th scope="row">{number(n)}</th>
+              <td class="end">{duration(delay_ms)}</td>
+              <td class="end">{min_ms === max_ms ? '–' : `${duration(min_ms)} – ${duration(max_ms)}`}</td>
+              <td class="end">{duration(cumulative_ms)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

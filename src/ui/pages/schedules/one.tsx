@@ -1,0 +1,271 @@
+/** One schedule in a drawer: its next runs in both zones, how its runs went, what it left out. */
+import { Json } from '../../components/json';
+import { Drawer } from '../../components/overlays';
+import { Facts, Section } from '../../components/page';
+import { Empty, Loaded } from '../../components/state';
+import { Count, Foreign, IdLink, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { openAside } from '../../core/aside';
+import { href, segment } from '../../core/base';
+import { duration, number } from '../../core/format';
+import { useLive } from '../../core/live';
+import { useResource } from '../../core/resource';
+import { can } from '../../core/session';
+import { describe } from './describe';
+import { ScheduleState } from './state';
+import {
+  type Execution,
+  MISSES,
+  OVERLAPS,
+  pathOf,
+  REASONS,
+  remove,
+  runNow,
+  type Schedule,
+  type Skip,
+  toggle,
+} from './types';
+
+interface History {
+  executions: readonly Execution[];
+  skipped: readonly Skip[];
+}
+
+/** @param round rises when the schedule may have changed */
+export function ScheduleDrawer({ name, round, onChanged }: { name: string; round: number; onChanged: () => void }) {
+  const one = useResource(
+    async (signal) => {
+      const [schedule, history] = await Promise.all([
+        api.get<Schedule>(pathOf(name), undefined, signal),
+        api.get<History>(`${pathOf(name)}/history`, undefined, signal),
+      ]);
+      return { schedule, history };
+    },
+    [name, round],
+  );
+  const shown = one.data;
+  const jobs = new Set(shown?.history.executions.map(({ job_id }) => job_id));
+  useLive(shown && `queue:${shown.schedule.queue}`, {
+    onEvents: (events) => {
+      if (events.some(({ data }) => data.cron_name === name || jobs.has(String(data.job_id)))) one.reload();
+    },
+    onGap: one.reload,
+  });
+  return (
+    <Drawer title={name}>
+      <Loaded of={one}>
+        {({ schedule, history }) => (
+          <>
+            <Actions of={schedule} onChanged={onChanged} />
+            <About of={schedule} />
+            <NextRuns of={schedule} />
+            <Runs of={history.executions} />
+            {history.skipped.length > 0 && <Skips of={history.skipped} />}
+            <Section title="Job">
+              <Json value={schedule.job_template} label="job template" open={2} />
+            </Section>
+          </>
+        )}
+      </Loaded>
+    </Drawer>
+  );
+}
+
+function Actions({ of: schedule, onChanged }: { of: Schedule; onChanged: () => void }) {
+  if (!can('data:write')) return null;
+  return (
+    <div class="actions">
+      <button type="button" onClick={async () => (await runNow(schedule)) && onChanged()}>
+        Run now
+      </button>
+      <button type="button" onClick={async () => (await toggle(schedule)) && onChanged()}>
+        {schedule.enabled ? 'Pause' : 'Resume'}
+      </button>
+      <button type="button" onClick={() => openAside({ edit: schedule.name })}>
+        Edit
+      </button>
+      <button
+        type="button"
+        class="danger"
+        onClick={async () => {
+          if (!(await remove(schedule))) return;
+          openAside({ open: null });
+          onChanged();
+        }}
+      >
+        Delete
+      </button>
+    </div>
+  );
+}
+
+function About({ of: schedule }: { of: Schedule }) {
+  const { description, expression, timezone, overlap_policy, missed_policy, limit } = schedule;
+  return (
+    <>
+      {description && (
+        <p>
+          <Foreign>{description}</Foreign>
+        </p>
+      )}
+      <Facts
+        of={[
+          ['State', <ScheduleState of={schedule} />],
+          [
+            'When',
+            <>
+              <code>{expression}</code> {timezone}
+              <small class="under">{describe(expression)}</small>
+            </>,
+          ],
+          ['Job', <Foreign>{schedule.type}</Foreign>],
+          ['Queue', <a href={href(`queues/${segment(schedule.queue)}`)}>{schedule.queue}</a>],
+          ['When jobs meet', OVERLAPS[overlap_policy] ?? overlap_policy],
+          [
+            'When times are missed',
+            <>
+              {MISSES[missed_policy] ?? missed_policy}
+              {schedule.max_catchup !== undefined && <>, at most {number(schedule.max_catchup)}</>}
+            </>,
+          ],
+          ['Runs', <Count value={schedule.run_count} exact />],
+          ['Skipped', <Count value={schedule.skipped_count} exact />],
+          ['Fires that wait', schedule.waiting > 0 && <Count value={schedule.waiting} exact />],
+          ['Ends after', limit !== undefined && <>{number(limit)} fires</>],
+          ['From', schedule.start_at && <Time at={schedule.start_at} />],
+          ['Until', schedule.end_at && <Time at={schedule.end_at} />],
+          ['Group', schedule.group],
+          ['Created', <Time at={schedule.created_at} />],
+        ]}
+      />
+    </>
+  );
+}
+
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+const inZone = (timeZone: string) =>
+  new Intl.DateTimeFormat('en-GB', {
+    ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' },
+    ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZone },
+  });
+
+/** The next five fires, as clocks in its zone and here show them. */
+function NextRuns({ of: { timezone, next_fires: fires = [], enabled } }: { of: Schedule }) {
+  if (fires.length === 0 || !enabled) {
+    return (
+      <Section title="Next runs">
+        <p class="faint">{enabled ? 'None: it is over.' : 'None while it is paused.'}</p>
+      </Section>
+    );
+  }
+  const [there, here] = [inZone(timezone), inZone(HERE)];
+  return (
+    <Section title="Next runs">
+      <div class="table-frame">
+        <table class="table plain next-runs" aria-label="Next runs">
+          <thead>
+            <tr>
+              <th scope="col">In {timezone}</th>
+              {timezone !== HERE && <th scope="col">Here, {HERE}</th>}
+              <th scope="col" class="end">
+                When
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {fires.map((at) => (
+              <tr key={at}>
+                <td>{there.format(Date.parse(at))}</td>
+                {timezone !== HERE && <td>{here.format(Date.parse(at))}</td>}
+                <td class="end">
+                  <Time at={at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
+  );
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  completed: 'completed',
+  discarded: 'failed',
+  cancelled: 'cancelled',
+  active: 'runs',
+};
+
+/** A bar for each run, the newest at the end: as high as it took long, with a pattern and a colour for how it ended. */
+function Runs({ of: executions }: { of: readonly Execution[] }) {
+  if (executions.length === 0) {
+    return (
+      <Section title="Last runs">
+        <Empty icon="schedules" title="It has not run yet" />
+      </Section>
+    );
+  }
+  const runs = executions
+    .map((run) => ({ ...run, ms: run.started_at && run.completed_at ? spanOf(run.started_at, run.completed_at) : 0 }))
+    .sort((a, b) => Date.parse(a.triggered_at) - Date.parse(b.triggered_at));
+  const most = Math.max(1, ...runs.map(({ ms }) => ms));
+  const counts = new Map<string, number>();
+  for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return (
+    <Section title="Last runs">
+      <ol class="runs" aria-label="Last runs">
+        {runs.map(({ job_id: job, state, trigger, triggered_at: at, ms }) => {
+          const text = `${state}${ms > 0 ? ` in ${duration(ms)}` : ''}, ${new Date(at).toISOString()}${trigger === 'manual' ? ', run by hand' : ''}`;
+          return (
+            <li key={job}>
+              <a
+                class={`run ${state}`}
+                href={href(`jobs/${segment(job)}`)}
+                title={text}
+                style={{ height: `${Math.round(10 + 38 * (ms / most))}px` }}
+              >
+                <span class="hidden">{text}</span>
+              </a>
+            </li>
+          );
+        })}
+      </ol>
+      <p class="faint">
+        {[...counts].map(([state, count]) => `${number(count)} ${WORDS[state] ?? state}`).join(', ')}; the longest took{' '}
+        {duration(most)}
+      </p>
+    </Section>
+  );
+}
+
+const spanOf = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from));
+
+function Skips({ of: skips }: { of: readonly Skip[] }) {
+  return (
+    <Section title="Left out">
+      <ul class="skips">
+        {[...skips].reverse().map(({ scheduled_at: at, scheduled_until: until, reason, message, job_id: job }) => (
+          <li key={`${at} ${reason}`}>
+            <Time at={at} />
+            {until && (
+              <>
+                {' '}
+                to <Time at={until} />
+              </>
+            )}
+            <span>
+              {REASONS[reason] ?? reason}
+              {message && (
+                <>
+                  : <Foreign>{message}</Foreign>
+                </>
+              )}
+            </span>
+            {job && <IdLink id={job} to={href(`jobs/${segment(job)}`)} />}
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}

@@ -1,0 +1,223 @@
+/** The effective configuration: variables, targets, limits, what holds in all queues; and the keys, without the keys. */
+import { Badge } from '../../components/badge';
+import { Json } from '../../components/json';
+import { Facts, Section } from '../../components/page';
+import { Empty, Loaded } from '../../components/state';
+import { type Column, DataTable } from '../../components/table';
+import { Foreign } from '../../components/text';
+import { api } from '../../core/api';
+import { aside } from '../../core/aside';
+import { href } from '../../core/base';
+import { bytes, duration, number } from '../../core/format';
+import { useResource } from '../../core/resource';
+
+interface Key {
+  name: string | null;
+  role: string;
+  scopes: readonly string[];
+}
+
+interface Target {
+  id: string;
+  name: string;
+  kind: string;
+  patterns: readonly string[];
+  payload?: string;
+  batch_size?: number;
+  timeout_ms?: number;
+  max_concurrency?: number;
+}
+
+interface Config {
+  version: string;
+  access: { open_to_localhost: boolean; allowed_origins: readonly string[]; keys: readonly Key[] };
+  targets: readonly Target[];
+  limits: Readonly<Record<string, number>>;
+  queue_defaults: { config: Readonly<Record<string, unknown>>; effective: Readonly<Record<string, unknown>> };
+  retry?: unknown;
+  test_hooks: boolean;
+  variables: Readonly<Record<string, { set: boolean; value?: string }>>;
+}
+
+const useConfig = () => useResource((signal) => api.get<Config>('admin/system/config', {}, signal), []);
+
+export function Configuration() {
+  const config = useConfig();
+  return (
+    <Loaded of={config}>
+      {({ version, access, targets, limits, queue_defaults: defaults, variables, test_hooks }) => (
+        <>
+          <div class="card">
+            <Facts
+              of={[
+                ['Version', version],
+                [
+                  'Asks for a key',
+                  access.open_to_localhost ? (
+                    <Badge tone="amber" icon="failures">
+                      no: open to this machine
+                    </Badge>
+                  ) : (
+                    <a href={aside({ tab: 'keys' })}>yes, one of {number(access.keys.length)}</a>
+                  ),
+                ],
+                ['Other origins that may ask', access.allowed_origins.join(', ') || 'none'],
+                [
+                  'Test hooks',
+                  test_hooks && (
+                    <Badge tone="amber" icon="failures">
+                      on
+                    </Badge>
+                  ),
+                ],
+                ...Object.entries(limits).map(([name, value]) => {
+                  const isSize = name.endsWith('_bytes');
+                  return [LIMITS[name] ?? name, isSize ? bytes(value) : number(value)] as const;
+                }),
+              ]}
+            />
+          </div>
+          <Section title="Variables">
+            <DataTable
+              label="Variables"
+              rows={Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1))}
+              columns={VARIABLES}
+              rowKey={([name]) => name}
+              empty={<Empty icon="settings" title="No variables" />}
+            />
+          </Section>
+          <Section title="Targets that jobs are pushed to">
+            <DataTable
+              label="Targets"
+              rows={targets}
+              columns={TARGETS}
+              rowKey={({ id }) => id}
+              empty={
+                <Empty icon="workers" title="No targets">
+                  Jobs wait for workers that fetch them. <code>HANDLERS</code> names what they are pushed to.
+                </Empty>
+              }
+            />
+          </Section>
+          <Section title="What holds in all queues">
+            <Json value={defaults.effective} label="settings of all queues" open={1} />
+          </Section>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const LIMITS: Readonly<Record<string, string>> = {
+  max_envelope_bytes: 'Largest job',
+  max_meta_bytes: 'Largest meta of a job',
+  max_result_bytes: 'Largest result',
+  max_batch_size: 'Jobs in a request',
+};
+
+type Variable = [name: string, { set: boolean; value?: string }];
+
+const VARIABLES: readonly Column<Variable>[] = [
+  { id: 'name', label: 'Variable', sort: ([name]) => name, render: ([name]) => <code>{name}</code> },
+  {
+    id: 'value',
+    label: 'Value',
+    render: ([, { set, value }]) =>
+      !set ? (
+        <span class="faint">not set</span>
+      ) : value === undefined ? (
+        <Badge icon="check">set, not shown</Badge>
+      ) : (
+        <span class="mono">
+          <Foreign>{value}</Foreign>
+        </span>
+      ),
+  },
+];
+
+const TARGETS: readonly Column<Target>[] = [
+  {
+    id: 'name',
+    label: 'Target',
+    render: ({ name }) => (
+      <a href={href('workers')}>
+        <Foreign>{name}</Foreign>
+      </a>
+    ),
+  },
+  { id: 'kind', label: 'Kind', render: ({ kind }) => kind },
+  {
+    id: 'patterns',
+    label: 'Gets',
+    render: ({ patterns }) => (
+      <span class="words">
+        {patterns.map((one) => (
+          <code key={one}>{one}</code>
+        ))}
+      </span>
+    ),
+  },
+  {
+    id: 'batch',
+    label: 'At once',
+    end: true,
+    render: ({ batch_size: size }) => (size === undefined ? <span class="faint">–</span> : number(size)),
+  },
+  {
+    id: 'timeout',
+    label: 'Timeout',
+    end: true,
+    render: ({ timeout_ms: ms }) => (ms === undefined ? <span class="faint">–</span> : duration(ms)),
+  },
+];
+
+/** Who may do what: never a key itself. */
+export function Keys() {
+  const config = useConfig();
+  return (
+    <Loaded of={config}>
+      {({ access }) => (
+        <DataTable
+          label="Keys"
+          rows={access.keys.map((key, index) => ({ ...key, id: `${index}` }))}
+          columns={KEYS}
+          rowKey={({ id }) => id}
+          empty={
+            <Empty icon="settings" title="No keys">
+              Whoever reaches this server from the same machine may do everything. The secret <code>API_KEYS</code>{' '}
+              holds keys with their roles.
+            </Empty>
+          }
+        />
+      )}
+    </Loaded>
+  );
+}
+
+const KEYS: readonly Column<Key & { id: string }>[] = [
+  {
+    id: 'name',
+    label: 'Key',
+    sort: ({ name }) => name ?? '',
+    render: ({ name }) =>
+      name === null ? (
+        <span class="faint">without a name</span>
+      ) : (
+        <a href={href('audit', { actor: name })} title="What it has changed">
+          <Foreign>{name}</Foreign>
+        </a>
+      ),
+  },
+  { id: 'role', label: 'Role', sort: ({ role }) => role, render: ({ role }) => <Badge>{role}</Badge> },
+  {
+    id: 'scopes',
+    label: 'Scopes',
+    render: ({ scopes }) => (
+      <span class="words">
+        {scopes.map((one) => (
+          <code key={one}>{one}</code>
+        ))}
+      </span>
+    ),
+  },
+];

@@ -1,0 +1,249 @@
+/** Pools: queues from which workers take in turn, each its portion. */
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge';
+import { errorAt, Field, Form } from '../../components/form';
+import { Dialog } from '../../components/overlays';
+import { Empty, Loaded } from '../../components/state';
+import { type Column, DataTable } from '../../components/table';
+import { Count } from '../../components/text';
+import { api } from '../../core/api';
+import { aside, openAside } from '../../core/aside';
+import { href, segment } from '../../core/base';
+import { act, confirm, toast } from '../../core/dialogs';
+import { number } from '../../core/format';
+import { useResource } from '../../core/resource';
+import { query } from '../../core/router';
+import { can } from '../../core/session';
+
+interface Pool {
+  name: string;
+  strategy: string;
+  queues: readonly string[];
+  weights: Readonly<Record<string, number>>;
+  workers: number;
+  active_jobs: number;
+  concurrency: number | null;
+}
+
+interface Given {
+  pool: string;
+  name: string;
+  dispatched: number;
+  starved: boolean;
+}
+
+const STRATEGIES: Readonly<Record<string, string>> = {
+  'round-robin': 'in turn, each the same',
+  weighted: 'in turn, each by its weight',
+  strict: 'in the order in which they are named',
+};
+
+const pathOf = (name: string) => `admin/pools/${segment(name)}`;
+
+export function Pools() {
+  const pools = useResource(async (signal) => {
+    const [{ items }, { queues }] = await Promise.all([
+      api.get<{ items: readonly Pool[] }>('admin/pools', { per_page: 100 }, signal),
+      api.get<{ queues: readonly Given[] }>('admin/scheduling/stats', {}, signal),
+    ]);
+    return { items, given: queues };
+  }, []);
+  const mayWrite = can('admin:write');
+  const remove = async ({ name }: Pool) => {
+    const sure = await confirm({
+      title: `Delete the pool ${name}?`,
+      text: 'Its queues and their jobs stay. Workers that ask for the pool get none.',
+      action: 'Delete the pool',
+      danger: true,
+    });
+    if (sure && (await act(() => api.del(pathOf(name)), `${name} is deleted.`))) pools.reload();
+  };
+  return (
+    <>
+      <div class="bar">
+        <p class="faint">
+          A worker fetches from <code>pool:NAME</code>, and gets jobs of its queues in turn.
+        </p>
+        {mayWrite && (
+          <button type="button" class="primary" onClick={() => openAside({ edit: ':new' })}>
+            New pool
+          </button>
+        )}
+      </div>
+      <Loaded of={pools}>
+        {({ items, given }) => (
+          <DataTable
+            label="Pools"
+            rows={items}
+            columns={columns(given, remove)}
+            rowKey={({ name }) => name}
+            {...(mayWrite && { rowHref: ({ name }: Pool) => aside({ edit: name }) })}
+            empty={
+              <Empty icon="limits" title="No pools yet">
+                A pool keeps one busy queue from holding up the others.
+              </Empty>
+            }
+          />
+        )}
+      </Loaded>
+      {mayWrite && query('edit') && pools.data && (
+        <PoolForm of={pools.data.items.find(({ name }) => name === query('edit'))} onSaved={pools.reload} />
+      )}
+    </>
+  );
+}
+
+function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<Pool>[] {
+  return [
+    {
+      id: 'name',
+      label: 'Pool',
+      sort: ({ name }) => name,
+      render: ({ name }) => (can('admin:write') ? <a href={aside({ edit: name })}>{name}</a> : name),
+    },
+    {
+      id: 'strategy',
+      label: 'Strategy',
+      render: ({ strategy }) => (
+        <>
+          {strategy}
+          <small class="under">{STRATEGIES[strategy]}</small>
+        </>
+      ),
+    },
+    {
+      id: 'queues',
+      label: 'Queues',
+      render: ({ name: pool, strategy, queues, weights }) => (
+        <span class="words">
+          {queues.map((queue) => {
+            const own = given.find((one) => one.pool === pool && one.name === queue);
+            return (
+              <span key={queue} title={own && `${number(own.dispatched)} jobs given`}>
+                <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+                {strategy === 'weighted' && ` ×${weights[queue] ?? 1}`}{' '}
+                {own?.starved && (
+                  <Badge tone="red" icon="failures">
+                    starved
+                  </Badge>
+                )}
+              </span>
+            );
+          })}
+        </span>
+      ),
+    },
+    { id: 'workers', label: 'Workers', end: true, render: ({ workers }) => <Count value={workers} /> },
+    {
+      id: 'active',
+      label: 'Running',
+      end: true,
+      render: ({ active_jobs, concurrency }) => (
+        <>
+          <Count value={active_jobs} />
+          {concurrency !== null && <span class="faint"> of {number(concurrency)}</span>}
+        </>
+      ),
+    },
+    {
+      id: 'given',
+      label: 'Given',
+      end: true,
+      render: ({ name }) => (
+        <Count value={given.reduce((sum, one) => sum + (one.pool === name ? one.dispatched : 0), 0)} />
+      ),
+    },
+    ...(can('admin:write')
+      ? [
+          {
+            id: 'actions',
+            label: 'Actions',
+            bare: true,
+            end: true,
+            render: (row: Pool) => (
+              <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
+                Delete
+              </button>
+            ),
+          },
+        ]
+      : []),
+  ];
+}
+
+/** `mail: 3, reports` names two queues and a weight. */
+function readQueues(text: string): { queues: string[]; weights: Record<string, number> } {
+  const queues: string[] = [];
+  const weights: Record<string, number> = {};
+  for (const part of text.split(',')) {
+    const [name = '', weight] = part.split(':').map((one) => one.trim());
+    if (name === '') continue;
+    queues.push(name);
+    if (weight) Object.defineProperty(weights, name, { value: Number(weight), enumerable: true });
+  }
+  return { queues, weights };
+}
+
+function PoolForm({ of: before, onSaved }: { of: Pool | undefined; onSaved: () => void }) {
+  const [strategy, setStrategy] = useState(before?.strategy ?? 'round-robin');
+  const close = () => openAside({ edit: null });
+  const isWeighted = strategy === 'weighted';
+  const shown = before?.queues.map((queue) => (isWeighted ? `${queue}: ${before.weights[queue] ?? 1}` : queue));
+  return (
+    <Dialog title={before ? `Edit ${before.name}` : 'New pool'} onClose={close}>
+      <Form
+        action={before ? 'Save' : 'Create'}
+        onCancel={close}
+        onSubmit={async (form) => {
+          const name = before?.name ?? String(form.get('name')).trim();
+          const { queues, weights } = readQueues(String(form.get('queues')));
+          const limit = String(form.get('concurrency')).trim();
+          await api.put(pathOf(name), {
+            strategy,
+            queues,
+            ...(isWeighted && { weights }),
+            ...(limit !== '' && { concurrency: Number(limit) }),
+          });
+          toast(`${name} is saved.`);
+          onSaved();
+          close();
+        }}
+      >
+        {(error) => (
+          <>
+            {!before && (
+              <Field label="Name" error={errorAt(error, 'name')}>
+                <input name="name" required autocomplete="off" spellcheck={false} />
+              </Field>
+            )}
+            <Field label="Strategy" error={errorAt(error, 'strategy')}>
+              <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
+                {Object.entries(STRATEGIES).map(([option, words]) => (
+                  <option key={option} value={option}>
+                    {option}: {words}
+                  </option>
+                ))}
+              </select>
+            </Field>
+            <Field
+              label="Queues"
+              hint={isWeighted ? 'With weights: mail: 3, reports: 1' : 'Separated by commas: mail, reports'}
+              error={errorAt(error, 'queues', 'weights')}
+            >
+              <input
+                name="queues"
+                required
+                defaultValue={shown?.join(', ') ?? ''}
+                autocomplete="off"
+                spellcheck={false}
+              />
+            </Field>
+            <Field label="Jobs that may run at once" hint="Empty: any number." error={errorAt(error, 'concurrency')}>
+              <input name="concurrency" type="number" min="1" defaultValue={before?.concurrency ?? ''} />
+            </Field>
+          </>
+        )}
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,100 @@
+/** A calculator: the delays of any retry policy. All of it stands in the URL, so a curve can be sent to somebody. */
+import type { ComponentChildren } from 'preact';
+import { errorAt, Field } from '../../components/form';
+import { Json } from '../../components/json';
+import { Section } from '../../components/page';
+import { RetryCurve, type RetryDelay } from '../../components/retry-curve';
+import { Loaded } from '../../components/state';
+import { api } from '../../core/api';
+import { useResource } from '../../core/resource';
+import { query, setQuery } from '../../core/router';
+
+const PRESETS = ['ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'];
+const STRATEGIES = ['exponential', 'linear', 'polynomial', 'constant'];
+
+/** The members of the URL, with the member of the policy that each is. */
+const MEMBERS: readonly (readonly [name: string, member: string, read: (text: string) => unknown])[] = [
+  ['preset', 'preset', String],
+  ['strategy', 'backoff_strategy', String],
+  ['base', 'initial_interval', durationOf],
+  ['factor', 'backoff_coefficient', numberOf],
+  ['max', 'max_interval', (text) => (text === 'none' ? null : durationOf(text))],
+  ['jitter', 'jitter', (text) => text === 'on'],
+];
+
+function numberOf(text: string): unknown {
+  return Number.isNaN(Number(text)) ? text : Number(text);
+}
+
+/** A bare number is seconds, as one says it. */
+function durationOf(text: string): unknown {
+  return /^[\d.]+$/.test(text) ? `${text}s` : text;
+}
+
+export function RetryCalculator() {
+  const policy = Object.fromEntries(
+    MEMBERS.flatMap(([name, member, read]) => (query(name) === '' ? [] : [[member, read(query(name))]])),
+  );
+  const asked = numberOf(query('attempts') || '10');
+  const preview = useResource(
+    (signal) =>
+      api.post<{ effective: Readonly<Record<string, unknown>>; delays: readonly RetryDelay[] }>(
+        'admin/retry/preview',
+        { policy, attempts: asked },
+        { signal },
+      ),
+    [JSON.stringify(policy), asked],
+  );
+  const field = (name: string, label: string, placeholder: string, hint: string, member: string) => (
+    <Field label={label} hint={hint} error={errorAt(preview.error, member)}>
+      <input
+        value={query(name)}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => setQuery({ [name]: currentTarget.value.trim() }, { replace: true })}
+      />
+    </Field>
+  );
+  return (
+    <div class="calculator">
+      <form class="card" onSubmit={(event) => event.preventDefault()}>
+        <Choice name="preset" label="Begins with" all="What the deployment does" of={PRESETS} />
+        <Choice name="strategy" label="Strategy" all="As it is" of={STRATEGIES} />
+        {field('base', 'First delay', '1s', 'A duration: 500ms, 15s, PT1M', 'retry.initial_interval')}
+        {field('factor', 'Factor', '2', 'Base of exponential, exponent of polynomial', 'retry.backoff_coefficient')}
+        {field('max', 'Longest delay', '5m', 'A duration, or none', 'retry.max_interval')}
+        <Choice name="jitter" label="Jitter" all="As it is" of={['on', 'off']} />
+        {field('attempts', 'Failures shown', '10', '1 to 100', 'attempts')}
+      </form>
+      <div>
+        <Loaded of={preview}>
+          {({ delays, effective }) => (
+            <>
+              <RetryCurve delays={delays} />
+              <Section title="The policy">
+                <Json value={effective} label="policy" open={1} />
+              </Section>
+            </>
+          )}
+        </Loaded>
+      </div>
+    </div>
+  );
+}
+
+function Choice(props: { name: string; label: ComponentChildren; all: string; of: readonly string[] }) {
+  const { name, label, all, of: options } = props;
+  return (
+    <Field label={String(label)}>
+      <select value={query(name)} onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}>
+        <option value="">{all}</option>
+        {options.map((option) => (
+          <option key={option} value={option} selected={query(name) === option}>
+            {option}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}

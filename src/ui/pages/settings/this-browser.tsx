@@ -1,0 +1,76 @@
+/** What holds in this browser alone: who looks, in which colours, and whether pages change by themselves. */
+import { Badge } from '../../components/badge';
+import { Facts, Section } from '../../components/page';
+import { Foreign } from '../../components/text';
+import { act } from '../../core/dialogs';
+import { connection, held, paused, setPaused } from '../../core/live';
+import { logout, session } from '../../core/session';
+import { setTheme, type Theme, theme } from '../../core/theme';
+
+const THEMES: readonly (readonly [Theme, string])[] = [
+  ['auto', 'As the system'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+];
+
+export function ThisBrowser() {
+  const who = session.value;
+  return (
+    <>
+      <Section
+        title="Who looks"
+        actions={
+          who &&
+          !who.open && (
+            <button type="button" onClick={() => act(logout)}>
+              Sign out
+            </button>
+          )
+        }
+      >
+        <div class="card">
+          <Facts
+            of={[
+              ['Key', who?.open ? 'none is asked for' : who?.name ? <Foreign>{who.name}</Foreign> : 'without a name'],
+              ['Role', <Badge>{who?.role ?? ''}</Badge>],
+              [
+                'May',
+                <span class="words">
+                  {who?.scopes.map((scope) => (
+                    <code key={scope}>{scope}</code>
+                  ))}
+                </span>,
+              ],
+              ['Shown', who?.redacts ? 'parts of what jobs carry are hidden' : 'all that jobs carry'],
+            ]}
+          />
+        </div>
+      </Section>
+      <Section title="Colours">
+        <fieldset class="choices">
+          <legend class="hidden">Colours</legend>
+          {THEMES.map(([value, label]) => (
+            <label key={value}>
+              <input type="radio" name="theme" checked={theme.value === value} onChange={() => setTheme(value)} />
+              {label}
+            </label>
+          ))}
+        </fieldset>
+      </Section>
+      <Section title="Live updates">
+        <label class="choices">
+          <input
+            type="checkbox"
+            checked={!paused.value}
+            onChange={({ currentTarget }) => setPaused(!currentTarget.checked)}
+          />
+          Pages change as things happen <kbd>.</kbd>
+        </label>
+        <p class="faint">
+          {paused.value ? `Paused, ${held.value} events are held.` : `Connection: ${connection.value}.`} Nothing is
+          asked again and again, and a queue that sleeps is not woken.
+        </p>
+      </Section>
+    </>
+  );
+}

@@ -1,0 +1,107 @@
+/** Makes a subscription, or changes one. */
+import { useState } from 'preact/hooks';
+import { errorAt, Field, Form } from '../../components/form';
+import { Dialog } from '../../components/overlays';
+import { api } from '../../core/api';
+import { openAside } from '../../core/aside';
+import { toast } from '../../core/dialogs';
+import { Picker } from './picker';
+import { Secret } from './secret';
+import { SUBSCRIPTIONS, type Subscription, subscriptionPath } from './types';
+
+const wordsOf = (text: FormDataEntryValue | null) =>
+  String(text ?? '')
+    .split(/[\s,]+/)
+    .filter(Boolean);
+
+export function SubscriptionForm({ of: before, onSaved }: { of: Subscription | undefined; onSaved: () => void }) {
+  const [events, setEvents] = useState<readonly string[]>(before?.events ?? []);
+  const [secret, setSecret] = useState('');
+  const [made, setMade] = useState('');
+  const close = () => openAside({ edit: null, ...(made && { open: made, tab: null }) });
+
+  const save = async (form: FormData) => {
+    const [queues, types] = [wordsOf(form.get('queues')), wordsOf(form.get('types'))];
+    const filter = { ...(queues.length > 0 && { queues }), ...(types.length > 0 && { types }) };
+    const own = String(form.get('secret') ?? '').trim();
+    const body = {
+      url: String(form.get('url')).trim(),
+      events,
+      filter: queues.length + types.length > 0 ? filter : null,
+    };
+    if (before) {
+      await api.patch(subscriptionPath(before.id), body);
+      toast('The webhook is saved.');
+      onSaved();
+      openAside({ edit: null });
+      return;
+    }
+    const answer = await api.post<{ id: string; secret: string }>(SUBSCRIPTIONS, {
+      ...body,
+      ...(own !== '' && { secret: own }),
+    });
+    setMade(answer.id);
+    setSecret(answer.secret);
+    onSaved();
+  };
+
+  if (secret) {
+    return (
+      <Dialog title="The webhook is made" wide onClose={close}>
+        <Secret text={secret} />
+        <div class="actions">
+          <button type="button" class="primary" onClick={close}>
+            I have copied it
+          </button>
+        </div>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title={before ? 'Edit the webhook' : 'New webhook'} wide onClose={close}>
+      <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={close} disabled={events.length === 0}>
+        {(error) => (
+          <>
+            <Field label="URL" hint="https, of a server that is not this one." error={errorAt(error, 'url')}>
+              <input
+                name="url"
+                type="url"
+                required
+                placeholder="https://"
+                defaultValue={before?.url ?? ''}
+                autocomplete="off"
+                spellcheck={false}
+              />
+            </Field>
+            <Picker chosen={events} onChange={setEvents} error={errorAt(error, 'events')} />
+            <div class="columns-2">
+              <Field label="Only of these queues" hint="None: of all." error={errorAt(error, 'filter.queues')}>
+                <input
+                  name="queues"
+                  defaultValue={before?.filter?.queues?.join(', ') ?? ''}
+                  placeholder="mail, reports"
+                  autocomplete="off"
+                  spellcheck={false}
+                />
+              </Field>
+              <Field label="Only of jobs of these types" hint="None: of all." error={errorAt(error, 'filter.types')}>
+                <input
+                  name="types"
+                  defaultValue={before?.filter?.types?.join(', ') ?? ''}
+                  placeholder="email.*"
+                  autocomplete="off"
+                  spellcheck={false}
+                />
+              </Field>
+            </div>
+            {!before && (
+              <Field label="Secret of your own" hint="Empty: a new one is made." error={errorAt(error, 'secret')}>
+                <input name="secret" autocomplete="off" spellcheck={false} />
+              </Field>
+            )}
+          </>
+        )}
+      </Form>
+    </Dialog>
+  );
+}

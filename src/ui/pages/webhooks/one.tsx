@@ -1,0 +1,137 @@
+/** One subscription in a drawer: what it takes, how it gets on, a try, its secret anew. */
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge';
+import { Code } from '../../components/json';
+import { Drawer } from '../../components/overlays';
+import { Facts, Section } from '../../components/page';
+import { Count, Foreign, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { aside, openAside } from '../../core/aside';
+import { href } from '../../core/base';
+import { act, confirm } from '../../core/dialogs';
+import { number } from '../../core/format';
+import { can } from '../../core/session';
+import { Secret } from './secret';
+import { Health } from './subscriptions';
+import { type Subscription, subscriptionPath } from './types';
+
+interface Answer {
+  success: boolean;
+  status_code: number | null;
+  error?: string;
+  response_time_ms: number;
+  response_body?: string;
+}
+
+export function SubscriptionDrawer({ of: one, onChanged }: { of: Subscription; onChanged: () => void }) {
+  const [secret, setSecret] = useState('');
+  const [answer, setAnswer] = useState<Answer>();
+  const path = subscriptionPath(one.id);
+  const done = async (work: Promise<boolean>) => (await work) && onChanged();
+
+  const test = () =>
+    act(async () => {
+      setAnswer(undefined);
+      setAnswer(await api.post<Answer>(`${path}/test`));
+    });
+  const rotate = async () => {
+    const sure = await confirm({
+      title: 'Make a new secret?',
+      text: 'Both secrets sign for 24 hours, so that the receiver can be changed meanwhile.',
+      action: 'Make a new secret',
+    });
+    if (!sure) return false;
+    return act(async () => setSecret((await api.post<{ secret: string }>(`${path}/rotate-secret`)).secret));
+  };
+  const toggle = () =>
+    act(() => api.patch(path, { active: !one.active }), one.active ? 'Nothing is sent any more.' : 'It is sent again.');
+  const remove = async () => {
+    const sure = await confirm({
+      title: 'Delete this webhook?',
+      text: `${number(one.pending_count)} deliveries that wait are dropped.`,
+      action: 'Delete the webhook',
+      danger: true,
+    });
+    if (!sure || !(await act(() => api.del(path), 'The webhook is deleted.'))) return;
+    openAside({ open: null });
+    onChanged();
+  };
+  return (
+    <Drawer title="Webhook">
+      {can('admin:write') && (
+        <div class="actions">
+          <button type="button" onClick={() => done(test())}>
+            Test
+          </button>
+          <button type="button" onClick={() => done(toggle())}>
+            {one.active ? 'Disable' : 'Enable'}
+          </button>
+          <button type="button" onClick={() => openAside({ edit: one.id })}>
+            Edit
+          </button>
+          <button type="button" onClick={() => done(rotate())}>
+            New secret
+          </button>
+          <button type="button" class="danger" onClick={remove}>
+            Delete
+          </button>
+        </div>
+      )}
+      {secret && <Secret text={secret} />}
+      {answer && <TestAnswer of={answer} />}
+      {one.disabled_reason && (
+        <p class="failure">
+          {one.disabled_reason === 'gone'
+            ? 'The receiver said that it is gone (410). Nothing is sent until it is enabled again.'
+            : 'Every attempt failed for days. Nothing is sent until it is enabled again.'}
+        </p>
+      )}
+      <Facts
+        of={[
+          ['Health', <Health of={one} />],
+          ['Sent to', <Foreign>{one.url}</Foreign>],
+          ['Last delivery', <Time at={one.last_delivery_at} />],
+          ['Its status', one.last_delivery_status],
+          ['Delivered', <Count value={one.success_count} exact />],
+          ['Given up', <Count value={one.failure_count} exact />],
+          ['Waiting', <Count value={one.pending_count} exact />],
+          ['Failing since', one.failing_since && <Time at={one.failing_since} />],
+          ['Both secrets sign until', one.former_secret_until && <Time at={one.former_secret_until} />],
+          ['Created', <Time at={one.created_at} />],
+          ['Id', <span class="mono">{one.id}</span>],
+        ]}
+      />
+      <Section title="Events">
+        <p class="wanted">
+          {one.events.map((event) => (
+            <code key={event}>{event}</code>
+          ))}
+        </p>
+        {one.filter?.queues && <p>Of the queues {one.filter.queues.join(', ')}.</p>}
+        {one.filter?.types && <p>Of jobs {one.filter.types.join(', ')}.</p>}
+      </Section>
+      <p>
+        <a href={href('webhooks', { tab: 'deliveries', subscription: one.id })}>All its deliveries</a>
+        {' · '}
+        <a href={aside({ open: null, tab: 'deliveries', subscription: one.id, status: 'dead' })}>Those given up</a>
+      </p>
+    </Drawer>
+  );
+}
+
+function TestAnswer({ of: answer }: { of: Answer }) {
+  return (
+    <div class="card answer" role="status">
+      <Badge tone={answer.success ? 'green' : 'red'} icon={answer.success ? 'completed' : 'discarded'}>
+        {answer.status_code ?? 'no answer'}
+      </Badge>{' '}
+      after {number(answer.response_time_ms)} ms
+      {answer.error && (
+        <>
+          : <Foreign>{answer.error}</Foreign>
+        </>
+      )}
+      {answer.response_body && <Code text={answer.response_body} label="answer" />}
+    </div>
+  );
+}

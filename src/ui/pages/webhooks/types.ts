@@ -1,0 +1,99 @@
+/** Webhooks, their deliveries and alert rules, as the API tells of them. */
+import type { Tone } from '../../components/badge';
+import type { IconName } from '../../components/icon';
+import { segment } from '../../core/base';
+
+export interface Subscription {
+  id: string;
+  url: string;
+  events: readonly string[];
+  filter?: { queues?: readonly string[]; types?: readonly string[] };
+  active: boolean;
+  metadata?: unknown;
+  created_at: string;
+  updated_at: string;
+  last_delivery_at: string | null;
+  last_delivery_status: string | null;
+  success_count: number;
+  failure_count: number;
+  pending_count: number;
+  failing_since?: string;
+  disabled_reason?: string;
+  disabled_at?: string;
+  former_secret_until?: string;
+}
+
+export interface Attempt {
+  at: string;
+  status_code?: number;
+  error?: string;
+  duration_ms: number;
+}
+
+export interface Delivery {
+  id: string;
+  subscription_id: string;
+  event_id: string;
+  event_type: string;
+  job_id?: string;
+  status: string;
+  attempt: number;
+  attempts: readonly Attempt[];
+  next_attempt_at: string | null;
+  created_at: string;
+  response_body?: string;
+}
+
+export interface Alert {
+  id: string;
+  name: string;
+  queue: string | null;
+  metric: string;
+  above: number;
+  for: string;
+  subscription_id: string | null;
+  active: boolean;
+  state: string;
+  since: string | null;
+  last_value: number | null;
+  queues: readonly { queue: string; state: string; since: string; last_value: number }[];
+}
+
+export interface List<T> {
+  items: readonly T[];
+  total: number;
+}
+
+export const SUBSCRIPTIONS = 'webhooks/subscriptions';
+export const DELIVERIES = 'webhooks/deliveries';
+export const ALERTS = 'admin/alerts';
+
+export const subscriptionPath = (id: string) => `${SUBSCRIPTIONS}/${segment(id)}`;
+export const deliveryPath = (id: string) => `${DELIVERIES}/${segment(id)}`;
+export const alertPath = (id: string) => `${ALERTS}/${segment(id)}`;
+
+type Look = readonly [Tone, IconName, string];
+
+/** How a subscription gets on. */
+export function healthOf(one: Subscription): Look {
+  if (one.disabled_reason === 'gone') return ['red', 'discarded', 'gone'];
+  if (one.disabled_reason) return ['red', 'discarded', 'disabled'];
+  if (!one.active) return ['neutral', 'pause', 'off'];
+  if (one.failing_since) return ['amber', 'failures', 'failing'];
+  if (one.last_delivery_at === null) return ['neutral', 'waiting', 'nothing yet'];
+  return ['green', 'completed', 'well'];
+}
+
+export const DELIVERY_STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
+  pending: ['amber', 'retry'],
+  delivered: ['green', 'completed'],
+  failed: ['red', 'discarded'],
+  dead: ['red', 'failures'],
+};
+
+export const METRICS: Readonly<Record<string, string>> = {
+  error_rate: 'Error rate',
+  oldest_age: 'Age of the oldest job',
+  depth: 'Jobs that have not ended',
+  dead_letters: 'Dead letters',
+};

@@ -1,0 +1,33 @@
+/** What one does with a workflow. */
+import { api } from '../../core/api';
+import { segment } from '../../core/base';
+import { act, confirm } from '../../core/dialogs';
+import { number } from '../../core/format';
+import type { WorkflowItem } from './types';
+
+/** @returns whether it was cancelled */
+export async function cancelWorkflow({
+  id,
+  name,
+  state,
+}: Pick<WorkflowItem, 'id' | 'name' | 'state'>): Promise<boolean> {
+  if (state !== 'running') return false;
+  const sure = await confirm({
+    title: `Cancel ${name ?? 'the workflow'}?`,
+    text: 'Its jobs are cancelled, those that run too, and no further step starts.',
+    action: 'Cancel the workflow',
+    danger: true,
+  });
+  return sure && act(() => api.post(`workflows/${segment(id)}/cancel`), 'The workflow is cancelled.');
+}
+
+/** Redrives jobs that failed. The workflow does not go on: the first end of a job is the one that counted. */
+export async function retryJobs(ids: readonly string[]): Promise<boolean> {
+  const jobs = `${number(ids.length)} failed ${ids.length === 1 ? 'job' : 'jobs'}`;
+  const sure = await confirm({
+    title: `Retry ${jobs}?`,
+    text: 'They run again, each on its own. The workflow has ended: it does not go on, and no further step starts.',
+    action: `Retry ${jobs}`,
+  });
+  return sure && act(() => api.post('jobs/bulk/retry', { job_ids: ids }), 'They are retried.');
+}

@@ -1,0 +1,40 @@
+/** The state of a workflow, or of a step. */
+import { Badge, type Tone } from '../../components/badge';
+import type { IconName } from '../../components/icon';
+import { Bar } from '../../components/progress';
+import { number } from '../../core/format';
+
+/** States of workflows and their steps, each with a colour and a shape. */
+export const STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
+  waiting: ['neutral', 'waiting'],
+  pending: ['blue', 'available'],
+  retryable: ['amber', 'retry'],
+  active: ['violet', 'active'],
+  running: ['violet', 'active'],
+  completed: ['green', 'completed'],
+  failed: ['red', 'discarded'],
+  cancelled: ['neutral', 'cancelled'],
+  skipped: ['neutral', 'next'],
+};
+
+export function WorkflowState({ state }: { state: string }) {
+  const [tone, icon] = STATES[state] ?? ['neutral', 'available'];
+  return (
+    <Badge tone={tone} icon={icon}>
+      {state}
+    </Badge>
+  );
+}
+
+/** How many of its jobs have completed. */
+export function Done({ done, failed, total }: { done: number; failed: number; total: number }) {
+  return (
+    <span class="done">
+      <Bar value={total === 0 ? 1 : done / total} label={`${number(done)} of ${number(total)} jobs`} />
+      <span>
+        {number(done)} of {number(total)}
+        {failed > 0 && <span class="red">, {number(failed)} failed</span>}
+      </span>
+    </span>
+  );
+}

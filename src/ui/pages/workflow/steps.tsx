@@ -1,0 +1,141 @@
+/** The steps of a workflow as a list, and one of them in a drawer, with its result. */
+import { Json } from '../../components/json';
+import { Drawer } from '../../components/overlays';
+import { Facts, Section } from '../../components/page';
+import { Empty, Loaded } from '../../components/state';
+import { type Column, DataTable } from '../../components/table';
+import { Duration, Foreign, IdLink, Time } from '../../components/text';
+import { api } from '../../core/api';
+import { aside } from '../../core/aside';
+import { href, segment } from '../../core/base';
+import { useResource } from '../../core/resource';
+import { query } from '../../core/router';
+import { tookOf } from './graph';
+import { WorkflowState } from './state';
+import type { Step, Workflow } from './types';
+
+/** A job of the workflow, with the ids of the steps around it. */
+export interface Leaf {
+  path: string;
+  step: Step;
+  called?: string;
+}
+
+/** All jobs, also those of callbacks, in the order in which they are written. */
+export function leavesOf({ steps, callbacks }: Pick<Workflow, 'steps' | 'callbacks'>, within = ''): Leaf[] {
+  const inner = (step: Step): Leaf[] => {
+    const path = within + step.id;
+    if (!step.steps) return [{ path, step }];
+    return leavesOf({ steps: step.steps, ...(step.callbacks && { callbacks: step.callbacks }) }, `${path} / `);
+  };
+  const called = Object.entries(callbacks ?? {}).map(([name, step]) => {
+    return { path: `${within}${name}`, step, called: name.replace('_', ' ') };
+  });
+  return [...steps.flatMap(inner), ...called];
+}
+
+export function Steps({ of: leaves, now }: { of: readonly Leaf[]; now: number }) {
+  const open = leaves.find(({ path }) => path === query('open'));
+  return (
+    <>
+      <DataTable
+        label="Steps"
+        rows={leaves}
+        columns={columns(now)}
+        rowKey={({ path }) => path}
+        rowHref={({ path }) => aside({ open: path })}
+        empty={<Empty icon="workflows" title="It has no steps" />}
+      />
+      {open && <StepDrawer of={open} />}
+    </>
+  );
+}
+
+function columns(now: number): Column<Leaf>[] {
+  return [
+    {
+      id: 'step',
+      label: 'Step',
+      sort: ({ path }) => path,
+      render: ({ path, called }) => (
+        <>
+          <a href={aside({ open: path })}>
+            <Foreign>{path}</Foreign>
+          </a>
+          {called && <small class="under">callback</small>}
+        </>
+      ),
+    },
+    { id: 'type', label: 'Type', sort: ({ step }) => step.type, render: ({ step }) => <Foreign>{step.type}</Foreign> },
+    {
+      id: 'state',
+      label: 'State',
+      sort: ({ step }) => step.state,
+      render: ({ step }) => <WorkflowState state={step.state} />,
+    },
+    {
+      id: 'queue',
+      label: 'Queue',
+      wide: true,
+      render: ({ step: { queue } }) => (queue ? <a href={href(`queues/${segment(queue)}`)}>{queue}</a> : null),
+    },
+    {
+      id: 'after',
+      label: 'After',
+      wide: true,
+      render: ({ step: { depends_on: needs } }) => <Foreign>{needs?.join(', ') ?? ''}</Foreign>,
+    },
+    { id: 'started', label: 'Started', end: true, render: ({ step }) => <Time at={step.started_at} /> },
+    {
+      id: 'took',
+      label: 'Took',
+      end: true,
+      sort: ({ step }) => tookOf(step, now),
+      render: ({ step }) => <Duration ms={step.started_at ? tookOf(step, now) : null} />,
+    },
+    {
+      id: 'job',
+      label: 'Job',
+      render: ({ step: { job_id: id } }) =>
+        id ? <IdLink id={id} to={href(`jobs/${segment(id)}`)} /> : <span class="faint">not yet</span>,
+    },
+  ];
+}
+
+function StepDrawer({ of: { path, step, called } }: { of: Leaf }) {
+  const { job_id: id, queue } = step;
+  return (
+    <Drawer title={path}>
+      <Facts
+        of={[
+          ['State', <WorkflowState state={step.state} />],
+          ['Type', <Foreign>{step.type}</Foreign>],
+          ['Queue', queue && <a href={href(`queues/${segment(queue)}`)}>{queue}</a>],
+          ['Job', id && <IdLink id={id} to={href(`jobs/${segment(id)}`)} />],
+          ['Called', called],
+          ['After', step.depends_on?.length ? <Foreign>{step.depends_on.join(', ')}</Foreign> : false],
+          ['Started', step.started_at && <Time at={step.started_at} />],
+          ['Ended', step.completed_at && <Time at={step.completed_at} />],
+        ]}
+      />
+      {step.error !== undefined && (
+        <Section title="Error">
+          <Json value={step.error} label="error" open={2} />
+        </Section>
+      )}
+      {id && step.state === 'completed' && <Result of={id} />}
+    </Drawer>
+  );
+}
+
+function Result({ of: id }: { of: string }) {
+  const result = useResource(
+    (signal) => api.get<{ result?: unknown }>(`jobs/${segment(id)}/result`, undefined, signal),
+    [id],
+  );
+  return (
+    <Section title="Result">
+      <Loaded of={result}>{({ result: value = null }) => <Json value={value} label="result" open={2} />}</Loaded>
+    </Section>
+  );
+}

@@ -1,0 +1,48 @@
+/** Workflows as the API tells of them. */
+export interface Step {
+  id: string;
+  /** Of its job, or the form of the workflow inside it: `chain`, `group`, `batch`, `graph`. */
+  type: string;
+  name?: string;
+  queue?: string;
+  state: string;
+  job_id: string | null;
+  job_ids: readonly string[];
+  depends_on?: readonly string[];
+  started_at?: string;
+  completed_at?: string;
+  error?: unknown;
+  /** Of a workflow inside this one. */
+  steps?: readonly Step[];
+  callbacks?: Readonly<Record<string, Step>>;
+}
+
+export interface WorkflowItem {
+  id: string;
+  type: string;
+  name?: string;
+  state: string;
+  created_at: string;
+  completed_at?: string;
+  cancelled_at?: string;
+  steps_total: number;
+  job_count: number;
+  completed_count?: number;
+  failed_count?: number;
+}
+
+export interface Workflow {
+  id: string;
+  type: string;
+  name?: string;
+  state: string;
+  created_at: string;
+  completed_at?: string;
+  cancelled_at?: string;
+  steps: readonly Step[];
+  callbacks?: Readonly<Record<string, Step>>;
+  metadata: { job_count: number; completed_count: number; failed_count: number };
+}
+
+export const endOf = (workflow: Pick<Workflow, 'completed_at' | 'cancelled_at'>) =>
+  workflow.completed_at ?? workflow.cancelled_at;
