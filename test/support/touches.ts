@@ -1,10 +1,11 @@
 /** What wakes an object: every call of it, its alarm, and whatever comes over its sockets, also after it was evicted. */
 import { runInDurableObject } from 'cloudflare:test';
+import type { DurableObject } from 'cloudflare:workers';
 
 type Method = (this: { ctx: DurableObjectState }, ...args: unknown[]) => unknown;
 
-/** What was called of each object, by its id, as far as anybody watches it. */
-const watched = new Map<string, string[]>();
+/** Who is to hear what is called of an object, by its id. */
+const watched = new Map<string, (name: string) => void>();
 const patched = new WeakSet<object>();
 
 /**
@@ -12,21 +13,19 @@ const patched = new WeakSet<object>();
  * @param only calls of these alone
  */
 export async function touchesOf(
-  object: { stub: DurableObjectStub } | DurableObjectStub,
+  stub: DurableObjectStub<Rpc.DurableObjectBranded & DurableObject>,
   ...only: string[]
 ): Promise<readonly string[]> {
-  const stub = ('stub' in object ? object.stub : object) as DurableObjectStub;
   const touched: string[] = [];
+  const wanted = (name: string) => only.length === 0 || only.includes(name);
   await runInDurableObject(stub, (instance, state) => {
-    for (let proto = Object.getPrototypeOf(instance); proto !== null; proto = Object.getPrototypeOf(proto)) patch(proto);
-    watched.set(String(state.id), touched);
+    for (let proto = Object.getPrototypeOf(instance); proto !== null; proto = Object.getPrototypeOf(proto))
+      patch(proto);
+    watched.set(String(state.id), (name) => {
+      if (wanted(name)) touched.push(name);
+    });
   });
-  // What looked inside is no touch.
-  touched.length = 0;
-  if (only.length === 0) return touched;
-  return new Proxy(touched, {
-    get: (target, name) => Reflect.get(target.filter((call) => only.includes(call)), name),
-  });
+  return touched;
 }
 
 /** Once for a class: the runtime finds methods on prototypes alone. */
@@ -40,7 +39,7 @@ function patch(proto: object): void {
       configurable: true,
       writable: true,
       value: function (this: { ctx: DurableObjectState }, ...args: unknown[]) {
-        watched.get(String(this.ctx?.id))?.push(name);
+        watched.get(String(this.ctx?.id))?.(name);
         return method.apply(this, args);
       },
     });
