@@ -164,8 +164,10 @@ export interface JobStory {
 
 /** What an operator puts in the place of a job's own before it runs again. */
 export interface Edit {
-  args?: unknown[];
-  meta?: Record<string, unknown>;
+  /** JSON. */
+  args?: string;
+  /** JSON. */
+  meta?: string;
   /** Of a unique job: the one that it has by these. */
   fingerprint?: string;
 }

@@ -1,5 +1,6 @@
 /** Pages of jobs, newest first by sequence number, whether they wait, run, or ended; and how many there are. */
 
+import { parseExactly } from '../../job/envelope/exact';
 import { type JobFilter, looksInside } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
@@ -84,7 +85,7 @@ function filterOf(request: ListRequest): JobFilter {
 }
 
 function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
-  if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
+  if (hit.archived !== undefined) return viewOfArchived(q, parseExactly(hit.archived) as ArchivedJob);
   const row = rowByKey(q.sql, hit.key);
   const seen = row && q.locks.seen(row);
   return seen && viewOfRow(q, seen, now);

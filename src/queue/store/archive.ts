@@ -6,7 +6,9 @@
  * the front. Jobs that say themselves how long they are kept share chunks only with those that go at the same moment; such
  * chunks stand apart ({@link freeNumber}) and cost the same.
  */
+
 import type { Fragment } from '../../durable/sql';
+import { parseExactly } from '../../job/envelope/exact';
 import { sequenceOf } from '../../job/ids';
 import { freeNumber, lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
@@ -96,7 +98,7 @@ export class ArchiveBuffer {
   find(key: number): ArchivedJob | undefined {
     const sequence = sequenceOf(key);
     const entry = this.waiting.find((waiting) => waiting.sequence === sequence);
-    return entry && (JSON.parse(entry.json) as ArchivedJob);
+    return entry && (parseExactly(entry.json) as ArchivedJob);
   }
 
   /** Writes what was added, in as few rows as span, size and retention allow. Call once, at the end of the transaction. */
@@ -148,7 +150,7 @@ export class ArchiveBuffer {
 /** The jobs of a chunk. One that cannot be read counts as empty, so that it hides no others and is pruned in time. */
 function jobsIn(data: string): ArchivedJob[] {
   try {
-    const jobs: unknown = JSON.parse(data);
+    const jobs = parseExactly(data);
     return Array.isArray(jobs) ? jobs : [];
   } catch {
     return [];
