@@ -6,7 +6,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { stayFor } from '../../../src/directory/readings';
 import { clock, MINUTE, SECOND, until } from '../../support/clock';
 import { freshName, TestQueue } from '../../support/queue';
+import { rowsWhile } from '../../support/rows';
 import { server, V1 } from '../../support/server';
+import { SocketClient } from '../../support/streams';
 import { touchesOf } from '../../support/touches';
 
 clock.startAtT0();
@@ -36,7 +38,7 @@ async function change(act: () => Promise<unknown>): Promise<void> {
 }
 
 /** Scrapes as a monitoring system does. */
-async function scrapeFor(ms: number, each = () => Promise.resolve()): Promise<void> {
+async function scrapeFor(ms: number, each: () => Promise<unknown> = async () => undefined): Promise<void> {
   for (let passed = 0; passed < ms; passed += 15 * SECOND) {
     await scrape();
     await stats();
@@ -51,8 +53,17 @@ describe('looking for ten minutes', () => {
     for (const name of [queue, ...others]) await server.enqueue(name);
     asleep();
     const asked = await Promise.all([queue, ...others].map((name) => touchesOf(new TestQueue(name).stub)));
-    const rows = await object.rowsWritten(() => scrapeFor(10 * MINUTE));
-    expect(rows).toBe(0);
+    // As a page has it that is loaded again and again.
+    const page = await SocketClient.open({ 'Sec-WebSocket-Protocol': 'ojs.v1' });
+    for (const channel of ['all', `queue:${queue}`]) await page.subscribe(channel);
+    for (const calls of asked) (calls as string[]).length = 0;
+    asleep();
+    const inDirectory = await rowsWhile(directory(), async () => {
+      const load = () => server.ok(200, 'GET', `${V1}/admin/session`);
+      const inQueue = await rowsWhile(object.stub, () => scrapeFor(10 * MINUTE, load));
+      expect(inQueue).toMatchObject({ written: 0, alarms: 0 });
+    });
+    expect(inDirectory).toMatchObject({ written: 0, alarms: 0 });
     const once = ['watch'];
     expect(asked).toEqual([once, once, once]);
     // Numbers of all kinds come from the same answer.
@@ -60,6 +71,7 @@ describe('looking for ten minutes', () => {
       await server.ok(200, 'GET', `${V1}/admin/${path}`);
     }
     expect(asked[0]).toEqual(once);
+    page.socket.close();
   });
 
   it('asks it again after a quarter of an hour, and all of them once when the directory was evicted', async () => {
