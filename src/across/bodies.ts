@@ -1,4 +1,5 @@
 /** Gives the bodies back to the jobs of a receipt: the queue has told only what it decided. */
+import { parseExactly } from '../job/envelope/exact';
 import type { JobBody, NewJob } from '../job/record';
 import type { EnqueuedJob } from '../rpc/receipts';
 
@@ -23,6 +24,6 @@ export function withBody(sent: NewJob, job: EnqueuedJob): EnqueuedJob {
 /** The body with the times that the queue has: those of another request in a repeated answer, or of the job it replaces. */
 function bodyAsKept(sent: NewJob, { scheduled_at, expires_at }: EnqueuedJob): string {
   if (sent.scheduledAt === scheduled_at && sent.expiresAt === expires_at) return sent.body;
-  const { scheduled_at: _, expires_at: __, ...body } = JSON.parse(sent.body) as JobBody;
+  const { scheduled_at: _, expires_at: __, ...body } = parseExactly(sent.body) as JobBody;
   return JSON.stringify({ ...body, scheduled_at, expires_at });
 }

@@ -6,7 +6,7 @@ import { unwrap } from '../job/errors';
 import type { Selection } from '../job/filter';
 import { JOB_STATES, type JobState } from '../job/states';
 import { ACTS_ON, type BulkAction } from '../rpc/operations';
-import type { StateCounts } from '../rpc/queue';
+import type { StateCounts } from '../rpc/stats';
 import { queueObject } from '../rpc/stubs';
 import { nextQueues, queuesOf } from './queues';
 

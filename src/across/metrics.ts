@@ -1,17 +1,14 @@
 /** What has happened in several queues, and how they get on, in one. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { notFound } from '../job/errors';
+import { notFound, unwrap } from '../job/errors';
 import { type Meter, read, sum } from '../job/metrics/meter';
 import type { Point } from '../job/metrics/series';
 import type { WorkerSummary } from '../rpc/directory';
-import type { PointsRequest, QueueActivity } from '../rpc/metrics';
-import type { QueueStats } from '../rpc/queue';
+import type { PointsRequest, QueueActivity, QueueReading } from '../rpc/metrics';
+import { spokenWith } from '../rpc/spoken';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { nextQueues } from './queues';
-import { activityOfEach } from './statistics';
-
-export type QueueReading = QueueStats & QueueActivity;
 
 /** What queues say. */
 export interface Reading {
@@ -30,14 +27,24 @@ async function asked(env: Env, queue: string | undefined): Promise<string[]> {
   return known === undefined ? [] : [known];
 }
 
+/** Queues that the directory is asked about at a time: it answers with all that they have counted. */
+const AT_A_TIME = 50;
+
+/** The numbers of these queues: the directory knows those of queues that have done nothing since they were asked. */
+async function readQueues(env: Env, names: readonly string[]): Promise<QueueReading[]> {
+  const pages: string[][] = [];
+  for (let at = 0; at < names.length; at += AT_A_TIME) pages.push(names.slice(at, at + AT_A_TIME));
+  const now = Date.now();
+  const readings = await inParallel(pages, async (page) =>
+    unwrap(await directoryObject(env).readings(page, spokenWith(page, now))),
+  );
+  return readings.flat();
+}
+
 /** Asks the queues, and how many workers there are. @throws {ApiError} 404 when there is no queue of that name */
 export async function readMetrics(env: Env, queue?: string): Promise<Reading> {
   const [names, { queues: all, workers }] = await Promise.all([asked(env, queue), directoryObject(env).health()]);
-  const readings = await activityOfEach(
-    env,
-    names.map((name) => ({ name })),
-  );
-  const queues = readings.filter(({ exists }) => exists);
+  const queues = await readQueues(env, names);
   if (queue !== undefined && queues.length === 0) throw notFound('queue', queue);
   return { queues, total: all.total, workers, at: Math.max(0, ...queues.map(({ computed_at }) => computed_at)) };
 }

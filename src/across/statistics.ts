@@ -5,7 +5,8 @@ import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
 import type { DirectoryHealth } from '../rpc/directory';
 import type { QueueActivity } from '../rpc/metrics';
-import type { EventsRequest, QueueStats } from '../rpc/queue';
+import type { EventsRequest } from '../rpc/queue';
+import type { QueueStats } from '../rpc/stats';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { queuesOf } from './queues';
 

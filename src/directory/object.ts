@@ -11,6 +11,7 @@ import { Courier, type Kind } from '../durable/courier';
 import type { FollowRequest } from '../durable/feed-messages';
 import { followed } from '../durable/followed';
 import { Followers } from '../durable/followers';
+import { inParallel } from '../durable/parallel';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
@@ -29,8 +30,10 @@ import {
 } from '../rpc/directory';
 import { QUEUE_CREATED } from '../rpc/follow';
 import type { IdPlace } from '../rpc/ids';
+import type { QueueReading } from '../rpc/metrics';
+import type { QueueApi } from '../rpc/queue';
 import type { IdempotencyKey } from '../rpc/receipts';
-import { directoryObject, queueObject } from '../rpc/stubs';
+import { directoryObject, queueObject, queueStub } from '../rpc/stubs';
 import { AlertList } from './alerts';
 import { AuditLog } from './audit';
 import { CronPlaces } from './crons';
@@ -40,6 +43,7 @@ import { IdListing } from './listing';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
 import { PoolDesk, PoolList } from './pools';
+import { QueueReadings } from './readings';
 import { SchemaStore } from './schemas';
 import { Webhooks } from './webhooks/part';
 import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
@@ -76,6 +80,8 @@ class DirectoryLife {
   /** Subscriptions to events; in the object of a subscription: what sends. */
   webhooks!: Webhooks;
   alerts!: AlertList;
+  /** The numbers of the queues. */
+  readings!: QueueReadings;
   private listing!: IdListing;
   private courier!: Courier;
   private readonly clock: AlarmClock;
@@ -155,8 +161,10 @@ class DirectoryLife {
     this.courier = new Courier(kinds, around, { sends: LETTERS_PER_EVENT });
     this.paused = new PausedQueues(
       (limit) => this.page({ limit }).queues.map(({ name }) => name),
-      async (queue) => unwrap(await queueObject(env, queue).stats()).paused,
+      async (queue) => (await this.readings.of(queue)).paused,
     );
+    // Not as others speak with a queue: that it is asked is no sign of a change.
+    this.readings = new QueueReadings((queue) => (queueStub(env, queue) as unknown as QueueApi).watch(), around);
     this.counted = undefined;
   }
 
@@ -192,6 +200,7 @@ class DirectoryLife {
         const queue = { route, name, created_at: Date.now() };
         put(this.sql, 'queues', { ...queue, ids_listed: 1 });
         this.counted = undefined;
+        this.readings.changed(name);
         this.followers.announce(QUEUE_CREATED, name);
         return queue;
       }
@@ -237,6 +246,13 @@ class DirectoryLife {
     return { queues: { total, paused }, workers: this.workers.summary(now) };
   }
 
+  /** The numbers of these queues, those that exist. @param fresh these are asked anyway */
+  async readQueues(names: readonly string[], fresh: readonly string[]): Promise<QueueReading[]> {
+    const readings = await inParallel(names, (name) => this.readings.of(name, fresh.includes(name)));
+    this.readings.linger();
+    return readings.filter(({ exists }) => exists);
+  }
+
   /** The queues with these routes. */
   resolve(routes: readonly number[]): KnownQueue[] {
     return this.select('route IN (SELECT value FROM json_each(?))', JSON.stringify(routes));
@@ -254,6 +270,7 @@ class DirectoryLife {
     if (!this.tables.exist()) return;
     rows(this.sql, 'DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
     this.alerts.forgetQueue(name);
+    this.readings.changed(name);
     this.counted = undefined;
   }
 
@@ -298,6 +315,7 @@ class DirectoryLife {
   async reset(): Promise<void> {
     this.courier.close();
     this.webhooks.sender.close();
+    this.readings.leave();
     if (this.tables.exist()) {
       await this.clock.clear();
       await this.ctx.storage.deleteAll();
@@ -320,6 +338,9 @@ const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   resolve: (life, routes) => life.resolve(routes),
   unregister: (life, name, until) => life.unregister(name, until),
   health: (life) => life.health(Date.now()),
+
+  readings: (life, queues, fresh) => eventualOutcomeOf(() => life.readQueues(queues, fresh)),
+  queueChanged: ({ readings }, queue) => readings.changed(queue),
 
   queueDefaults: ({ defaults }, queue) => {
     const known = queue === undefined ? defaults.read() : defaults.for(queue);

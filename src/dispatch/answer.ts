@@ -4,6 +4,7 @@
  */
 
 import { MAX_DURATION_MS, parseDuration } from '../job/duration';
+import { parsePayloads } from '../job/envelope/exact';
 import { defined, isObject, parseObject } from '../job/envelope/fields';
 import { MAX_RESULT_BYTES } from '../job/envelope/names';
 import { ApiError } from '../job/errors';
@@ -177,7 +178,7 @@ export function readSingleAnswer(answer: Answer, now: number): DeliveryOutcome {
   if (answer.status >= 200 && answer.status < 300) {
     // An object that was not read to its end may say that the job failed.
     if (answer.isCut && answer.body.trimStart().startsWith('{')) return tooLong(answer.body.slice(0, HEAD_CHARS));
-    const body = answer.body === '' ? undefined : parseObject(answer.body);
+    const body = answer.body === '' ? undefined : parseObject(answer.body, parsePayloads);
     return body && 'status' in body ? readStatus(body, now) : { kind: 'completed' };
   }
   return failed(failureOfStatus(answer, now));
@@ -221,7 +222,7 @@ export function readBatchAnswer(
 ): Map<string, DeliveryOutcome> {
   const all = (outcome: DeliveryOutcome) => new Map(deliveryIds.map((id) => [id, outcome]));
   if (answer.status < 200 || answer.status >= 300) return all(failed(failureOfStatus(answer, now)));
-  const results = parseObject(answer.body)?.results;
+  const results = parseObject(answer.body, parsePayloads)?.results;
   if (!Array.isArray(results)) return all(unmentioned(false));
   const outcomes = all(unmentioned(true));
   for (const entry of results) {
@@ -250,7 +251,7 @@ export function readEntry(
     const id = /"delivery_id"\s*:\s*"([^"\\]*)"/.exec(text)?.[1];
     return id === undefined ? undefined : { id, outcome: tooLong(text) };
   }
-  const entry = parseObject(text);
+  const entry = parseObject(text, parsePayloads);
   if (typeof entry?.delivery_id !== 'string') return undefined;
   return { id: entry.delivery_id, outcome: readStatus(entry, now) };
 }

@@ -17,6 +17,9 @@ export function answering<Env, Life, Api>(verbs: Verbs<Life, Api>) {
   }
   for (const [name, verb] of Object.entries(verbs) as [string, (life: Life, ...args: unknown[]) => unknown][]) {
     Object.defineProperty(Answering.prototype, name, {
+      // As a method that is written into a class.
+      writable: true,
+      configurable: true,
       value(this: Answering, ...args: unknown[]) {
         return verb(this.life, ...args);
       },

@@ -2,6 +2,7 @@
  * Searching jobs by what they say. A search is a list of words and quoted phrases, all of which must be found, in whatever
  * case: in the job's arguments, `meta`, tags, type or last error, or at the beginning of its id.
  */
+import { parseExactly } from './envelope/exact';
 import { isUuidV7 } from './ids';
 
 /** Words and phrases of one search at most, and characters of it. */
@@ -49,7 +50,7 @@ export function searcherFor(words: readonly string[]): (job: Searched) => boolea
 /** The part of a body that is searched. */
 function carriedBy(body: string): string {
   try {
-    const { args, meta, tags } = JSON.parse(body) as Record<string, unknown>;
+    const { args, meta, tags } = parseExactly(body) as Record<string, unknown>;
     return JSON.stringify([args, meta, tags]).toLowerCase();
   } catch {
     return '';

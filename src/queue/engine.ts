@@ -24,6 +24,7 @@ import { StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
 import { Pump } from './features/push/pump';
+import { Readers } from './features/readings/feature';
 import { Batches } from './features/shares/feature';
 import { Moves } from './features/transfer/feature';
 import { webhooks } from './features/webhooks/feature';
@@ -69,6 +70,7 @@ export class QueueEngine {
   readonly moves: Moves;
   readonly batches: Batches;
   readonly removal: QueueRemoval;
+  readonly readers: Readers;
   readonly courier: Courier;
 
   /** Opens a queue whose tables, name and route are stored. */
@@ -101,6 +103,7 @@ export class QueueEngine {
     this.moves = new Moves(around);
     this.batches = new Batches(around);
     this.removal = new QueueRemoval(around);
+    this.readers = new Readers(around);
     const features: Feature[] = [
       this.overdue,
       new LimitsFeature(around),
@@ -117,6 +120,7 @@ export class QueueEngine {
       ...(host.analytics ? [new Analytics(q, host.analytics)] : []),
       webhooks(around),
       new AlertWatch(around),
+      this.readers,
     ];
     this.courier = new Courier(
       features.flatMap(({ letters = [] }) => letters),

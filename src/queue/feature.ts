@@ -86,6 +86,8 @@ export interface Others {
   webhook(id: string): WebhookSenderApi;
   /** Tells the directory how an alert rule stands here. */
   noteAlert(rule: string, state: AlertState): Promise<unknown>;
+  /** Tells the directory that the numbers of this queue are no longer what it was told. */
+  noteChange(): Promise<unknown>;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /**

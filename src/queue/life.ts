@@ -285,6 +285,7 @@ export class QueueLife {
         workflow: (id) => workflowObject(this.env, id),
         webhook: (id) => webhookObject(this.env, id),
         noteAlert: (rule, state) => directoryObject(this.env).noteAlert(rule, this.name, state),
+        noteChange: () => directoryObject(this.env).queueChanged(this.name),
         noteIds: (queue, ids) =>
           noteIds(
             this.env,

@@ -72,7 +72,7 @@ import { getMany } from './read/get-many';
 import { chosenIds, knownIds } from './read/ids';
 import { count, countStates, list, listPlaces } from './read/list';
 import { sorted } from './read/sorted';
-import { emptyStats, priorities, stats } from './read/stats';
+import { emptyStats, priorities, stats, upcoming } from './read/stats';
 import type { QueueState } from './store/state';
 import { storageUse } from './store/storage';
 import { knownFingerprints, rivalKeys } from './store/unique-keys';
@@ -201,6 +201,17 @@ export const VERBS: Verbs<QueueLife, QueueApi> = {
         value: emptyStats(life.name, Date.now()),
       }
     );
+  },
+  async watch(life) {
+    const { engine } = life;
+    const around = { targets: engine?.targets() ?? [], events_dropped: life.followers.dropped };
+    const read = await life.readAll((q, now) => {
+      const reading = { ...stats(q, now), storage: storageUse(q), ...activity(q, around, now) };
+      // What changes from here on is to be told of.
+      life.engine?.readers.read();
+      return { ...reading, upcoming: upcoming(q, now) };
+    });
+    return read ?? { ok: true, value: { ...emptyStats(life.name, Date.now()), ...noActivity(), upcoming: [] } };
   },
   async priorities(life) {
     await life.engine?.caughtUp();

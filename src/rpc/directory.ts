@@ -12,6 +12,7 @@ import type { AuditApi } from './audit';
 import type { CronDirectoryApi } from './cron';
 import type { StoredDeclaration } from './deployment';
 import type { IdsApi } from './ids';
+import type { ReadingsApi } from './metrics';
 import type { PoolApi, PoolListApi } from './pools';
 import type { EventsRequest } from './queue';
 import type { IdempotencyKey } from './receipts';
@@ -131,7 +132,8 @@ export interface DirectoryApi
     AuditApi,
     SchemasApi,
     PoolListApi,
-    PoolApi {
+    PoolApi,
+    ReadingsApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */

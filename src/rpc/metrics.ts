@@ -1,7 +1,10 @@
 /** What a queue says of what has happened in it. */
 
+import type { Outcome } from '../job/errors';
+import type { Upcoming } from '../job/metrics/as-of';
 import type { Meter } from '../job/metrics/meter';
 import type { Point } from '../job/metrics/series';
+import type { QueueStats } from './stats';
 
 /** Asks for points over time. */
 export interface PointsRequest {
@@ -32,9 +35,28 @@ export interface QueueActivity {
   counted_since: number;
 }
 
+/** All numbers of a queue. */
+export type QueueReading = QueueStats & QueueActivity;
+
+/** All numbers of a queue, and what time will do to them. */
+export type WatchedReading = QueueReading & { upcoming: Upcoming[] };
+
 /** The part of a queue's interface that is about what happened in it. */
 export interface MetricsApi {
   activity(): Promise<QueueActivity>;
+  /** All its numbers, also of a queue that does not exist. It will tell the directory when they are no longer right. */
+  watch(): Promise<Outcome<WatchedReading>>;
   /** Minutes of a day, hours of a month, all types that are asked for together; oldest first. */
   points(request: PointsRequest): Promise<Point[]>;
+}
+
+/** The part of the directory's interface that is about the numbers of the queues. */
+export interface ReadingsApi {
+  /**
+   * The numbers of these queues, those that exist. A queue that has changed nothing since it was asked is not asked again.
+   * @param fresh these are asked anyway
+   */
+  readings(queues: string[], fresh: string[]): Promise<Outcome<QueueReading[]>>;
+  /** The numbers of this queue are no longer what they were. */
+  queueChanged(queue: string): Promise<void>;
 }

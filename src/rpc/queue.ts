@@ -19,6 +19,7 @@ import type { LimitsApi } from './limits';
 import type { MetricsApi } from './metrics';
 import type { OperationsApi, Override, PatchRequest } from './operations';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
+import type { QueueStats, StateCounts } from './stats';
 import type { TargetsApi } from './targets';
 import type { UniquesApi } from './uniques';
 import type { ProgressReport, StoredCheckpoint, WorkersApi } from './workers';
@@ -163,8 +164,10 @@ export interface JobStory {
 
 /** What an operator puts in the place of a job's own before it runs again. */
 export interface Edit {
-  args?: unknown[];
-  meta?: Record<string, unknown>;
+  /** JSON. */
+  args?: string;
+  /** JSON. */
+  meta?: string;
   /** Of a unique job: the one that it has by these. */
   fingerprint?: string;
 }
@@ -176,30 +179,6 @@ export interface RedriveOptions {
   /** Answer 404 unless the job is a dead letter. */
   deadLetterOnly: boolean;
   override?: Override;
-}
-
-export type StateCounts = Record<JobState, number>;
-
-/** How full the object of a queue is, in bytes. `full`: it takes no jobs. `pruning`: ended jobs go before their time. */
-export interface StorageUse {
-  bytes: number;
-  max_bytes: number;
-  state: 'ok' | 'pruning' | 'full';
-}
-
-export interface QueueStats {
-  queue: string;
-  exists: boolean;
-  paused: boolean;
-  /** Gives out the jobs it has and takes none. */
-  draining?: boolean;
-  counts: StateCounts;
-  /** Dead letters, part of `discarded`. */
-  dead: number;
-  created_at?: number;
-  /** Absent: the queue does not exist. */
-  storage?: StorageUse;
-  computed_at: number;
 }
 
 /** The settings of one queue: those it has itself, and those that hold, without what is built in. */

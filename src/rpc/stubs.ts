@@ -10,6 +10,7 @@ import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
 import type { PoolApi } from './pools';
 import type { QueueApi } from './queue';
+import { noteSpoken } from './spoken';
 import type { WebhookSenderApi } from './webhooks';
 import type { WorkflowApi } from './workflow';
 
@@ -41,6 +42,7 @@ export function queueStub(env: Env, name: string): DurableObjectStub {
 
 /** The object of one queue. */
 export function queueObject(env: Env, name: string): QueueApi {
+  noteSpoken(name);
   return queueStub(env, name) as unknown as QueueApi;
 }
 

@@ -99,6 +99,7 @@ export class World {
         workflow: () => {
           throw new Error('no workflow is part of the simulation');
         },
+        noteChange: async () => undefined,
         noteAlert: () => {
           throw new Error('no alert rule is part of the simulation');
         },

@@ -91,8 +91,8 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A value that is not too large; of one that is, the beginning of its JSON. */
+/** A value that is not too large, with numbers that can be sent on; of one that is, the beginning of its JSON. */
 function bounded(value: Json): unknown {
   const text = JSON.stringify(value);
-  return text.length <= MAX_TEXT ? value : { truncated: true, text: cut(text, MAX_TEXT) };
+  return text.length <= MAX_TEXT ? JSON.parse(text) : { truncated: true, text: cut(text, MAX_TEXT) };
 }

@@ -2,8 +2,10 @@
  * Enqueuing many jobs of which some may be refused. `partial` accepts what can be accepted and says of each entry what
  * became of it; `atomic` accepts all or none.
  */
+
 import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
 import { readConfig } from '../../config';
+import { parsePayloads } from '../../job/envelope/exact';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
@@ -62,7 +64,7 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
 /** The body and its entries. One that is too large is refused with what would fit. */
 async function readBulk(c: AppContext): Promise<{ body: JsonObject; jobs: unknown[] }> {
   try {
-    const body = await readBody(c, MAX_BATCH_BYTES);
+    const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
     return { body, jobs: readJobList(body) };
   } catch (error) {
     if (!(error instanceof ApiError) || error.data.status !== 413) throw error;

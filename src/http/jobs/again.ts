@@ -1,5 +1,8 @@
 /** The same job once more: with something changed about it, or as a new one. Both are read as an enqueue is. */
+
+import { parseExactly, parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, parseObject, readObject, readQueueName } from '../../job/envelope/fields';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { JOB_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { invalidRequest, unsupported } from '../../job/errors';
 import type { JobBody, JobView } from '../../job/record';
@@ -21,7 +24,7 @@ const OF_ITS_REQUEST = ['traceparent', 'tracestate'];
 
 /** Retries a job, perhaps with other arguments, another `meta`, or another place and policy. @throws {ApiError} 400, 404, 409, 413, 422 */
 export async function retryEdited(c: AppContext): Promise<JobView> {
-  const { args, meta, ...rest } = (await readOptionalBody(c)) ?? {};
+  const { args, meta, ...rest } = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
   const given = defined({ args: args ?? undefined, meta: meta ?? undefined });
   refuseRedacted(c, given);
   const change = Object.keys(rest).length > 0 ? readPatch(rest, Date.now()) : undefined;
@@ -42,15 +45,15 @@ async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
     );
   }
   return defined({
-    args: 'args' in given ? body.args : undefined,
-    meta: 'meta' in given ? body.meta : undefined,
+    args: 'args' in given ? JSON.stringify(body.args) : undefined,
+    meta: 'meta' in given ? JSON.stringify(body.meta) : undefined,
     fingerprint: job.unique?.fingerprint,
   });
 }
 
 /** Enqueues a new job like this one. @throws {ApiError} 404 when there is no such job, else as an enqueue */
 export async function cloneJob(c: AppContext): Promise<Response> {
-  const body = (await readOptionalBody(c)) ?? {};
+  const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
   refuseRedacted(c, body);
   const idempotency = await readIdempotency(c, body);
   const view = await callJob(c, (queue, id) => queue.get(id));
@@ -92,7 +95,7 @@ function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
 
 /** The job as its producer may have enqueued it: at once, and under no id of its own. */
 function asEnqueued({ record }: JobView): JsonObject {
-  const stored = parseObject(record.body) as JobBody | undefined;
+  const stored = parseObject(record.body, parseExactly) as JobBody | undefined;
   if (!stored) throw unsupported('The stored job cannot be read.', { job_id: record.id });
   const { type, args, meta, extra, ...body } = stored;
   const { target_url, timeout_ms, visibility_timeout_ms, retry, max_attempts, unique, rate_limit } = body;

@@ -1,9 +1,11 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
+
 import { enqueueOnce } from '../../across/enqueue';
 import { readConfig } from '../../config';
 import { parseEvent } from '../../job/cloud-event';
+import { parsePayloads } from '../../job/envelope/exact';
 import { readObject } from '../../job/envelope/fields';
-import { MAX_BATCH_SIZE } from '../../job/envelope/names';
+import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten } from '../../job/envelope/render';
 import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
@@ -21,7 +23,7 @@ import { limitHeaders, renderBriefly, renderEnqueued, warningsOf } from './rende
 export async function enqueueOne(c: AppContext): Promise<Response> {
   const form = eventFormOf(c);
   if (form === 'batched') return enqueueBatch(c);
-  const body = form ? await readEvent(c, form) : await readBody(c);
+  const body = form ? await readEvent(c, form) : await readBody(c, MAX_ENVELOPE_BYTES, parsePayloads);
   const idempotency = await readIdempotency(c, body);
   const ctx = parseContext(c);
   const parsed = await withFingerprint(form ? parseEvent(body, ctx) : parseJob(body, ctx));
@@ -57,7 +59,7 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   const { retryVariables: variables } = readConfig(c.env);
   const form = eventFormOf(c);
   if (form && form !== 'batched') throw invalidRequest('Content-Type', 'A single CloudEvent is sent to /jobs.');
-  const body = form ? { events: await readEvents(c) } : await readBody(c, MAX_BATCH_BYTES);
+  const body = form ? { events: await readEvents(c) } : await readBody(c, MAX_BATCH_BYTES, parsePayloads);
   const idempotency = await readIdempotency(c, body);
   const ctx = parseContext(c);
   const entries = form

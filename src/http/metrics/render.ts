@@ -1,9 +1,10 @@
 /** Readings of queues as operators see them. */
-import { meterOf, type QueueReading, type Reading } from '../../across/metrics';
+import { meterOf, type Reading } from '../../across/metrics';
 import { read, sum } from '../../job/metrics/meter';
 import { errorRate, latencies, type Point, throughput } from '../../job/metrics/series';
 import { JOB_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
+import type { QueueReading } from '../../rpc/metrics';
 
 /** Jobs in a state of any of the queues. */
 export function countsOf(queues: readonly QueueReading[]): Record<string, number> {

@@ -3,13 +3,14 @@
  * asked for its numbers only after it has told of an event, so one that does nothing is asked once, at the beginning.
  */
 import { Feed } from '../../across/feed/feed';
-import { meterOf, type QueueReading, readMetrics } from '../../across/metrics';
+import { meterOf, readMetrics } from '../../across/metrics';
 import { activityOfEach } from '../../across/statistics';
 import { mintId } from '../../job/ids';
 import { type Counter, read } from '../../job/metrics/meter';
 import { errorRate } from '../../job/metrics/series';
 import { formatInstant } from '../../job/time';
 import type { WorkerPage } from '../../rpc/directory';
+import type { QueueReading } from '../../rpc/metrics';
 import { directoryObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
 import { EventStream, headersOnly } from '../events/event-stream';

@@ -4,7 +4,7 @@ import { activityOfEach, statsOf } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
 import { DEFAULT_WARNING, type QueueConfig } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import type { QueueStats } from '../../rpc/queue';
+import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
 import { type AppContext, json, mayPurge } from '../context';

@@ -5,7 +5,7 @@ import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from
 import { modeOf } from '../../job/settings';
 import { formatInstant } from '../../job/time';
 import type { QueueActivity } from '../../rpc/metrics';
-import type { QueueStats } from '../../rpc/queue';
+import type { QueueStats } from '../../rpc/stats';
 
 /** A queue and whether it is paused or drained. */
 export function renderStatus(name: string, mode: { paused: boolean; draining?: boolean }) {

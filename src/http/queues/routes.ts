@@ -4,7 +4,7 @@ import { statsOf, statsOfEach } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
 import { modeOf, withBuiltIns } from '../../job/settings';
 import { formatInstant } from '../../job/time';
-import type { QueueStats } from '../../rpc/queue';
+import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
 import { readBody, readOptionalBody } from '../request/body';

@@ -15,6 +15,9 @@ const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
 
 const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
 
+/** Turns the text of a body into a value: `parsePayloads` where it holds jobs or reports. */
+type ReadText = (text: string) => unknown;
+
 export type JsonObject = Record<string, unknown>;
 
 /**
@@ -23,8 +26,12 @@ export type JsonObject = Record<string, unknown>;
  * @throws {ApiError} 400 for another media type, bad UTF-8, bad JSON, too much nesting; 413 above `maxBytes`;
  *   503 while other requests take the room
  */
-export async function readBody(c: AppContext, maxBytes: number = MAX_ENVELOPE_BYTES): Promise<JsonObject> {
-  const body = await readOptionalBody(c, maxBytes);
+export async function readBody(
+  c: AppContext,
+  maxBytes: number = MAX_ENVELOPE_BYTES,
+  read?: ReadText,
+): Promise<JsonObject> {
+  const body = await readOptionalBody(c, maxBytes, read);
   if (body === undefined) throw invalidPayload('The body is empty; a JSON object is expected.');
   return body;
 }
@@ -33,8 +40,9 @@ export async function readBody(c: AppContext, maxBytes: number = MAX_ENVELOPE_BY
 export async function readOptionalBody(
   c: AppContext,
   maxBytes: number = MAX_ENVELOPE_BYTES,
+  read?: ReadText,
 ): Promise<JsonObject | undefined> {
-  const value = await readJson(c, maxBytes, JSON_TYPES);
+  const value = await readJson(c, maxBytes, JSON_TYPES, read);
   if (value === undefined || isObject(value)) return value;
   throw notAnObject();
 }
@@ -49,14 +57,19 @@ export function mediaTypeOf(c: AppContext): string {
  * @param types media types that it may have
  * @throws {ApiError} as {@link readBody}
  */
-export async function readJson(c: AppContext, maxBytes: number, types: readonly string[]): Promise<unknown> {
+export async function readJson(
+  c: AppContext,
+  maxBytes: number,
+  types: readonly string[],
+  read?: ReadText,
+): Promise<unknown> {
   const bytes = await readBytes(c, maxBytes);
   if (bytes.byteLength === 0) return undefined;
   const type = mediaTypeOf(c);
   if (type !== '' && !types.includes(type)) {
     throw invalidRequest('Content-Type', `Content-Type ${quote(type)} is not accepted; send ${types.join(' or ')}.`);
   }
-  const value = parseJson(decode(bytes));
+  const value = parseJson(decode(bytes), read);
   c.set('sent', value);
   return value;
 }

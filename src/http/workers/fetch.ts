@@ -8,8 +8,10 @@
  * With the first blank the status is out. A claim that fails later is answered as one that found nothing; the next fetch
  * is told the reason.
  */
+
 import { takeReports } from '../../across/reports';
 import { beginFetch, type Fetch } from '../../across/workers';
+import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, type Reader, readList, readMilliseconds } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { apiErrorData, invalidRequest, unsupported } from '../../job/errors';
@@ -36,7 +38,7 @@ const BLANK = new TextEncoder().encode(' ');
 
 /** Answers `POST /workers/fetch`. */
 export async function fetchJobs(c: AppContext): Promise<Response> {
-  const body = await readBody(c, MAX_BATCH_BYTES);
+  const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
   const queues = readSource(body);
   if ((body.runtime ?? null) !== null)
     throw unsupported('runtime is not offered by this version.', { field: 'runtime' });

@@ -1,5 +1,7 @@
 /** Many reports in one request. */
+
 import { takeReports } from '../../across/reports';
+import { parsePayloads } from '../../job/envelope/exact';
 import { optional } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { renderOutcomes } from '../../job/worker/outcomes';
@@ -9,7 +11,7 @@ import { MAX_BATCH_BYTES, readBody } from '../request/body';
 
 /** Answers `POST /workers/report`: 207 when some reports were refused. */
 export async function reportMany(c: AppContext): Promise<Response> {
-  const body = await readBody(c, MAX_BATCH_BYTES);
+  const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
   if (body.reports === undefined) throw invalidRequest('reports', 'reports is required.');
   const entries = readReports(body.reports, 'reports', optional(body, 'worker_id', readWorkerId), Date.now());
   const told = renderOutcomes(entries, await takeReports(c.env, entries));

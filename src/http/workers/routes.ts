@@ -1,6 +1,8 @@
 /** Workers that pull: fetch, ack, nack, report, heartbeat, health; how operators see them, and what they tell them. */
+
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
+import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, readWord } from '../../job/envelope/fields';
 import { pick } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
@@ -38,10 +40,14 @@ export const workerRoutes: readonly Route[] = [
   post('/workers/beat', heartbeat, REPORTS),
   get('/workers/socket', connectWorker, { scope: 'data:write', toWorker: true }),
   get('/workers/:id/health', health),
-  post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
+  post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES, parsePayloads)), REPORTS),
   post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
   post('/workers/report', reportMany, REPORTS),
-  post('/jobs/:id/ack', async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
+  post(
+    '/jobs/:id/ack',
+    async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES, parsePayloads)) ?? {}),
+    REPORTS,
+  ),
   post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
 ];
 

@@ -84,10 +84,13 @@ export function readWord<T extends string>(words: readonly T[]): Reader<T> {
   return reader((value) => words.find((word) => word === value), `must be one of ${words.join(', ')}`);
 }
 
-/** The JSON object that the text is; undefined when it is none. */
-export function parseObject(text: string): Record<string, unknown> | undefined {
+/** The JSON object that the text is; undefined when it is none. @param read what turns text into a value */
+export function parseObject(
+  text: string,
+  read: (text: string) => unknown = JSON.parse,
+): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = read(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

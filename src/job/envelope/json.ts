@@ -5,8 +5,8 @@ import { BEYOND_DOUBLES, type Unstorable, unstorable } from './json-text';
 import { MAX_DEPTH, nestingDepth } from './nesting';
 
 /** Parses one JSON object. @throws {ApiError} as {@link parseJson}, and when it is none */
-export function parseJsonObject(text: string): Record<string, unknown> {
-  const value = parseJson(text);
+export function parseJsonObject(text: string, read?: (text: string) => unknown): Record<string, unknown> {
+  const value = parseJson(text, read);
   if (isObject(value)) return value;
   throw notAnObject();
 }
@@ -16,15 +16,16 @@ export const notAnObject = () => invalidPayload('The body must be a JSON object.
 
 /**
  * Parses JSON, and refuses what could not be stored as it is.
+ * @param read what turns text into a value
  * @throws {ApiError} 400 for bad JSON, too much nesting, or a value that would not survive being stored
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, read: (text: string) => unknown = JSON.parse): unknown {
   if (nestingDepth(text, MAX_DEPTH) > MAX_DEPTH) {
     throw invalidPayload(`The body nests more than ${MAX_DEPTH} levels deep.`, { max_depth: MAX_DEPTH });
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = read(text);
   } catch {
     throw invalidPayload('The body is not valid JSON.');
   }

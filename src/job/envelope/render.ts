@@ -7,6 +7,7 @@ import { UNKNOWN_MEMBERS } from '../redaction';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
+import { parseExactly } from './exact';
 import { defined, given, parseObject } from './fields';
 
 /** A job as JSON on the wire. */
@@ -89,7 +90,7 @@ export function renderReceipt({ record, layers }: JobView, variables: Variables,
 
 /** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */
 function writtenBody(record: JobRecord): JobBody {
-  const body = parseObject(record.body);
+  const body = parseObject(record.body, parseExactly);
   if (body) return body as unknown as JobBody;
   return { type: record.type, args: [], meta: {} };
 }
@@ -194,7 +195,7 @@ function historyMembers({ state, history, ...record }: JobRecord): Envelope {
     dead_letter: state === 'discarded' ? history.dead_letter : undefined,
     error: history.error && state !== 'completed' ? renderError(history.error) : undefined,
     errors: history.errors && history.errors.length > 0 ? history.errors.map(renderError) : undefined,
-    result: record.result === undefined ? undefined : JSON.parse(record.result),
+    result: record.result === undefined ? undefined : parseExactly(record.result),
     retry_delay_ms: waitsForRetry || state === 'active' ? history.retry_delay_ms : undefined,
     next_attempt_at: waitsForRetry ? instant(record.due_at) : undefined,
     worker_id: state === 'active' ? record.worker_id : undefined,

@@ -2,7 +2,9 @@
  * Readers for single values of a policy. Each returns the normalised value, or calls `report` and returns undefined.
  * The reporter decides what a mistake means: an enqueue throws, at failure time the field counts as absent.
  */
+
 import { MAX_DURATION_MS, parseDuration } from '../duration';
+import { isRawNumber } from '../envelope/exact';
 
 /** Called with a mistake: the field's path as written, and what was expected. May throw. */
 export type Report = (field: string, message: string) => void;
@@ -10,9 +12,9 @@ export type Report = (field: string, message: string) => void;
 /** Reads one value that is present. `path` names it for the report. */
 export type Reader<T> = (value: unknown, path: string, report: Report) => T | undefined;
 
-/** A JSON object: neither null nor an array. */
+/** A JSON object: neither null nor an array, nor a number that is kept as it was written. */
 export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
 /** A reader of values that `parse` takes; `expected` says which they are. */

@@ -13,6 +13,7 @@
  * | `replace` | is enqueued | cancelled, unless they have ended |
  * | `replace_except_schedule` | is enqueued at the time at which the newest was scheduled | cancelled, unless they have ended |
  */
+import { parseExactly } from '../envelope/exact';
 import { type ApiError, duplicate, refusal } from '../errors';
 import type { JobBody, NewJob, UniquePolicy } from '../record';
 import { type JobState, TERMINAL_STATES } from '../states';
@@ -156,7 +157,7 @@ function initialState(job: Pick<NewJob, 'pending' | 'scheduledAt'>, now: number)
 function keepSchedule(job: NewJob, existing: string): NewJob {
   const { scheduled_at } = JSON.parse(existing) as JobBody;
   const { scheduledAt: _, ...rest } = job;
-  const { scheduled_at: __, ...body } = JSON.parse(job.body) as JobBody;
+  const { scheduled_at: __, ...body } = parseExactly(job.body) as JobBody;
   if (scheduled_at === undefined) return { ...rest, body: JSON.stringify(body) };
   return { ...rest, scheduledAt: scheduled_at, body: JSON.stringify({ ...body, scheduled_at }) };
 }

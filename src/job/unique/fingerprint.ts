@@ -1,12 +1,14 @@
 /** Fingerprints: what is equal as JSON has the same one. */
 
+import { isRawNumber } from '../envelope/exact';
+
 /**
  * JSON in which equal values are equal text: members sorted by UTF-16 code units as RFC 8785 has it, all text in Unicode
  * normalisation form C. The value must be JSON, nested no deeper than a request may be.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.normalize('NFC'));
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   const members = Object.entries(value).map(
     ([name, member]) => [name.normalize('NFC'), name, canonicalJson(member)] as const,

@@ -13,6 +13,7 @@
  *        │ ◀─ {type: "error", id?, error}
  *        │ ping ─▶ ◀─ pong                            answered by the runtime: the object sleeps on
  */
+import { parsePayloads } from '../envelope/exact';
 import { defined, optional, readInteger, readList, readMilliseconds, readText, readWord } from '../envelope/fields';
 import { parseJsonObject } from '../envelope/json';
 import { isJobType, TYPE_RULE } from '../envelope/names';
@@ -69,7 +70,7 @@ export function readConnection(given: Record<string, unknown>): Connection {
 /** The JSON of a message. @throws {ApiError} 400 */
 export function parseMessage(data: string | ArrayBuffer): Record<string, unknown> {
   if (typeof data !== 'string') throw invalidPayload('Send one JSON object as text.');
-  return parseJsonObject(data);
+  return parseJsonObject(data, parsePayloads);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Unique jobs that stand in the way of others now, as the policies say that they were enqueued with. */
+import { parseExactly } from '../../job/envelope/exact';
 import type { JobBody, UniquePolicy } from '../../job/record';
 import { blocks } from '../../job/unique/conflicts';
 import { readUnique } from '../../job/unique/policy';
@@ -29,7 +30,7 @@ function heldBy(q: QueueState, place: UniquePlace, now: number): HeldUnique | un
   const job = new StoredJob(q, place.key, now);
   const { state, createdAt } = job;
   if (state === 'undecided' || createdAt === undefined) return undefined;
-  const body = JSON.parse(job.body) as JobBody;
+  const body = parseExactly(job.body) as JobBody;
   const policy = policyOf(q.name, body);
   if (!policy || blocks(policy, job, now) !== true) return undefined;
   const until = policy.period_ms === undefined ? {} : { until: createdAt + policy.period_ms };

@@ -1,5 +1,6 @@
 /** A second life for a job that ended without success: attempts start again at 0, the error history stays. */
 
+import { parseExactly } from '../../job/envelope/exact';
 import { withinBytes } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { notFound } from '../../job/errors';
@@ -74,8 +75,8 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
 
 /** Puts what an operator has written in the place of the job's own. @throws {ApiError} 413 when that makes it too large */
 function applyEdit(q: QueueState, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
-  if (args) body.args = args;
-  if (meta) body.meta = meta;
+  if (args !== undefined) body.args = parseExactly(args) as unknown[];
+  if (meta !== undefined) body.meta = parseExactly(meta) as Record<string, unknown>;
   // The same bound as for an enqueue.
   withinBytes(JSON.stringify(body), MAX_ENVELOPE_BYTES, 'body');
   if (fingerprint === undefined || fingerprint === body.fingerprint) return;

@@ -1,11 +1,13 @@
 /** Pages of jobs, newest first by sequence number, whether they wait, run, or ended; and how many there are. */
 
+import { parseExactly } from '../../job/envelope/exact';
 import { type JobFilter, looksInside } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
-import type { ListPage, ListPlaces, ListRequest, StateCounts, StatesCounted, StatesRequest } from '../../rpc/queue';
+import type { ListPage, ListPlaces, ListRequest, StatesCounted, StatesRequest } from '../../rpc/queue';
+import type { StateCounts } from '../../rpc/stats';
 import type { ArchivedJob } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { rowByKey } from '../store/where';
@@ -83,7 +85,7 @@ function filterOf(request: ListRequest): JobFilter {
 }
 
 function viewOfHit(q: QueueState, hit: Hit, now: number): JobView | undefined {
-  if (hit.archived !== undefined) return viewOfArchived(q, JSON.parse(hit.archived) as ArchivedJob);
+  if (hit.archived !== undefined) return viewOfArchived(q, parseExactly(hit.archived) as ArchivedJob);
   const row = rowByKey(q, hit.key);
   const seen = row && q.locks.seen(row);
   return seen && viewOfRow(q, seen, now);

@@ -1,7 +1,8 @@
 /** How many jobs are in each state. Exact; what needs a scan is counted once and then kept in memory. */
 import { listed } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
-import type { QueueStats, StateCounts } from '../../rpc/queue';
+import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
+import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
 import { STATE } from '../store/columns';
 import { stateOf } from '../store/rows';
@@ -123,6 +124,22 @@ export function nextAvailable(q: QueueState, now: number): number | undefined {
 function firstInBlocks({ blocks, leases }: QueueState): number | undefined {
   for (const { key, enqueued_at } of blocks.after(leases.head, false)) if (!leases.active.has(key)) return enqueued_at;
   return undefined;
+}
+
+/** The jobs that become available next, in that order. */
+export function upcoming(q: QueueState, now: number): Upcoming[] {
+  const next = [...q.priorities].flatMap((priority) =>
+    q.sql
+      .exec<{ at: number; tried: number }>(
+        `SELECT due_at AS at, attempt > 0 AS tried FROM jobs
+         WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT ${MAX_UPCOMING}`,
+        priority,
+        now,
+      )
+      .toArray()
+      .map(({ at, tried }): Upcoming => [at, tried === 1]),
+  );
+  return next.sort(([a], [b]) => a - b).slice(0, MAX_UPCOMING);
 }
 
 /** Priorities of keys that are looked at for the job that waits longest for one: two seeks each. */

@@ -1,4 +1,5 @@
 /** Completed jobs on their way into the archive, many to a row. */
+import { parseExactly } from '../../job/envelope/exact';
 import { sequenceOf } from '../../job/ids';
 import { adjustCount, forgetArchivedCount, SPAN } from './archive';
 import { freeNumber } from './kept-chunks';
@@ -89,7 +90,7 @@ export class ArchiveBuffer {
   find(key: number): ArchivedJob | undefined {
     const sequence = sequenceOf(key);
     const entry = this.waiting.find((waiting) => waiting.sequence === sequence);
-    return entry && (JSON.parse(entry.json) as ArchivedJob);
+    return entry && (parseExactly(entry.json) as ArchivedJob);
   }
 
   /**

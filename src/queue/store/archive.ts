@@ -4,10 +4,11 @@
  * A chunk covers sequence numbers less than {@link SPAN} apart, so that a job is found by its number with one bounded
  * index range, however long the archive grows. Chunks are written in the order of completion and therefore pruned from
  * the front. What completes alone joins the newest chunk while that is small: one row then, because neither the number of
- * the chunk nor its lowest sequence number changes. Jobs that say themselves how long they are kept share chunks only with those that go at the same moment; such
- * chunks stand apart ({@link freeNumber}) and cost the same.
+ * the chunk nor its lowest sequence number changes. Jobs that say themselves how long they are kept share chunks only with
+ * those that go at the same moment; such chunks stand apart ({@link freeNumber}) and cost the same.
  */
 import type { Fragment } from '../../durable/sql';
+import { parseExactly } from '../../job/envelope/exact';
 import { sequenceOf } from '../../job/ids';
 import { lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
@@ -46,7 +47,7 @@ export interface Pruning {
 /** The jobs of a chunk. One that cannot be read counts as empty, so that it hides no others and is pruned in time. */
 function jobsIn(data: string): ArchivedJob[] {
   try {
-    const jobs: unknown = JSON.parse(data);
+    const jobs = parseExactly(data);
     return Array.isArray(jobs) ? jobs : [];
   } catch {
     return [];

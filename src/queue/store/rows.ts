@@ -1,5 +1,6 @@
 /** What a row means at a given moment. */
 
+import { parseExactly } from '../../job/envelope/exact';
 import { mintId } from '../../job/ids';
 import type { LogLine } from '../../job/log';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../job/record';
@@ -56,9 +57,9 @@ export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function readObject(json: string): object | undefined {
+function readObject(json: string, read: (text: string) => unknown = JSON.parse): object | undefined {
   try {
-    const value: unknown = JSON.parse(json);
+    const value = read(json);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;
@@ -67,7 +68,7 @@ function readObject(json: string): object | undefined {
 
 /** Parses the body column; undefined when it cannot be read. */
 export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
-  return readObject(row.body) as JobBody | undefined;
+  return readObject(row.body, parseExactly) as JobBody | undefined;
 }
 
 /** Parses the body column. One that cannot be read counts as a job without arguments. */

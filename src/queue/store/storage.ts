@@ -9,7 +9,7 @@
  */
 import { ApiError } from '../../job/errors';
 import { DEFAULTS, type QueueConfig } from '../../job/settings';
-import type { StorageUse } from '../../rpc/queue';
+import type { StorageUse } from '../../rpc/stats';
 
 const PRUNE_TO = 0.75;
 const PRUNE_FROM = 0.8;

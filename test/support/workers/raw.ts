@@ -1,7 +1,21 @@
 /** Speaks batches without the library, and does to the whole batch what any job in it asks for. */
 interface Order {
-  /** `throw` and `hang` take the whole batch down, `missing` leaves this delivery out, others replace the answer. */
-  do?: 'throw' | 'hang' | 'missing' | 'empty' | 'rubbish' | 'no-results' | 'status' | 'strange' | 'break' | 'fail';
+  /**
+   * `throw` and `hang` take the whole batch down, `missing` leaves this delivery out, others replace the answer;
+   * `echo` answers with the digits of `number` as they stood in the request, which reading them as a number would round.
+   */
+  do?:
+    | 'echo'
+    | 'throw'
+    | 'hang'
+    | 'missing'
+    | 'empty'
+    | 'rubbish'
+    | 'no-results'
+    | 'status'
+    | 'strange'
+    | 'break'
+    | 'fail';
   status?: number;
   /** What every text of the error ends with, so many times. */
   text?: string;
@@ -51,12 +65,20 @@ export default {
     const { pathname } = new URL(request.url);
     if (pathname === '/.well-known/tocsin') return Response.json({ types: [{ type: '*' }], payload: 'batch' });
     if (pathname === '/calls') return Response.json(calls);
-    const { deliveries } = (await request.json()) as { deliveries: Delivery[] };
+    const text = await request.text();
+    const { deliveries } = JSON.parse(text) as { deliveries: Delivery[] };
     calls.push(deliveries.map(({ job }) => ({ id: job.id, attempt: job.attempt })));
     const orders = deliveries.map(({ job }) => job.args[0] ?? {});
     const asked = (what: Order['do']) => orders.find((order) => order.do === what);
     if (asked('throw')) throw new Error('one job took the isolate down');
     if (asked('hang')) await scheduler.wait(60_000);
+    if (asked('echo')) {
+      const digits = /"number":(-?\d+)/.exec(text)?.[1];
+      const results = deliveries.map(
+        ({ delivery_id }) => `{"delivery_id":"${delivery_id}","status":"completed","result":[${digits}]}`,
+      );
+      return new Response(`{"results":[${results.join(',')}]}`);
+    }
     if (asked('empty')) return new Response(null);
     if (asked('rubbish')) return new Response('<html>');
     if (asked('no-results')) return Response.json({ status: 'completed' });

@@ -1,0 +1,53 @@
+/**
+ * JSON with the integers that a double cannot hold. They stay as they were written: each becomes a raw number, which
+ * `JSON.stringify` writes as it stood. Code that calculates never meets one, because only payloads may hold them: what an
+ * application or its handlers say, and nobody here looks into.
+ *
+ * A raw number does not survive a call between objects. So payloads cross as text.
+ */
+
+/** What the runtime has and the types do not know yet. */
+interface RawJson {
+  rawJSON(text: string): object;
+  isRawJSON(value: unknown): boolean;
+  parse(text: string, revive: (name: string, value: unknown, context: { source: string }) => unknown): unknown;
+}
+const json = JSON as unknown as RawJson;
+
+/** Text without so many digits in a row has no such integer. */
+const LONG = /\d{16}/;
+const INTEGER = /^-?\d+$/;
+
+/** Members that hold payloads, and members that lead to jobs and reports with payloads. */
+const PAYLOADS: ReadonlySet<string> = new Set(['args', 'meta', 'metadata', 'result']);
+const LEADING: ReadonlySet<string> = new Set(['jobs', 'options', 'reports', 'results']);
+
+/** Is this a number that a double cannot hold? */
+export const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
+
+/** As `JSON.parse`, but integers stay exact, wherever they are. For what was stored. */
+export function parseExactly(text: string): unknown {
+  return LONG.test(text) ? json.parse(text, keepInteger) : JSON.parse(text);
+}
+
+/** As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send. */
+export function parsePayloads(text: string): unknown {
+  return LONG.test(text) ? rounded(parseExactly(text), true) : JSON.parse(text);
+}
+
+function keepInteger(_: string, value: unknown, { source }: { source: string }): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || !Number.isFinite(value)) return value;
+  return INTEGER.test(source) && String(value) !== source ? json.rawJSON(source) : value;
+}
+
+/** Rounds what is no payload, in place. @param leads may there be payloads inside? */
+function rounded(value: unknown, leads: boolean): unknown {
+  if (isRawNumber(value)) return Number((value as { rawJSON: string }).rawJSON);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = value as Record<string, unknown>;
+  for (const [name, member] of Object.entries(members)) {
+    if (leads && PAYLOADS.has(name)) continue;
+    members[name] = rounded(member, leads && (Array.isArray(value) || LEADING.has(name)));
+  }
+  return value;
+}
