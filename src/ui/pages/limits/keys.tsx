@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { Badge } from '../../components/badge';
 import { Pager } from '../../components/list';
 import { Bar } from '../../components/progress';
+import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
 import { Count, Time } from '../../components/text';
@@ -19,6 +20,7 @@ import css from './limits.css' with { type: 'text' };
 import { OverrideDialog } from './override';
 import type { LimitKey } from './types';
 
+adopt(shared);
 adopt(css);
 
 const PER_PAGE = 100;

@@ -96,7 +96,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
           <>
             <fieldset class="field bare">
               <legend>States</legend>
-              <span class="choices">
+              <span class="which-states">
                 {PURGED.map((state) => (
                   <label key={state}>
                     <input type="checkbox" name="states" value={state} defaultChecked={state === 'completed'} />

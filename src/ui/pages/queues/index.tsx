@@ -2,6 +2,7 @@
 import { Sparkline } from '../../components/chart';
 import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
+import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
 import { Age, Count } from '../../components/text';
@@ -11,12 +12,14 @@ import { number, percent } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
 import { FirstJob } from './first-job';
 import { drain, ModeBadge, ModeButtons, toggle } from './mode';
 import { ratesOf, slid, useMinute } from './recent';
 import type { QueueItem, QueueList } from './types';
 import { useQueueUpdates } from './updates';
 
+adopt(shared);
 const PER_PAGE = 100;
 
 export default function QueuesPage() {

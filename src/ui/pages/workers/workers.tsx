@@ -3,6 +3,7 @@ import { Badge, type Tone } from '../../components/badge';
 import { Pager } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, Stat } from '../../components/page';
+import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
 import { Copy, Count, Foreign, IdLink, Time } from '../../components/text';
@@ -13,8 +14,10 @@ import { number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
 import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
 import type { HeldJob, Worker, WorkerList } from './types';
 
+adopt(shared);
 export const PER_PAGE = 50;
 
 const TONES: Readonly<Record<string, Tone>> = { running: 'green', quiet: 'amber', terminate: 'violet', stale: 'red' };
