@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: takes the pictures of the dashboard that the documents show, light and dark, into docs/pictures. It plays
- * a story of some minutes against a real queue (`story.mjs`); `-- --minutes 1` makes it shorter.
+ * `npm run pictures`: takes the pictures of the dashboard that the documents show, light and dark, into docs/operate/pictures.
+ * It plays a story of some minutes against a real queue (`story.mjs`); `-- --minutes 1` makes it shorter.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { launchBrowser } from '../support/browser.mjs';
 import { startServers } from '../support/server.mjs';
 import { openShop, tellDay, turn } from './story.mjs';
 
-const folder = fileURLToPath(new URL('../../../docs/pictures/', import.meta.url));
+const folder = fileURLToPath(new URL('../../../docs/operate/pictures/', import.meta.url));
 const WIDTH = 1280;
 
 const minutes = Number(process.argv[process.argv.indexOf('--minutes') + 1] || 6);
