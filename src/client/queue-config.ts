@@ -6,6 +6,7 @@ import { momentText } from '../producer/job';
 import type { QueueLimits } from '../producer/limits';
 import { member, shaped } from './answers';
 import type { RetryChange } from './patch';
+import type { Percentiles, Throughput } from './stats';
 
 /** A minimum age such as `"P1D"` or `"12h"`, or the latest moment that counts. */
 export type Age = string | Date;
@@ -104,10 +105,13 @@ export interface InspectedQueue extends QueueState {
   configuration: QueueConfig;
   /** When the job that waits longest became available; null: none waits. */
   oldestAvailableAt: string | null;
-  /** How long that job has waited, in ms. */
-  latencyMs: number;
-  /** Jobs completed in the last minute. */
-  throughput: number;
+  /** How long attempts took. */
+  latencyMs: Percentiles;
+  /** How long jobs that could run waited for it. */
+  queueTimeMs: Percentiles;
+  throughput: Throughput;
+  /** Part of the attempts of the last five minutes that failed. */
+  errorRate: number;
 }
 
 /** How many jobs that have not ended there are of a priority. */

@@ -64,7 +64,8 @@ describe('a queue', () => {
     ]);
     const inspected = await queues.inspect(queue);
     expect(inspected).toMatchObject({ name: queue, counts: { available: 3 }, configuration: {} });
-    expect(inspected.latencyMs).toBeGreaterThanOrEqual(0);
+    expect(inspected.throughput).toEqual({ enqueuedPerMinute: 3, processedPerMinute: 0, failedPerMinute: 0 });
+    expect(inspected).toMatchObject({ latencyMs: { p95: null }, errorRate: 0 });
     await expect(queues.inspect('nowhere')).rejects.toThrow(NotFoundError);
   });
 

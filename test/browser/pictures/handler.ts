@@ -34,7 +34,7 @@ export default defineHandlers({
       await ctx.progress(done / 10, `table ${done} of 10`);
       await pause(400);
     }
-    await pause(60_000);
+    await pause(590_000);
     return { pages: 41 };
   },
 });

@@ -42,7 +42,12 @@ export async function openShop(call) {
       options: { priority: n % 4 },
     })),
   });
-  await call('POST', 'jobs', { type: 'report.build', queue: 'reports', args: [{ month: '2026-10' }] });
+  await call('POST', 'jobs', {
+    type: 'report.build',
+    queue: 'reports',
+    args: [{ month: '2026-10' }],
+    options: { timeout_ms: 600_000 },
+  });
   await call('POST', 'jobs', {
     type: 'email.send',
     queue: 'mail',

@@ -43,6 +43,7 @@ async function take(name, path, { height = 800, width = WIDTH, act } = {}) {
       viewport: { width, height },
       reducedMotion: 'reduce',
       timezoneId: 'Europe/Vienna',
+      locale: 'en-US',
     });
     const page = await context.newPage();
     await page.goto(path);
