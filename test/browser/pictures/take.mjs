@@ -51,6 +51,8 @@ async function take(name, path, { height = 800, width = WIDTH, act } = {}) {
     await page.waitForLoadState('networkidle');
     await act?.(page);
     await page.waitForLoadState('networkidle');
+    // A chart is drawn by code that is loaded when there is one.
+    if ((await page.locator('.plot').count()) > 0) await page.locator('.plot canvas').first().waitFor();
     const file = join(folder, `${name}-${theme}.png`);
     writeFileSync(file, await page.screenshot());
     console.log(`${name}-${theme}.png ${Math.round(readFileSync(file).length / 1024)} kB`);

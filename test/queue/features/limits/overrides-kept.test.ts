@@ -42,6 +42,9 @@ describe('many overrides', () => {
   });
 });
 
+/** A write of an operator is a row in the audit log, which the directory holds. */
+const AUDITED = 1;
+
 describe('what an override costs', () => {
   it.each([
     ['stops a key for a while', { concurrency: 0, expires_at: '+PT1H' }],
@@ -60,11 +63,11 @@ describe('what an override costs', () => {
           inQueues[1] as number,
         ];
       });
-      expect([inDirectory, ...inQueues]).toEqual([2, 1, 1]);
+      expect([inDirectory, ...inQueues]).toEqual([2 + AUDITED, 1, 1]);
     }
-    expect(await rowsWritten(directory(), () => put(override))).toBe(0);
-    expect(await rowsWritten(directory(), () => remove())).toBe(2);
-    expect(await rowsWritten(directory(), () => remove())).toBe(0);
+    expect(await rowsWritten(directory(), () => put(override))).toBe(AUDITED);
+    expect(await rowsWritten(directory(), () => remove())).toBe(2 + AUDITED);
+    expect(await rowsWritten(directory(), () => remove())).toBe(AUDITED);
   });
 
   it('is one row in a queue where jobs wait for a key that stays stopped', async () => {
