@@ -117,6 +117,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
+    // `npm run test:unit` has all files share the modules of a Worker, which takes half the time, but for those that look at what a
+    // Worker remembers of its configuration and its targets.
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
     // Of another Worker: test/testing/vitest.config.ts runs them.
