@@ -37,7 +37,13 @@ const OBJECTS = {
 /** The oldest date that is supported: the newest one of the wrangler that npm installs on Node 20. */
 const compatibility = { compatibilityDate: '2026-05-03', compatibilityFlags: ['enable_request_signal'] };
 
-export default defineConfig({
+/**
+ * With `--mode shared` files share the modules of a Worker, which takes half the time. These look at what a Worker remembers of its
+ * configuration and its targets, so each needs one of its own.
+ */
+const ALONE = ['test/library/**', 'test/queue/features/push/**'];
+
+export default defineConfig(({ mode }) => ({
   plugins: [
     cloudflareTest({
       wrangler: { configPath: './wrangler.toml' },
@@ -117,12 +123,11 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    // `npm run test:unit` has all files share the modules of a Worker, which takes half the time, but for those that look at what a
-    // Worker remembers of its configuration and its targets.
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
     // Of another Worker: test/testing/vitest.config.ts runs them.
-    exclude: ['test/testing/inside/**'],
+    exclude: ['test/testing/inside/**', ...(mode === 'shared' ? ALONE : [])],
+    isolate: mode !== 'shared',
     // Longer than tests wait for what they observe, whose own error says what did not happen.
     testTimeout: 20_000,
     provide: {
@@ -142,4 +147,4 @@ export default defineConfig({
       },
     },
   },
-});
+}));
