@@ -38,10 +38,10 @@ const OBJECTS = {
 const compatibility = { compatibilityDate: '2026-05-03', compatibilityFlags: ['enable_request_signal'] };
 
 /**
- * With `--mode shared` files share the modules of a Worker, which takes half the time. These look at what a Worker remembers of its
- * configuration and its targets, so each needs one of its own.
+ * Tests of rules, which leave nothing behind. With `--mode rules` only they run, and share their modules, which takes a fraction of
+ * the time; with `--mode workers` all others run.
  */
-const ALONE = ['test/library/**', 'test/queue/features/push/**'];
+const RULES = ['job', 'producer', 'dispatch', 'durable', 'examples', 'ui'].map((room) => `test/${room}/**/*.test.ts`);
 
 export default defineConfig(({ mode }) => ({
   plugins: [
@@ -122,12 +122,12 @@ export default defineConfig(({ mode }) => ({
     }),
   ],
   test: {
-    include: ['test/**/*.test.ts'],
+    include: mode === 'rules' ? RULES : ['test/**/*.test.ts'],
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
     // Of another Worker: test/testing/vitest.config.ts runs them.
-    exclude: ['test/testing/inside/**', ...(mode === 'shared' ? ALONE : [])],
-    isolate: mode !== 'shared',
+    exclude: ['test/testing/inside/**', ...(mode === 'workers' ? RULES : [])],
+    isolate: mode !== 'rules',
     // Longer than tests wait for what they observe, whose own error says what did not happen.
     testTimeout: 20_000,
     provide: {
