@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev, root, until } from '../docs/dev.mjs';
 
@@ -35,7 +35,11 @@ describe('a project that upgrades', { timeout: 180_000 }, () => {
     execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: root, stdio: 'pipe' });
     const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
     execFileSync('tar', ['-xzf', join(folder, tarball), '--strip-components=1', '-C', join(modules, 'tocsin')]);
-    for (const name of Object.keys(dependencies)) symlinkSync(join(root, 'node_modules', name), join(modules, name));
+    for (const name of Object.keys(dependencies)) {
+      // A name may have a scope before it.
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(join(root, 'node_modules', name), join(modules, name));
+    }
     const program = join(modules, 'tocsin/dist/cli/index.js');
     execFileSync(process.execPath, [program, 'init', '--yes', '--no-install'], { cwd: project, stdio: 'pipe' });
     addHandlers(join(project, 'src/tocsin.ts'));
