@@ -1,0 +1,258 @@
+/** What the directory knows, or one of its shards, and how it lives: what it keeps in memory, its alarm, its end. */
+
+import { noteIds } from '../across/ids';
+import type { Env } from '../config';
+import { AlarmClock, earliest } from '../durable/alarm-clock';
+import { Courier, type Kind } from '../durable/courier';
+import type { FollowRequest } from '../durable/feed-messages';
+import { Followers } from '../durable/followers';
+import { inParallel } from '../durable/parallel';
+import { DIRECTORY, Schema } from '../durable/schema';
+import { waitAtMost } from '../durable/wait';
+import { type Outcome, outcomeOf, unwrap } from '../job/errors';
+import { type DirectoryHealth, type KeyedOperation, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
+import { QUEUE_CREATED } from '../rpc/follow';
+import type { IdPlace } from '../rpc/ids';
+import type { QueueReading } from '../rpc/metrics';
+import type { QueueApi } from '../rpc/queue';
+import type { IdempotencyKey } from '../rpc/receipts';
+import { directoryObject, queueObject, queueStub } from '../rpc/stubs';
+import { AlertList } from './alerts';
+import { AuditLog } from './audit';
+import { CronPlaces } from './crons';
+import { DefaultsStore } from './defaults';
+import { IdRegister } from './ids';
+import { IdListing } from './listing';
+import { OperationKeys } from './operations';
+import { PausedQueues } from './paused';
+import { PoolDesk, PoolList } from './pools';
+import { QueueList } from './queues';
+import { QueueReadings } from './readings';
+import { SchemaStore } from './schemas';
+import { Webhooks } from './webhooks/part';
+import { WorkerRegistry } from './workers';
+import { WorkflowList } from './workflows';
+
+/** Whoever changes the settings of all queues waits so long for the queues to hear of it; an answer to that effect, ms. */
+const DONE_WITHIN_MS = 3_000;
+
+/** Letters sent in one event: a Durable Object may make only so many calls in one, and a letter takes up to a hundred. */
+const LETTERS_PER_EVENT = 4;
+
+export class DirectoryLife {
+  readonly tables: Schema;
+  readonly queues: QueueList;
+  readonly crons: CronPlaces;
+  readonly workflows: WorkflowList;
+  readonly operations: OperationKeys;
+  readonly audit: AuditLog;
+  readonly schemas: SchemaStore;
+  readonly pools: PoolList;
+  /** This object's pool, if it is that of one. */
+  pool!: PoolDesk;
+  /** Whoever follows the workers, and which queues there are. */
+  readonly followers: Followers;
+  workers!: WorkerRegistry;
+  /** The settings of all queues. */
+  defaults!: DefaultsStore;
+  /** A shard's part of the ids that name no queue. */
+  ids!: IdRegister;
+  /** Subscriptions to events; in the object of a subscription: what sends. */
+  webhooks!: Webhooks;
+  alerts!: AlertList;
+  /** The numbers of the queues. */
+  readings!: QueueReadings;
+  private listing!: IdListing;
+  private courier!: Courier;
+  private readonly clock: AlarmClock;
+  readonly sql: SqlStorage;
+  private paused!: PausedQueues;
+  private registering: Promise<void> | undefined;
+
+  constructor(
+    private readonly ctx: DurableObjectState,
+    private readonly env: Env,
+  ) {
+    const { storage, id } = ctx;
+    this.sql = storage.sql;
+    this.followers = new Followers(ctx, () => Date.now());
+    this.tables = new Schema(storage, DIRECTORY, id.name);
+    this.queues = new QueueList(storage, this.tables, (name) => {
+      this.readings.changed(name);
+      this.followers.announce(QUEUE_CREATED, name);
+    });
+    this.crons = new CronPlaces(storage, this.tables);
+    this.workflows = new WorkflowList(storage, this.tables);
+    this.operations = new OperationKeys(storage, this.tables);
+    this.audit = new AuditLog(storage, this.tables);
+    this.schemas = new SchemaStore(this.sql, this.tables);
+    this.pools = new PoolList(this.sql, this.tables);
+    // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
+    this.clock = new AlarmClock(storage, null);
+    this.open();
+    if (!this.tables.refusal) this.watch();
+  }
+
+  /** Makes anew what keeps anything in memory. */
+  private open(): void {
+    const { ctx, env, sql, tables } = this;
+    const now = () => Date.now();
+    const wakeAt = (at: number) => this.clock.arm(at, now());
+    const host = { storage: ctx.storage, now, wakeAt };
+    const around = { now, wakeAt, keepAlive: (promise: Promise<unknown>) => ctx.waitUntil(promise) };
+    this.workers = new WorkerRegistry(sql, tables);
+    const name = (ctx.id.name ?? '').replace(/^pool /, '');
+    this.pool = new PoolDesk(sql, tables, (queue) => queueObject(env, queue).activeCount(), name);
+    this.followers.attach(this.workers.events);
+    const { events } = this.workers;
+    this.webhooks = new Webhooks(
+      {
+        ...host,
+        ...around,
+        env,
+        events,
+        routesChanged: (at) => this.defaults.spreadAnew(at),
+        send: () => this.courier.start(),
+        reset: () => this.reset(),
+      },
+      tables,
+    );
+    this.alerts = new AlertList(
+      {
+        ...host,
+        hasWebhook: (id) => this.webhooks.list.find(id) !== undefined,
+        rulesChanged: (at) => this.defaults.spreadAnew(at),
+      },
+      tables,
+    );
+    const alsoFor = (queue: string) => {
+      const [webhooks, alerts] = [this.webhooks.list.routes(queue), this.alerts.rules(queue)];
+      return { ...(webhooks.length > 0 && { webhooks }), ...(alerts.length > 0 && { alerts }) };
+    };
+    const spreading = { ...host, alsoFor };
+    this.defaults = new DefaultsStore(spreading, tables, async (queue, defaults) =>
+      unwrap(await queueObject(env, queue).takeDefaults(defaults)),
+    );
+    this.ids = new IdRegister({ ...host, knownIds: (queue, ids) => queueObject(env, queue).knownIds(ids) }, tables);
+    const listed = {
+      sql,
+      chosenIds: (queue: string, after: string) => queueObject(env, queue).chosenIds(after),
+      noteIds: (places: IdPlace[]) => noteIds(env, places, true),
+    };
+    this.listing = new IdListing(listed, tables);
+    const kinds = [this.defaults.letters, this.listing.letters, ...this.webhooks.letters];
+    this.courier = new Courier(kinds, around, { sends: LETTERS_PER_EVENT });
+    this.paused = new PausedQueues(
+      (limit) => this.queues.page({ limit }).queues.map(({ name }) => name),
+      async (queue) => (await this.readings.of(queue)).paused,
+    );
+    // Not as others speak with a queue: that it is asked is no sign of a change.
+    this.readings = new QueueReadings((queue) => (queueStub(env, queue) as unknown as QueueApi).watch(), around);
+    this.queues.forget();
+  }
+
+  /** The alarm has fired. Never rejects. */
+  async alarm(): Promise<void> {
+    this.clock.fired(Date.now());
+    this.courier.startAnew();
+    await Promise.all([
+      this.courier.idle(),
+      this.webhooks.sender.alarm(),
+      this.ids.goRound().catch((error) => console.error('tocsin: a round over ids goes on later:', error)),
+    ]);
+    this.watch();
+  }
+
+  /** Arms the alarm for what must still be done; it may have been lost. */
+  private watch(): void {
+    const now = Date.now();
+    this.audit.prune(now);
+    const next = earliest([this.courier.due(now), this.ids.due(), this.webhooks.sender.due(now)]);
+    if (next !== null) this.clock.arm(next, now);
+  }
+
+  /** Answers the upgrade of a follower. */
+  follow(wanted: FollowRequest): Outcome<Response> {
+    return outcomeOf(() => this.followers.accept(wanted));
+  }
+
+  /** What a probe is told. */
+  async health(now: number): Promise<DirectoryHealth> {
+    const total = this.queues.count();
+    const paused = Math.min(total, await this.paused.count(now));
+    return { queues: { total, paused }, workers: this.workers.summary(now) };
+  }
+
+  /** The numbers of these queues, those that exist. @param fresh these are asked anyway */
+  async readQueues(names: readonly string[], fresh: readonly string[]): Promise<QueueReading[]> {
+    const readings = await inParallel(names, (name) => this.readings.of(name, fresh.includes(name)));
+    this.readings.linger();
+    return readings.filter(({ exists }) => exists);
+  }
+
+  /** Begins an operation under a key, with the queues that there are now. */
+  beginOperation(idempotency: IdempotencyKey, id: string): Outcome<KeyedOperation> {
+    const { queues, more } = this.queues.page({ limit: MAX_QUEUES_AT_ONCE });
+    const names = more ? {} : { queues: queues.map(({ name }) => name) };
+    return this.operations.begin(idempotency, { id, started_at: Date.now(), ...names });
+  }
+
+  /** Forgets a queue that is being deleted; not one of the same name that was created afterwards. */
+  unregister(name: string, until: number): void {
+    if (!this.tables.exist()) return;
+    this.queues.remove(name, until);
+    this.alerts.forgetQueue(name);
+    this.readings.changed(name);
+  }
+
+  /** Tells the queues the settings, and waits a moment for that. @returns how many have not confirmed yet */
+  async spread(): Promise<number> {
+    await this.goOn(this.defaults.letters);
+    return this.defaults.untold;
+  }
+
+  /** Goes on to list ids, and waits a moment for that. @returns how many queues are left */
+  async listIds(): Promise<number> {
+    if (this.listing.left > 0) await this.goOn(this.listing.letters);
+    return this.listing.left;
+  }
+
+  private async goOn(kind: Kind): Promise<void> {
+    this.courier.startAnew();
+    await waitAtMost(DONE_WITHIN_MS, this.courier.idle(kind));
+  }
+
+  /** Notes ids, in a shard that the directory knows of: a reset must find it. */
+  async noteIds(places: readonly IdPlace[], lookedInto = false): Promise<IdPlace[]> {
+    if (!this.tables.exist()) {
+      this.registering ??= directoryObject(this.env)
+        .registerShard(this.ctx.id.name ?? '')
+        .finally(() => {
+          this.registering = undefined;
+        });
+      await this.registering;
+    }
+    return this.ids.note(places, lookedInto);
+  }
+
+  /** Tells subscriptions, and queues, what has changed, and waits a moment for that. @returns how many have not confirmed yet */
+  async spreadWebhooks(): Promise<number> {
+    const { list } = this.webhooks;
+    await Promise.all([this.goOn(list.letters), this.spread()]);
+    return list.untold().length + this.defaults.untold;
+  }
+
+  /** Forgets everything. */
+  async reset(): Promise<void> {
+    this.courier.close();
+    this.webhooks.sender.close();
+    this.readings.leave();
+    if (this.tables.exist()) {
+      await this.clock.clear();
+      await this.ctx.storage.deleteAll();
+      this.tables.forget();
+      this.audit.forget();
+    }
+    this.open();
+  }
+}
