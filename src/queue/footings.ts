@@ -12,6 +12,7 @@
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
 import type { SentJobs } from '../job/message';
+import type { BulkItem } from '../rpc/operations';
 import type { About } from './feature';
 import { refuseLocked } from './jobs/lock';
 import type { QueueLife } from './life';
@@ -122,3 +123,9 @@ export function change<A extends [Named, ...unknown[]], T>(operation: On<A, T>) 
     return changed || noJob(id);
   };
 }
+
+/** The answers where there is no queue, or it has none of what is asked for. */
+export const nothing = () => undefined;
+export const none = () => [];
+export const noneOf = (ids: readonly string[]): BulkItem[] =>
+  ids.map((job_id) => ({ job_id, status: 'failed', reason: 'not_found' }));

@@ -1,4 +1,5 @@
 /** Jobs that do not fit the schema of their type, in the queue that they go to: its setting `schemas` decides what becomes of them. */
+import { type SentJobs, unpack } from '../../job/message';
 import type { NewJob } from '../../job/record';
 import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../job/schemas/misfit';
 import { isOutdated } from '../../job/schemas/stamp';
@@ -9,12 +10,14 @@ import type { QueueState } from '../store/state';
 const MAX_WARNED = 10;
 
 /**
- * Refuses jobs of producers that were validated by other schemas than those of now.
- * @throws {ApiError} 503, which their sender understands
+ * The jobs that a producer sent.
+ * @throws {ApiError} 503 when they were validated by other schemas than those of now; their sender understands that
  */
-export function refuseOutdated(q: QueueState, jobs: readonly NewJob[]): void {
+export function taken(q: QueueState, sent: SentJobs): NewJob[] {
+  const jobs = unpack(sent);
   const stamp = q.defaults?.schemas;
   if (stamp && jobs.some(({ validated }) => isOutdated(validated?.stamp, stamp))) throw schemasChanged();
+  return jobs;
 }
 
 /** What a schema says counts from the moment on at which the queue has heard of schemas. */

@@ -1,0 +1,39 @@
+/** What producers ask of a queue: to take jobs, and to change those that it has. */
+import type { Verbs } from '../../durable/answering';
+import { answerOnce, recallAnswer } from '../../durable/inbox';
+import type { EachReceipt } from '../../rpc/operations';
+import type { QueueApi } from '../../rpc/queue';
+import { change, consider, read, rivals, write } from '../footings';
+import { activate, runNow } from '../jobs/activate';
+import { cancel } from '../jobs/cancel';
+import { checkJobs, enqueue } from '../jobs/enqueue';
+import { enqueueEach } from '../jobs/enqueue-each';
+import { taken } from '../jobs/misfits';
+import { patch } from '../jobs/patch';
+import { refuseGivenUp } from '../jobs/ticket';
+import type { QueueLife } from '../life';
+
+export const PRODUCER_VERBS = {
+  enqueue: write(
+    (q, now, jobs, ticket, idempotency) => {
+      if (ticket !== undefined) refuseGivenUp(q, ticket, now);
+      return answerOnce(q, idempotency, now, () => enqueue(q, taken(q, jobs), now));
+    },
+    undefined,
+    (newcomers) => rivals(newcomers),
+  ),
+  enqueueEach: write(
+    (q, now, jobs, idempotency) => enqueueEach(q, taken(q, jobs), idempotency, now),
+    ({ outcomes }: EachReceipt) => outcomes.some(({ ok }) => ok),
+    (newcomers) => rivals(newcomers),
+  ),
+  checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
+  recall: read(
+    (q, now, idempotency) => recallAnswer<unknown>(q, idempotency, now) ?? null,
+    () => null,
+  ),
+  cancel: change((q, now, id) => cancel(q, id, now)),
+  activate: change((q, now, id) => activate(q, id, now)),
+  runNow: change((q, now, id) => runNow(q, id, now)),
+  patch: change((q, now, request) => patch(q, request, now)),
+} satisfies Partial<Verbs<QueueLife, QueueApi>>;

@@ -1,0 +1,47 @@
+/** What workers that pull ask of a queue. */
+import type { Verbs } from '../../durable/answering';
+import type { QueueApi } from '../../rpc/queue';
+import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../footings';
+import { checkpointOf, deleteCheckpoint, saveCheckpoint } from '../jobs/checkpoint';
+import { heartbeat } from '../jobs/heartbeat';
+import { leasedBy, releaseLeased } from '../jobs/leased';
+import { addLog, logOf } from '../jobs/log';
+import { progressOf, reportProgress } from '../jobs/progress';
+import { ack, nack, takeBack } from '../jobs/report';
+import { signal } from '../jobs/snooze';
+import { recordStep, stepsOf } from '../jobs/steps';
+import type { QueueLife } from '../life';
+
+export const WORKER_VERBS = {
+  claim: (life, request) => life.claim(request),
+  activeCount: look(
+    (q) => q.leases.active.size,
+    () => 0,
+  ),
+  withdraw: async (life, waiter) => life.withdraw(waiter),
+  takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
+  ack: change((q, now, request) => ack(q, request, now)),
+  nack: change((q, now, request) => nack(q, request, now, Math.random)),
+  async report(life, reports) {
+    await life.born();
+    return life.engine ? life.engine.pull.report(reports) : reports.map(({ job_id }) => noJob(job_id));
+  },
+  heartbeat: writeIfExists(
+    (q, now, request) => heartbeat(q, request, now),
+    () => ({ extended: [], cancelled: [], lost: [] }),
+    ({ job_ids, worker_id }) => (job_ids ? jobs(job_ids) : held(worker_id)),
+  ),
+  reportProgress: change((q, now, request) => reportProgress(q, request, now)),
+  progress: readJob((q, now, id) => progressOf(q, id, now)),
+  saveCheckpoint: change((q, now, request) => saveCheckpoint(q, request, now)),
+  checkpoint: readJob((q, _, id) => checkpointOf(q, id)),
+  deleteCheckpoint: change((q, now, request) => deleteCheckpoint(q, request, now)),
+  recordStep: change((q, now, request) => recordStep(q, request, now)),
+  steps: readJob((q, _, id) => stepsOf(q, id)),
+  signal: change((q, now, request) => signal(q, request, now)),
+  addLog: change((q, now, request) => addLog(q, request, now)),
+  log: readJob((q, _, id) => logOf(q, id)),
+  leasedBy: look((q, _, workerId) => leasedBy(q, workerId), none, held),
+  releaseLeased: writeIfExists((q, now, workerId) => releaseLeased(q, workerId, now, Math.random), none, held),
+  silence: async (life, workerIds, silenced) => life.silence(workerIds, silenced),
+} satisfies Partial<Verbs<QueueLife, QueueApi>>;
