@@ -11,7 +11,7 @@ import { derived, type Kind } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
-import { put, readMeta, rows, writeMeta } from '../durable/sql';
+import { put, readFact, rows, writeMeta } from '../durable/sql';
 import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
@@ -110,7 +110,7 @@ export class DefaultsStore {
       const changed = change();
       const line = crypto.getRandomValues(new Uint32Array(1))[0] as number;
       writeMeta(this.host.storage.sql, SCHEMAS, nextStamp(this.schemaStamp(), line));
-      this.replace(this.read()?.config ?? {}, this.overrides(now), now);
+      this.spreadAnew(now);
       return changed;
     });
   }
@@ -131,7 +131,7 @@ export class DefaultsStore {
     this.tables.create();
     this.host.storage.transactionSync(() => {
       writeMeta(this.host.storage.sql, MAINTENANCE, maintenance);
-      this.replace(this.read()?.config ?? {}, this.overrides(now), now);
+      this.spreadAnew(now);
     });
   }
 
@@ -141,7 +141,7 @@ export class DefaultsStore {
   }
 
   private fact<T>(key: string): T | undefined {
-    return this.tables.exist() ? (readMeta(this.host.storage.sql).get(key) as T | undefined) : undefined;
+    return this.tables.exist() ? readFact<T>(this.host.storage.sql, key) : undefined;
   }
 
   /** The code declares this from now on. The queues hear of it when settings or limits are others than before. */
@@ -152,7 +152,7 @@ export class DefaultsStore {
       JSON.stringify({ queues, limits }) !== JSON.stringify({ queues: declared.queues, limits: declared.limits });
     this.host.storage.transactionSync(() => {
       writeMeta(this.host.storage.sql, DECLARED, declared);
-      if (isNew) this.replace(this.read()?.config ?? {}, this.overrides(now), now);
+      if (isNew) this.spreadAnew(now);
     });
   }
 

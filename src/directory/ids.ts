@@ -7,7 +7,7 @@
  * releases nothing: once a day a round asks the queues which of the ids they still have.
  */
 import type { Schema } from '../durable/schema';
-import { readMeta, rows, writeMeta } from '../durable/sql';
+import { readFact, rows, writeMeta } from '../durable/sql';
 import type { IdPlace } from '../rpc/ids';
 
 const ROUND_MS = 24 * 3_600_000;
@@ -124,7 +124,7 @@ export class IdRegister {
   private planned(): Round | null {
     if (this.round !== undefined) return this.round;
     if (!this.tables.exist()) return null;
-    this.round = (readMeta(this.host.storage.sql).get('ids_round') as Round | undefined) ?? null;
+    this.round = readFact<Round>(this.host.storage.sql, 'ids_round') ?? null;
     return this.round;
   }
 

@@ -1,7 +1,7 @@
 /** Pools: the list of them, in the directory; and one pool, in an object of its own, which its workers ask who is next. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Schema } from '../durable/schema';
-import { readMeta, writeMeta } from '../durable/sql';
+import { readFact, writeMeta } from '../durable/sql';
 import { notFound, payloadTooLarge } from '../job/errors';
 import type { Pool } from '../job/pools/pool';
 import { inTurn, moveOn, type Passes, portions } from '../job/pools/turns';
@@ -26,7 +26,7 @@ export class PoolList {
   ) {}
 
   all(): Pool[] {
-    return this.tables.exist() ? ((readMeta(this.sql).get('pools') as Pool[] | undefined) ?? []) : [];
+    return this.tables.exist() ? (readFact<Pool[]>(this.sql, 'pools') ?? []) : [];
   }
 
   /** @returns whether there was none of this name @throws {ApiError} 413 */
@@ -87,7 +87,7 @@ export class PoolDesk {
 
   /** @throws {ApiError} 404 */
   private defined(): Pool {
-    const pool = this.tables.exist() ? (readMeta(this.sql).get('pool') as Pool | undefined) : undefined;
+    const pool = this.stored<Pool>('pool');
     if (!pool) throw notFound('pool', this.name, 'GET /ojs/v1/admin/pools lists all pools.');
     return pool;
   }
@@ -127,7 +127,7 @@ export class PoolDesk {
 
   end(ticket: string, { taken, short }: PoolTaken, now: number): void {
     this.open.delete(ticket);
-    const pool = this.tables.exist() ? (readMeta(this.sql).get('pool') as Pool | undefined) : undefined;
+    const pool = this.stored<Pool>('pool');
     if (!pool) return;
     const past = this.pastAt(now);
     past.passes = moveOn(pool, past.passes, taken, short);
@@ -146,9 +146,12 @@ export class PoolDesk {
     return { dispatched, since, workers: this.workers.size };
   }
 
+  private stored<T>(key: 'pool' | 'past'): T | undefined {
+    return this.tables.exist() ? readFact<T>(this.sql, key) : undefined;
+  }
+
   private pastAt(now: number): Past {
-    const stored = () => (this.tables.exist() ? (readMeta(this.sql).get('past') as Past | undefined) : undefined);
-    this.past ??= stored() ?? { passes: {}, dispatched: {}, since: now };
+    this.past ??= this.stored<Past>('past') ?? { passes: {}, dispatched: {}, since: now };
     return this.past;
   }
 }

@@ -5,6 +5,7 @@ import { defined } from '../job/envelope/fields';
 import { eventualOutcomeOf, outcomeOf } from '../job/errors';
 import { holdingMaintenance } from '../job/maintenance';
 import type { DirectoryApi } from '../rpc/directory';
+import { changing } from './changing';
 import type { DirectoryLife } from './life';
 import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
 
@@ -35,10 +36,11 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     life.defaults.declare(declared, Date.now());
     return await life.spread();
   },
-  changeQueueDefaults: async (life, change, mayPurge) => {
-    const changed = outcomeOf(() => life.defaults.change(change, Date.now(), mayPurge));
-    return changed.ok ? { ok: true, value: { config: changed.value.config, untold: await life.spread() } } : changed;
-  },
+  changeQueueDefaults: (life, change, mayPurge) =>
+    changing(
+      (now) => ({ config: life.defaults.change(change, now, mayPurge).config }),
+      () => life.spread(),
+    ),
   maintenance: ({ defaults }) => holdingMaintenance(defaults.maintenance(), Date.now()) ?? null,
   declareMaintenance: async (life, notice) => {
     life.defaults.declareMaintenance(notice, Date.now());
@@ -48,12 +50,15 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     const stamp = defaults.schemaStamp();
     return stamp !== undefined && stamp === unless ? null : { ...(stamp && { stamp }), schemas: schemas.all() };
   },
-  putSchema: async (life, given) => {
-    const now = Date.now();
-    const schema = { ...given, created_at: now };
-    const put = outcomeOf(() => life.defaults.changeSchemas(() => life.schemas.add(schema), now));
-    return put.ok ? { ok: true, value: { schema, untold: await life.spread() } } : put;
-  },
+  putSchema: (life, given) =>
+    changing(
+      (now) => {
+        const schema = { ...given, created_at: now };
+        life.defaults.changeSchemas(() => life.schemas.add(schema), now);
+        return { schema };
+      },
+      () => life.spread(),
+    ),
   removeSchemas: async (life, type, version) => {
     const isThere = life.schemas
       .all()
@@ -71,10 +76,11 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   poolCounts: ({ pool }) => pool.counts(Date.now()),
 
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
-  overrideLimit: async (life, key, override) => {
-    const changed = outcomeOf(() => life.defaults.override(key, override, Date.now()));
-    return changed.ok ? { ok: true, value: { existed: changed.value, untold: await life.spread() } } : changed;
-  },
+  overrideLimit: (life, key, override) =>
+    changing(
+      (now) => ({ existed: life.defaults.override(key, override, now) }),
+      () => life.spread(),
+    ),
 
   beginOperation: (life, idempotency, id) => life.beginOperation(idempotency, id),
   coordinateOperation: ({ operations }, key, id, queue) => operations.coordinate(key, id, queue, Date.now()),

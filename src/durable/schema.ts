@@ -20,7 +20,7 @@ import queue9 from '../../migrations/queue_9.sql';
 import queue10 from '../../migrations/queue_10.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration } from '../job/errors';
-import { readMeta, rows, writeMeta } from './sql';
+import { readFact, rows, writeMeta } from './sql';
 
 /** What one kind of object stores. */
 export interface SchemaVersion {
@@ -123,7 +123,7 @@ export class Schema {
     const { sql } = this.storage;
     const tables = rows<{ name: string }>(sql, "SELECT name FROM sqlite_master WHERE type = 'table'");
     const names = new Set(tables.map(({ name }) => name));
-    if (names.has('meta')) return (readMeta(sql).get('schema') as number | undefined) ?? 0;
+    if (names.has('meta')) return readFact<number>(sql, 'schema') ?? 0;
     return this.current.first.some((table) => names.has(table)) ? 1 : 0;
   }
 

@@ -20,6 +20,12 @@ export function readMeta(sql: SqlStorage): Map<string, unknown> {
   return new Map(facts.map(({ key, value }) => [key, JSON.parse(value) as unknown]));
 }
 
+/** One of these facts; undefined where there is none. */
+export function readFact<T>(sql: SqlStorage, key: string): T | undefined {
+  const [found] = rows<{ value: string }>(sql, 'SELECT value FROM meta WHERE key = ?', key);
+  return found && (JSON.parse(found.value) as T);
+}
+
 /** Writes one fact; undefined removes it. One row written. */
 export function writeMeta(sql: SqlStorage, key: string, value: unknown): void {
   if (value === undefined) rows(sql, 'DELETE FROM meta WHERE key = ?', key);

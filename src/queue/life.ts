@@ -13,7 +13,7 @@ import { AlarmClock } from '../durable/alarm-clock';
 import type { FollowRequest } from '../durable/feed-messages';
 import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
-import { readMeta } from '../durable/sql';
+import { readFact } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
 import { type ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
@@ -73,7 +73,7 @@ export class QueueLife {
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
     this.refusal = this.schema.refusal;
     const exists = !this.refusal && this.schema.exist();
-    this.name = exists ? (readMeta(ctx.storage.sql).get('name') as string) : (ctx.id.name ?? '');
+    this.name = exists ? (readFact(ctx.storage.sql, 'name') as string) : (ctx.id.name ?? '');
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
       if (!exists) return;

@@ -3,7 +3,7 @@
  * succeeds at once: when it comes, when it has arrived, and when it leaves the log. What waits is known in memory too, so that
  * no index has to be written.
  */
-import { put, readMeta, rows, writeMeta } from '../../durable/sql';
+import { put, readFact, rows, writeMeta } from '../../durable/sql';
 import type { Verdict } from '../../job/webhook/schedule';
 import {
   DELIVERY_STATUSES,
@@ -266,7 +266,7 @@ export class Deliveries {
   }
 
   private counts(): Counts {
-    return (readMeta(this.sql).get(COUNTS) as Counts | undefined) ?? { success: 0, failure: 0 };
+    return readFact<Counts>(this.sql, COUNTS) ?? { success: 0, failure: 0 };
   }
 
   /** Removes what the log has too much of, and from time to time what is too old. */

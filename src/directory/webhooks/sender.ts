@@ -12,7 +12,7 @@ import { MAX_CONNECTIONS } from '../../dispatch/remote';
 import { sendWebhook, type WebhookAttempt } from '../../dispatch/webhook';
 import { Courier, derived, type Kind } from '../../durable/courier';
 import type { Schema } from '../../durable/schema';
-import { readMeta, writeMeta } from '../../durable/sql';
+import { readFact, writeMeta } from '../../durable/sql';
 import { waitAtMost } from '../../durable/wait';
 import { notFound, type Outcome } from '../../job/errors';
 import { deliveryOf } from '../../job/webhook/ids';
@@ -117,9 +117,9 @@ export class WebhookSender {
 
   private load(): Known | undefined {
     if (!this.isLoaded && this.tables.exist()) {
-      const facts = readMeta(this.host.storage.sql);
-      this.known = facts.get(WEBHOOK) as Known | undefined;
-      this.failingSince = facts.get(FAILING) as number | undefined;
+      const { sql } = this.host.storage;
+      this.known = readFact(sql, WEBHOOK);
+      this.failingSince = readFact(sql, FAILING);
       this.isLoaded = true;
     }
     return this.known;

@@ -7,6 +7,7 @@ import type { Webhook } from '../../job/webhook/subscription';
 import type { AlertsApi, AlertView, ChangedAlert } from '../../rpc/alerts';
 import type { ChangedWebhook, WebhookListApi, WebhookSenderApi } from '../../rpc/webhooks';
 import type { AlertList } from '../alerts';
+import { changing } from '../changing';
 import type { Webhooks } from './part';
 
 /** What stands behind them. */
@@ -19,10 +20,11 @@ export interface WebhookLife {
   spreadWebhooks(): Promise<number>;
 }
 
-async function change(life: WebhookLife, write: (now: number) => Webhook): Promise<Outcome<ChangedWebhook>> {
-  const changed = outcomeOf(() => write(Date.now()));
-  return changed.ok ? { ok: true, value: { webhook: changed.value, untold: await life.spreadWebhooks() } } : changed;
-}
+const change = (life: WebhookLife, write: (now: number) => Webhook): Promise<Outcome<ChangedWebhook>> =>
+  changing(
+    (now) => ({ webhook: write(now) }),
+    () => life.spreadWebhooks(),
+  );
 
 export const WEBHOOK_VERBS: Verbs<WebhookLife, WebhookListApi & WebhookSenderApi> = {
   webhooks: ({ webhooks }) => [...webhooks.list.all()],
@@ -55,10 +57,8 @@ export const WEBHOOK_VERBS: Verbs<WebhookLife, WebhookListApi & WebhookSenderApi
   testWebhook: ({ webhooks: { sender } }, id) => sender.test(id),
 };
 
-async function changeAlert(life: WebhookLife, write: (now: number) => AlertView): Promise<Outcome<ChangedAlert>> {
-  const changed = outcomeOf(() => write(Date.now()));
-  return changed.ok ? { ok: true, value: { ...changed.value, untold: await life.spread() } } : changed;
-}
+const changeAlert = (life: WebhookLife, write: (now: number) => AlertView): Promise<Outcome<ChangedAlert>> =>
+  changing(write, () => life.spread());
 
 export const ALERT_VERBS: Verbs<WebhookLife, AlertsApi> = {
   alerts: ({ alerts }) => alerts.all(),

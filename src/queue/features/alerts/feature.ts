@@ -9,7 +9,7 @@
  */
 import { type Kind, posted } from '../../../durable/courier';
 import type { Step } from '../../../durable/group-commit';
-import { rows, writeMeta } from '../../../durable/sql';
+import { readFact, writeMeta } from '../../../durable/sql';
 import { type AlertRule, type AlertState, type Judged, judge, type Reading } from '../../../job/alert/rule';
 import { formatDuration } from '../../../job/duration';
 import { defined } from '../../../job/envelope/fields';
@@ -140,8 +140,7 @@ const READ: Record<AlertRule['metric'], (q: QueueState, now: number) => Reading>
 };
 
 function statesOf({ sql }: QueueState): States {
-  const [found] = rows<{ value: string }>(sql, 'SELECT value FROM meta WHERE key = ?', ALERTS);
-  return found ? (JSON.parse(found.value) as States) : {};
+  return readFact<States>(sql, ALERTS) ?? {};
 }
 
 function alertLetters({ q, write, others }: Host): Kind {

@@ -19,7 +19,7 @@ import { NOT_RUNNING, WORKER_NOT_RUNNING } from '../../../dispatch/target';
 import { earliest } from '../../../durable/alarm-clock';
 import type { Kind } from '../../../durable/courier';
 import { STANDBY_MS } from '../../../durable/outbox';
-import { readMeta, writeMeta } from '../../../durable/sql';
+import { readFact, writeMeta } from '../../../durable/sql';
 import type { AnnouncedType } from '../../../job/record';
 import type { WaitingFor } from '../../../job/waiting';
 import type { TargetView } from '../../../rpc/targets';
@@ -61,7 +61,7 @@ export class Pump implements Feature {
 
   constructor(private readonly host: Host) {
     this.letters = [childLetters(host)];
-    const stopped = (readMeta(host.q.sql).get('stopped') as StoppedTarget[] | undefined) ?? [];
+    const stopped = readFact<StoppedTarget[]>(host.q.sql, 'stopped') ?? [];
     this.targets = host.targets
       .filter((config) => takesFrom(config, host.q.name))
       .map((config) => {
