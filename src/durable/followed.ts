@@ -1,9 +1,10 @@
 /** Objects that answer by a table of verbs and are followed over WebSockets. */
 import type { DurableObject } from 'cloudflare:workers';
-import type { ErrorData, Outcome } from '../job/errors';
+import type { Outcome } from '../job/errors';
 import { answering, type Verbs } from './answering';
 import type { FollowRequest } from './feed-messages';
 import type { Followers } from './followers';
+import { askForSocket, upgradeAnswer, wantedBy } from './upgrade';
 
 /** What stands behind an object that is followed. */
 export interface FollowedLife {
@@ -16,15 +17,11 @@ export interface FollowedLife {
 const WANTED = 'follow';
 
 /** Asks an object to be followed. @returns the socket, not accepted yet */
-export async function askToFollow(
+export function askToFollow(
   object: Pick<DurableObjectStub, 'fetch'>,
   wanted: FollowRequest,
 ): Promise<Outcome<WebSocket>> {
-  const url = new URL('https://object.internal/');
-  url.searchParams.set(WANTED, JSON.stringify(wanted));
-  const answer = await object.fetch(url, { headers: { Upgrade: 'websocket' } });
-  if (answer.webSocket) return { ok: true, value: answer.webSocket };
-  return { ok: false, error: (await answer.json()) as ErrorData };
+  return askForSocket(object, WANTED, wanted);
 }
 
 /** As {@link answering}; followers come in by an upgrade. */
@@ -36,9 +33,7 @@ export function followed<Env, Life extends FollowedLife, Api>(verbs: Verbs<Life,
     abstract readonly life: Life;
 
     override async fetch(request: Request): Promise<Response> {
-      const wanted = JSON.parse(new URL(request.url).searchParams.get(WANTED) ?? '{}') as FollowRequest;
-      const answer = await this.life.follow(wanted);
-      return answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
+      return upgradeAnswer(await this.life.follow(wantedBy<FollowRequest>(request, WANTED) ?? {}));
     }
 
     override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {

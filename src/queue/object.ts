@@ -1,6 +1,7 @@
 /** The queue object: one per queue. What it answers stands in `verbs.ts`, how it lives in `life.ts`. */
 import type { Env } from '../config';
 import { followed } from '../durable/followed';
+import { upgradeAnswer } from '../durable/upgrade';
 import type { QueueApi } from '../rpc/queue';
 import { wantedConnection } from '../rpc/worker-socket';
 import { QueueLife } from './life';
@@ -22,8 +23,7 @@ export class QueueObject extends followed<Env, QueueLife, QueueApi>(VERBS) {
   override async fetch(request: Request): Promise<Response> {
     const worker = wantedConnection(request);
     if (!worker) return (await super.fetch?.(request)) ?? new Response(null, { status: 404 });
-    const answer = await this.life.connectWorker(worker);
-    return answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
+    return upgradeAnswer(await this.life.connectWorker(worker));
   }
 
   override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {

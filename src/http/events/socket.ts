@@ -16,9 +16,10 @@
 import { Feed } from '../../across/feed/feed';
 import type { Env, Redact } from '../../config';
 import type { QueueEvent } from '../../durable/event-log';
-import { apiErrorData, invalidPayload, invalidRequest, refusal } from '../../job/errors';
+import { apiErrorData, invalidPayload, invalidRequest } from '../../job/errors';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, asShown } from '../context';
+import { offeredProtocols, switched } from '../request/upgrade';
 import { HEARTBEAT_MS } from './event-stream';
 import { readPlace } from './place';
 import { endOf, itemsOf, type Shown, type StreamItem, systemItem } from './render';
@@ -44,24 +45,10 @@ const POLICY = 1008;
 
 /** Answers the upgrade. @throws {ApiError} 426 when it is none */
 export function openSocket(c: AppContext): Response {
-  if (c.req.header('Upgrade')?.toLowerCase() !== 'websocket') {
-    throw refusal(426, 'invalid_request', 'This path is a WebSocket: send "Upgrade: websocket".', {
-      details: { field: 'Upgrade' },
-      hint: 'Connect with a WebSocket client. GET /ojs/v1/events/stream gives the same over plain HTTP.',
-    });
-  }
-  const offered = c.req
-    .header('Sec-WebSocket-Protocol')
-    ?.split(',')
-    .map((name) => name.trim());
+  const offered = offeredProtocols(c, 'GET /ojs/v1/events/stream gives the same over plain HTTP.');
   const { 0: theirs, 1: ours } = new WebSocketPair();
   new Subscriber(ours, c.env, asShown(c)).start();
-  const { headers } = c.body(
-    null,
-    200,
-    offered?.includes(SUBPROTOCOL) ? { 'Sec-WebSocket-Protocol': SUBPROTOCOL } : {},
-  );
-  return new Response(null, { status: 101, headers, webSocket: theirs });
+  return switched(c, theirs, offered.includes(SUBPROTOCOL) ? SUBPROTOCOL : undefined);
 }
 
 type Message = Record<string, unknown>;

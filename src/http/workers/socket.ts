@@ -1,20 +1,15 @@
 /** The socket of a worker that pulls: checked here, and held by the object of its queue. */
 import { readQueueName } from '../../job/envelope/fields';
-import { invalidRequest, refusal, unwrap } from '../../job/errors';
+import { invalidRequest, unwrap } from '../../job/errors';
 import { readConnection, SUBPROTOCOL } from '../../job/worker/socket';
 import { askToConnect } from '../../rpc/worker-socket';
 import type { AppContext } from '../context';
+import { offeredProtocols, switched } from '../request/upgrade';
 
 /** Answers `GET /workers/socket`. @throws {ApiError} 426 when it is no upgrade; 400, 413 */
 export async function connectWorker(c: AppContext): Promise<Response> {
-  if (c.req.header('Upgrade')?.toLowerCase() !== 'websocket') {
-    throw refusal(426, 'invalid_request', 'This path is a WebSocket: send "Upgrade: websocket".', {
-      details: { field: 'Upgrade' },
-      hint: 'Connect with a WebSocket client. POST /ojs/v1/workers/fetch takes jobs over plain HTTP.',
-    });
-  }
-  const offered = c.req.header('Sec-WebSocket-Protocol')?.split(',') ?? [];
-  if (!offered.some((name) => name.trim() === SUBPROTOCOL)) {
+  const offered = offeredProtocols(c, 'POST /ojs/v1/workers/fetch takes jobs over plain HTTP.');
+  if (!offered.includes(SUBPROTOCOL)) {
     throw invalidRequest('Sec-WebSocket-Protocol', `Offer the subprotocol ${SUBPROTOCOL}.`, { offered });
   }
   const { queue, worker_id, types, visibility_timeout_ms } = c.req.query();
@@ -25,6 +20,5 @@ export async function connectWorker(c: AppContext): Promise<Response> {
     visibility_timeout_ms: visibility_timeout_ms === undefined ? undefined : Number(visibility_timeout_ms),
   });
   const webSocket = unwrap(await askToConnect(c.env, readQueueName(queue, 'queue'), worker));
-  const { headers } = c.body(null, 200, { 'Sec-WebSocket-Protocol': SUBPROTOCOL });
-  return new Response(null, { status: 101, headers, webSocket });
+  return switched(c, webSocket, SUBPROTOCOL);
 }

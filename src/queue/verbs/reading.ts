@@ -29,6 +29,12 @@ function explained(life: QueueLife, q: QueueState, now: number, id: string): Job
   return view;
 }
 
+/** What lives beside the state of a queue. */
+const besideState = ({ engine, followers }: QueueLife) => ({
+  targets: engine?.targets() ?? [],
+  events_dropped: followers.dropped,
+});
+
 export const READING_VERBS = {
   get: (life, id) => readJob<[string], JobView>((q, now) => explained(life, q, now, id))(life, id),
   story: (life, id) =>
@@ -90,8 +96,7 @@ export const READING_VERBS = {
     );
   },
   async watch(life) {
-    const { engine } = life;
-    const around = { targets: engine?.targets() ?? [], events_dropped: life.followers.dropped };
+    const around = besideState(life);
     const read = await life.readAll((q, now) => {
       const reading = { ...stats(q, now), storage: storageUse(q), ...activity(q, around, now) };
       // What changes from here on is to be told of.
@@ -105,9 +110,8 @@ export const READING_VERBS = {
     return look((q, now) => priorities(q, now), none)(life);
   },
   async activity(life) {
-    const { engine } = life;
-    await engine?.caughtUp();
-    const around = { targets: engine?.targets() ?? [], events_dropped: life.followers.dropped };
+    await life.engine?.caughtUp();
+    const around = besideState(life);
     return look((q, now) => activity(q, around, now), noActivity)(life);
   },
   points: look((q, _, request) => points(q, request), none),

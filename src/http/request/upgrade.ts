@@ -1,0 +1,25 @@
+/** Requests that are to become a WebSocket. */
+import { refusal } from '../../job/errors';
+import type { AppContext } from '../context';
+
+/**
+ * The subprotocols that a client offers.
+ * @param elsewhere where the same is to be had over plain HTTP
+ * @throws {ApiError} 426 when the request is no upgrade
+ */
+export function offeredProtocols(c: AppContext, elsewhere: string): string[] {
+  if (c.req.header('Upgrade')?.toLowerCase() !== 'websocket') {
+    throw refusal(426, 'invalid_request', 'This path is a WebSocket: send "Upgrade: websocket".', {
+      details: { field: 'Upgrade' },
+      hint: `Connect with a WebSocket client. ${elsewhere}`,
+    });
+  }
+  const offered = c.req.header('Sec-WebSocket-Protocol')?.split(',') ?? [];
+  return offered.map((name) => name.trim());
+}
+
+/** The answer that hands a client its socket. @param protocol the one that was agreed on */
+export function switched(c: AppContext, webSocket: WebSocket, protocol: string | undefined): Response {
+  const { headers } = c.body(null, 200, protocol === undefined ? {} : { 'Sec-WebSocket-Protocol': protocol });
+  return new Response(null, { status: 101, headers, webSocket });
+}
