@@ -5,8 +5,10 @@
  * What an operator changed at run time is kept. Settings and limits of operators are a layer above what is declared. A schedule
  * counts as changed when it is other than it was put into effect, or gone; whether it is enabled is the operator's in any case.
  */
+
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
+import { hexOf } from '../job/bytes';
 import { type CronDefinition, parseCron } from '../job/cron/definition';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import type { StoredDeclaration } from '../rpc/deployment';
@@ -45,7 +47,7 @@ export async function digestOf(declared: Declared): Promise<string> {
   const { queues, limits, crons } = declared;
   const bytes = new TextEncoder().encode(JSON.stringify({ queues, limits, crons }));
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-  return Array.from(hash.subarray(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(hash.subarray(0, 8));
 }
 
 /** What was put into effect, and how many queues have not confirmed it yet. */

@@ -2,8 +2,10 @@
  * What operators have changed. The log is bounded in rows, in bytes and in age; the oldest entries make room for new ones, a
  * bounded number at a time.
  */
+
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
+import { utf8Bytes } from '../job/bytes';
 import type { AuditEntry, AuditPage, AuditRequest, StoredAudit } from '../rpc/audit';
 
 /** Entries, the bytes of their JSON, and their age in ms, at most. */
@@ -11,8 +13,6 @@ export const AUDIT_BOUNDS = { rows: 20_000, bytes: 16 * 1024 * 1024, ageMs: 90 *
 
 /** Entries removed at a time. */
 const REMOVE_STEP = 50;
-
-const encoder = new TextEncoder();
 
 export class AuditLog {
   /** What is stored; undefined: not counted yet. */
@@ -33,7 +33,7 @@ export class AuditLog {
     try {
       this.storage.transactionSync(() => {
         put(this.storage.sql, 'audit', { at, action, actor: actor.name ?? actor.key_hint, queue, job, data });
-        this.size = { rows: size.rows + 1, bytes: size.bytes + encoder.encode(data).byteLength };
+        this.size = { rows: size.rows + 1, bytes: size.bytes + utf8Bytes(data) };
         this.prune(at);
       });
     } catch (error) {

@@ -3,6 +3,7 @@
  * throw.
  */
 
+import { utf8Bytes } from '../job/bytes';
 import { MAX_DURATION_MS, parseDuration } from '../job/duration';
 import { parsePayloads } from '../job/envelope/exact';
 import { defined, isObject, parseObject } from '../job/envelope/fields';
@@ -142,7 +143,7 @@ function outcomeIn(entry: Json): DeliveryOutcome {
   }
   if (entry.result === undefined) return { kind: 'completed' };
   const result = JSON.stringify(entry.result);
-  const bytes = new TextEncoder().encode(result).length;
+  const bytes = utf8Bytes(result);
   if (bytes > MAX_RESULT_BYTES) return tooLarge(`${bytes} bytes`);
   return { kind: 'completed', result };
 }

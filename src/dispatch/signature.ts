@@ -11,8 +11,10 @@
  * While a secret is replaced there are two, the new one first: both sign, but in a JWT, which has room for one signature.
  * QStash's receivers take the current key and the next for that reason.
  */
+
 import { SignJWT } from 'jose';
 import { Webhook } from 'standardwebhooks';
+import { hexOf } from '../job/bytes';
 
 export const SIGNATURES = ['standard', 'ojs', 'qstash'] as const;
 export type Signature = (typeof SIGNATURES)[number];
@@ -88,7 +90,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 async function hmacHex(secret: string, text: string): Promise<string> {
   const key = await crypto.subtle.importKey('raw', bytes(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
   const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes(text)));
-  return [...mac].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(mac);
 }
 
 async function jwt(secret: string, { url, id, body, at }: Signable): Promise<string> {

@@ -1,4 +1,5 @@
 /** What a handler logs about a job: the newest lines are kept with it, within bounds. */
+import { utf8Bytes } from './bytes';
 import {
   defined,
   isObject,
@@ -28,8 +29,6 @@ const MAX_MESSAGE = 4096;
 const MAX_FIELDS = 8192;
 const MAX_TIME = 8.64e15;
 
-const encoder = new TextEncoder();
-
 /** A line is counted whenever one is added to it. */
 const counted = new WeakMap<LogLine, number>();
 
@@ -37,7 +36,7 @@ const counted = new WeakMap<LogLine, number>();
 export function bytesOfLine(line: LogLine): number {
   const known = counted.get(line);
   if (known !== undefined) return known;
-  const bytes = encoder.encode(JSON.stringify(line)).byteLength + 1;
+  const bytes = utf8Bytes(JSON.stringify(line)) + 1;
   counted.set(line, bytes);
   return bytes;
 }

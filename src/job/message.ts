@@ -2,6 +2,7 @@
  * What jobs take of a message between objects, which holds 32 MiB. Texts travel with one byte a character, or two where one of
  * their characters needs it; so a body of ASCII with a single "€" takes twice its size.
  */
+import { utf8Bytes } from './bytes';
 import { payloadTooLarge } from './errors';
 import type { JobRecord, NewJob } from './record';
 
@@ -31,10 +32,9 @@ const charsOf = (jobs: readonly NewJob[]) => jobs.reduce((sum, { body }) => sum 
 /** Refuses what would not fit into a message, however it is sent. @throws {ApiError} 413 */
 export function refuseTooMuch(jobs: readonly NewJob[]): void {
   if (charsOf(jobs) <= MAX_PLAIN_CHARS) return;
-  const encoder = new TextEncoder();
   let bytes = 0;
   for (const { body, retry } of jobs) {
-    bytes += encoder.encode(body).byteLength + (retry ? 2 * JSON.stringify(retry).length : 0);
+    bytes += utf8Bytes(body) + (retry ? 2 * JSON.stringify(retry).length : 0);
   }
   if (bytes > MAX_JOBS_BYTES) throw payloadTooLarge('jobs', bytes, MAX_JOBS_BYTES);
 }

@@ -1,4 +1,5 @@
 /** What a run says of itself while it goes on: how far it is, and what it must find again. Read alike wherever it is said. */
+import { utf8Bytes } from './bytes';
 import {
   defined,
   optional,
@@ -78,4 +79,4 @@ export function storable(text: string, field: string): string {
   throw invalidRequest(field, `${field} nests more than ${MAX_DEPTH} levels deep.`);
 }
 
-const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).byteLength;
+const sizeOf = (value: unknown): number => utf8Bytes(JSON.stringify(value));

@@ -1,7 +1,6 @@
 /** How large jobs are on their way, in bytes: a message between objects holds 32 MiB, and an isolate 128 MB. */
+import { utf8Bytes } from './bytes';
 import type { JobView } from './record';
-
-const encoder = new TextEncoder();
 
 /** Texts up to this many characters are not worth counting. */
 const SHORT = 1024;
@@ -14,7 +13,7 @@ export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /** Bytes of a text in UTF-8; of a short one, so many at most. */
 export function bytesOf(text: string): number {
-  return text.length <= SHORT ? 3 * text.length : encoder.encode(text).byteLength;
+  return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);
 }
 
 /** Items in their order, in groups of at most `max` together; one that is larger by itself is a group of its own. */

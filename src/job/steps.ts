@@ -2,7 +2,7 @@
  * What is on record of a job's durable steps, by name: results, moments to sleep until, signals. A handler that runs again
  * reads there what it need not do again. Pure rules; the queue stores them beside the job's checkpoint.
  */
-import { isObject, type Reader, readInteger, readName } from './envelope/fields';
+import { isObject, type Reader, readInteger, readName, withinBytes } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
 import { storable } from './run-reports';
 import type { JobStep } from './wire';
@@ -81,8 +81,5 @@ export function mergeSteps(recorded: Steps, said: Steps): Steps | undefined {
 export function stepsText(steps: Steps): string {
   const count = Object.keys(steps).length;
   if (count > MAX_STEPS) throw payloadTooLarge('steps', count, MAX_STEPS, 'steps');
-  const text = JSON.stringify(steps);
-  const bytes = text.length * 3 <= MAX_STEPS_BYTES ? 0 : new TextEncoder().encode(text).byteLength;
-  if (bytes > MAX_STEPS_BYTES) throw payloadTooLarge('steps', bytes, MAX_STEPS_BYTES);
-  return storable(text, 'steps');
+  return storable(withinBytes(JSON.stringify(steps), MAX_STEPS_BYTES, 'steps'), 'steps');
 }

@@ -1,10 +1,12 @@
 /** What the code of a deployment may say of it, checked while its modules load: a mistake stops the deploy. */
+
 import { type CronEntry, wireCron } from '../client/cron-entry';
 import type { QueueConfig } from '../client/queue-config';
 import type { RateLimitOverride } from '../client/rate-limits';
 import { DELIVERY_BOUNDS, type Declared, type OwnDelivery } from '../declaration';
 import type { HandlerWorker } from '../handler/worker-types';
 import { parseQueueConfig } from '../http/queues/config';
+import { utf8Bytes } from '../job/bytes';
 import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
 import { readQueueName } from '../job/envelope/fields';
 import { ApiError } from '../job/errors';
@@ -60,7 +62,7 @@ export function readOptions(
     limits: each('limits', limits, limitOf),
     crons: each('crons', crons, cronOf),
   };
-  const bytes = new TextEncoder().encode(JSON.stringify(declared)).length;
+  const bytes = utf8Bytes(JSON.stringify(declared));
   if (bytes > MAX_DECLARED_BYTES) {
     throw wrong(
       'queues, limits and crons',

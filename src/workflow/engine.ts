@@ -9,6 +9,7 @@
 import type { AlarmClock } from '../durable/alarm-clock';
 import { Courier, derived, type Kind } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
+import { utf8Bytes } from '../job/bytes';
 import { defined } from '../job/envelope/fields';
 import { parseJob } from '../job/envelope/parse';
 import { conflict, outcomeOf, unwrap } from '../job/errors';
@@ -269,7 +270,7 @@ export class WorkflowEngine {
       return undefined;
     }
     const body: JobBody = { ...parsed.value.body, workflow: { id: this.record.meta.id, step } };
-    const room = MAX_STORED_BODY - new TextEncoder().encode(JSON.stringify(body)).byteLength;
+    const room = MAX_STORED_BODY - utf8Bytes(JSON.stringify(body));
     const results = this.parentResults(step, room);
     const text = JSON.stringify(body);
     return { ...parsed.value.job, body: results === '[]' ? text : `${text.slice(0, -1)},"parent_results":${results}}` };
@@ -280,7 +281,7 @@ export class WorkflowEngine {
     const results: Results = {
       sizeOf: (job) => {
         const { text = 'null', far } = record.resultOf(job);
-        return far ? this.store.farResultBytes(job) : new TextEncoder().encode(text).byteLength;
+        return far ? this.store.farResultBytes(job) : utf8Bytes(text);
       },
       read: (job) => {
         const { text, far } = record.resultOf(job);

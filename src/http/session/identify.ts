@@ -5,9 +5,11 @@
  * do: a proxy in front of a deployment may name any. Nor would the variable: a name that an attacker's page has may lead to this
  * machine.
  */
+
 import { getCookie } from 'hono/cookie';
 import { readAccess } from '../../config';
 import { type ApiKey, roleOf, SCOPES } from '../../job/access';
+import { hexOf } from '../../job/bytes';
 import { ApiError } from '../../job/errors';
 import type { AppContext, Caller } from '../context';
 
@@ -100,7 +102,7 @@ async function callerWith(keys: readonly ApiKey[], token: string): Promise<Calle
 
 async function knownBy({ key, scopes, name }: ApiKey): Promise<Known> {
   const digest = await sha256(key);
-  const hint = [...new Uint8Array(digest, 0, 3)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const hint = hexOf(new Uint8Array(digest, 0, 3));
   return { digest, caller: { open: false, name: name ?? null, role: roleOf(scopes), scopes, key_hint: hint } };
 }
 

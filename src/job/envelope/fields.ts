@@ -2,6 +2,7 @@
  * Readers for single members of a request. Each takes the value and its path as the client wrote it. It returns the
  * typed value or throws the 400 that names that path. The caller handles `null` and absence.
  */
+import { fitsBytes, utf8Bytes } from '../bytes';
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest, payloadTooLarge } from '../errors';
 import { isUuidV7 } from '../ids';
@@ -99,9 +100,7 @@ export function parseObject(
 
 /** `text`, of at most `max` bytes in UTF-8. @throws {ApiError} 413 naming `field` */
 export function withinBytes(text: string, max: number, field: string): string {
-  if (text.length * 3 <= max) return text;
-  const bytes = new TextEncoder().encode(text).byteLength;
-  if (bytes > max) throw payloadTooLarge(field, bytes, max);
+  if (!fitsBytes(text, max)) throw payloadTooLarge(field, utf8Bytes(text), max);
   return text;
 }
 

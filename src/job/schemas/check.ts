@@ -2,6 +2,7 @@
  * Is this a JSON Schema that may be registered? It must be one, and what it can cost a validation must be bounded: its size and
  * depth, how large it is with its references put in their places, and the patterns that it tries on texts of clients.
  */
+import { utf8Bytes } from '../bytes';
 import { isObject } from '../envelope/fields';
 import { type ApiError, invalidRequest, payloadTooLarge } from '../errors';
 import { quote } from '../text';
@@ -22,7 +23,7 @@ const MAX_UNFOLDED = 10_000;
  */
 export function checkSchema(schema: unknown, field: string): JsonSchema {
   if (!isObject(schema)) throw invalidRequest(field, `${field} must be a JSON Schema: an object.`);
-  const bytes = new TextEncoder().encode(JSON.stringify(schema)).byteLength;
+  const bytes = utf8Bytes(JSON.stringify(schema));
   if (bytes > MAX_SCHEMA_BYTES) throw payloadTooLarge(field, bytes, MAX_SCHEMA_BYTES);
   if (!Object.keys(schema).some((name) => Object.hasOwn(SIMPLE, name) || Object.hasOwn(NESTED, name))) {
     throw invalidRequest(field, `${field} says nothing: none of its members is a keyword of JSON Schema.`);

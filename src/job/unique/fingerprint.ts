@@ -1,5 +1,6 @@
 /** Fingerprints: what is equal as JSON has the same one. */
 
+import { hexOf } from '../bytes';
 import { isRawNumber } from '../envelope/exact';
 
 /**
@@ -25,5 +26,5 @@ function compare(a: string, b: string): number {
 /** SHA-256 of the canonical JSON, 64 hexadecimal digits. */
 export async function fingerprintOf(dimensions: Record<string, unknown>): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonicalJson(dimensions)));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(new Uint8Array(digest));
 }

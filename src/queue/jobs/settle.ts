@@ -2,6 +2,7 @@
  * Ending an attempt that did not succeed: retried, discarded or kept as a dead letter, or given back. Every way to end an
  * attempt raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
  */
+import { fitsBytes } from '../../job/bytes';
 import { claimOfDelivery, deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
 import { boundedError, MAX_ERROR_NAME } from '../../job/reported-error';
@@ -191,9 +192,7 @@ function keepNewest(errors: JobErrorEntry[]): JobErrorEntry[] {
 }
 
 function fitsHistory(errors: readonly JobErrorEntry[]): boolean {
-  const text = JSON.stringify(errors);
-  // No character takes more than three bytes in UTF-8: most histories need not be counted.
-  return text.length * 3 <= MAX_HISTORY_BYTES || new TextEncoder().encode(text).length <= MAX_HISTORY_BYTES;
+  return fitsBytes(JSON.stringify(errors), MAX_HISTORY_BYTES);
 }
 
 /** Does a delivery id name this claim of the job? */

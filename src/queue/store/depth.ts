@@ -2,10 +2,9 @@
  * How many jobs that have not ended there are, and how large they are together: counted once, when a bound asks for it,
  * and then kept in memory, so that an enqueue into a bounded queue reads nothing for it.
  */
+import { utf8Bytes } from '../../job/bytes';
 import { LANE_BIT } from '../../job/ids';
 import { type JobRow, STATE } from './columns';
-
-const encoder = new TextEncoder();
 
 export class Depth {
   private counted: number | null = null;
@@ -72,5 +71,5 @@ export class Depth {
 
 /** Size of a job's body. */
 export function bodyBytes({ body }: Pick<JobRow, 'body'>): number {
-  return encoder.encode(body).byteLength;
+  return utf8Bytes(body);
 }
