@@ -14,7 +14,9 @@ import { Courier, derived, type Kind } from '../../durable/courier';
 import type { Schema } from '../../durable/schema';
 import { readFact, writeMeta } from '../../durable/sql';
 import { waitAtMost } from '../../durable/wait';
+import { defined } from '../../job/envelope/fields';
 import { notFound, type Outcome } from '../../job/errors';
+import { formatInstant } from '../../job/time';
 import { deliveryOf } from '../../job/webhook/ids';
 import { DISABLE_AFTER_MS, verdictOn } from '../../job/webhook/schedule';
 import { type Disabled, secretsAt, type Webhook } from '../../job/webhook/subscription';
@@ -182,7 +184,7 @@ export class WebhookSender {
     if (!webhook) return { ok: false, error: notFound('webhook', id).data };
     const now = this.host.now();
     const event = `evt_${uuidv7()}`;
-    const time = new Date(now).toISOString();
+    const time = formatInstant(now);
     const body = JSON.stringify({
       specversion: '1.0',
       id: event,
@@ -196,16 +198,8 @@ export class WebhookSender {
     const attempt = await this.send(webhook, { event, type: TEST_EVENT, body, tries: 0 });
     const { status, error, duration_ms, response } = attempt;
     const success = status !== undefined && status >= 200 && status < 300;
-    return {
-      ok: true,
-      value: {
-        success,
-        ...(status !== undefined && { status_code: status }),
-        ...(error !== undefined && { error }),
-        response_time_ms: duration_ms,
-        response_body: response,
-      },
-    };
+    const told = defined({ status_code: status, error });
+    return { ok: true, value: { success, ...told, response_time_ms: duration_ms, response_body: response } };
   }
 
   private goOn(): void {
@@ -266,13 +260,7 @@ export class WebhookSender {
     const now = host.now();
     const verdict = verdictOn(attempt, tries + 1, host.random());
     const { at, status, error, duration_ms, response } = attempt;
-    const told = {
-      at,
-      ...(status !== undefined && { status_code: status }),
-      ...(error !== undefined && { error }),
-      duration_ms,
-      response,
-    };
+    const told = defined({ at, status_code: status, error, duration_ms, response });
     host.storage.transactionSync(() => {
       this.deliveries.settle(event, told, verdict, now);
       this.note(verdict.state === 'delivered', now);

@@ -3,7 +3,7 @@
  * states, never ids or texts of errors.
  */
 import type { Reading } from '../../across/metrics';
-import type { Histogram } from '../../job/metrics/histogram';
+import { countOf, type Histogram } from '../../job/metrics/histogram';
 import { type Counter, histogramOf, type Meter, read } from '../../job/metrics/meter';
 import { JOB_STATES } from '../../job/states';
 import { dollarsOf } from './price';
@@ -122,9 +122,10 @@ class Exposition {
   /** @param histograms in ms; they are written in seconds, and those that are empty are left out */
   histogram(name: string, help: string, histograms: readonly (readonly [Labels, Histogram])[]): void {
     this.head(name, help, 'histogram');
-    for (const [labels, { bounds, counts, sum }] of histograms) {
+    for (const [labels, histogram] of histograms) {
+      const { bounds, counts, sum } = histogram;
       let below = 0;
-      const all = counts.reduce((total, count) => total + count, 0);
+      const all = countOf(histogram);
       if (all === 0) continue;
       for (const [index, bound] of bounds.entries()) {
         below += counts[index] ?? 0;

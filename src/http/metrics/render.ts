@@ -5,6 +5,7 @@ import { errorRate, latencies, type Point, throughput } from '../../job/metrics/
 import { JOB_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
 import type { QueueReading } from '../../rpc/metrics';
+import { uptime } from '../system/uptime';
 
 /** Jobs in a state of any of the queues. */
 export function countsOf(queues: readonly QueueReading[]): Record<string, number> {
@@ -16,7 +17,7 @@ export function countsOf(queues: readonly QueueReading[]): Record<string, number
 export const recentOf = (queues: readonly QueueReading[]): Point[] => queues.flatMap(({ recent }) => recent);
 
 /** Jobs of a queue that have not ended. */
-export function depthOf({ counts }: QueueReading): number {
+function depthOf({ counts }: QueueReading): number {
   const { completed, cancelled, discarded, ...open } = counts;
   return Object.values(open).reduce((all, count) => all + count, 0);
 }
@@ -25,14 +26,6 @@ export function depthOf({ counts }: QueueReading): number {
 function oldestOf(queues: readonly QueueReading[]): number | null {
   const times = queues.flatMap(({ oldest_available_at: at }) => at ?? []);
   return times.length === 0 ? null : Math.min(...times);
-}
-
-let startedAt: number | undefined;
-
-/** Seconds since this isolate of the Worker answered its first request for numbers. */
-export function uptime(now: number): number {
-  startedAt ??= now;
-  return Math.max(0, Math.floor((now - startedAt) / 1000));
 }
 
 /** @param shown so many queues one by one, those with most jobs first @param queue the only one that was asked about */

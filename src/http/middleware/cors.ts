@@ -5,6 +5,7 @@
 import { type Access, readAccess } from '../../config';
 import { refusal } from '../../job/errors';
 import type { AppContext, Middleware } from '../context';
+import { isOwnOrigin } from '../session/identify';
 
 const EXPOSED = [
   'OJS-Version',
@@ -63,7 +64,7 @@ function readers(c: AppContext): string | undefined {
   if (!access || access.apiKeys.length > 0) return '*';
   const origin = c.req.header('Origin');
   if (origin === undefined) return undefined;
-  return origin === new URL(c.req.url).origin || access.origins.has(origin) ? origin : undefined;
+  return isOwnOrigin(c, origin) || access.origins.has(origin) ? origin : undefined;
 }
 
 /** Undefined when the variables cannot be read: then nothing is served but the probes, and this is said to everyone. */

@@ -13,6 +13,7 @@ import { listWorkers } from '../workers/routes';
 import { showConfiguration } from './configuration';
 import { LIMITS } from './limits';
 import { showMiddleware } from './middleware';
+import { uptime } from './uptime';
 
 const MANIFEST = {
   specversion: '1.0',
@@ -93,13 +94,10 @@ export const adminSystemRoutes: readonly Route[] = [
   post('/retry/preview', preview, { ...DATA, scope: 'admin:read' }),
 ];
 
-let startedAt: number | undefined;
-
 /** Needs no key, so it costs the same however often it is asked: {@link ping}. */
 async function health(c: AppContext): Promise<Response> {
   const now = Date.now();
-  startedAt ??= now;
-  const common = { version: VERSION, uptime_seconds: Math.floor((now - startedAt) / 1000) };
+  const common = { version: VERSION, uptime_seconds: uptime(now) };
   const known = await ping(c.env, now, (error) => {
     console.error(`${c.get('requestId')} health check failed:`, error);
   });

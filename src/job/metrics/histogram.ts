@@ -50,8 +50,9 @@ export function meanOf(histogram: Histogram): number | null {
  * The value that a share `rank` (0 … 1) of all does not exceed, ms: interpolated inside its bucket. What lies beyond the last
  * bound is told as that bound. Null when nothing was counted.
  */
-export function percentile({ bounds, counts, ...rest }: Histogram, rank: number): number | null {
-  const count = countOf({ bounds, counts, ...rest });
+export function percentile(histogram: Histogram, rank: number): number | null {
+  const { bounds, counts } = histogram;
+  const count = countOf(histogram);
   if (count === 0) return null;
   const wanted = rank * count;
   let below = 0;
