@@ -7,6 +7,7 @@ import { formatInstant } from '../../job/time';
 import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
+import { pendingQueues } from '../queues/pending';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -56,7 +57,7 @@ async function find(c: AppContext): Promise<AlertView> {
 }
 
 function answer({ untold, ...view }: ChangedAlert): Record<string, unknown> {
-  return { ...render(view), ...(untold > 0 && { pending_queues: untold }) };
+  return { ...render(view), ...pendingQueues(untold) };
 }
 
 /** It fires where any queue does. Ages are seconds, rates parts of one. */

@@ -8,7 +8,7 @@ import { type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
 import { readAtomicity, readIds, refuseConditionsOutsideFilter } from '../request/many-jobs';
-import { listMembers, readPaging } from '../request/pagination';
+import { listMembers, pageOf, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
 import { DATA, del, get, post, type Route } from '../route';
@@ -112,12 +112,12 @@ async function abort(c: AppContext): Promise<Response> {
 async function list(c: AppContext): Promise<Response> {
   const operations = await listOperations(c.env, queueParam(c, 'queue'));
   const paging = readPaging(c, 'page');
-  const items = operations.slice(paging.offset, paging.offset + paging.limit).map(({ started_at, ...summary }) => ({
+  const page = pageOf(operations, paging);
+  const items = page.items.map(({ started_at, ...summary }) => ({
     ...progressMembers(summary),
     started_at: formatInstant(started_at),
   }));
-  const hasMore = operations.length > paging.offset + items.length;
-  return json(c, { items, ...listMembers(paging, { total: operations.length, hasMore, nextCursor: null }) });
+  return json(c, { items, ...listMembers(paging, page) });
 }
 
 function noOperation(id: string) {

@@ -14,6 +14,7 @@ import { MAX_QUEUES_AT_ONCE } from '../../rpc/directory';
 import { directoryObject, queueObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { renderQueueConfig } from '../queues/config';
+import { pendingQueues } from '../queues/pending';
 import { renderOverride } from '../rate-limits/routes';
 import { readOptionalBody } from '../request/body';
 import { get, post, type Route } from '../route';
@@ -37,7 +38,7 @@ async function apply(c: AppContext): Promise<Response> {
   const unknown = names.find((name) => !Object.hasOwn(crons, name));
   if (unknown !== undefined) throw invalidRequest('reset_crons', `The code declares no schedule ${unknown}.`);
   const { declaration: stored, untold } = await applyDeclared(c.env, declaration(), Date.now(), new Set(names));
-  return json(c, { ...(await describe(c, stored)), ...(untold > 0 && { pending_queues: untold }) });
+  return json(c, { ...(await describe(c, stored)), ...pendingQueues(untold) });
 }
 
 async function describe(c: AppContext, stored: StoredDeclaration | null): Promise<Record<string, unknown>> {

@@ -13,7 +13,7 @@ import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { readFingerprints, readMoment, readTypes } from '../request/filter/conditions';
 import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
-import { listMembers, readPaging } from '../request/pagination';
+import { listMembers, pageOf, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf, queueParam, textParam, withPlus } from '../request/query';
 import { get, post, type Route } from '../route';
@@ -41,15 +41,9 @@ async function list(c: AppContext): Promise<Response> {
   const order = oneOf([textParam(c, 'sort') ?? 'count'], ORDERS, 'sort')?.[0] ?? 'count';
   const found = await findFailures(c.env, selectionOf(c), cursor);
   const groups = found.groups.sort((a, b) => rankOf(b, order) - rankOf(a, order) || compare(a, b));
-  const items = groups.slice(paging.offset, paging.offset + paging.limit).map(render);
-  const hasMore = groups.length > paging.offset + items.length;
-  const members = listMembers(paging, {
-    total: groups.length,
-    hasMore,
-    nextCursor: null,
-    atLeast: found.cursor !== null,
-  });
-  return json(c, { items, ...members, ...searchOf(found) });
+  const page = pageOf(groups, paging);
+  const members = listMembers(paging, { ...page, atLeast: found.cursor !== null });
+  return json(c, { items: page.items.map(render), ...members, ...searchOf(found) });
 }
 
 /** One group. What was not looked at is not in its counts, and the answer says so. */

@@ -5,6 +5,7 @@ import type { Maintenance, MaintenanceNotice } from '../../job/maintenance';
 import { formatInstant } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
+import { pendingQueues } from '../queues/pending';
 import { type JsonObject, readBody } from '../request/body';
 import { get, post, type Route } from '../route';
 
@@ -24,7 +25,7 @@ async function change(c: AppContext): Promise<Response> {
   const { maintenance, untold } = await directoryObject(c.env).declareMaintenance(
     readNotice(await readBody(c), Date.now()),
   );
-  return json(c, { ...render(maintenance), ...(untold > 0 && { pending_queues: untold }) });
+  return json(c, { ...render(maintenance), ...pendingQueues(untold) });
 }
 
 /** @returns null: it ends @throws {ApiError} 400 */

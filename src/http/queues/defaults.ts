@@ -9,6 +9,7 @@ import { type AppContext, json, mayPurge } from '../context';
 import { readBody } from '../request/body';
 import { get, put, type Route } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
+import { pendingQueues } from './pending';
 
 const NAME = '_default';
 const PATH = `/queues/${NAME}/config`;
@@ -26,7 +27,7 @@ async function show(c: AppContext): Promise<Response> {
 async function change(c: AppContext): Promise<Response> {
   const given = parseQueueConfig(await readBody(c));
   const { config, untold } = unwrap(await directoryObject(c.env).changeQueueDefaults(given, mayPurge(c)));
-  return json(c, { ...render(config), ...(untold > 0 && { pending_queues: untold }) });
+  return json(c, { ...render(config), ...pendingQueues(untold) });
 }
 
 function render(config: QueueConfig) {

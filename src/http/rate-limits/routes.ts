@@ -15,6 +15,7 @@ import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../
 import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../rpc/limits';
 import { type AppContext, json } from '../context';
+import { pendingQueues } from '../queues/pending';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -55,7 +56,7 @@ async function override(c: AppContext): Promise<Response> {
     throw invalidRequest(field, `${field} must lie in the future.`);
   });
   const { shown, untold } = await overrideLimit(c.env, key, given);
-  return json(c, { ...renderRateLimit(shown), ...(untold > 0 && { pending_queues: untold }) });
+  return json(c, { ...renderRateLimit(shown), ...pendingQueues(untold) });
 }
 
 /** Gives the key its own limits back. */

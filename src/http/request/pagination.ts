@@ -50,6 +50,12 @@ export function searchMembers({ searched, hasMore, nextCursor }: Omit<PagePlace,
   return { searched, more: hasMore, cursor: hasMore ? nextCursor : null };
 }
 
+/** A page of a list that is at hand whole, in its order, and where that page stands. */
+export function pageOf<T>(all: readonly T[], { offset, limit }: Paging): PagePlace & { items: T[] } {
+  const items = all.slice(offset, offset + limit);
+  return { items, total: all.length, hasMore: all.length > offset + items.length, nextCursor: null };
+}
+
 /**
  * A page of a list that is at hand whole, in the order of its names. Its cursor is the last name shown, so that pages do not
  * shift when entries come and go.

@@ -8,6 +8,7 @@ import { byVersion, type RegisteredSchema } from '../../job/schemas/registry';
 import { formatInstant } from '../../job/time';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
+import { pendingQueues } from '../queues/pending';
 import { type JsonObject, readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -89,7 +90,7 @@ async function remove(c: AppContext): Promise<Response> {
   const meant = uri === name ? (first as RegisteredSchema).version : version;
   const { removed, untold } = await directoryObject(c.env).removeSchemas(type, meant);
   if (removed === 0) throw notFound('schema', name, HINT);
-  return json(c, { deleted: true, type, removed, ...(untold > 0 && { pending_queues: untold }) });
+  return json(c, { deleted: true, type, removed, ...pendingQueues(untold) });
 }
 
 /** @param path what the path says; else the body does */
@@ -102,7 +103,7 @@ async function register(c: AppContext, path: { type?: string; version?: string }
   const member = given.schema === undefined && given.args_schema !== undefined ? 'args_schema' : 'schema';
   const schema = checkSchema(given[member], member);
   const { schema: stored, untold } = unwrap(await directoryObject(c.env).putSchema({ type, version, uri, schema }));
-  const told = untold > 0 ? { pending_queues: untold } : {};
+  const told = pendingQueues(untold);
   const rendered = render(stored);
   return json(c, path.type === undefined ? { schema: rendered, ...told } : { ...rendered, ...told }, 201);
 }

@@ -3,6 +3,7 @@ import type { WebhookView } from '../../across/webhooks';
 import { defined, given } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { Delivery } from '../../rpc/webhooks';
+import { pendingQueues } from '../queues/pending';
 
 type Members = Record<string, unknown>;
 
@@ -33,7 +34,7 @@ export function renderWebhook({ webhook, stats }: WebhookView): Members {
 /** The answer about one subscription: as a member, and flat for clients that read it so. */
 export function webhookAnswer(view: WebhookView, more: Members = {}): Members {
   const shown = { ...renderWebhook(view), ...more };
-  return { subscription: shown, ...shown, ...(view.untold ? { pending_queues: view.untold } : {}) };
+  return { subscription: shown, ...shown, ...pendingQueues(view.untold) };
 }
 
 /** @param withResponse may it be seen what the receiver answered? */

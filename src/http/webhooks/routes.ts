@@ -18,6 +18,7 @@ import { parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { DELIVERY_STATUSES } from '../../rpc/webhooks';
 import { type AppContext, json, may, unredacted } from '../context';
+import { pendingQueues } from '../queues/pending';
 import { readBody, readOptionalBody } from '../request/body';
 import { pageByName, pagination, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -102,8 +103,7 @@ async function rotate(c: AppContext): Promise<Response> {
   const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readSecret) ?? newSecret();
   const view = await viewOfChanged(c.env, directoryObject(c.env).rotateWebhook(id, secret));
   const subscription = renderWebhook(view);
-  const pending = view.untold ? { pending_queues: view.untold } : {};
-  return unredacted(c, { secret, new_secret: secret, subscription, ...pending });
+  return unredacted(c, { secret, new_secret: secret, subscription, ...pendingQueues(view.untold) });
 }
 
 async function deliveries(c: AppContext): Promise<Response> {

@@ -1,0 +1,4 @@
+/** What an answer says of a change that all queues must hear of: how many have not confirmed it yet, if any. */
+export function pendingQueues(untold = 0): { pending_queues?: number } {
+  return untold > 0 ? { pending_queues: untold } : {};
+}
