@@ -4,12 +4,7 @@ import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
 import { foreign } from '../text';
 import { count } from './queue-list';
 
-interface Schedule extends CronStatus {
-  type: string;
-  queue: string;
-}
-
-export const schedules = definePage<{ items: readonly Schedule[]; pagination: { total: number } }>({
+export const schedules = definePage<{ items: readonly CronStatus[]; pagination: { total: number } }>({
   id: 'schedules',
   title: 'Schedules',
   key: 's',

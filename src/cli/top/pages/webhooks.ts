@@ -1,20 +1,8 @@
 /** Who is told of events, and how the telling goes. */
+import type { Webhook } from '../../../client/webhooks';
 import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
 import { foreign } from '../text';
 import { count } from './queue-list';
-
-interface Webhook {
-  id: string;
-  url: string;
-  events: readonly string[];
-  active: boolean;
-  disabledReason?: string;
-  lastDeliveryAt: string | null;
-  lastDeliveryStatus: string | number | null;
-  successCount: number;
-  failureCount: number;
-  pendingCount: number;
-}
 
 export const webhooks = definePage<{ items: readonly Webhook[]; total: number }>({
   id: 'webhooks',
