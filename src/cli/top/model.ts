@@ -18,6 +18,12 @@ export type Mode =
   | { kind: 'search'; text: string }
   | { kind: 'ask'; wish: Wish; question: string };
 
+/** Why something could not be done, in words. */
+export interface Problem {
+  message: string;
+  hint?: string | undefined;
+}
+
 export interface State {
   session: Session;
   place: Place;
@@ -32,7 +38,7 @@ export interface State {
   /** What is to be asked once that is there. */
   due: { reload: boolean; names: readonly string[] };
   /** Why the page could not be loaded. */
-  problem: { message: string; hint?: string | undefined } | undefined;
+  problem: Problem | undefined;
   /** The row that is at, and which one it was when it was there last. */
   row: string | undefined;
   index: number;
