@@ -5,6 +5,7 @@
 import type { QueueEvent } from '../../client/event';
 import { isRepeated } from '../../client/follow';
 import { Backoff, Changes, wait } from '../../client/timing';
+import { authorization } from '../../client/transport';
 import { errorFor } from '../../producer/errors';
 
 /** Where to connect, and what ends it. */
@@ -66,7 +67,7 @@ type Message = { type?: string; position?: string } & Readonly<Record<string, un
 async function* connection({ url, key, signal }: LiveOptions, place: Place): AsyncGenerator<QueueEvent | 'open'> {
   const address = new URL(`${url.replace(/\/+$/, '')}/ojs/v1/ws`);
   address.protocol = address.protocol.replace('http', 'ws');
-  const headers = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+  const headers = authorization(key);
   const socket = new WebSocket(address, { protocols: ['ojs.v1'], headers });
   const { messages, put } = mailbox<Message | 'end'>();
   let proof: ReturnType<typeof setTimeout> | undefined;
