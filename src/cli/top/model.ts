@@ -154,8 +154,7 @@ function isMeant({ id, cells }: Row, words: string): boolean {
 }
 
 /** What can be done here and now, and with what. */
-export function offersOf(state: State, now: number): Wish[] {
-  const { listing, rows, index } = viewOf(state, now);
+export function offersOf(state: State, now: number, { listing, rows, index } = viewOf(state, now)): Wish[] {
   const at = rows[index]?.thing;
   const chosen = rows.flatMap(({ id, thing }) => (thing && state.selected.has(id) ? [thing] : []));
   const meant = state.isAll ? rows.flatMap(({ thing }) => thing ?? []) : chosen.length > 0 ? chosen : at ? [at] : [];

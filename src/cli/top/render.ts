@@ -25,7 +25,7 @@ export function render(state: State, { width, height, url }: Window, now: number
   const size = { width: Math.max(LEAST.width, width), height: Math.max(LEAST.height, height) };
   const view = viewOf(state, now);
   const top = [tabLine(state, size.width), whereLine(state, view, size.width)];
-  const bottom = [hintLine(state, size.width, now), statusLine(state, url, size.width)];
+  const bottom = [hintLine(state, view, size.width, now), statusLine(state, url, size.width)];
   const room = size.height - top.length - bottom.length;
   const body = state.mode.kind === 'help' ? helpLines(state, size.width) : bodyLines(state, view, size.width, room);
   const filled = [...body.slice(0, room), ...Array<Line>(Math.max(0, room - body.length)).fill([])];
@@ -196,7 +196,7 @@ function cutLine(line: Line, width: number): Line {
   return kept;
 }
 
-function hintLine(state: State, width: number, now: number): Line {
+function hintLine(state: State, view: View, width: number, now: number): Line {
   const { mode, notice } = state;
   if (mode.kind === 'search') return cutLine([plain(` /${foreign(mode.text)}`), { text: ' ', tone: 'chosen' }], width);
   if (mode.kind === 'ask') {
@@ -205,7 +205,7 @@ function hintLine(state: State, width: number, now: number): Line {
     return [{ text: question, tone: 'warn' }, plain(rest)];
   }
   if (notice) return [{ text: cutTo(` ${notice.text}`, width), tone: notice.tone }];
-  const offers = offersOf(state, now).map(({ action, things }) => {
+  const offers = offersOf(state, now, view).map(({ action, things }) => {
     const thing = things[0] ?? { kind: action.kind, id: '' };
     return `${action.key} ${action.verb(thing)}`;
   });

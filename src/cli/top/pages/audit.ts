@@ -1,7 +1,7 @@
 /** Who did what, and to how many. */
 import type { AuditEntry } from '../../../client/audit';
 import { textOf } from '../../output';
-import { ageText, bad, definePage, numberText, PER_PAGE, queryOf } from '../page';
+import { ageText, bad, definePage, numberText, pageQuery } from '../page';
 import { foreign } from '../text';
 
 export const audit = definePage<{ items: readonly AuditEntry[]; total: number }>({
@@ -9,7 +9,7 @@ export const audit = definePage<{ items: readonly AuditEntry[]; total: number }>
   title: 'Audit',
   key: 'a',
   scope: 'admin:read',
-  load: (api, { number = 1 }) => api.get(`/admin/audit?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  load: (api, place) => api.get(`/admin/audit?${pageQuery(place)}`),
   show: ({ items, total }, _, now) => ({
     facts: [],
     columns: [

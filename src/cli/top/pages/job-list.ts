@@ -3,17 +3,7 @@ import type { QueueEvent } from '../../../client/event';
 import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';
 import type { Api } from '../api';
-import {
-  ageText,
-  type Change,
-  type Column,
-  type Listing,
-  PER_PAGE,
-  type Place,
-  queryOf,
-  type Row,
-  stateCell,
-} from '../page';
+import { ageText, type Change, type Column, type Listing, type Place, pageQuery, type Row, stateCell } from '../page';
 import { foreign } from '../text';
 import type { Counts } from './queue-list';
 
@@ -30,9 +20,8 @@ export interface JobAnswer {
 
 /** @param queue only of this one */
 export async function loadJobs(api: Api, place: Place, queue?: string): Promise<JobAnswer> {
-  const { q, state, fingerprint, number = 1 } = place;
-  const query = queryOf({ ...{ q, state, fingerprint, queue, counts: true }, ...{ page: number, per_page: PER_PAGE } });
-  return await api.get<JobAnswer>(`/admin/jobs?${query}`);
+  const { q, state, fingerprint } = place;
+  return await api.get<JobAnswer>(`/admin/jobs?${pageQuery(place, { q, state, fingerprint, queue, counts: true })}`);
 }
 
 const jobIn = ({ data }: QueueEvent): string | undefined => (typeof data.job_id === 'string' ? data.job_id : undefined);

@@ -1,6 +1,6 @@
 /** Who is told of events, and how the telling goes. */
 import type { Webhook } from '../../../client/webhooks';
-import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
+import { ageText, definePage, pageQuery, stateCell } from '../page';
 import { foreign } from '../text';
 import { count } from './queue-list';
 
@@ -9,7 +9,7 @@ export const webhooks = definePage<{ items: readonly Webhook[]; total: number }>
   title: 'Webhooks',
   key: 'h',
   scope: 'admin:read',
-  load: (api, { number = 1 }) => api.get(`/webhooks/subscriptions?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  load: (api, place) => api.get(`/webhooks/subscriptions?${pageQuery(place)}`),
   show: ({ items, total }, _, now) => ({
     facts: [],
     columns: [
