@@ -1,10 +1,7 @@
 /** The measures taken of every system, and how to take them of Tocsin. */
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { run as latency } from '../scenarios/latency.mjs';
-import { bundle } from '../servers/bundle.mjs';
+import { loadClient } from '../servers/client.mjs';
 import { cpuPer, quantile, rate } from '../stats.mjs';
-import { discard, scratch } from './scratch.mjs';
 import { fillAndDrain, IN_FLIGHT, startsLate } from './steps.mjs';
 
 /** What each measure is, in the order of the table. */
@@ -34,21 +31,20 @@ export async function compare(server, { quick }) {
   const { ms, warmUpMs, drain, due } = sizes(quick);
   const { port, cpuMs } = server;
   const result = {};
-  await withClient(port, async (client) => {
-    const single = (queue) => client.enqueue('bench.noop', ARGS, { queue });
-    const bulk = (queue) =>
-      client.enqueueMany(Array(BULK).fill({ type: 'bench.noop', args: ARGS, options: { queue } }));
-    await repeat(CALLERS, warmUpMs, () => single('compare-single'));
-    let cpuBefore = cpuMs?.();
-    const singles = await repeat(CALLERS, ms, () => single('compare-single'));
-    result.single_s = rate(singles.calls, singles.ms);
-    result.single_cpu_us = cpuPer(cpuMs, cpuBefore, singles.calls);
-    await repeat(IN_FLIGHT, warmUpMs, () => bulk('compare-bulk'));
-    cpuBefore = cpuMs?.();
-    const bulks = await repeat(IN_FLIGHT, ms, () => bulk('compare-bulk'));
-    result.bulk_s = rate(bulks.calls * BULK, bulks.ms);
-    result.bulk_cpu_us = cpuPer(cpuMs, cpuBefore, bulks.calls * BULK);
-  });
+  const TocsinClient = await loadClient();
+  const client = new TocsinClient({ url: `http://127.0.0.1:${port}`, maxBatch: BULK });
+  const single = (queue) => client.enqueue('bench.noop', ARGS, { queue });
+  const bulk = (queue) => client.enqueueMany(Array(BULK).fill({ type: 'bench.noop', args: ARGS, options: { queue } }));
+  await repeat(CALLERS, warmUpMs, () => single('compare-single'));
+  let cpuBefore = cpuMs?.();
+  const singles = await repeat(CALLERS, ms, () => single('compare-single'));
+  result.single_s = rate(singles.calls, singles.ms);
+  result.single_cpu_us = cpuPer(cpuMs, cpuBefore, singles.calls);
+  await repeat(IN_FLIGHT, warmUpMs, () => bulk('compare-bulk'));
+  cpuBefore = cpuMs?.();
+  const bulks = await repeat(IN_FLIGHT, ms, () => bulk('compare-bulk'));
+  result.bulk_s = rate(bulks.calls * BULK, bulks.ms);
+  result.bulk_cpu_us = cpuPer(cpuMs, cpuBefore, bulks.calls * BULK);
   const drained = await fillAndDrain(server, 'load-drain', drain, 60_000);
   result.drain_s = drained.drain_s;
   result.drain_cpu_us = drained.drain_cpu_us;
@@ -71,17 +67,4 @@ export async function repeat(callers, ms, action) {
   };
   await Promise.all(Array.from({ length: callers }, caller));
   return { calls, ms: performance.now() - start };
-}
-
-/** Lends a client of the library as it is shipped. */
-async function withClient(port, use) {
-  const directory = scratch();
-  try {
-    const file = join(directory, 'client.mjs');
-    bundle('src/client/index.ts', file);
-    const { TocsinClient } = await import(pathToFileURL(file).href);
-    await use(new TocsinClient({ url: `http://127.0.0.1:${port}`, maxBatch: BULK }));
-  } finally {
-    discard(directory);
-  }
 }

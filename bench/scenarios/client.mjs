@@ -1,9 +1,5 @@
 /** Single enqueues through the client library, which gathers those made in the same turn into one request. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { bundle } from '../servers/bundle.mjs';
+import { loadClient } from '../servers/client.mjs';
 import { cpuPer, rate, summary } from '../stats.mjs';
 
 const CALLERS = [1, 64, 1000];
@@ -13,23 +9,16 @@ export const servers = ['workerd', 'wrangler'];
 export const columns = ['callers', 'jobs_s', 'p50_ms', 'p99_ms', 'cpu_us_job', 'errors'];
 
 export async function run({ port, cpuMs }, { quick }) {
-  const directory = mkdtempSync(join(tmpdir(), 'tocsin-bench-'));
-  try {
-    const file = join(directory, 'client.mjs');
-    bundle('src/client/index.ts', file);
-    const { TocsinClient } = await import(pathToFileURL(file).href);
-    const client = new TocsinClient({ url: `http://127.0.0.1:${port}`, maxBatch: 1000 });
-    const rows = [];
-    for (const callers of CALLERS) {
-      await callFor(client, callers, quick ? 100 : 500);
-      const cpuBefore = cpuMs?.();
-      const { jobs, ...row } = await callFor(client, callers, quick ? 500 : 4_000);
-      rows.push({ ...row, cpu_us_job: cpuPer(cpuMs, cpuBefore, jobs) });
-    }
-    return rows;
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
+  const TocsinClient = await loadClient();
+  const client = new TocsinClient({ url: `http://127.0.0.1:${port}`, maxBatch: 1000 });
+  const rows = [];
+  for (const callers of CALLERS) {
+    await callFor(client, callers, quick ? 100 : 500);
+    const cpuBefore = cpuMs?.();
+    const { jobs, ...row } = await callFor(client, callers, quick ? 500 : 4_000);
+    rows.push({ ...row, cpu_us_job: cpuPer(cpuMs, cpuBefore, jobs) });
   }
+  return rows;
 }
 
 /** This many callers enqueue one job after the other, each awaiting its own. */

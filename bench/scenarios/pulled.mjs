@@ -2,12 +2,8 @@
  * How fast workers that pull run no-op jobs, through the client: over a socket, and over HTTP. `in_hand` is the most jobs that
  * the worker runs at once. Timed from the start of the worker to the end of the last job.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { fill, job } from '../jobs.mjs';
-import { bundle } from '../servers/bundle.mjs';
+import { loadClient } from '../servers/client.mjs';
 import { cpuPer, rate } from '../stats.mjs';
 
 const SHAPES = [
@@ -21,25 +17,18 @@ export const servers = ['workerd'];
 export const columns = ['over', 'in_hand', 'jobs', 'jobs_s', 'cpu_us_job', 'errors'];
 
 export async function run({ port, cpuMs }, { quick }) {
-  const directory = mkdtempSync(join(tmpdir(), 'tocsin-bench-'));
-  try {
-    const file = join(directory, 'client.mjs');
-    bundle('src/client/index.ts', file);
-    const { TocsinClient } = await import(pathToFileURL(file).href);
-    const client = new TocsinClient({ url: `http://127.0.0.1:${port}` });
-    const rows = [];
-    for (const over of ['socket', 'HTTP']) {
-      for (const shape of SHAPES) {
-        const jobs = quick ? shape.jobs / 10 : shape.jobs;
-        const queue = `pulled-${over.toLowerCase()}-${shape.in_hand}`;
-        await fill(port, jobs, 1000, { ...job(queue), type: 'pulled.noop' });
-        rows.push(await pull(client, { over, queue, jobs, in_hand: shape.in_hand, cpuMs }));
-      }
+  const TocsinClient = await loadClient();
+  const client = new TocsinClient({ url: `http://127.0.0.1:${port}` });
+  const rows = [];
+  for (const over of ['socket', 'HTTP']) {
+    for (const shape of SHAPES) {
+      const jobs = quick ? shape.jobs / 10 : shape.jobs;
+      const queue = `pulled-${over.toLowerCase()}-${shape.in_hand}`;
+      await fill(port, jobs, 1000, { ...job(queue), type: 'pulled.noop' });
+      rows.push(await pull(client, { over, queue, jobs, in_hand: shape.in_hand, cpuMs }));
     }
-    return rows;
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
   }
+  return rows;
 }
 
 async function pull(client, { over, queue, jobs, in_hand, cpuMs }) {

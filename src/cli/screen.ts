@@ -12,6 +12,8 @@ const GIVE_BACK = '\x1b[?7h\x1b[8h\x1b[0m\x1b[?25h\x1b[?1049l';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+type Listener = Parameters<NodeJS.EventEmitter['on']>[1];
+
 /** The window; undefined when input or output is none. */
 export function processScreen(): Screen | undefined {
   const { stdin, stdout } = process;
@@ -39,30 +41,27 @@ export function processScreen(): Screen | undefined {
     rows: () => stdout.rows || 24,
     write: (text) => void stdout.write(text),
     take: ({ typed, redraw, stop }) => {
-      const onSignal = (name: (typeof SIGNALS)[number]) => stop(128 + constants.signals[name]);
       const onGone = () => stop(128 + constants.signals.SIGHUP);
       const onContinue = () => {
         enter();
         redraw();
       };
+      const listeners: readonly (readonly [emitter: NodeJS.EventEmitter, event: string, listener: Listener])[] = [
+        [stdin, 'data', typed],
+        [stdin, 'end', onGone],
+        [stdout, 'resize', redraw],
+        [process, 'SIGCONT', onContinue],
+        [process, 'exit', leave],
+        ...SIGNALS.map((name) => [process, name, () => stop(128 + constants.signals[name])] as const),
+      ];
       stdin.setEncoding('utf8');
-      stdin.on('data', typed);
-      stdin.on('end', onGone);
-      stdout.on('resize', redraw);
-      process.on('SIGCONT', onContinue);
-      process.on('exit', leave);
-      for (const name of SIGNALS) process.on(name, onSignal);
+      for (const [emitter, event, listener] of listeners) emitter.on(event, listener);
       enter();
       stdin.resume();
       return () => {
         leave();
         stdin.pause();
-        stdin.off('data', typed);
-        stdin.off('end', onGone);
-        stdout.off('resize', redraw);
-        process.off('SIGCONT', onContinue);
-        process.off('exit', leave);
-        for (const name of SIGNALS) process.off(name, onSignal);
+        for (const [emitter, event, listener] of listeners) emitter.off(event, listener);
       };
     },
     suspend: () => {

@@ -1,8 +1,8 @@
 /** Opens WebSockets to the queue, where the runtime and the way to the queue allow it. */
-import { UnavailableError } from '../producer/errors';
+import { unanswered } from '../producer/errors';
 import type { SocketLike } from './socket-like';
 import { atMost } from './timing';
-import { connect, type Endpoint, type SendSettings } from './transport';
+import { authorization, connect, type Endpoint, type SendSettings } from './transport';
 
 /** Opens a socket at a path below `/ojs/v1`. @throws {UnavailableError} when none comes about in time */
 export type Dial = (path: string, protocol: string) => Promise<SocketLike>;
@@ -22,7 +22,7 @@ export function createDial(endpoint: Endpoint, settings: SendSettings): Dial | u
     const url = new URL(`${base.replace(/^http/, 'ws')}/ojs/v1${path}`);
     const { key } = settings;
     if (key !== undefined && !takesHeaders()) url.searchParams.set('access_token', key);
-    const headers = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+    const headers = authorization(key);
     const socket = new WebSocket(url.href, takesHeaders() ? { protocols: [protocol], headers } : [protocol]);
     await opened(socket, Math.min(PATIENCE_MS, settings.timeoutMs));
     return socket;
@@ -57,10 +57,7 @@ async function opened(socket: SocketLike, ms: number): Promise<void> {
 function overBinding(endpoint: Endpoint, { key }: SendSettings): Dial {
   const { base, call } = connect(endpoint);
   return async (path, protocol) => {
-    const headers = {
-      ...{ Upgrade: 'websocket', 'Sec-WebSocket-Protocol': protocol },
-      ...(key !== undefined && { Authorization: `Bearer ${key}` }),
-    };
+    const headers = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': protocol, ...authorization(key) };
     const { webSocket } = (await call(`${base}/ojs/v1${path}`, { method: 'GET', headers })) as {
       webSocket?: (SocketLike & { accept(): void }) | null;
     };
@@ -70,7 +67,4 @@ function overBinding(endpoint: Endpoint, { key }: SendSettings): Dial {
   };
 }
 
-function notOpened(): UnavailableError {
-  const how = { status: 0, code: 'network_error', retryable: true, outcomeUnknown: false };
-  return new UnavailableError('No socket to the queue came about.', how);
-}
+const notOpened = () => unanswered('No socket to the queue came about.', false);

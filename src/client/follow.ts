@@ -1,6 +1,6 @@
 /** Events as they happen. A connection that breaks off is made again, from the last event on. */
 
-import { AbortedError, aborted, NotFoundError, TocsinError, UnavailableError } from '../producer/errors';
+import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import { malformed } from './answers';
 import type { QueueEvent } from './event';
@@ -8,7 +8,7 @@ import { messagesOf } from './event-stream';
 
 import { parametersFrom } from './pages';
 import { pause, type Retrier } from './retry';
-import { type Open, pathTo } from './transport';
+import { type Open, pathTo, reasonOf } from './transport';
 
 /** Which events to follow. Without `queue` and `job`: those of all queues, and of the workers. */
 export interface FollowQuery {
@@ -114,8 +114,11 @@ function eventOf(data: string): QueueEvent {
   }
 }
 
-/** Of several queues a server may send events of the last second again; what it says of the stream itself never repeats. */
-function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
+/**
+ * Of several queues a server may send events of the last second again; what it says of the stream itself never repeats.
+ * @param seen ids so far; remembers this one
+ */
+export function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
   if (type.startsWith('system.')) return false;
   if (seen.has(id)) return true;
   seen.add(id);
@@ -126,13 +129,4 @@ function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
 const isEnd = ({ type, data }: QueueEvent): boolean =>
   ENDS.has(type) || (type === 'job.state_changed' && LAST_STATES.has(data.to));
 
-function brokeOff(cause: unknown): UnavailableError {
-  const message = `The stream of events broke off: ${cause instanceof Error ? cause.message : cause}`;
-  return new UnavailableError(message, {
-    status: 0,
-    code: 'network_error',
-    retryable: true,
-    outcomeUnknown: true,
-    cause,
-  });
-}
+const brokeOff = (cause: unknown) => unanswered(`The stream of events broke off: ${reasonOf(cause)}`, true, cause);

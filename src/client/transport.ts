@@ -1,6 +1,6 @@
 /** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
 
-import { aborted, errorFor, TocsinError, UnavailableError } from '../producer/errors';
+import { aborted, errorFor, TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 
 /** The part of `RequestInit` that is used. */
@@ -81,9 +81,12 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
   const { base, call } = connect(endpoint);
   return async (method, path, body, options = {}) => {
     if (signal?.aborted) throw aborted(signal, false);
-    const headers: Record<string, string> = { Accept: 'application/openjobspec+json', ...options.headers };
-    if (body !== undefined) headers['Content-Type'] = 'application/openjobspec+json';
-    if (key !== undefined) headers.Authorization = `Bearer ${key}`;
+    const headers: Record<string, string> = {
+      Accept: 'application/openjobspec+json',
+      ...options.headers,
+      ...(body !== undefined && { 'Content-Type': 'application/openjobspec+json' }),
+      ...authorization(key),
+    };
     const inTime = AbortSignal.timeout(timeoutMs);
     const init: RequestOptions = { method, headers, signal: signal ? AbortSignal.any([signal, inTime]) : inTime };
     if (body !== undefined) init.body = body;
@@ -122,11 +125,7 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), timeoutMs);
     const signals = [stop, late.signal, ...(signal ? [signal] : [])];
-    const sent = {
-      Accept: 'text/event-stream',
-      ...headers,
-      ...(key !== undefined && { Authorization: `Bearer ${key}` }),
-    };
+    const sent = { Accept: 'text/event-stream', ...headers, ...authorization(key) };
     try {
       const init = { method: 'GET', headers: sent, signal: AbortSignal.any(signals) };
       const response = await call(`${base}/ojs/v1${path}`, init);
@@ -144,13 +143,17 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
 }
 
 function noAnswer(method: string, path: string, cause: unknown): UnavailableError {
-  return new UnavailableError(`No answer to ${method} ${path}: ${cause instanceof Error ? cause.message : cause}`, {
-    status: 0,
-    code: 'network_error',
-    retryable: true,
-    outcomeUnknown: true,
-    cause,
-  });
+  return unanswered(`No answer to ${method} ${path}: ${reasonOf(cause)}`, true, cause);
+}
+
+/** What was thrown, in words. */
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The header that tells the key. */
+export function authorization(key: string | undefined): { Authorization?: string } {
+  return key === undefined ? {} : { Authorization: `Bearer ${key}` };
 }
 
 /** Where requests go, and what makes them. @throws {TypeError} */

@@ -1,6 +1,6 @@
 /** The socket of a worker to its queue, subprotocol `tocsin.worker.v1`: what both sides say, and nothing of when. */
 import type { JobEnvelope } from '../producer/envelope';
-import { UnavailableError } from '../producer/errors';
+import { unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import { member, shaped } from './answers';
 import type { HeartbeatAnswer } from './heartbeat';
@@ -172,11 +172,4 @@ export class WorkerLine implements Line {
 }
 
 /** The error of what was not answered. */
-function lost(): UnavailableError {
-  return new UnavailableError('The connection to the queue was lost.', {
-    status: 0,
-    code: 'network_error',
-    retryable: true,
-    outcomeUnknown: true,
-  });
-}
+const lost = () => unanswered('The connection to the queue was lost.', true);

@@ -3,7 +3,7 @@
  * queue's replies, which come over the body of the request.
  */
 import type { JobEnvelope } from '../producer/envelope';
-import { errorFor, type TocsinError, UnavailableError } from '../producer/errors';
+import { errorFor, type TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import type { LogEntry } from './journal';
 import { isObject, type Progress } from './protocol';
@@ -146,7 +146,4 @@ function refusal(error: Record<string, unknown>): TocsinError {
   return errorFor(stringOf(error.message) ?? code, { status, code, retryable, details, hint: stringOf(error.hint) });
 }
 
-function lost(): UnavailableError {
-  const info = { status: 0, code: 'network_error', retryable: true, outcomeUnknown: true };
-  return new UnavailableError('The queue has ended the call.', info);
-}
+const lost = () => unanswered('The queue has ended the call.', true);

@@ -96,6 +96,11 @@ export function aborted(signal: AbortSignal, outcomeUnknown: boolean): AbortedEr
   });
 }
 
+/** The error for an answer that did not come. @param outcomeUnknown may the request have been taken? */
+export function unanswered(message: string, outcomeUnknown: boolean, cause?: unknown): UnavailableError {
+  return new UnavailableError(message, { status: 0, code: 'network_error', retryable: true, outcomeUnknown, cause });
+}
+
 /** The error class for an answer's status and code. */
 export function errorFor(message: string, info: TocsinErrorInfo): TocsinError {
   return new (classFor(info.status, info.code))(message, info);

@@ -10,7 +10,7 @@ import type { QueueState } from '../../src/queue/store/state';
 import type { DeadLetterRequest, QueueApi } from '../../src/rpc/queue';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
 import { clock, until } from './clock';
-import { countRows, type RowCount, rowsWritten, startCounting } from './rows';
+import { countRows, type RowCount, rowsWhile, rowsWritten, startCounting } from './rows';
 
 let made = 0;
 
@@ -211,6 +211,11 @@ export class TestQueue {
   /** What was read and written since the last look. */
   counted(): Promise<RowCount> {
     return runInDurableObject(this.stub, (_, { storage }) => countRows(storage));
+  }
+
+  /** Rows that it reads while `act` runs. */
+  async rowsRead(act: () => Promise<unknown>): Promise<number> {
+    return (await rowsWhile(this.stub, act)).read;
   }
 
   /** See {@link rowsWritten}. */

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { until } from './clock';
 import type { TestQueue } from './queue';
 import { type Json, server, type TestServer, V1 } from './server';
+import { TestSocket, upgrade } from './socket';
 
 /** A message of an event stream. */
 export interface Message {
@@ -100,45 +101,14 @@ export class StreamReader {
 }
 
 /** A client of `GET /ws`. */
-export class SocketClient {
-  readonly messages: Json[] = [];
-  closed: { code: number; reason: string } | undefined;
-
-  private constructor(
-    readonly socket: WebSocket,
-    readonly response: Response,
-  ) {
-    socket.addEventListener('message', ({ data }) => {
-      const text = String(data);
-      this.messages.push(text.startsWith('{') ? JSON.parse(text) : { type: text });
-    });
-    socket.addEventListener('close', ({ code, reason }) => {
-      this.closed = { code, reason };
-    });
-    socket.accept();
-  }
-
+export class SocketClient extends TestSocket {
   static async open(headers: Record<string, string> = {}, from: TestServer = server): Promise<SocketClient> {
-    const request = new Request(`http://localhost${V1}/ws`, { headers: { Upgrade: 'websocket', ...headers } });
-    const response = await from.send(request);
-    if (!response.webSocket) throw new Error(`${response.status}: ${await response.text()}`);
-    return new SocketClient(response.webSocket, response);
+    return new SocketClient(await upgrade('/ws', headers, from));
   }
 
-  say(message: unknown): void {
-    this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
-  }
-
-  of(type: string): Json[] {
-    return this.messages.filter((message) => message.type === type);
-  }
-
-  async get(type: string, count = 1): Promise<Json[]> {
-    await until(
-      () => this.of(type).length >= count,
-      () => `${count} messages of type ${type}; there are ${JSON.stringify(this.messages.slice(-5))}`,
-    );
-    return this.of(type);
+  /** Waits until there are so many of these. */
+  get(type: string, count = 1): Promise<Json[]> {
+    return this.heard(type, count);
   }
 
   async subscribe(channel: string, rest: Json = {}): Promise<Json> {

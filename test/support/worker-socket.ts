@@ -1,27 +1,12 @@
 /** The socket of a worker that pulls, as any language would hold it. */
 import { until } from './clock';
-import { type Json, server, type TestServer, V1 } from './server';
+import { type Json, server, type TestServer } from './server';
+import { TestSocket, upgrade } from './socket';
 
 export const SUBPROTOCOL = 'tocsin.worker.v1';
 
-export class WorkerSocket {
-  readonly messages: Json[] = [];
-  closed: { code: number; reason: string } | undefined;
+export class WorkerSocket extends TestSocket {
   private lastId = 0;
-
-  private constructor(
-    readonly socket: WebSocket,
-    readonly response: Response,
-  ) {
-    socket.addEventListener('message', ({ data }) => {
-      const text = String(data);
-      this.messages.push(text.startsWith('{') ? JSON.parse(text) : { type: text });
-    });
-    socket.addEventListener('close', ({ code, reason }) => {
-      this.closed = { code, reason };
-    });
-    socket.accept();
-  }
 
   /** Connects a worker, `w1` unless the query names another. */
   static async open(
@@ -29,23 +14,12 @@ export class WorkerSocket {
     query: Record<string, string> = {},
     from: TestServer = server,
   ): Promise<WorkerSocket> {
-    const url = `http://localhost${V1}/workers/socket?${new URLSearchParams({ queue, worker_id: 'w1', ...query })}`;
-    const headers = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': SUBPROTOCOL };
-    const response = await from.send(new Request(url, { headers }));
-    if (!response.webSocket) throw new Error(`${response.status}: ${await response.text()}`);
-    return new WorkerSocket(response.webSocket, response);
-  }
-
-  say(message: unknown): void {
-    this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
+    const path = `/workers/socket?${new URLSearchParams({ queue, worker_id: 'w1', ...query })}`;
+    return new WorkerSocket(await upgrade(path, { 'Sec-WebSocket-Protocol': SUBPROTOCOL }, from));
   }
 
   ready(count: number): void {
     this.say({ type: 'ready', count });
-  }
-
-  of(type: string): Json[] {
-    return this.messages.filter((message) => message.type === type);
   }
 
   /** All jobs that it was sent. */
@@ -53,12 +27,9 @@ export class WorkerSocket {
     return this.of('jobs').flatMap(({ jobs }) => jobs as Json[]);
   }
 
+  /** Waits for the `count`th message of a type. */
   async get(type: string, count = 1): Promise<Json> {
-    await until(
-      () => this.of(type).length >= count,
-      () => `${count} messages of type ${type}; there are ${JSON.stringify(this.messages.slice(-5))}`,
-    );
-    return this.of(type)[count - 1] as Json;
+    return (await this.heard(type, count))[count - 1] as Json;
   }
 
   /** Waits until it was sent so many jobs. */

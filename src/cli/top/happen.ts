@@ -1,7 +1,7 @@
 /** What happens to `top` from outside: answers, failures, events. */
 import type { QueueEvent } from '../../client/event';
 import { questionOf, type Wish } from './actions';
-import { type Effect, type Next, type State, stay } from './model';
+import { type Effect, type Next, type Problem, type State, stay } from './model';
 import { numberText } from './page';
 import { pageOf } from './pages/table';
 import type { Tone } from './style';
@@ -17,7 +17,7 @@ export function arrived(state: State, serial: number, change: (answer: unknown) 
 }
 
 /** The page could not be loaded. What is shown of it stays, beside why it is old. */
-export function failed(state: State, serial: number, problem: { message: string; hint?: string | undefined }): Next {
+export function failed(state: State, serial: number, problem: Problem): Next {
   if (serial !== state.serial) return stay(state);
   return stay({ ...state, problem, isBusy: false, due: { reload: false, names: [] } });
 }

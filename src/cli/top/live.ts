@@ -3,6 +3,9 @@
  * where none comes about, or the runtime has no WebSocket, the event stream of the same server is followed instead.
  */
 import type { QueueEvent } from '../../client/event';
+import { isRepeated } from '../../client/follow';
+import { Backoff, Changes, wait } from '../../client/timing';
+import { authorization } from '../../client/transport';
 import { errorFor } from '../../producer/errors';
 
 /** Where to connect, and what ends it. */
@@ -24,27 +27,26 @@ const LONGEST_PAUSE_MS = 30_000;
 const PROOF_MS = 25_000;
 const PROOF_LIMIT_MS = 10_000;
 
-/** Ids of events that are kept, so that none is told twice. */
-const REMEMBERED = 1_000;
-
 export async function* follow(options: LiveOptions): AsyncGenerator<QueueEvent> {
   const { signal, onConnection, stream } = options;
   const place: Place = { after: undefined, seen: new Set() };
+  const pauses = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   let wasThere = false;
-  for (let tries = 0; !signal.aborted; tries++) {
+  while (!signal.aborted) {
     let isThere = false;
     if (typeof WebSocket === 'function') {
       for await (const event of connection(options, place)) {
         if (event === 'open') {
           onConnection();
-          [isThere, wasThere, tries] = [true, true, 0];
+          pauses.reset();
+          [isThere, wasThere] = [true, true];
         } else yield event;
       }
     }
     if (signal.aborted) return;
     if (!wasThere) return yield* overHttp(stream, onConnection);
     if (isThere) onConnection(new Error('The connection was lost.'));
-    await pause(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries) * (0.5 + Math.random() / 2), signal);
+    await wait(pauses.next(), signal);
   }
 }
 
@@ -65,7 +67,7 @@ type Message = { type?: string; position?: string } & Readonly<Record<string, un
 async function* connection({ url, key, signal }: LiveOptions, place: Place): AsyncGenerator<QueueEvent | 'open'> {
   const address = new URL(`${url.replace(/\/+$/, '')}/ojs/v1/ws`);
   address.protocol = address.protocol.replace('http', 'ws');
-  const headers = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+  const headers = authorization(key);
   const socket = new WebSocket(address, { protocols: ['ojs.v1'], headers });
   const { messages, put } = mailbox<Message | 'end'>();
   let proof: ReturnType<typeof setTimeout> | undefined;
@@ -113,18 +115,16 @@ async function* connection({ url, key, signal }: LiveOptions, place: Place): Asy
 /** What is put in, in that order. */
 function mailbox<T>(): { messages: AsyncGenerator<T>; put(message: T): void } {
   const waiting: T[] = [];
-  let wake: () => void = () => undefined;
+  const changes = new Changes();
   async function* read(): AsyncGenerator<T> {
     for (;;) {
       while (waiting.length > 0) yield waiting.shift() as T;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
+      await changes.next();
     }
   }
   const put = (message: T) => {
     waiting.push(message);
-    wake();
+    changes.notify();
   };
   return { messages: read(), put };
 }
@@ -150,30 +150,11 @@ function eventOf(message: Message): QueueEvent {
 }
 
 /** A change of state comes with the event that says why; what was told before is told again after a break. */
-function isNew({ id, type }: QueueEvent, place: Place): boolean {
-  if (type.startsWith('system.')) return true;
-  place.after = id;
-  if (type === 'job.state_changed' || place.seen.has(id)) return false;
-  place.seen.add(id);
-  for (const oldest of place.seen) {
-    if (place.seen.size <= REMEMBERED) break;
-    place.seen.delete(oldest);
-  }
-  return true;
+function isNew(event: QueueEvent, place: Place): boolean {
+  const { id, type } = event;
+  if (!type.startsWith('system.')) place.after = id;
+  return type !== 'job.state_changed' && !isRepeated(event, place.seen);
 }
 
 const refusalOf = ({ code, message }: Message) =>
   errorFor(String(message), { status: 422, code: String(code), retryable: false });
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const wake = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', wake);
-      resolve();
-    };
-    const timer = setTimeout(wake, ms);
-    signal.addEventListener('abort', wake);
-  });
-}

@@ -18,6 +18,12 @@ export type Mode =
   | { kind: 'search'; text: string }
   | { kind: 'ask'; wish: Wish; question: string };
 
+/** Why something could not be done, in words. */
+export interface Problem {
+  message: string;
+  hint?: string | undefined;
+}
+
 export interface State {
   session: Session;
   place: Place;
@@ -32,7 +38,7 @@ export interface State {
   /** What is to be asked once that is there. */
   due: { reload: boolean; names: readonly string[] };
   /** Why the page could not be loaded. */
-  problem: { message: string; hint?: string | undefined } | undefined;
+  problem: Problem | undefined;
   /** The row that is at, and which one it was when it was there last. */
   row: string | undefined;
   index: number;
@@ -148,8 +154,7 @@ function isMeant({ id, cells }: Row, words: string): boolean {
 }
 
 /** What can be done here and now, and with what. */
-export function offersOf(state: State, now: number): Wish[] {
-  const { listing, rows, index } = viewOf(state, now);
+export function offersOf(state: State, now: number, { listing, rows, index } = viewOf(state, now)): Wish[] {
   const at = rows[index]?.thing;
   const chosen = rows.flatMap(({ id, thing }) => (thing && state.selected.has(id) ? [thing] : []));
   const meant = state.isAll ? rows.flatMap(({ thing }) => thing ?? []) : chosen.length > 0 ? chosen : at ? [at] : [];

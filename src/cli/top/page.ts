@@ -1,5 +1,6 @@
 /** What a page is: where it is, what it loads, what it shows of that, and what an event changes in it. */
 import type { QueueEvent } from '../../client/event';
+import { parametersFrom } from '../../client/pages';
 import { lengthText, whenText } from '../output';
 import type { Api } from './api';
 import { type Span, toneOf } from './style';
@@ -118,11 +119,9 @@ export function definePage<Answer>(page: Page<Answer>): Page<unknown> {
 /** Rows of a page of a list. */
 export const PER_PAGE = 50;
 
-/** Query of a list: what is undefined or empty is left out. */
-export function queryOf(members: Readonly<Record<string, string | number | boolean | undefined>>): string {
-  const given = Object.entries(members).filter(([, value]) => value !== undefined && value !== '');
-  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString();
-}
+/** Query of a page of a list. */
+export const pageQuery = ({ number = 1 }: Place, conditions: Parameters<typeof parametersFrom>[0] = {}) =>
+  parametersFrom({ ...conditions, page: number, perPage: PER_PAGE });
 
 /** A state in its tone. */
 export const stateCell = (state: string): Span => ({ text: foreign(state), tone: toneOf(state) });

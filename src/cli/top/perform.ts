@@ -6,7 +6,7 @@ import { failureOf } from '../failure';
 import { isCounted, previewsOf, requestsOf, type Wish, wishText } from './actions';
 import type { Api } from './api';
 import { arrived, counted, failed, told } from './happen';
-import type { Effect, Next, State } from './model';
+import type { Effect, Next, Problem, State } from './model';
 import { numberText } from './page';
 import { pageOf } from './pages/table';
 import { foreign } from './text';
@@ -105,11 +105,6 @@ function progressText(answer: Readonly<Record<string, unknown>>): string {
 function numberIn(answer: Readonly<Record<string, unknown>>, name: string): number {
   const value = answer[name];
   return typeof value === 'number' ? value : 0;
-}
-
-interface Problem {
-  message: string;
-  hint?: string | undefined;
 }
 
 const wordsOf = ({ message, hint }: Problem): string => foreign(hint ? `${message} ${hint}` : message);

@@ -1,9 +1,8 @@
 /** What is on the screen: as many lines as it has rows, none wider than it is. */
 import { offersOf, type State, tabOf, tabsOf, type View, viewOf } from './model';
-import type { Cell, Column, Fact, Row } from './page';
-import { PER_PAGE } from './page';
+import { type Cell, type Column, type Fact, faint, numberText, PER_PAGE, type Row, warn } from './page';
 import { pageOf } from './pages/table';
-import { plain, type Span, type Tone } from './style';
+import { bare, plain, type Span, type Tone } from './style';
 import { cutTo, fitTo, foreign, widthOf } from './text';
 
 export type Line = readonly Span[];
@@ -26,7 +25,7 @@ export function render(state: State, { width, height, url }: Window, now: number
   const size = { width: Math.max(LEAST.width, width), height: Math.max(LEAST.height, height) };
   const view = viewOf(state, now);
   const top = [tabLine(state, size.width), whereLine(state, view, size.width)];
-  const bottom = [hintLine(state, size.width, now), statusLine(state, url, size.width)];
+  const bottom = [hintLine(state, view, size.width, now), statusLine(state, url, size.width)];
   const room = size.height - top.length - bottom.length;
   const body = state.mode.kind === 'help' ? helpLines(state, size.width) : bodyLines(state, view, size.width, room);
   const filled = [...body.slice(0, room), ...Array<Line>(Math.max(0, room - body.length)).fill([])];
@@ -73,26 +72,24 @@ function whereLine(state: State, { listing, rows }: View, width: number): Line {
     { text: ` ${page.title}${place.name ? ` ${foreign(place.name)}` : ''}`, tone: 'strong' },
     ...(place.state ? [plain(`  state: ${place.state}`)] : []),
     ...(place.q ? [plain(`  search: ${foreign(place.q)}`)] : []),
-    ...(total === undefined ? [] : [faintly(`  ${total.toLocaleString('en')}${listing?.atLeast ? '+' : ''} in all`)]),
-    ...(place.q && !page.searches && listing ? [faintly(`, ${rows.length} shown`)] : []),
-    ...(pages > 1 ? [faintly(`  page ${place.number ?? 1} of ${pages}`)] : []),
-    ...(isAll ? [{ text: '  all that match', tone: 'warn' as Tone }] : []),
-    ...(selected.size > 0 ? [{ text: `  ${selected.size} selected`, tone: 'warn' as Tone }] : []),
-    ...(newer > 0 ? [{ text: `  ${newer.toLocaleString('en')} newer: u`, tone: 'calm' as Tone }] : []),
-    ...(isBusy ? [faintly('  …')] : []),
+    ...(total === undefined ? [] : [faint(`  ${numberText(total)}${listing?.atLeast ? '+' : ''} in all`)]),
+    ...(place.q && !page.searches && listing ? [faint(`, ${rows.length} shown`)] : []),
+    ...(pages > 1 ? [faint(`  page ${place.number ?? 1} of ${pages}`)] : []),
+    ...(isAll ? [warn('  all that match')] : []),
+    ...(selected.size > 0 ? [warn(`  ${selected.size} selected`)] : []),
+    ...(newer > 0 ? [{ text: `  ${numberText(newer)} newer: u`, tone: 'calm' as Tone }] : []),
+    ...(isBusy ? [faint('  …')] : []),
   ];
   return cutLine(parts, width);
 }
 
-const faintly = (text: string): Span => ({ text, tone: 'faint' });
-
 function bodyLines(state: State, view: View, width: number, room: number): Line[] {
   const { listing, rows, index } = view;
   const problem = state.problem ? problemLines(state) : [];
-  if (!listing) return problem.length > 0 ? problem : [[], [faintly(' Loading …')]];
+  if (!listing) return problem.length > 0 ? problem : [[], [faint(' Loading …')]];
   const facts = factLines(listing.facts);
   const most = rows.length > 0 ? Math.max(1, Math.floor(room * FACT_SHARE)) : room - 2;
-  const shownFacts = facts.length > most ? [...facts.slice(0, most - 1), [faintly('   …')]] : facts;
+  const shownFacts = facts.length > most ? [...facts.slice(0, most - 1), [faint('   …')]] : facts;
   const above = [...problem, ...shownFacts, ...(facts.length > 0 ? [[]] : [])];
   if (rows.length === 0) {
     return [...above, [plain(` ${state.place.q ? 'Nothing here has these words.' : listing.empty}`)]];
@@ -114,8 +111,7 @@ const MARGIN = 2;
 
 /** A line as a bar over the whole width. */
 function chosen(line: Line, width: number): Line {
-  const text = line.map((span) => span.text).join('');
-  return [{ text: fitTo(text, width), tone: 'chosen' }];
+  return [{ text: fitTo(bare(line), width), tone: 'chosen' }];
 }
 
 function problemLines({ problem }: State): Line[] {
@@ -129,13 +125,13 @@ function problemLines({ problem }: State): Line[] {
 
 function factLines(facts: readonly Fact[]): Line[] {
   const width = Math.max(0, ...facts.map(({ name }) => widthOf(name)));
-  return facts.map(({ name, value }) => [faintly(` ${fitTo(name, width)}  `), spanOf(value)]);
+  return facts.map(({ name, value }) => [faint(` ${fitTo(name, width)}  `), spanOf(value)]);
 }
 
 const spanOf = (cell: Cell): Span => (typeof cell === 'object' ? cell : plain(textIn(cell)));
 
 const textIn = (cell: Cell | undefined): string =>
-  typeof cell === 'object' ? cell.text : typeof cell === 'number' ? cell.toLocaleString('en') : (cell ?? '');
+  typeof cell === 'object' ? cell.text : typeof cell === 'number' ? numberText(cell) : (cell ?? '');
 
 /** The width of each column; 0: it is left out. */
 type Shape = readonly number[];
@@ -173,7 +169,7 @@ function shapeOf(columns: readonly Column[], rows: readonly Row[], width: number
 }
 
 const headLine = (columns: readonly Column[], shape: Shape): Line =>
-  lineOf(shape, (place) => faintly(fitTo(columns[place]?.label ?? '', shape[place] ?? 0, columns[place]?.end)));
+  lineOf(shape, (place) => faint(fitTo(columns[place]?.label ?? '', shape[place] ?? 0, columns[place]?.end)));
 
 const rowLine = ({ cells }: Row, columns: readonly Column[], shape: Shape): Line =>
   lineOf(shape, (place) => {
@@ -200,7 +196,7 @@ function cutLine(line: Line, width: number): Line {
   return kept;
 }
 
-function hintLine(state: State, width: number, now: number): Line {
+function hintLine(state: State, view: View, width: number, now: number): Line {
   const { mode, notice } = state;
   if (mode.kind === 'search') return cutLine([plain(` /${foreign(mode.text)}`), { text: ' ', tone: 'chosen' }], width);
   if (mode.kind === 'ask') {
@@ -209,13 +205,13 @@ function hintLine(state: State, width: number, now: number): Line {
     return [{ text: question, tone: 'warn' }, plain(rest)];
   }
   if (notice) return [{ text: cutTo(` ${notice.text}`, width), tone: notice.tone }];
-  const offers = offersOf(state, now).map(({ action, things }) => {
+  const offers = offersOf(state, now, view).map(({ action, things }) => {
     const thing = things[0] ?? { kind: action.kind, id: '' };
     return `${action.key} ${action.verb(thing)}`;
   });
   const { states } = pageOf(state.place.page);
   const keys = [...offers, 'Enter open', ...(states ? ['s state'] : []), '/ search', '? help', 'q quit'];
-  return [faintly(cutTo(` ${keys.join('  ')}`, width))];
+  return [faint(cutTo(` ${keys.join('  ')}`, width))];
 }
 
 const CONNECTIONS: Record<State['connection'], Span> = {
@@ -226,9 +222,9 @@ const CONNECTIONS: Record<State['connection'], Span> = {
 };
 
 function statusLine({ connection, isPaused, held, session, isGoing }: State, url: string, width: number): Line {
-  const live = isPaused ? { text: `paused, ${held.length} held`, tone: 'warn' as Tone } : CONNECTIONS[connection];
+  const live = isPaused ? warn(`paused, ${held.length} held`) : CONNECTIONS[connection];
   const who = session.name ? `${foreign(session.name)} (${session.role})` : session.role;
-  return cutLine([plain(' '), live, faintly(`  ${who}  ${foreign(url)}${isGoing ? '  g …' : ''}`)], width);
+  return cutLine([plain(' '), live, faint(`  ${who}  ${foreign(url)}${isGoing ? '  g …' : ''}`)], width);
 }
 
 const HELP: readonly (readonly [keys: string, what: string])[] = [
@@ -258,12 +254,12 @@ function helpLines({ session }: State, width: number): Line[] {
     plain(what),
   ];
   // In a wide window the pages stand beside the keys.
-  if (width < 90) return [[], ...HELP.map(line), [], ...pages.map(line), [], [faintly(' Any key goes back.')]];
+  if (width < 90) return [[], ...HELP.map(line), [], ...pages.map(line), [], [faint(' Any key goes back.')]];
   const beside = HELP.map((entry, place): Line => {
     const page = pages[place];
     const left = line(entry);
     const used = left.reduce((sum, { text }) => sum + widthOf(text), 0);
     return page ? [...left, plain(' '.repeat(Math.max(1, 70 - used))), ...line(page)] : left;
   });
-  return [[], ...beside, [], [faintly(' Any key goes back.')]];
+  return [[], ...beside, [], [faint(' Any key goes back.')]];
 }

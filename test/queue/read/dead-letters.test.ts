@@ -28,11 +28,8 @@ async function withDeadLetters(count: number, { name = freshName(), each = 1, bo
 }
 
 /** Rows that a queue reads for one request. */
-async function rowsRead(queue: TestQueue, path: string): Promise<number> {
-  await queue.startCounting();
-  await server.ok(200, 'GET', V1 + path);
-  return (await queue.counted()).read;
-}
+const rowsRead = (queue: TestQueue, path: string): Promise<number> =>
+  queue.rowsRead(() => server.ok(200, 'GET', V1 + path));
 
 /** Ids of all pages, by cursor. */
 async function throughPages(path: string, largest = Number.POSITIVE_INFINITY): Promise<string[]> {

@@ -26,11 +26,8 @@ async function withWaiting(count: number, name = freshName('search')): Promise<T
   return queue;
 }
 
-async function rowsRead(queue: TestQueue, path: string): Promise<number> {
-  await queue.startCounting();
-  await server.ok(200, 'GET', V1 + path);
-  return (await queue.counted()).read;
-}
+const rowsRead = (queue: TestQueue, path: string): Promise<number> =>
+  queue.rowsRead(() => server.ok(200, 'GET', V1 + path));
 
 const idsIn = ({ items }: { items?: Json[] }) => (items ?? []).map(({ id }) => id as string);
 

@@ -1,26 +1,15 @@
 /** Who did what, and to how many. */
+import type { AuditEntry } from '../../../client/audit';
 import { textOf } from '../../output';
-import { ageText, bad, definePage, numberText, PER_PAGE, queryOf } from '../page';
+import { ageText, bad, definePage, numberText, pageQuery } from '../page';
 import { foreign } from '../text';
 
-interface Entry {
-  id: string;
-  at: string;
-  actor: { name: string | null; role: string; keyHint: string | null };
-  action: string;
-  target: string | null;
-  filter: unknown;
-  count: number | null;
-  status: number;
-  reason: string | null;
-}
-
-export const audit = definePage<{ items: readonly Entry[]; total: number }>({
+export const audit = definePage<{ items: readonly AuditEntry[]; total: number }>({
   id: 'audit',
   title: 'Audit',
   key: 'a',
   scope: 'admin:read',
-  load: (api, { number = 1 }) => api.get(`/admin/audit?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  load: (api, place) => api.get(`/admin/audit?${pageQuery(place)}`),
   show: ({ items, total }, _, now) => ({
     facts: [],
     columns: [

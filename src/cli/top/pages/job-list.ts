@@ -1,35 +1,14 @@
 /** Jobs in rows. What happens to those that are shown changes their rows; new ones are counted, so that nothing jumps. */
 import type { QueueEvent } from '../../../client/event';
+import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';
 import type { Api } from '../api';
-import {
-  ageText,
-  type Change,
-  type Column,
-  type Listing,
-  PER_PAGE,
-  type Place,
-  queryOf,
-  type Row,
-  stateCell,
-} from '../page';
+import { ageText, type Change, type Column, type Listing, type Place, pageQuery, type Row, stateCell } from '../page';
 import { foreign } from '../text';
 import type { Counts } from './queue-list';
 
-export interface JobItem {
-  id: string;
-  type: string;
-  queue: string;
-  state: string;
-  priority: number;
-  attempt: number;
-  maxAttempts: number;
-  createdAt: string;
-  error?: { type?: string; message: string };
-}
-
 export interface JobAnswer {
-  items: readonly JobItem[];
+  items: readonly JobSummary[];
   total: number;
   totalIsExact?: boolean;
   counts?: Counts;
@@ -41,9 +20,8 @@ export interface JobAnswer {
 
 /** @param queue only of this one */
 export async function loadJobs(api: Api, place: Place, queue?: string): Promise<JobAnswer> {
-  const { q, state, fingerprint, number = 1 } = place;
-  const query = queryOf({ ...{ q, state, fingerprint, queue, counts: true }, ...{ page: number, per_page: PER_PAGE } });
-  return await api.get<JobAnswer>(`/admin/jobs?${query}`);
+  const { q, state, fingerprint } = place;
+  return await api.get<JobAnswer>(`/admin/jobs?${pageQuery(place, { q, state, fingerprint, queue, counts: true })}`);
 }
 
 const jobIn = ({ data }: QueueEvent): string | undefined => (typeof data.job_id === 'string' ? data.job_id : undefined);
@@ -65,7 +43,9 @@ export function hearJobs({ items }: JobAnswer, events: readonly QueueEvent[], qu
 }
 
 export async function askJobs(api: Api, ids: readonly string[]): Promise<(answer: JobAnswer) => JobAnswer> {
-  const found = await Promise.all(ids.map((id) => api.get<JobItem>(pathTo`/admin/jobs/${id}`).catch(() => undefined)));
+  const found = await Promise.all(
+    ids.map((id) => api.get<JobSummary>(pathTo`/admin/jobs/${id}`).catch(() => undefined)),
+  );
   const byId = new Map(found.flatMap((job) => (job ? [[job.id, job] as const] : [])));
   return (answer) => ({ ...answer, items: answer.items.map((item) => byId.get(item.id) ?? item) });
 }
@@ -92,7 +72,7 @@ export function showJobs(answer: JobAnswer, now: number): Omit<Listing, 'facts'>
 }
 
 function jobRow(
-  { id, state, type, queue, attempt, maxAttempts, priority, createdAt, error }: JobItem,
+  { id, state, type, queue, attempt, maxAttempts, priority, createdAt, error }: JobSummary,
   now: number,
 ): Row {
   return {

@@ -1,6 +1,6 @@
 /** Keys that jobs count under: what is allowed, in use, and waits. */
 import type { RateLimitStatus } from '../../../client/rate-limits';
-import { ageText, definePage, PER_PAGE, queryOf } from '../page';
+import { ageText, definePage, pageQuery } from '../page';
 import { foreign } from '../text';
 import { count } from './queue-list';
 
@@ -9,7 +9,7 @@ export const limits = definePage<{ items: readonly RateLimitStatus[]; total: num
   title: 'Limits',
   key: 'l',
   scope: 'data:read',
-  load: (api, { number = 1 }) => api.get(`/rate-limits?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  load: (api, place) => api.get(`/rate-limits?${pageQuery(place)}`),
   show: ({ items, total }, _, now) => ({
     facts: [],
     columns: [

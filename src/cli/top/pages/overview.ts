@@ -1,4 +1,7 @@
 /** All of it on one page: what there is to do, how fast it goes, what is wrong. */
+import type { MaintenanceState } from '../../../client/maintenance';
+import type { TargetStatus } from '../../../client/targets';
+import type { WorkerCounts } from '../../../client/workers';
 import { JOB_STATES } from '../../states';
 import type { Api } from '../api';
 import { ageText, bad, definePage, type Fact, lastsText, numberText, warn } from '../page';
@@ -14,23 +17,16 @@ import {
   queueRow,
 } from './queue-list';
 
-interface Maintenance {
-  enabled: boolean;
-  reason: string | null;
-  startedAt: string | null;
-  endsAt: string | null;
-}
-
 interface Overview extends QueueList {
-  maintenance: Maintenance;
-  targets: readonly { name: string; state: string; lastError?: string }[];
-  workers: { total: number; stale: number };
+  maintenance: MaintenanceState;
+  targets: readonly TargetStatus[];
+  workers: WorkerCounts;
 }
 
 async function load(api: Api): Promise<Overview> {
   const [queues, maintenance, { targets }, { summary }] = await Promise.all([
     loadQueues(api),
-    api.get<Maintenance>('/admin/maintenance'),
+    api.get<MaintenanceState>('/admin/maintenance'),
     api.get<Pick<Overview, 'targets'>>('/targets'),
     api.get<{ summary: Overview['workers'] }>('/admin/workers?limit=1'),
   ]);

@@ -1,5 +1,6 @@
 /** The queues as two pages show them. Only queues in which something happens are asked again. */
 import type { QueueEvent } from '../../../client/event';
+import type { InspectedQueue } from '../../../client/queue-config';
 import { pathTo } from '../../../client/transport';
 import type { Api } from '../api';
 import { bad, type Cell, type Change, type Column, faint, lastsText, msText, numberText, type Row } from '../page';
@@ -10,16 +11,7 @@ import { foreign } from '../text';
 export type Counts = Readonly<Record<string, number>>;
 
 /** A queue as the list has it. */
-export interface QueueItem {
-  name: string;
-  status: string;
-  paused: boolean;
-  counts: Counts;
-  throughput: { processedPerMinute: number; failedPerMinute: number; enqueuedPerMinute: number };
-  latencyMs: { p50: number | null; p95: number | null; p99: number | null };
-  queueTimeMs: { p95: number | null };
-  oldestAvailableAt: string | null;
-  errorRate: number;
+export interface QueueItem extends Omit<InspectedQueue, 'configuration'> {
   concurrency: { limit: number | null; active: number };
 }
 
@@ -48,7 +40,7 @@ export async function loadQueues(api: Api): Promise<QueueList> {
 const MOST_ASKED = 12;
 
 /** The queues that events are of. */
-export const queuesIn = (events: readonly QueueEvent[]): string[] => [
+const queuesIn = (events: readonly QueueEvent[]): string[] => [
   ...new Set(events.flatMap(({ data }) => (typeof data.queue === 'string' ? [data.queue] : []))),
 ];
 

@@ -1,20 +1,15 @@
 /** Schedules: when each fires next, and when it did. */
 import type { CronStatus } from '../../../client/cron-status';
-import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
+import { ageText, definePage, pageQuery, stateCell } from '../page';
 import { foreign } from '../text';
 import { count } from './queue-list';
 
-interface Schedule extends CronStatus {
-  type: string;
-  queue: string;
-}
-
-export const schedules = definePage<{ items: readonly Schedule[]; pagination: { total: number } }>({
+export const schedules = definePage<{ items: readonly CronStatus[]; pagination: { total: number } }>({
   id: 'schedules',
   title: 'Schedules',
   key: 's',
   scope: 'data:read',
-  load: (api, { number = 1 }) => api.get(`/crons?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  load: (api, place) => api.get(`/crons?${pageQuery(place)}`),
   show: ({ items, pagination }, _, now) => ({
     facts: [],
     columns: [

@@ -1,27 +1,15 @@
 /** Who is told of events, and how the telling goes. */
-import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
+import type { Webhook } from '../../../client/webhooks';
+import { ageText, definePage, pageQuery, stateCell } from '../page';
 import { foreign } from '../text';
 import { count } from './queue-list';
-
-interface Webhook {
-  id: string;
-  url: string;
-  events: readonly string[];
-  active: boolean;
-  disabledReason?: string;
-  lastDeliveryAt: string | null;
-  lastDeliveryStatus: string | number | null;
-  successCount: number;
-  failureCount: number;
-  pendingCount: number;
-}
 
 export const webhooks = definePage<{ items: readonly Webhook[]; total: number }>({
   id: 'webhooks',
   title: 'Webhooks',
   key: 'h',
   scope: 'admin:read',
-  load: (api, { number = 1 }) => api.get(`/webhooks/subscriptions?${queryOf({ page: number, per_page: PER_PAGE })}`),
+  load: (api, place) => api.get(`/webhooks/subscriptions?${pageQuery(place)}`),
   show: ({ items, total }, _, now) => ({
     facts: [],
     columns: [

@@ -1,7 +1,7 @@
 /** Who does the work: the workers that pull, and the handlers that jobs are pushed to. */
 import type { TargetStatus } from '../../../client/targets';
 import type { WorkerStatus } from '../../../client/workers';
-import { ageText, definePage, PER_PAGE, queryOf, type Row, stateCell } from '../page';
+import { ageText, definePage, pageQuery, type Row, stateCell } from '../page';
 import { foreign } from '../text';
 
 interface Answer {
@@ -16,9 +16,9 @@ export const workers = definePage<Answer>({
   title: 'Workers',
   key: 'k',
   scope: 'admin:read',
-  load: async (api, { number = 1 }) => {
+  load: async (api, place) => {
     const [found, { targets }] = await Promise.all([
-      api.get<Omit<Answer, 'targets'>>(`/admin/workers?${queryOf({ page: number, per_page: PER_PAGE })}`),
+      api.get<Omit<Answer, 'targets'>>(`/admin/workers?${pageQuery(place)}`),
       api.get<Pick<Answer, 'targets'>>('/targets'),
     ]);
     return { ...found, targets };

@@ -1,6 +1,6 @@
 /** Workflows, and the steps of one. */
 import { pathTo } from '../../../client/transport';
-import { ageText, definePage, PER_PAGE, queryOf, stateCell } from '../page';
+import { ageText, definePage, pageQuery, stateCell } from '../page';
 import { foreign } from '../text';
 
 interface Brief {
@@ -32,7 +32,7 @@ export const workflows = definePage<{ items: readonly Brief[]; total: number }>(
   key: 'w',
   scope: 'data:read',
   states: STATES,
-  load: (api, { number = 1, state }) => api.get(`/workflows?${queryOf({ page: number, per_page: PER_PAGE, state })}`),
+  load: (api, place) => api.get(`/workflows?${pageQuery(place, { state: place.state })}`),
   show: ({ items, total }, _, now) => ({
     facts: [],
     columns: [
