@@ -5,7 +5,7 @@ import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '..
 import { type Operation, OperationDialog } from '../../components/operation';
 import { PageHead } from '../../components/page';
 import { Empty, Loaded, Skeleton } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Count, Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href } from '../../core/base';
@@ -179,21 +179,11 @@ function columns(redrive: (group: Group) => void): Column<Group>[] {
     },
     { id: 'first', label: 'First seen', end: true, wide: true, render: ({ first_seen_at: at }) => <Time at={at} /> },
     { id: 'last', label: 'Last seen', end: true, render: ({ last_seen_at: at }) => <Time at={at} /> },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (group: Group) => (
-              <button type="button" class="small" disabled={group.count === 0} onClick={() => redrive(group)}>
-                Redrive
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (group: Group) => (
+      <button type="button" class="small" disabled={group.count === 0} onClick={() => redrive(group)}>
+        Redrive
+      </button>
+    )),
   ];
 }
 

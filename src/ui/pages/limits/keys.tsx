@@ -5,7 +5,7 @@ import { Pager } from '../../components/list';
 import { Bar } from '../../components/progress';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Count, Time } from '../../components/text';
 import { ApiFailure, api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -174,28 +174,18 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
       label: 'Override',
       render: ({ override }) => <Override of={override} />,
     },
-    ...(can('data:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: LimitKey) => (
-              <span class="row-actions">
-                <button type="button" class="small" onClick={() => open(row)}>
-                  Override
-                </button>
-                {row.override && (
-                  <button type="button" class="small" onClick={() => remove(row)}>
-                    Remove
-                  </button>
-                )}
-              </span>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('data:write'), (row: LimitKey) => (
+      <span class="row-actions">
+        <button type="button" class="small" onClick={() => open(row)}>
+          Override
+        </button>
+        {row.override && (
+          <button type="button" class="small" onClick={() => remove(row)}>
+            Remove
+          </button>
+        )}
+      </span>
+    )),
   ];
 }
 

@@ -4,7 +4,7 @@ import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../com
 import { PageHead } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Age, Count } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -164,20 +164,10 @@ function columns(minute: number, reload: () => void): Column<QueueItem>[] {
         </span>
       ),
     },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: QueueItem) => (
-              <span class="row-actions">
-                <ModeButtons queue={row} small onDone={reload} />
-              </span>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: QueueItem) => (
+      <span class="row-actions">
+        <ModeButtons queue={row} small onDone={reload} />
+      </span>
+    )),
   ];
 }

@@ -4,7 +4,7 @@ import { Badge } from '../../components/badge';
 import { errorAt, Field, Form } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Count } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
@@ -153,21 +153,11 @@ function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<
         <Count value={given.reduce((sum, one) => sum + (one.pool === name ? one.dispatched : 0), 0)} />
       ),
     },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Pool) => (
-              <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
-                Delete
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Pool) => (
+      <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
+        Delete
+      </button>
+    )),
   ];
 }
 

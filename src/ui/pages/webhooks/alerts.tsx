@@ -4,7 +4,7 @@ import { Badge } from '../../components/badge';
 import { errorAt, Field, Form } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
@@ -143,21 +143,11 @@ function columns(subscriptions: readonly Subscription[], remove: (row: Alert) =>
       render: ({ subscription_id: id }) =>
         id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">whoever takes alert.*</span>,
     },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Alert) => (
-              <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
-                Delete
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Alert) => (
+      <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
+        Delete
+      </button>
+    )),
   ];
 }
 

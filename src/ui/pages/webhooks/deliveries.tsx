@@ -5,7 +5,7 @@ import { FilterChips, Filters, Pager, SelectFilter } from '../../components/list
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Copy, Duration, Foreign, IdLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside } from '../../core/aside';
@@ -125,21 +125,11 @@ function columns(urls: ReadonlyMap<string, string>, replay: (row: Delivery) => v
     { id: 'attempts', label: 'Attempts', end: true, render: ({ attempt }) => number(attempt) },
     { id: 'next', label: 'Next try', end: true, render: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
     { id: 'created', label: 'When', end: true, render: ({ created_at }) => <Time at={created_at} /> },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Delivery) => (
-              <button type="button" class="small" onClick={() => replay(row)}>
-                Replay
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Delivery) => (
+      <button type="button" class="small" onClick={() => replay(row)}>
+        Replay
+      </button>
+    )),
   ];
 }
 

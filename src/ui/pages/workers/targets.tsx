@@ -3,7 +3,7 @@ import { Badge, type Tone } from '../../components/badge';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
-import { DataTable } from '../../components/table';
+import { actionsColumn, DataTable } from '../../components/table';
 import { Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -92,21 +92,11 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
                 label: 'Next try',
                 render: ({ next_try_at }) => <Time at={next_try_at} />,
               },
-              ...(can('admin:write')
-                ? [
-                    {
-                      id: 'actions',
-                      label: 'Actions',
-                      bare: true,
-                      end: true,
-                      render: (row: Target) => (
-                        <button type="button" class="small" onClick={() => tryIt(row)}>
-                          {row.state === 'up' ? 'Try' : 'Resume'}
-                        </button>
-                      ),
-                    },
-                  ]
-                : []),
+              ...actionsColumn(can('admin:write'), (row: Target) => (
+                <button type="button" class="small" onClick={() => tryIt(row)}>
+                  {row.state === 'up' ? 'Try' : 'Resume'}
+                </button>
+              )),
             ]}
             empty={
               <Empty icon="workers" title="No handler is called">

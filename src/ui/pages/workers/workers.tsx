@@ -5,7 +5,7 @@ import { Drawer } from '../../components/overlays';
 import { Facts, Stat } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Copy, Count, Foreign, IdLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -184,36 +184,26 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
       render: ({ last_heartbeat_at }) => <Time at={last_heartbeat_at} />,
     },
     { id: 'since', label: 'Since', wide: true, render: ({ started_at }) => <Time at={started_at} /> },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Worker) => (
-              <span class="row-actions">
-                {row.state === 'stale' ? (
-                  <button type="button" class="small" onClick={() => after(forget(row))}>
-                    Forget
-                  </button>
-                ) : (
-                  <>
-                    <button type="button" class="small" onClick={() => after(toggle(row))}>
-                      {row.directive === 'running' ? 'Quiet' : 'Resume'}
-                    </button>
-                    {row.directive !== 'terminate' && (
-                      <button type="button" class="small" onClick={() => after(tell(row, 'terminate'))}>
-                        Terminate
-                      </button>
-                    )}
-                  </>
-                )}
-              </span>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Worker) => (
+      <span class="row-actions">
+        {row.state === 'stale' ? (
+          <button type="button" class="small" onClick={() => after(forget(row))}>
+            Forget
+          </button>
+        ) : (
+          <>
+            <button type="button" class="small" onClick={() => after(toggle(row))}>
+              {row.directive === 'running' ? 'Quiet' : 'Resume'}
+            </button>
+            {row.directive !== 'terminate' && (
+              <button type="button" class="small" onClick={() => after(tell(row, 'terminate'))}>
+                Terminate
+              </button>
+            )}
+          </>
+        )}
+      </span>
+    )),
   ];
 }
 
