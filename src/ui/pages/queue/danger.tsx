@@ -1,9 +1,9 @@
 /** What destroys jobs: purging a queue, with a look before, and deleting it. */
 import { useState } from 'preact/hooks';
 import { JOB_STATES } from '../../components/badge';
-import { Field, Form } from '../../components/form';
+import { errorAt, Field, Form } from '../../components/form';
 import { OperationProgress } from '../../components/progress';
-import { type ApiFailure, api } from '../../core/api';
+import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { confirm, failed, toast } from '../../core/dialogs';
 import { number } from '../../core/format';
@@ -24,9 +24,6 @@ export function DangerTab({ queue: { name }, reload }: QueueTab) {
 }
 
 const jobs = (count: number) => `${number(count)} ${count === 1 ? 'job' : 'jobs'}`;
-
-const at = (error: ApiFailure | undefined, field: string) =>
-  error?.details.field === field ? error.message : undefined;
 
 interface Preview {
   matched: number;
@@ -104,16 +101,16 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
                   </label>
                 ))}
               </span>
-              {at(error, 'states') && (
+              {errorAt(error, 'states') && (
                 <small class="error" role="alert">
-                  {at(error, 'states')}
+                  {errorAt(error, 'states')}
                 </small>
               )}
             </fieldset>
             <Field
               label="Older than"
               hint="Such as 1d or 12h, since their end or their enqueue. Empty: of any age."
-              error={at(error, 'older_than')}
+              error={errorAt(error, 'older_than')}
             >
               <input name="older_than" autocomplete="off" placeholder="of any age" />
             </Field>
@@ -161,7 +158,7 @@ function Delete({ name }: { name: string }) {
       <Form action="Delete the queue" danger onSubmit={remove}>
         {(error) => (
           <>
-            <Field label="Jobs that have not ended" error={at(error, 'strategy')}>
+            <Field label="Jobs that have not ended" error={errorAt(error, 'strategy')}>
               <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
                 {STRATEGIES.map(([value, label]) => (
                   <option key={value} value={value}>
@@ -171,7 +168,7 @@ function Delete({ name }: { name: string }) {
               </select>
             </Field>
             {strategy === 'move' && (
-              <Field label="To the queue" error={at(error, 'target_queue')}>
+              <Field label="To the queue" error={errorAt(error, 'target_queue')}>
                 <input name="target_queue" autocomplete="off" required />
               </Field>
             )}
