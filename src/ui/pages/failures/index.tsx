@@ -8,12 +8,13 @@ import { Empty, Loaded, Skeleton } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Count, Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
+import { aside } from '../../core/aside';
 import { href } from '../../core/base';
 import { failed } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { refusal } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
-import { navigate, pageNumber, query, url, withQuery } from '../../core/router';
+import { navigate, pageNumber, query, url } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { GroupDrawer } from './group';
@@ -103,7 +104,7 @@ function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: 
         rows={items}
         columns={columns((group) => begin(group.fingerprint, 'redrive'))}
         rowKey={({ fingerprint }) => fingerprint}
-        rowHref={({ fingerprint }) => openHref(fingerprint)}
+        rowHref={({ fingerprint }) => aside({ group: fingerprint })}
         changed={changed}
         keys={
           can('admin:write')
@@ -135,18 +136,13 @@ function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: 
   );
 }
 
-/** The drawer keeps the page of the list behind it. */
-function openHref(fingerprint: string): string {
-  return withQuery({ group: fingerprint, page: query('page') });
-}
-
 function columns(redrive: (group: Group) => void): Column<Group>[] {
   return [
     {
       id: 'error',
       label: 'Error',
       render: ({ fingerprint, error }) => (
-        <a class="failure-of" href={openHref(fingerprint)}>
+        <a class="failure-of" href={aside({ group: fingerprint })}>
           <strong>
             <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
           </strong>

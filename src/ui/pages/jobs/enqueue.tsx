@@ -3,10 +3,11 @@ import { useState } from 'preact/hooks';
 import { errorAt, Field, Form, JsonField } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
+import { openAside } from '../../core/aside';
 import { href } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
-import { navigate, query, withQuery } from '../../core/router';
+import { query } from '../../core/router';
 
 interface Enqueued {
   job: { id: string; state: string };
@@ -34,7 +35,7 @@ export function EnqueueDrawer() {
     const link = { href: href(`jobs/${enqueued.job.id}`), text: 'Open the job' };
     toast(enqueued.deduplicated ? 'A job like this one is there already.' : 'Enqueued.', { link });
     if (enqueued.warnings) setWarned(enqueued);
-    else navigate(withQuery({ enqueue: null, page: query('page') }));
+    else openAside({ enqueue: null });
   };
   return (
     <Drawer title="Enqueue a job" name="enqueue">

@@ -9,6 +9,7 @@ import { SelectionBar, useSelection } from '../../components/selection';
 import { Empty, Loaded, Skeleton } from '../../components/state';
 import { DataTable } from '../../components/table';
 import { api } from '../../core/api';
+import { aside } from '../../core/aside';
 import { href, segment } from '../../core/base';
 import { act, failed } from '../../core/dialogs';
 import { number, short } from '../../core/format';
@@ -50,7 +51,7 @@ export default function JobsPage() {
       <PageHead title="Jobs" sub={jobs.data && <Total of={jobs.data} />}>
         <Views />
         {can('data:write') && (
-          <a class="button" href={withQuery({ enqueue: '1', page: page > 1 ? page : null })}>
+          <a class="button" href={aside({ enqueue: '1' })}>
             <Icon name="plus" size={14} />
             Enqueue
           </a>

@@ -8,12 +8,13 @@ import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Count, Time } from '../../components/text';
 import { ApiFailure, api } from '../../core/api';
+import { openAside } from '../../core/aside';
 import { href, segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { paused } from '../../core/live';
 import { useResource } from '../../core/resource';
-import { pageNumber, query, setQuery } from '../../core/router';
+import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import css from './limits.css' with { type: 'text' };
@@ -67,7 +68,7 @@ export function LimitKeys({ queue }: { queue?: string }) {
     const path = `rate-limits/${segment(name)}/override`;
     if (sure && (await act(() => api.del(path), `${name} has its own limits again.`))) keys.reload();
   };
-  const open = ({ key: name }: LimitKey) => setQuery({ override: name, page });
+  const open = ({ key: name }: LimitKey) => openAside({ override: name });
   return (
     <Loaded of={keys}>
       {({ items, total }) => (
@@ -101,7 +102,7 @@ export function LimitKeys({ queue }: { queue?: string }) {
             <OverrideDialog
               name={query('override')}
               shown={items.find((item) => item.key === query('override'))}
-              onClose={() => setQuery({ override: null, page })}
+              onClose={() => openAside({ override: null })}
               onDone={keys.reload}
             />
           )}

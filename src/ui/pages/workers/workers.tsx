@@ -4,15 +4,16 @@ import { Pager } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, Stat } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
+import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Copy, Count, Foreign, IdLink, Time } from '../../components/text';
 import { api } from '../../core/api';
+import { aside } from '../../core/aside';
 import { href, segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
-import { query, withQuery } from '../../core/router';
+import { query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import type { HeldJob, Worker, WorkerList } from './types';
@@ -102,7 +103,7 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
               label="Workers"
               rows={items}
               rowKey={({ id }) => id}
-              rowHref={({ id }) => withQuery({ worker: id, page: query('page') })}
+              rowHref={({ id }) => aside({ worker: id })}
               columns={columns(after)}
               keys={
                 can('admin:write')
@@ -133,7 +134,7 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
       sort: ({ id }) => id,
       render: ({ id, hostname, pid }) => (
         <>
-          <a href={withQuery({ worker: id, page: query('page') })}>
+          <a href={aside({ worker: id })}>
             <Foreign>{id}</Foreign>
           </a>
           {hostname && (
@@ -213,30 +214,29 @@ function WorkerDrawer({ id }: { id: string }) {
     (signal) => api.get<Worker & { jobs: readonly HeldJob[] }>(`admin/workers/${segment(id)}`, {}, signal),
     [id],
   );
-  const { data, error } = worker;
   return (
     <Drawer title={`Worker ${id}`} name="worker">
-      {error && <Failure error={error} />}
-      {!data && !error && <Skeleton />}
-      {data && (
-        <>
-          <Facts
-            of={[
-              ['State', <Badge tone={TONES[data.state] ?? 'neutral'}>{data.state}</Badge>],
-              ['Id', <Id text={data.id} />],
-              ['Host', data.hostname && <Foreign>{data.hostname}</Foreign>],
-              ['Process', data.pid],
-              ['Version', data.version && <Foreign>{data.version}</Foreign>],
-              ['Jobs at once', data.concurrency],
-              ['Queues', data.queues.length > 0 && <Foreign>{data.queues.join(', ')}</Foreign>],
-              ['Since', <Time at={data.started_at} />],
-              ['Last heartbeat', <Time at={data.last_heartbeat_at} />],
-            ]}
-          />
-          <h3 class="held">Jobs that it holds</h3>
-          <HeldJobs jobs={data.jobs} />
-        </>
-      )}
+      <Loaded of={worker}>
+        {(data) => (
+          <>
+            <Facts
+              of={[
+                ['State', <Badge tone={TONES[data.state] ?? 'neutral'}>{data.state}</Badge>],
+                ['Id', <Id text={data.id} />],
+                ['Host', data.hostname && <Foreign>{data.hostname}</Foreign>],
+                ['Process', data.pid],
+                ['Version', data.version && <Foreign>{data.version}</Foreign>],
+                ['Jobs at once', data.concurrency],
+                ['Queues', data.queues.length > 0 && <Foreign>{data.queues.join(', ')}</Foreign>],
+                ['Since', <Time at={data.started_at} />],
+                ['Last heartbeat', <Time at={data.last_heartbeat_at} />],
+              ]}
+            />
+            <h3 class="held">Jobs that it holds</h3>
+            <HeldJobs jobs={data.jobs} />
+          </>
+        )}
+      </Loaded>
     </Drawer>
   );
 }
