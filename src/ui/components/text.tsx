@@ -1,5 +1,6 @@
 /** Small pieces of text: times, durations, numbers, ids. */
 import { useState } from 'preact/hooks';
+import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
 import { absolute, duration, number, relative, short } from '../core/format';
 import { Icon } from './icon';
@@ -77,6 +78,16 @@ export function IdLink({ id, to }: { id: string; to: string }) {
       <Copy text={id} label="id" />
     </span>
   );
+}
+
+/** The id of a job, as a link to its page. */
+export function JobLink({ id }: { id: string }) {
+  return <IdLink id={id} to={href(`jobs/${segment(id)}`)} />;
+}
+
+/** A queue's name, as a link to its page. */
+export function QueueLink({ name }: { name: string }) {
+  return <a href={href(`queues/${segment(name)}`)}>{name}</a>;
 }
 
 /** Text that came from outside, kept apart from the direction of the text around it. */

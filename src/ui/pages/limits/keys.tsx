@@ -6,10 +6,10 @@ import { Bar } from '../../components/progress';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, Time } from '../../components/text';
+import { Count, QueueLink, Time } from '../../components/text';
 import { ApiFailure, api } from '../../core/api';
 import { openAside } from '../../core/aside';
-import { href, segment } from '../../core/base';
+import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { paused } from '../../core/live';
@@ -163,7 +163,7 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
           {queues.slice(0, 3).map(({ queue }, index) => (
             <span key={queue}>
               {index > 0 && ', '}
-              <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+              <QueueLink name={queue} />
             </span>
           ))}
           {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}

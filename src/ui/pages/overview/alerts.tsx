@@ -1,6 +1,6 @@
 /** What is wrong now: alert rules that fire, targets that are not called. */
 import { Icon } from '../../components/icon';
-import { Foreign, Time } from '../../components/text';
+import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href } from '../../core/base';
 import { duration, number, percent } from '../../core/format';
@@ -58,8 +58,8 @@ export function Alerts({ of: { rules } }: { of: AlertsHeld }) {
               <strong>
                 <Foreign>{rule.name}</Foreign>
               </strong>
-              : {label} {format(where.last_value)} in <a href={href(`queues/${where.queue}`)}>{where.queue}</a>, above{' '}
-              {format(rule.above)}, since <Time at={where.since} />
+              : {label} {format(where.last_value)} in <QueueLink name={where.queue} />, above {format(rule.above)},
+              since <Time at={where.since} />
             </div>
             <a href={href('webhooks', { tab: 'alerts' })}>Alert rules</a>
           </div>

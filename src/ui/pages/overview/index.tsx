@@ -3,7 +3,7 @@ import { Sparkline } from '../../components/chart';
 import { PageHead, Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
 import { DataTable } from '../../components/table';
-import { Age, Count } from '../../components/text';
+import { Age, Count, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { duration, number, percent } from '../../core/format';
@@ -167,8 +167,7 @@ function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: R
             label: 'Queue',
             render: ({ name, status }) => (
               <>
-                <a href={href(`queues/${segment(name)}`)}>{name}</a>{' '}
-                {status !== 'active' && <ModeBadge status={status} />}
+                <QueueLink name={name} /> {status !== 'active' && <ModeBadge status={status} />}
               </>
             ),
           },

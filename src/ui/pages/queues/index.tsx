@@ -5,7 +5,7 @@ import { PageHead } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Age, Count } from '../../components/text';
+import { Age, Count, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { number, percent } from '../../core/format';
@@ -108,7 +108,7 @@ function columns(minute: number, reload: () => void): Column<QueueItem>[] {
       id: 'name',
       label: 'Queue',
       sort: ({ name }) => name,
-      render: ({ name }) => <a href={href(`queues/${segment(name)}`)}>{name}</a>,
+      render: ({ name }) => <QueueLink name={name} />,
     },
     {
       id: 'mode',

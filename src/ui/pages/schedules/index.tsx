@@ -6,10 +6,9 @@ import { PageHead } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, Foreign, Time } from '../../components/text';
+import { Count, Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
-import { href, segment } from '../../core/base';
 import { useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
@@ -168,7 +167,7 @@ function columns(onChanged: () => void): Column<Schedule>[] {
         <>
           <Foreign>{type}</Foreign>
           <small class="under">
-            in <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+            in <QueueLink name={queue} />
           </small>
         </>
       ),

@@ -5,10 +5,10 @@ import { errorAt, Field, Form } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count } from '../../components/text';
+import { Count, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
-import { href, segment } from '../../core/base';
+import { segment } from '../../core/base';
 import { act, confirm, toast } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
@@ -120,7 +120,7 @@ function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<
             const own = given.find((one) => one.pool === pool && one.name === queue);
             return (
               <span key={queue} title={own && `${number(own.dispatched)} jobs given`}>
-                <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+                <QueueLink name={queue} />
                 {strategy === 'weighted' && ` ×${weights[queue] ?? 1}`}{' '}
                 {own?.starved && (
                   <Badge tone="red" icon="failures">

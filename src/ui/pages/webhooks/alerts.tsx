@@ -5,10 +5,9 @@ import { errorAt, Field, Form } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Foreign, Time } from '../../components/text';
+import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
-import { href, segment } from '../../core/base';
 import { act, confirm, toast } from '../../core/dialogs';
 import { duration, number, percent } from '../../core/format';
 import { useResource } from '../../core/resource';
@@ -125,8 +124,7 @@ function columns(subscriptions: readonly Subscription[], remove: (row: Alert) =>
     {
       id: 'queue',
       label: 'Queue',
-      render: ({ queue }) =>
-        queue ? <a href={href(`queues/${segment(queue)}`)}>{queue}</a> : <span class="faint">each</span>,
+      render: ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">each</span>),
     },
     {
       id: 'value',

@@ -4,10 +4,10 @@ import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, DataTable } from '../../components/table';
-import { Foreign, Time } from '../../components/text';
+import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside } from '../../core/aside';
-import { href, segment } from '../../core/base';
+import { segment } from '../../core/base';
 import { failed, toast } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
@@ -135,7 +135,7 @@ function TargetDrawer({ name }: { name: string }) {
               {data.queues.map(({ queue, state, since, last_error, last_tried_at, next_try_at }) => (
                 <li key={queue}>
                   <div>
-                    <a href={href(`queues/${segment(queue)}`)}>{queue}</a> <Circuit state={state} />{' '}
+                    <QueueLink name={queue} /> <Circuit state={state} />{' '}
                     {since && (
                       <span class="faint">
                         since <Time at={since} />

@@ -6,10 +6,10 @@ import { Facts, Stat } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Copy, Count, Foreign, IdLink, Time } from '../../components/text';
+import { Copy, Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside } from '../../core/aside';
-import { href, segment } from '../../core/base';
+import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
@@ -257,11 +257,11 @@ function HeldJobs({ jobs }: { jobs: readonly HeldJob[] }) {
       {jobs.map(({ id, type, queue, attempt, started_at, lease_expires_at }) => (
         <li key={id}>
           <div>
-            <IdLink id={id} to={href(`jobs/${id}`)} /> <Foreign>{type}</Foreign>
+            <JobLink id={id} /> <Foreign>{type}</Foreign>
           </div>
           <div class="faint">
-            <a href={href(`queues/${segment(queue)}`)}>{queue}</a>, attempt {number(attempt)}, began{' '}
-            <Time at={started_at} />, leased until <Time at={lease_expires_at} />
+            <QueueLink name={queue} />, attempt {number(attempt)}, began <Time at={started_at} />, leased until{' '}
+            <Time at={lease_expires_at} />
           </div>
         </li>
       ))}
