@@ -12,7 +12,7 @@ import { api } from '../../core/api';
 import { aside } from '../../core/aside';
 import { href, segment } from '../../core/base';
 import { act, failed } from '../../core/dialogs';
-import { number, short } from '../../core/format';
+import { capitalized, number, short } from '../../core/format';
 import { refusal } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
 import { pageNumber, query, url, withQuery } from '../../core/router';
@@ -86,12 +86,10 @@ function StateTabs({ of: list }: { of: JobList | undefined }) {
   const all = Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0);
   const tabs = [
     { id: '', label: 'All', count: shown(all) },
-    ...JOB_STATES.map((state) => ({ id: state as string, label: nameOf(state), count: shown(counts?.[state]) })),
+    ...JOB_STATES.map((state) => ({ id: state as string, label: capitalized(state), count: shown(counts?.[state]) })),
   ];
   return <Tabs tabs={tabs} name="state" />;
 }
-
-const nameOf = (state: string): string => state.charAt(0).toUpperCase() + state.slice(1);
 
 function JobFilters() {
   const queues = useResource(

@@ -6,7 +6,7 @@ import { DataTable } from '../../components/table';
 import { Age, Count, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { duration, number, percent } from '../../core/format';
+import { capitalized, counted, duration, number, percent } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { adopt } from '../../core/styles';
 import { FirstJob } from '../queues/first-job';
@@ -94,7 +94,7 @@ function Extent({ of: list }: { of: QueueList | undefined }) {
   const stopped = items.filter(({ status }) => status !== 'active').length;
   return (
     <>
-      {number(total)} {total === 1 ? 'queue' : 'queues'}
+      {counted(total, 'queue')}
       {stopped > 0 && (
         <>
           , <a href={href('queues', { mode: 'paused' })}>{number(stopped)} not active</a>
@@ -118,7 +118,7 @@ function Numbers({ queues }: { queues: readonly QueueItem[] }) {
     <>
       <div class="stats" data-testid="states">
         {STATES.map((state) => (
-          <Stat key={state} label={state[0]?.toUpperCase() + state.slice(1)} href={href('jobs', { state })}>
+          <Stat key={state} label={capitalized(state)} href={href('jobs', { state })}>
             <Count value={queues.reduce((sum, { counts }) => sum + counts[state], 0)} />
           </Stat>
         ))}

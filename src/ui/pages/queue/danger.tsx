@@ -6,7 +6,7 @@ import { OperationProgress } from '../../components/progress';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { confirm, failed, toast } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { counted, number } from '../../core/format';
 import { navigate } from '../../core/router';
 import { adopt } from '../../core/styles';
 import css from './queue.css' with { type: 'text' };
@@ -23,7 +23,7 @@ export function DangerTab({ queue: { name }, reload }: QueueTab) {
   );
 }
 
-const jobs = (count: number) => `${number(count)} ${count === 1 ? 'job' : 'jobs'}`;
+const jobs = (count: number) => counted(count, 'job');
 
 interface Preview {
   matched: number;

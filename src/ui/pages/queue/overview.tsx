@@ -4,7 +4,7 @@ import { JOB_STATES } from '../../components/badge';
 import { Section, Stat } from '../../components/page';
 import { Age, Count, Duration } from '../../components/text';
 import { href } from '../../core/base';
-import { number, percent } from '../../core/format';
+import { capitalized, number, percent } from '../../core/format';
 import { HistoryChart } from '../queues/history';
 import { errorRateOf, ratesOf, useMinute } from '../queues/recent';
 import type { Percentiles } from '../queues/types';
@@ -22,7 +22,7 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
         {JOB_STATES.filter((state) => counts[state] > 0 || !['pending', 'cancelled'].includes(state)).map((state) => (
           <Stat
             key={state}
-            label={state[0]?.toUpperCase() + state.slice(1)}
+            label={capitalized(state)}
             href={href('jobs', { queue: name, state })}
             {...(state === 'active' &&
               concurrency.limit !== null && { sub: `of ${number(concurrency.limit)} at once` })}

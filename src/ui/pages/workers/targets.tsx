@@ -9,7 +9,7 @@ import { api } from '../../core/api';
 import { aside } from '../../core/aside';
 import { segment } from '../../core/base';
 import { failed, toast } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { counted, number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
@@ -44,7 +44,7 @@ async function tryNow(name: string): Promise<void> {
   }
 }
 
-const queues = (count: number) => `${number(count)} ${count === 1 ? 'queue' : 'queues'}`;
+const queues = (count: number) => counted(count, 'queue');
 
 export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
   const tryIt = ({ name }: Target) => tryNow(name).then(targets.reload);

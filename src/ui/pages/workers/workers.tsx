@@ -11,7 +11,7 @@ import { api } from '../../core/api';
 import { aside } from '../../core/aside';
 import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { capitalized, counted, number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
@@ -46,7 +46,7 @@ async function tell({ id }: Worker, directive: Directive): Promise<boolean> {
 async function tellAll(directive: Directive, count: number): Promise<boolean> {
   const sure = await confirm({
     title: directive === 'running' ? 'Let all workers take jobs?' : `Tell all workers: ${directive}?`,
-    text: `${number(count)} ${count === 1 ? 'worker' : 'workers'}: each ${TOLD[directive]}.`,
+    text: `${counted(count, 'worker')}: each ${TOLD[directive]}.`,
     ...{ action: `Tell ${number(count)}`, danger: directive === 'terminate' },
   });
   return sure && act(() => api.post('admin/workers/directive', { directive }), 'All workers were told.');
@@ -75,11 +75,7 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
           <>
             <div class="stats workers-stats">
               {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
-                <Stat
-                  key={state}
-                  label={state[0]?.toUpperCase() + state.slice(1)}
-                  tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
-                >
+                <Stat key={state} label={capitalized(state)} tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}>
                   <Count value={summary[state]} />
                 </Stat>
               ))}

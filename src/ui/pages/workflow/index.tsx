@@ -7,6 +7,7 @@ import { Copy, Duration, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
+import { counted } from '../../core/format';
 import { useKeys } from '../../core/keyboard';
 import { type LiveEvent, refusal, useLive } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
@@ -117,7 +118,7 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
         <Stat label={end ? 'Took' : 'Has taken'}>
           <Duration ms={end ? total : Math.floor(total / 1000) * 1000} />
         </Stat>
-        <Stat label="Critical path" sub={ms > 0 && (jobs === 1 ? '1 step' : `${jobs} steps`)}>
+        <Stat label="Critical path" sub={ms > 0 && counted(jobs, 'step')}>
           <Duration ms={ms > 0 ? ms : null} />
         </Stat>
       </div>
