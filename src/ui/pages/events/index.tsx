@@ -6,7 +6,7 @@ import { Json } from '../../components/json';
 import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, PageHead } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, LiveRefused, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
 import { Copy, Foreign, JobLink, QueueLink, Time, writeClipboard } from '../../components/text';
 import { api } from '../../core/api';
@@ -14,7 +14,7 @@ import { act } from '../../core/dialogs';
 import { EVENT_KINDS, isEvent, STATE_CHANGED } from '../../core/event-names';
 import { stringifyExact } from '../../core/exact';
 import { number } from '../../core/format';
-import { held, type LiveEvent, paused, refusal, setPaused, useLive } from '../../core/live';
+import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
 import { fromList, type ListedEvent, type Shown } from './shown';
@@ -60,7 +60,7 @@ export default function EventsPage() {
         <TextFilter name="text" label="Id, subject or message" />
       </Filters>
       <FilterChips names={{ event: 'Event', queue: 'Queue', type: 'Job type', text: 'Text' }} />
-      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <LiveRefused />
       <Loaded of={before}>
         {(events) => <Feed events={events.filter(isWanted)} fresh={fresh} isAny={events.length > 0} />}
       </Loaded>

@@ -2,14 +2,14 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { openTab, PageHead, Stat, Tabs } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Loaded } from '../../components/state';
+import { Empty, LiveRefused, Loaded } from '../../components/state';
 import { Copy, Duration, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
 import { counted } from '../../core/format';
 import { useKeys } from '../../core/keyboard';
-import { type LiveEvent, refusal, useLive } from '../../core/live';
+import { type LiveEvent, useLive } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
 import { withQuery } from '../../core/router';
 import { can } from '../../core/session';
@@ -82,7 +82,7 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
           </button>
         )}
       </PageHead>
-      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <LiveRefused />
       <Loaded of={one}>{(shown) => <Body of={shown} leaves={leaves} />}</Loaded>
     </div>
   );
