@@ -1,6 +1,6 @@
 /** A job of one's own, made in a drawer. */
 import { useState } from 'preact/hooks';
-import { errorAt, Field, Form, JsonField } from '../../components/form';
+import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
 import { openAside } from '../../core/aside';
@@ -20,7 +20,7 @@ export function EnqueueDrawer() {
   const [warned, setWarned] = useState<Enqueued>();
   const submit = async (form: FormData) => {
     setWarned(undefined);
-    const text = (name: string) => String(form.get(name) ?? '').trim();
+    const text = (name: string) => textIn(form, name);
     const delay = text('delay');
     const enqueued = await api.post<Enqueued>('jobs', {
       type: text('type'),

@@ -1,5 +1,5 @@
 /** Puts other limits in the place of those of a key. */
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
@@ -25,7 +25,7 @@ const ENDS = [
 
 export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) {
   const submit = async (form: FormData) => {
-    const text = (field: string) => String(form.get(field) ?? '').trim();
+    const text = (field: string) => textIn(form, field);
     const numeric = (field: string) => (/^\d+$/.test(text(field)) ? Number(text(field)) : text(field));
     await api.put(`rate-limits/${segment(name)}`, {
       ...(text('concurrency') !== '' && { concurrency: numeric('concurrency') }),

@@ -1,5 +1,5 @@
 /** Maintenance of the whole deployment: what holds, and its beginning and end. */
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Dialog } from '../../components/overlays';
 import { Foreign, Time } from '../../components/text';
@@ -87,7 +87,7 @@ export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenanc
             action="Start maintenance"
             onCancel={close}
             onSubmit={async (form) => {
-              const [reason, duration] = [String(form.get('reason')).trim(), String(form.get('duration')).trim()];
+              const [reason, duration] = [textIn(form, 'reason'), textIn(form, 'duration')];
               await api.post(PATH, { enabled: true, ...(reason && { reason }), ...(duration && { duration }) });
               toast('No job starts until the maintenance ends.');
               maintenance.reload();

@@ -1,7 +1,7 @@
 /** What destroys jobs: purging a queue, with a look before, and deleting it. */
 import { useState } from 'preact/hooks';
 import { JOB_STATES } from '../../components/badge';
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { OperationProgress } from '../../components/progress';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -51,7 +51,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
   const [running, setRunning] = useState<{ id: string; done: number; total: number }>();
 
   const purge = async (form: FormData) => {
-    const age = String(form.get('older_than') ?? '').trim();
+    const age = textIn(form, 'older_than');
     const body = { states: form.getAll('states'), ...(age !== '' && { older_than: age }) };
     const { matched, matched_is_exact, by_state } = await api.del<Preview>(path, { body: { ...body, dry_run: true } });
     if (matched === 0) {
@@ -138,7 +138,7 @@ const STRATEGIES = [
 function Delete({ name }: { name: string }) {
   const [strategy, setStrategy] = useState<string>('reject');
   const remove = async (form: FormData) => {
-    const target = String(form.get('target_queue') ?? '').trim();
+    const target = textIn(form, 'target_queue');
     const sure = await confirm({
       title: `Delete ${name}?`,
       text: 'The queue goes, with its settings and its ended jobs.',

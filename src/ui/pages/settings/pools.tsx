@@ -1,7 +1,7 @@
 /** Pools: queues from which workers take in turn, each its portion. */
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge';
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
@@ -185,9 +185,9 @@ function PoolForm({ of: before, onSaved }: { of: Pool | undefined; onSaved: () =
         action={before ? 'Save' : 'Create'}
         onCancel={close}
         onSubmit={async (form) => {
-          const name = before?.name ?? String(form.get('name')).trim();
+          const name = before?.name ?? textIn(form, 'name');
           const { queues, weights } = readQueues(String(form.get('queues')));
-          const limit = String(form.get('concurrency')).trim();
+          const limit = textIn(form, 'concurrency');
           await api.put(pathOf(name), {
             strategy,
             queues,

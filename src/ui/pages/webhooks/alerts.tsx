@@ -1,7 +1,7 @@
 /** Alert rules: a number of a queue, its bound, and whether it is beyond. */
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge';
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
@@ -154,7 +154,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Subsc
   const [metric, setMetric] = useState(before?.metric ?? 'error_rate');
   const close = () => openAside({ edit: null });
   const save = async (form: FormData) => {
-    const text = (name: string) => String(form.get(name) ?? '').trim();
+    const text = (name: string) => textIn(form, name);
     const above = text('above');
     const body = {
       name: text('name'),
