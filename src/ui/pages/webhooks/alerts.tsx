@@ -9,11 +9,11 @@ import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
 import { act, confirm, toast } from '../../core/dialogs';
-import { duration, number, percent } from '../../core/format';
+import { duration } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
-import { ALERTS, type Alert, alertPath, type List, METRICS, type Subscription } from './types';
+import { ALERTS, type Alert, alertPath, type List, METRICS, type Subscription, shownAs } from './types';
 import { useAfterEvents } from './updates';
 
 export function Alerts({ subscriptions }: { subscriptions: readonly Subscription[] }) {
@@ -56,12 +56,6 @@ export function Alerts({ subscriptions }: { subscriptions: readonly Subscription
       )}
     </>
   );
-}
-
-/** A number of a metric as one reads it. */
-function shownAs(metric: string, value: number): string {
-  if (metric === 'error_rate') return percent(value);
-  return metric === 'oldest_age' ? duration(value * 1000) : number(value);
 }
 
 /** What the server writes as PT1H30M. */
