@@ -192,7 +192,7 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
 
 function Use({ used, most, label }: { used: number; most: number | undefined; label: string }) {
   return (
-    <span class="use">
+    <span class="limit-use">
       <span>
         <Count value={used} />
         {most !== undefined && <span class="faint"> / {number(most)}</span>}

@@ -61,7 +61,7 @@ export default function OverviewPage() {
     },
   });
   return (
-    <>
+    <div class="overview-page">
       <PageHead title="Overview" sub={<Extent of={queues.data} />}>
         <MaintenanceButton of={maintenance} />
       </PageHead>
@@ -85,7 +85,7 @@ export default function OverviewPage() {
           )
         }
       </Loaded>
-    </>
+    </div>
   );
 }
 

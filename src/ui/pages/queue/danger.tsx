@@ -8,11 +8,7 @@ import { href, segment } from '../../core/base';
 import { confirm, failed, toast } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
 import { navigate } from '../../core/router';
-import { adopt } from '../../core/styles';
-import css from './queue.css' with { type: 'text' };
 import type { QueueTab } from './tab';
-
-adopt(css);
 
 export function DangerTab({ queue: { name }, reload }: QueueTab) {
   return (

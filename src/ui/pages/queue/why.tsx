@@ -9,14 +9,10 @@ import { act } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import type { LimitKey } from '../limits/types';
 import type { Maintenance } from '../overview/maintenance';
 import { toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
-import css from './queue.css' with { type: 'text' };
-
-adopt(css);
 
 interface WaitingJob {
   id: string;

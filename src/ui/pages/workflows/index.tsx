@@ -17,10 +17,8 @@ import { adopt } from '../../core/styles';
 import { cancelWorkflow } from '../workflow/actions';
 import { Done, WorkflowState } from '../workflow/state';
 import { endOf, type Workflow, type WorkflowItem } from '../workflow/types';
-import css from './page.css' with { type: 'text' };
 
 adopt(shared);
-adopt(css);
 
 const PER_PAGE = 50;
 
@@ -89,7 +87,7 @@ export default function WorkflowsPage() {
     onGap: show,
   });
   return (
-    <div class="workflows-page">
+    <>
       <PageHead title="Workflows" sub={workflows.data && <>{workflows.data.total} in all</>} />
       <Filters>
         <SelectFilter
@@ -140,7 +138,7 @@ export default function WorkflowsPage() {
           </>
         )}
       </Loaded>
-    </div>
+    </>
   );
 }
 
