@@ -17,7 +17,7 @@ export interface Step {
   callbacks?: Readonly<Record<string, Step>>;
 }
 
-export interface WorkflowItem {
+interface Head {
   id: string;
   type: string;
   name?: string;
@@ -25,20 +25,17 @@ export interface WorkflowItem {
   created_at: string;
   completed_at?: string;
   cancelled_at?: string;
+}
+
+/** As the list has it. */
+export interface WorkflowItem extends Head {
   steps_total: number;
   job_count: number;
   completed_count?: number;
   failed_count?: number;
 }
 
-export interface Workflow {
-  id: string;
-  type: string;
-  name?: string;
-  state: string;
-  created_at: string;
-  completed_at?: string;
-  cancelled_at?: string;
+export interface Workflow extends Head {
   steps: readonly Step[];
   callbacks?: Readonly<Record<string, Step>>;
   metadata: { job_count: number; completed_count: number; failed_count: number };
