@@ -1,4 +1,5 @@
 /** Small pieces of text: times, durations, numbers, ids. */
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
@@ -88,6 +89,18 @@ export function JobLink({ id }: { id: string }) {
 /** A queue's name, as a link to its page. */
 export function QueueLink({ name }: { name: string }) {
   return <a href={href(`queues/${segment(name)}`)}>{name}</a>;
+}
+
+/** Short words of the API beside each other, such as scopes; pages with them adopt `shared.css`. */
+export function Words({ of: words, children }: { of: readonly string[]; children?: ComponentChildren }) {
+  return (
+    <span class="words">
+      {words.map((word) => (
+        <code key={word}>{word}</code>
+      ))}
+      {children}
+    </span>
+  );
 }
 
 /** Text that came from outside, kept apart from the direction of the text around it. */
