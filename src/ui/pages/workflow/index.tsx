@@ -21,7 +21,7 @@ import { criticalPath, graphOf, MOST_NODES } from './graph';
 import css from './page.css' with { type: 'text' };
 import { Done, WorkflowState } from './state';
 import { type Leaf, leavesOf, Steps } from './steps';
-import { endOf, type Step, type Workflow } from './types';
+import { endOf, lastedOf, type Step, type Workflow } from './types';
 
 adopt(shared);
 adopt(css);
@@ -102,7 +102,6 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
   const { metadata: counts, created_at } = workflow;
   const jobs = keys.filter((key) => !key.endsWith('/')).length;
   const tab = openTab(TABS);
-  const total = Math.max(0, at - Date.parse(created_at));
   return (
     <>
       <div class="stats">
@@ -116,7 +115,7 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
           <Time at={created_at} />
         </Stat>
         <Stat label={end ? 'Took' : 'Has taken'}>
-          <Duration ms={end ? total : Math.floor(total / 1000) * 1000} />
+          <Duration ms={lastedOf(workflow, now)} />
         </Stat>
         <Stat label="Critical path" sub={ms > 0 && counted(jobs, 'step')}>
           <Duration ms={ms > 0 ? ms : null} />

@@ -16,7 +16,7 @@ import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { cancelWorkflow } from '../workflow/actions';
 import { Done, WorkflowState } from '../workflow/state';
-import { endOf, type Workflow, type WorkflowItem } from '../workflow/types';
+import { lastedOf, type Workflow, type WorkflowItem } from '../workflow/types';
 
 adopt(shared);
 
@@ -168,8 +168,5 @@ const COLUMNS: readonly Column<WorkflowItem>[] = [
 ];
 
 function Took({ of: workflow }: { of: WorkflowItem }) {
-  const now = useNow();
-  const end = endOf(workflow);
-  const ms = (end ? Date.parse(end) : now) - Date.parse(workflow.created_at);
-  return <Duration ms={Math.max(0, end ? ms : Math.floor(ms / 1000) * 1000)} />;
+  return <Duration ms={lastedOf(workflow, useNow())} />;
 }
