@@ -80,8 +80,10 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     await section(page, 'Meta').getByText('"acme"').waitFor();
     assert.match(
       await page.getByRole('link', { name: 'nightly' }).getAttribute('href'),
-      /\/ui\/schedules\?name=nightly$/,
+      /\/ui\/schedules\?open=nightly$/,
     );
+    const runsOn = page.getByRole('link', { name: worker_id, exact: true });
+    assert.equal(new URL(await runsOn.getAttribute('href'), page.url()).searchParams.get('worker'), worker_id);
     const related = section(page, 'Related jobs');
     await related.locator(`a[href$="${child}"]`).waitFor();
     await related.locator(`a[href$="${parent}"]`).click();

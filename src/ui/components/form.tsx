@@ -92,6 +92,11 @@ export function errorAt(error: ApiFailure | undefined, ...names: readonly string
   return names.some(isOf) ? error?.message : undefined;
 }
 
+/** What a field holds, without blanks around it; `''` where there is no such field. */
+export function textIn(form: FormData, name: string): string {
+  return String(form.get(name) ?? '').trim();
+}
+
 export interface FormProps {
   /** What the button says. */
   action: string;

@@ -1,7 +1,7 @@
 /** Asks for a key, and trades it for a cookie. */
 import { useEffect } from 'preact/hooks';
 import { login } from '../core/session';
-import { Field, Form } from './form';
+import { Field, Form, textIn } from './form';
 import { Bell } from './icon';
 
 export function Login() {
@@ -12,7 +12,7 @@ export function Login() {
     <main class="login">
       <Bell size={40} />
       <h1>Tocsin</h1>
-      <Form action="Sign in" onSubmit={(form) => login(String(form.get('key')).trim())}>
+      <Form action="Sign in" onSubmit={(form) => login(textIn(form, 'key'))}>
         <Field
           label="API key"
           hint="A key of this deployment. The browser keeps it in a cookie that no script can read."

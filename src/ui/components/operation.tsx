@@ -5,7 +5,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiFailure, api, asFailure } from '../core/api';
 import { failed, toast } from '../core/dialogs';
-import { number } from '../core/format';
+import { counted, number } from '../core/format';
 import { adopt } from '../core/styles';
 import { StateBadge } from './badge';
 import css from './operation.css' with { type: 'text' };
@@ -90,7 +90,7 @@ export function OperationDialog(props: { of: Operation; onClose: () => void; onD
     }
   };
 
-  const title = preview ? `${operation.verb} ${counted(preview)}?` : `${operation.verb} jobs?`;
+  const title = preview ? `${operation.verb} ${matching(preview)}?` : `${operation.verb} jobs?`;
   return (
     <Dialog title={outcome ? operation.verb : title} onClose={onClose}>
       {error && <Failure error={error} />}
@@ -105,8 +105,8 @@ export function OperationDialog(props: { of: Operation; onClose: () => void; onD
   );
 }
 
-const jobs = (count: number): string => `${number(count)} ${count === 1 ? 'job' : 'jobs'}`;
-const counted = ({ matched, exact }: Preview): string => `${exact ? '' : 'at least '}${jobs(matched)}`;
+const jobs = (count: number): string => counted(count, 'job');
+const matching = ({ matched, exact }: Preview): string => `${exact ? '' : 'at least '}${jobs(matched)}`;
 
 interface AskedProps {
   operation: Operation;
@@ -170,7 +170,7 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
           class={operation.danger ? 'danger' : 'primary'}
           disabled={busy || !isTyped || matched === 0}
         >
-          {busy ? 'Working…' : `${operation.verb} ${counted(preview)}`}
+          {busy ? 'Working…' : `${operation.verb} ${matching(preview)}`}
         </button>
       </footer>
     </form>

@@ -1,8 +1,8 @@
 /** What lies over a page: dialogs, a drawer, toasts. All dialogs are the browser's own, which keep and give back the focus. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { openAside } from '../core/aside';
 import { dismiss, question, toasts } from '../core/dialogs';
-import { navigate, query, withQuery } from '../core/router';
 import { Icon } from './icon';
 
 export interface DialogProps {
@@ -62,9 +62,8 @@ export function Drawer({
   title: string;
   children: ComponentChildren;
 }) {
-  const close = () => navigate(withQuery({ [name]: null, page: query('page') }));
   return (
-    <Dialog title={title} drawer onClose={close}>
+    <Dialog title={title} drawer onClose={() => openAside({ [name]: null })}>
       {children}
     </Dialog>
   );

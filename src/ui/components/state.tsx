@@ -1,6 +1,7 @@
 /** What a page shows before it has anything, and where there is nothing to show. */
 import type { ComponentChildren } from 'preact';
 import type { ApiFailure } from '../core/api';
+import { refusal } from '../core/live';
 import type { Resource } from '../core/resource';
 import { Icon, type IconName } from './icon';
 
@@ -48,6 +49,11 @@ export function Failure({ error, retry }: { error: ApiFailure; retry?: (() => vo
       )}
     </div>
   );
+}
+
+/** Stands above what should change by itself, where the server does not tell of it. */
+export function LiveRefused() {
+  return refusal.value === '' ? null : <p class="note amber">Live updates are off: {refusal.value}</p>;
 }
 
 /** A resource once it is there; before that a skeleton, and what went wrong. */

@@ -48,6 +48,11 @@ export interface DataTableProps<Row> {
   empty: ComponentChildren;
 }
 
+/** The column of a row's buttons, to be spread into the others; none where they may not be pressed. */
+export function actionsColumn<Row>(may: boolean, render: (row: Row) => ComponentChildren): readonly Column<Row>[] {
+  return may ? [{ id: 'actions', label: 'Actions', bare: true, end: true, render }] : [];
+}
+
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, rowKey, rowHref, selection, keys = {}, changed, empty } = props;
   const rows = sorted(props.rows, columns);

@@ -1,5 +1,7 @@
 /** Small pieces of text: times, durations, numbers, ids. */
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
 import { absolute, duration, number, relative, short } from '../core/format';
 import { Icon } from './icon';
@@ -75,6 +77,28 @@ export function IdLink({ id, to }: { id: string; to: string }) {
         <span class="mono">{id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-6)}` : id}</span>
       </a>
       <Copy text={id} label="id" />
+    </span>
+  );
+}
+
+/** The id of a job, as a link to its page. */
+export function JobLink({ id }: { id: string }) {
+  return <IdLink id={id} to={href(`jobs/${segment(id)}`)} />;
+}
+
+/** A queue's name, as a link to its page. */
+export function QueueLink({ name }: { name: string }) {
+  return <a href={href(`queues/${segment(name)}`)}>{name}</a>;
+}
+
+/** Short words of the API beside each other, such as scopes; pages with them adopt `shared.css`. */
+export function Words({ of: words, children }: { of: readonly string[]; children?: ComponentChildren }) {
+  return (
+    <span class="words">
+      {words.map((word) => (
+        <code key={word}>{word}</code>
+      ))}
+      {children}
     </span>
   );
 }

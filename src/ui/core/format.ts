@@ -13,6 +13,16 @@ export function short(value: number): string {
   return Math.abs(value) < 10_000 ? exact.format(value) : compact.format(value);
 }
 
+/** 1 job, 12 jobs. @param noun of one */
+export function counted(count: number, noun: string): string {
+  return `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** "Available": a word of the API as a label. */
+export function capitalized(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
 /** @param share 0…1 */
 export function percent(share: number): string {
   const value = share * 100;

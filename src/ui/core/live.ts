@@ -95,6 +95,11 @@ export function follow(channel: string, follower: Follower): () => void {
   };
 }
 
+/** The channel of one queue where a filter names one, so that nothing is told in vain. @param queues names, with commas between */
+export function channelOf(queues: string): string {
+  return queues === '' || queues.includes(',') ? 'all' : `queue:${queues}`;
+}
+
 /** Follows a channel while the component is shown; `undefined`: none. The functions may be new at every drawing. */
 export function useLive(channel: string | undefined, follower: Follower): void {
   const current = useRef(follower);

@@ -6,16 +6,15 @@ import { Json } from '../../components/json';
 import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, PageHead } from '../../components/page';
-import { Empty, Loaded } from '../../components/state';
+import { Empty, LiveRefused, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Copy, Foreign, IdLink, Time, writeClipboard } from '../../components/text';
+import { Copy, Foreign, JobLink, QueueLink, Time, writeClipboard } from '../../components/text';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
 import { EVENT_KINDS, isEvent, STATE_CHANGED } from '../../core/event-names';
 import { stringifyExact } from '../../core/exact';
 import { number } from '../../core/format';
-import { held, type LiveEvent, paused, refusal, setPaused, useLive } from '../../core/live';
+import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
 import { fromList, type ListedEvent, type Shown } from './shown';
@@ -61,7 +60,7 @@ export default function EventsPage() {
         <TextFilter name="text" label="Id, subject or message" />
       </Filters>
       <FilterChips names={{ event: 'Event', queue: 'Queue', type: 'Job type', text: 'Text' }} />
-      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <LiveRefused />
       <Loaded of={before}>
         {(events) => <Feed events={events.filter(isWanted)} fresh={fresh} isAny={events.length > 0} />}
       </Loaded>
@@ -118,8 +117,8 @@ function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isA
           <Facts
             of={[
               ['When', <Time at={open.timestamp} />],
-              ['Job', open.job && <IdLink id={open.job} to={href(`jobs/${segment(open.job)}`)} />],
-              ['Queue', open.queue && <a href={href(`queues/${segment(open.queue)}`)}>{open.queue}</a>],
+              ['Job', open.job && <JobLink id={open.job} />],
+              ['Queue', open.queue && <QueueLink name={open.queue} />],
               ['Job type', open.type && <Foreign>{open.type}</Foreign>],
             ]}
           />
@@ -155,13 +154,12 @@ const COLUMNS: readonly Column<Shown>[] = [
   {
     id: 'queue',
     label: 'Queue',
-    render: ({ queue }) =>
-      queue ? <a href={href(`queues/${segment(queue)}`)}>{queue}</a> : <span class="faint">–</span>,
+    render: ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">–</span>),
   },
   {
     id: 'subject',
     label: 'Subject',
-    render: ({ job, subject }) => (job ? <IdLink id={job} to={href(`jobs/${job}`)} /> : <Foreign>{subject}</Foreign>),
+    render: ({ job, subject }) => (job ? <JobLink id={job} /> : <Foreign>{subject}</Foreign>),
   },
   { id: 'what', label: 'What', wide: true, render: ({ data }) => <What data={data} /> },
   {

@@ -3,7 +3,7 @@ import { ErrorOf, type JobError } from '../../components/error';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { Foreign, IdLink, Time } from '../../components/text';
+import { Foreign, JobLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { number } from '../../core/format';
@@ -112,7 +112,7 @@ function Sample({ id, message }: { id: string; message: string }) {
     <section class="section">
       <header>
         <h3>For example</h3>
-        <IdLink id={id} to={href(`jobs/${segment(id)}`)} />
+        <JobLink id={id} />
       </header>
       {error ? <ErrorOf error={error} isOpen /> : <Foreign>{message}</Foreign>}
     </section>

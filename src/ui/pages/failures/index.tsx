@@ -1,19 +1,20 @@
 /** Failures in groups: a hundred thousand failed jobs are usually five mistakes. */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge';
 import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
 import { type Operation, OperationDialog } from '../../components/operation';
 import { PageHead } from '../../components/page';
-import { Empty, Loaded, Skeleton } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
+import { QueueFilter } from '../../components/queue-filter';
+import { Empty, LiveRefused, Loaded, Skeleton } from '../../components/state';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Count, Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
+import { aside } from '../../core/aside';
 import { href } from '../../core/base';
-import { failed } from '../../core/dialogs';
 import { number } from '../../core/format';
-import { refusal } from '../../core/live';
+import { useFurther } from '../../core/further';
 import { type Resource, useResource } from '../../core/resource';
-import { navigate, pageNumber, query, url, withQuery } from '../../core/router';
+import { navigate, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { GroupDrawer } from './group';
@@ -26,27 +27,23 @@ adopt(css);
 
 const PER_PAGE = 50;
 
+const FILTERS = ['queue', 'type', 'state', 'since'];
+
+/** What the URL asks the server for. */
+const asked = () => Object.fromEntries([...FILTERS, 'sort'].map((name) => [name, query(name)]));
+
 export default function FailuresPage() {
   const page = pageNumber();
-  const wanted = Object.fromEntries(['queue', 'type', 'state', 'since', 'sort'].map((name) => [name, query(name)]));
+  const wanted = asked();
   const load = (signal?: AbortSignal) =>
     api.get<GroupList>('admin/failures', { ...wanted, page, per_page: PER_PAGE }, signal);
   const groups = useResource(load, [JSON.stringify(wanted), page]);
   const updates = useGroupUpdates(groups, load);
-  const queues = useResource(
-    (signal) => api.get<{ items: readonly { name: string }[] }>('admin/queues', { per_page: 100 }, signal),
-    [],
-  );
   return (
     <div class="failures">
       <PageHead title="Failures" sub="Jobs that failed with the same error, together." />
       <Filters>
-        <SelectFilter
-          name="queue"
-          label="Queue"
-          all="All queues"
-          options={(queues.data?.items ?? []).map(({ name }) => [name, name] as const)}
-        />
+        <QueueFilter />
         <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
         <SelectFilter
           name="state"
@@ -80,7 +77,7 @@ export default function FailuresPage() {
         />
       </Filters>
       <FilterChips names={{ queue: 'Queue', type: 'Type', state: 'State', since: 'Since' }} />
-      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <LiveRefused />
       <Newer count={updates.newer} onShow={updates.show} />
       <Loaded of={groups} loading={<Skeleton rows={6} height={48} />}>
         {(list) => <Groups list={list} groups={groups} changed={updates.changed} />}
@@ -92,7 +89,12 @@ export default function FailuresPage() {
 function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: ReadonlySet<string> }) {
   const { list, groups, changed } = props;
   const [operation, setOperation] = useState<Operation>();
-  const further = useFurther(list);
+  const further = useFurther({
+    first: list,
+    place: () => JSON.stringify([asked(), query('page')]),
+    ask: (cursor) => api.get<GroupList>('admin/failures', { ...asked(), cursor, limit: 200 }),
+    join: merged,
+  });
   const items = merged(list.items, further.items);
   const open = query('group');
   const begin = (fingerprint: string, action: 'redrive' | 'discard') => setOperation(onGroup(fingerprint, action));
@@ -103,7 +105,7 @@ function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: 
         rows={items}
         columns={columns((group) => begin(group.fingerprint, 'redrive'))}
         rowKey={({ fingerprint }) => fingerprint}
-        rowHref={({ fingerprint }) => openHref(fingerprint)}
+        rowHref={({ fingerprint }) => aside({ group: fingerprint })}
         changed={changed}
         keys={
           can('admin:write')
@@ -135,18 +137,13 @@ function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: 
   );
 }
 
-/** The drawer keeps the page of the list behind it. */
-function openHref(fingerprint: string): string {
-  return withQuery({ group: fingerprint, page: query('page') });
-}
-
 function columns(redrive: (group: Group) => void): Column<Group>[] {
   return [
     {
       id: 'error',
       label: 'Error',
       render: ({ fingerprint, error }) => (
-        <a class="failure-of" href={openHref(fingerprint)}>
+        <a class="failure-of" href={aside({ group: fingerprint })}>
           <strong>
             <Foreign>{error.type ?? error.code ?? 'Error'}</Foreign>
           </strong>
@@ -179,50 +176,12 @@ function columns(redrive: (group: Group) => void): Column<Group>[] {
     },
     { id: 'first', label: 'First seen', end: true, wide: true, render: ({ first_seen_at: at }) => <Time at={at} /> },
     { id: 'last', label: 'Last seen', end: true, render: ({ last_seen_at: at }) => <Time at={at} /> },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (group: Group) => (
-              <button type="button" class="small" disabled={group.count === 0} onClick={() => redrive(group)}>
-                Redrive
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (group: Group) => (
+      <button type="button" class="small" disabled={group.count === 0} onClick={() => redrive(group)}>
+        Redrive
+      </button>
+    )),
   ];
-}
-
-/** Groups of older failures: the server groups so many at a time. */
-function useFurther(list: GroupList) {
-  const [found, setFound] = useState<{ items: readonly Group[]; searched: number; cursor: string | null }>();
-  const [busy, setBusy] = useState(false);
-  const place = ['queue', 'type', 'state', 'since', 'sort', 'page'].map(query).join('\n');
-  useEffect(() => setFound(undefined), [place]);
-  const cursor = found ? found.cursor : list.cursor;
-  const look = async () => {
-    setBusy(true);
-    const asked = url.value.search;
-    try {
-      const wanted = Object.fromEntries(['queue', 'type', 'state', 'since', 'sort'].map((name) => [name, query(name)]));
-      const next = await api.get<GroupList>('admin/failures', { ...wanted, cursor, limit: 200 });
-      if (url.value.search !== asked) return;
-      setFound((held) => ({
-        items: merged(held?.items ?? [], next.items),
-        searched: (held?.searched ?? 0) + next.searched,
-        cursor: next.cursor,
-      }));
-    } catch (error) {
-      failed(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-  return { items: found?.items ?? [], searched: found?.searched ?? 0, more: cursor !== null, busy, look };
 }
 
 /** Groups of two answers: one that is in both has the jobs of both. */
@@ -250,7 +209,7 @@ function sum(group: Group, older: Group): Group {
 }
 
 function Nothing() {
-  const isFiltered = ['queue', 'type', 'state', 'since'].some((name) => query(name) !== '');
+  const isFiltered = FILTERS.some((name) => query(name) !== '');
   if (!isFiltered) {
     return (
       <Empty icon="completed" title="Nothing has failed">

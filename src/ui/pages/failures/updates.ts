@@ -1,6 +1,6 @@
 /** Keeps the counts of groups up to date where they stand; groups that are new are counted until they are asked for. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type LiveEvent, useLive } from '../../core/live';
+import { channelOf, type LiveEvent, useLive } from '../../core/live';
 import type { Resource } from '../../core/resource';
 import { query, url } from '../../core/router';
 import type { Group, GroupList } from './types';
@@ -48,7 +48,7 @@ export function useGroupUpdates(groups: Resource<GroupList>, load: () => Promise
     }));
   };
 
-  useLive(query('queue') !== '' && !query('queue').includes(',') ? `queue:${query('queue')}` : 'all', {
+  useLive(channelOf(query('queue')), {
     onEvents: (events) => {
       if (!events.some(matters)) return;
       timer.current ??= setTimeout(ask, Math.max(0, askedAt.current + PAUSE_MS - Date.now()));

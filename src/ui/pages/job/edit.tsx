@@ -1,6 +1,6 @@
 /** The job once more with other arguments: under its own id, or as a new job. */
 import { useState } from 'preact/hooks';
-import { errorAt, Field, Form, JsonField } from '../../components/form';
+import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -21,8 +21,8 @@ export function EditDrawer({ of: job, kind, reload }: { of: Job; kind: 'edit' | 
   const close = () => navigate(withQuery({ open: null }));
 
   const submit = async (form: FormData) => {
-    const priority = String(form.get('priority') ?? '').trim();
-    const queue = String(form.get('queue') ?? '').trim();
+    const priority = textIn(form, 'priority');
+    const queue = textIn(form, 'queue');
     // What was not touched is left out: the server has it, also where this key may not see it.
     const changed = {
       ...(args !== before.args && { args: parseExact(args) }),

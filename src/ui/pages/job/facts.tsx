@@ -22,14 +22,14 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Because', job.discard_reason],
     ['Expires', time(job.expires_at)],
     ['Time limit', job.timeout_ms !== undefined && <Duration ms={job.timeout_ms} />],
-    ['Runs on', job.worker_id && <a href={href('workers', { q: job.worker_id })}>{job.worker_id}</a>],
+    ['Runs on', job.worker_id && <a href={href('workers', { worker: job.worker_id })}>{job.worker_id}</a>],
     ['Sent to', job.target_url && <Foreign>{job.target_url}</Foreign>],
     ['Tags', tags.length > 0 && <Tags of={tags} />],
     [
       'Workflow',
       workflow && <a href={href(`workflows/${segment(workflow.id)}`)}>step {number(workflow.step)} of a workflow</a>,
     ],
-    ['Schedule', cron && <a href={href('schedules', { name: cron })}>{cron}</a>],
+    ['Schedule', cron && <a href={href('schedules', { open: cron })}>{cron}</a>],
     ['Counts under', limit?.key && <a href={href('limits', { key: limit.key })}>{limit.key}</a>],
     ['Unique by', job.unique !== undefined && <UniqueBy of={job.unique} />],
     [

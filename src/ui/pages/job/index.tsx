@@ -4,7 +4,7 @@ import { StateBadge } from '../../components/badge';
 import { PageHead, Section } from '../../components/page';
 import { Bar } from '../../components/progress';
 import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
-import { Copy, Foreign, IdLink } from '../../components/text';
+import { Copy, Foreign, JobLink, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { API, href, segment } from '../../core/base';
 import { percent } from '../../core/format';
@@ -144,7 +144,7 @@ function Identity({ of: { id, state, queue, dead_letter: dead } }: { of: Job }) 
       <StateBadge state={state} />
       {dead && <span class="faint">dead letter</span>}
       <span>
-        in <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+        in <QueueLink name={queue} />
       </span>
       <span class="id mono">
         {id}
@@ -199,7 +199,7 @@ function Relative({ word, of: job }: { word: ComponentChildren; of: NonNullable<
       <span class="faint">{word}</span>
       {job.state ? <StateBadge state={job.state} /> : <span class="faint">gone</span>}
       {job.type && <Foreign>{job.type}</Foreign>}
-      <IdLink id={job.id} to={href(`jobs/${segment(job.id)}`)} />
+      <JobLink id={job.id} />
     </li>
   );
 }

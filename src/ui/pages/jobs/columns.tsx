@@ -1,7 +1,7 @@
 /** The columns of the list of jobs. */
 import { StateBadge } from '../../components/badge';
 import type { Column } from '../../components/table';
-import { Foreign, IdLink, Time } from '../../components/text';
+import { Foreign, JobLink, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { percent } from '../../core/format';
 import { withQuery } from '../../core/router';
@@ -46,7 +46,7 @@ export const COLUMNS: readonly Column<JobItem>[] = [
       </a>
     ),
   },
-  { id: 'id', label: 'Id', render: ({ id }) => <IdLink id={id} to={href(`jobs/${id}`)} /> },
+  { id: 'id', label: 'Id', render: ({ id }) => <JobLink id={id} /> },
   {
     id: 'attempts',
     label: 'Attempts',

@@ -1,12 +1,13 @@
 /** A job of one's own, made in a drawer. */
 import { useState } from 'preact/hooks';
-import { errorAt, Field, Form, JsonField } from '../../components/form';
+import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
+import { openAside } from '../../core/aside';
 import { href } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
-import { navigate, query, withQuery } from '../../core/router';
+import { query } from '../../core/router';
 
 interface Enqueued {
   job: { id: string; state: string };
@@ -19,7 +20,7 @@ export function EnqueueDrawer() {
   const [warned, setWarned] = useState<Enqueued>();
   const submit = async (form: FormData) => {
     setWarned(undefined);
-    const text = (name: string) => String(form.get(name) ?? '').trim();
+    const text = (name: string) => textIn(form, name);
     const delay = text('delay');
     const enqueued = await api.post<Enqueued>('jobs', {
       type: text('type'),
@@ -34,7 +35,7 @@ export function EnqueueDrawer() {
     const link = { href: href(`jobs/${enqueued.job.id}`), text: 'Open the job' };
     toast(enqueued.deduplicated ? 'A job like this one is there already.' : 'Enqueued.', { link });
     if (enqueued.warnings) setWarned(enqueued);
-    else navigate(withQuery({ enqueue: null, page: query('page') }));
+    else openAside({ enqueue: null });
   };
   return (
     <Drawer title="Enqueue a job" name="enqueue">

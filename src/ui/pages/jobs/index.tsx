@@ -1,18 +1,20 @@
 /** All jobs: found by what they say and where they are, and acted on one by one, in a selection, or all that match. */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { JOB_STATES } from '../../components/badge';
 import { Icon } from '../../components/icon';
 import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
 import { type Operation, OperationDialog } from '../../components/operation';
 import { PageHead, Tabs } from '../../components/page';
+import { QueueFilter } from '../../components/queue-filter';
 import { SelectionBar, useSelection } from '../../components/selection';
-import { Empty, Loaded, Skeleton } from '../../components/state';
+import { Empty, LiveRefused, Loaded, Skeleton } from '../../components/state';
 import { DataTable } from '../../components/table';
 import { api } from '../../core/api';
+import { aside } from '../../core/aside';
 import { href, segment } from '../../core/base';
-import { act, failed } from '../../core/dialogs';
-import { number, short } from '../../core/format';
-import { refusal } from '../../core/live';
+import { act } from '../../core/dialogs';
+import { capitalized, number, short } from '../../core/format';
+import { useFurther } from '../../core/further';
 import { type Resource, useResource } from '../../core/resource';
 import { pageNumber, query, url, withQuery } from '../../core/router';
 import { can } from '../../core/session';
@@ -50,7 +52,7 @@ export default function JobsPage() {
       <PageHead title="Jobs" sub={jobs.data && <Total of={jobs.data} />}>
         <Views />
         {can('data:write') && (
-          <a class="button" href={withQuery({ enqueue: '1', page: page > 1 ? page : null })}>
+          <a class="button" href={aside({ enqueue: '1' })}>
             <Icon name="plus" size={14} />
             Enqueue
           </a>
@@ -59,7 +61,7 @@ export default function JobsPage() {
       <StateTabs of={jobs.data} />
       <JobFilters />
       <FilterChips names={chips()} />
-      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <LiveRefused />
       <Newer count={updates.newer} onShow={updates.show} />
       <Loaded of={jobs} loading={<Skeleton rows={12} />}>
         {(list) => <Found list={list} jobs={jobs} changed={updates.changed} />}
@@ -85,27 +87,16 @@ function StateTabs({ of: list }: { of: JobList | undefined }) {
   const all = Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0);
   const tabs = [
     { id: '', label: 'All', count: shown(all) },
-    ...JOB_STATES.map((state) => ({ id: state as string, label: nameOf(state), count: shown(counts?.[state]) })),
+    ...JOB_STATES.map((state) => ({ id: state as string, label: capitalized(state), count: shown(counts?.[state]) })),
   ];
   return <Tabs tabs={tabs} name="state" />;
 }
 
-const nameOf = (state: string): string => state.charAt(0).toUpperCase() + state.slice(1);
-
 function JobFilters() {
-  const queues = useResource(
-    (signal) => api.get<{ items: readonly { name: string }[] }>('admin/queues', { per_page: 100 }, signal),
-    [],
-  );
   return (
     <Filters kind="of-jobs">
       <TextFilter name="q" label="Search" placeholder="Id, type, error, arguments" />
-      <SelectFilter
-        name="queue"
-        label="Queue"
-        all="All queues"
-        options={(queues.data?.items ?? []).map(({ name }) => [name, name] as const)}
-      />
+      <QueueFilter />
       <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
       <TextFilter name="tag" label="Tag" />
       <TextFilter name="error" label="Words of the error" placeholder="Error" />
@@ -143,7 +134,12 @@ interface FoundProps {
 function Found({ list, jobs, changed }: FoundProps) {
   const selection = useSelection(NOT_FILTERS);
   const [operation, setOperation] = useState<Operation>();
-  const further = useFurther(list);
+  const further = useFurther<JobItem>({
+    first: list,
+    place: () => url.value.search,
+    ask: (cursor) => api.get<JobList>('admin/jobs', { ...filterQuery(), cursor, limit: PER_PAGE }),
+    join: (held, next) => [...held, ...next],
+  });
   const mayAct = can('admin:write');
   const dead = query('dead') === 'true';
   const items = further.items.length > 0 ? [...list.items, ...further.items] : list.items;
@@ -228,32 +224,6 @@ function Found({ list, jobs, changed }: FoundProps) {
 function actOn({ id, type }: JobItem, action: 'retry' | 'cancel'): Promise<boolean> {
   const done = action === 'retry' ? 'runs again' : 'is cancelled';
   return act(() => api.post(`admin/jobs/${segment(id)}/${action}`), `${type} ${done}.`);
-}
-
-/** What a search finds beyond what one answer looks at, added to what is shown. */
-function useFurther(list: JobList) {
-  const [found, setFound] = useState<{ items: readonly JobItem[]; searched: number; cursor: string | null }>();
-  const [busy, setBusy] = useState(false);
-  const place = url.value.search;
-  useEffect(() => setFound(undefined), [place]);
-  const cursor = found ? found.cursor : (list.cursor ?? null);
-  const look = async () => {
-    setBusy(true);
-    try {
-      const next = await api.get<JobList>('admin/jobs', { ...filterQuery(), cursor, limit: PER_PAGE });
-      if (url.value.search !== place) return;
-      setFound((held) => ({
-        items: [...(held?.items ?? []), ...next.items],
-        searched: (held?.searched ?? 0) + (next.searched ?? 0),
-        cursor: next.cursor ?? null,
-      }));
-    } catch (error) {
-      failed(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-  return { items: found?.items ?? [], searched: found?.searched ?? 0, more: cursor !== null, busy, look };
 }
 
 function Nothing({ isFiltered, more }: { isFiltered: boolean; more: boolean }) {

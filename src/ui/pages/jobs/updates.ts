@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { JobState } from '../../../job/states';
 import { api } from '../../core/api';
-import { type LiveEvent, useLive } from '../../core/live';
+import { channelOf, type LiveEvent, useLive } from '../../core/live';
 import type { Resource } from '../../core/resource';
 import { pageNumber, query, url } from '../../core/router';
 import { filterQuery, fits, isSearch, statesShown } from './filter';
@@ -59,7 +59,7 @@ export function useJobUpdates(jobs: Resource<JobList>): Updates {
     if (fitting.length > 0) setFresh((held) => new Set([...held, ...fitting]));
   };
 
-  useLive(channel(), {
+  useLive(channelOf(query('queue')), {
     onEvents: (events) => {
       const shown = new Set(jobs.data?.items.map(({ id }) => id));
       const own = withoutTwins(events).filter(
@@ -87,12 +87,6 @@ export function useJobUpdates(jobs: Resource<JobList>): Updates {
       jobs.reload();
     },
   };
-}
-
-/** Of one queue where the list is of one, so that nothing is told in vain. */
-function channel(): string {
-  const queue = query('queue');
-  return queue !== '' && !queue.includes(',') ? `queue:${queue}` : 'all';
 }
 
 const BORN: Readonly<Record<string, JobState>> = { 'job.enqueued': 'available', 'job.scheduled': 'scheduled' };

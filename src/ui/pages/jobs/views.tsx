@@ -1,6 +1,6 @@
 /** Filters that were given a name. They stay in this browser; to share one, share its URL. */
 import { useState } from 'preact/hooks';
-import { Field, Form } from '../../components/form';
+import { Field, Form, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Dialog } from '../../components/overlays';
 import { href } from '../../core/base';
@@ -71,7 +71,7 @@ export function Views() {
             action="Save"
             onCancel={() => setNaming(false)}
             onSubmit={async (form) => {
-              const name = String(form.get('name')).trim();
+              const name = textIn(form, 'name');
               keep([...views.filter((view) => view.name !== name), { name, search }].slice(-MOST));
               setNaming(false);
               toast(`${name} is saved in this browser.`);

@@ -5,15 +5,16 @@ import { Pager } from '../../components/list';
 import { Bar } from '../../components/progress';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Count, Time } from '../../components/text';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Count, QueueLink, Time } from '../../components/text';
 import { ApiFailure, api } from '../../core/api';
-import { href, segment } from '../../core/base';
+import { openAside } from '../../core/aside';
+import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { paused } from '../../core/live';
 import { useResource } from '../../core/resource';
-import { pageNumber, query, setQuery } from '../../core/router';
+import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import css from './limits.css' with { type: 'text' };
@@ -67,7 +68,7 @@ export function LimitKeys({ queue }: { queue?: string }) {
     const path = `rate-limits/${segment(name)}/override`;
     if (sure && (await act(() => api.del(path), `${name} has its own limits again.`))) keys.reload();
   };
-  const open = ({ key: name }: LimitKey) => setQuery({ override: name, page });
+  const open = ({ key: name }: LimitKey) => openAside({ override: name });
   return (
     <Loaded of={keys}>
       {({ items, total }) => (
@@ -101,7 +102,7 @@ export function LimitKeys({ queue }: { queue?: string }) {
             <OverrideDialog
               name={query('override')}
               shown={items.find((item) => item.key === query('override'))}
-              onClose={() => setQuery({ override: null, page })}
+              onClose={() => openAside({ override: null })}
               onDone={keys.reload}
             />
           )}
@@ -162,7 +163,7 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
           {queues.slice(0, 3).map(({ queue }, index) => (
             <span key={queue}>
               {index > 0 && ', '}
-              <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+              <QueueLink name={queue} />
             </span>
           ))}
           {queues.length > 3 && <span class="faint"> and {number(queues.length - 3)} more</span>}
@@ -174,34 +175,24 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
       label: 'Override',
       render: ({ override }) => <Override of={override} />,
     },
-    ...(can('data:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: LimitKey) => (
-              <span class="row-actions">
-                <button type="button" class="small" onClick={() => open(row)}>
-                  Override
-                </button>
-                {row.override && (
-                  <button type="button" class="small" onClick={() => remove(row)}>
-                    Remove
-                  </button>
-                )}
-              </span>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('data:write'), (row: LimitKey) => (
+      <span class="row-actions">
+        <button type="button" class="small" onClick={() => open(row)}>
+          Override
+        </button>
+        {row.override && (
+          <button type="button" class="small" onClick={() => remove(row)}>
+            Remove
+          </button>
+        )}
+      </span>
+    )),
   ];
 }
 
 function Use({ used, most, label }: { used: number; most: number | undefined; label: string }) {
   return (
-    <span class="use">
+    <span class="limit-use">
       <span>
         <Count value={used} />
         {most !== undefined && <span class="faint"> / {number(most)}</span>}

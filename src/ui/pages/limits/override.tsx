@@ -1,7 +1,7 @@
 /** Puts other limits in the place of those of a key. */
-import { Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
-import { type ApiFailure, api } from '../../core/api';
+import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import type { LimitKey } from './types';
@@ -25,7 +25,7 @@ const ENDS = [
 
 export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) {
   const submit = async (form: FormData) => {
-    const text = (field: string) => String(form.get(field) ?? '').trim();
+    const text = (field: string) => textIn(form, field);
     const numeric = (field: string) => (/^\d+$/.test(text(field)) ? Number(text(field)) : text(field));
     await api.put(`rate-limits/${segment(name)}`, {
       ...(text('concurrency') !== '' && { concurrency: numeric('concurrency') }),
@@ -45,20 +45,20 @@ export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) 
         {(error) => (
           <>
             <p class="note">It holds in every queue, at once, also for jobs that wait. 0 stops the key.</p>
-            <Field label="Running at once" hint={now(concurrency)} error={at(error, 'concurrency')}>
+            <Field label="Running at once" hint={now(concurrency)} error={errorAt(error, 'concurrency')}>
               <input name="concurrency" inputMode="numeric" autocomplete="off" />
             </Field>
-            <Field label="Starts" hint={now(limit)} error={at(error, 'limit')}>
+            <Field label="Starts" hint={now(limit)} error={errorAt(error, 'limit')}>
               <input name="limit" inputMode="numeric" autocomplete="off" />
             </Field>
             <Field
               label="In each"
               hint={`${now(period)}; second, minute, hour, or such as 10s`}
-              error={at(error, 'period')}
+              error={errorAt(error, 'period')}
             >
               <input name="period" autocomplete="off" />
             </Field>
-            <Field label="It ends" error={at(error, 'expires_at')}>
+            <Field label="It ends" error={errorAt(error, 'expires_at')}>
               <select name="expires_at">
                 {ENDS.map(([value, label]) => (
                   <option key={value} value={value}>
@@ -72,8 +72,4 @@ export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) 
       </Form>
     </Dialog>
   );
-}
-
-function at(error: ApiFailure | undefined, field: string): string | undefined {
-  return error?.details.field === field ? error.message : undefined;
 }

@@ -1,46 +1,29 @@
 /** What is wrong now: alert rules that fire, targets that are not called. */
 import { Icon } from '../../components/icon';
-import { Foreign, Time } from '../../components/text';
+import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href } from '../../core/base';
-import { duration, number, percent } from '../../core/format';
+import { number } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
 import type { QueueItem } from '../queues/types';
-
-interface Alert {
-  id: string;
-  name: string;
-  queue: string | null;
-  metric: string;
-  above: number;
-  state: string;
-  since: string | null;
-  queues: readonly { queue: string; state: string; since: string; last_value: number }[];
-}
+import { ALERTS, type Alert, type List, METRICS, shownAs } from '../webhooks/types';
 
 export interface AlertsHeld {
-  rules: Resource<{ items: readonly Alert[] }>;
+  rules: Resource<List<Alert>>;
   onEvents: (events: readonly LiveEvent[]) => void;
 }
 
 export function useAlerts(): AlertsHeld {
-  const rules = useResource(
-    (signal) => api.get<{ items: readonly Alert[] }>('admin/alerts', { per_page: 100 }, signal),
-    [],
-  );
+  const rules = useResource((signal) => api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal), []);
   const onEvents = (events: readonly LiveEvent[]) => {
     if (events.some(({ event }) => event.startsWith('alert.'))) rules.reload();
   };
   return { rules, onEvents };
 }
 
-const METRICS: Readonly<Record<string, [string, (value: number) => string]>> = {
-  error_rate: ['Error rate', percent],
-  oldest_age: ['Oldest job waits', (seconds) => duration(seconds * 1_000)],
-  depth: ['Jobs that have not ended', number],
-  dead_letters: ['Dead letters', number],
-};
+/** What each metric says where its number stands after it. */
+const LABELS: Readonly<Record<string, string>> = { ...METRICS, oldest_age: 'Oldest job waits' };
 
 /** The rules that fire, one line for each queue. */
 export function Alerts({ of: { rules } }: { of: AlertsHeld }) {
@@ -49,22 +32,19 @@ export function Alerts({ of: { rules } }: { of: AlertsHeld }) {
   );
   return (
     <>
-      {firing.map(({ rule, where }) => {
-        const [label, format] = METRICS[rule.metric] ?? [rule.metric, number];
-        return (
-          <div key={`${rule.id} ${where.queue}`} class="banner red text" role="alert">
-            <Icon name="bell" size={18} />
-            <div>
-              <strong>
-                <Foreign>{rule.name}</Foreign>
-              </strong>
-              : {label} {format(where.last_value)} in <a href={href(`queues/${where.queue}`)}>{where.queue}</a>, above{' '}
-              {format(rule.above)}, since <Time at={where.since} />
-            </div>
-            <a href={href('webhooks', { tab: 'alerts' })}>Alert rules</a>
+      {firing.map(({ rule, where }) => (
+        <div key={`${rule.id} ${where.queue}`} class="banner red text" role="alert">
+          <Icon name="bell" size={18} />
+          <div>
+            <strong>
+              <Foreign>{rule.name}</Foreign>
+            </strong>
+            : {LABELS[rule.metric] ?? rule.metric} {shownAs(rule.metric, where.last_value)} in{' '}
+            <QueueLink name={where.queue} />, above {shownAs(rule.metric, rule.above)}, since <Time at={where.since} />
           </div>
-        );
-      })}
+          <a href={href('webhooks', { tab: 'alerts' })}>Alert rules</a>
+        </div>
+      ))}
     </>
   );
 }

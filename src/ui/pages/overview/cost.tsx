@@ -1,10 +1,9 @@
 /** What the rows that were written cost, and for which jobs. */
 import { Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
-import { Count, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { useResource } from '../../core/resource';
-import { type Costs, CostTable, dollars } from '../queues/costs';
+import { CostStats, type Costs, CostTable, dollars } from '../queues/costs';
 
 const DEAREST = 5;
 
@@ -17,12 +16,7 @@ export function CostSummary() {
         {(found) => (
           <>
             <div class="stats">
-              <Stat label="Rows written" sub={found.since && <>since {<Time at={found.since} />}</>}>
-                <Count value={found.total.rows_written} />
-              </Stat>
-              <Stat label="Their price" sub={`$${found.dollars_per_million_rows} per million rows`}>
-                {dollars(found.total.dollars)}
-              </Stat>
+              <CostStats of={found} />
               <Stat label="A million jobs" sub="at the average of all">
                 {dollars(perMillion(found))}
               </Stat>

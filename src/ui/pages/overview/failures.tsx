@@ -10,21 +10,12 @@ import { href } from '../../core/base';
 import { number } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
-
-interface Group {
-  fingerprint: string;
-  type: string;
-  error: { type?: string; code?: string; message: string };
-  count: number;
-  queues: readonly string[];
-  last_seen_at: string;
-  sample: { job_id: string; message: string };
-}
+import type { GroupList } from '../failures/types';
 
 const SHOWN = 5;
 
 export interface FailuresHeld {
-  groups: Resource<{ items: readonly Group[] }>;
+  groups: Resource<Pick<GroupList, 'items'>>;
   newer: number;
   show: () => void;
   onEvents: (events: readonly LiveEvent[]) => void;
@@ -33,7 +24,7 @@ export interface FailuresHeld {
 export function useFailures(): FailuresHeld {
   const [newer, setNewer] = useState(0);
   const groups = useResource(
-    (signal) => api.get<{ items: readonly Group[] }>('admin/failures', { sort: 'last_seen', per_page: SHOWN }, signal),
+    (signal) => api.get<Pick<GroupList, 'items'>>('admin/failures', { sort: 'last_seen', per_page: SHOWN }, signal),
     [],
   );
   const show = () => {

@@ -3,16 +3,17 @@ import { Sparkline } from '../../components/chart';
 import { PageHead, Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
 import { DataTable } from '../../components/table';
-import { Age, Count } from '../../components/text';
+import { Count, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { duration, number, percent } from '../../core/format';
+import { capitalized, counted, duration, number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { adopt } from '../../core/styles';
 import { FirstJob } from '../queues/first-job';
 import { HistoryChart, useHistory } from '../queues/history';
 import { ModeBadge } from '../queues/mode';
-import { errorRateOf, ratesOf, slid, useMinute } from '../queues/recent';
+import { Pace } from '../queues/pace';
+import { ratesOf, slid, useMinute } from '../queues/recent';
 import type { QueueItem, QueueList } from '../queues/types';
 import { useQueueUpdates } from '../queues/updates';
 import { Alerts, SuspendedTargets, useAlerts } from './alerts';
@@ -60,7 +61,7 @@ export default function OverviewPage() {
     },
   });
   return (
-    <>
+    <div class="overview-page">
       <PageHead title="Overview" sub={<Extent of={queues.data} />}>
         <MaintenanceButton of={maintenance} />
       </PageHead>
@@ -84,7 +85,7 @@ export default function OverviewPage() {
           )
         }
       </Loaded>
-    </>
+    </div>
   );
 }
 
@@ -94,7 +95,7 @@ function Extent({ of: list }: { of: QueueList | undefined }) {
   const stopped = items.filter(({ status }) => status !== 'active').length;
   return (
     <>
-      {number(total)} {total === 1 ? 'queue' : 'queues'}
+      {counted(total, 'queue')}
       {stopped > 0 && (
         <>
           , <a href={href('queues', { mode: 'paused' })}>{number(stopped)} not active</a>
@@ -108,37 +109,18 @@ function Extent({ of: list }: { of: QueueList | undefined }) {
 const STATES = ['available', 'active', 'scheduled', 'retryable', 'completed', 'discarded'] as const;
 
 function Numbers({ queues }: { queues: readonly QueueItem[] }) {
-  const minute = useMinute();
-  const rates = queues.map((queue) => ratesOf(queue, minute));
-  const rate = (name: keyof (typeof rates)[number]) => rates.reduce((sum, one) => sum + one[name], 0);
-  const errors = errorRateOf(queues, minute);
-  const oldest = queues.flatMap(({ oldest_available_at: at }) => at ?? []).sort()[0];
   const slowest = Math.max(...queues.map(({ queue_time_ms: { p95 } }) => p95 ?? -1));
   return (
     <>
       <div class="stats" data-testid="states">
         {STATES.map((state) => (
-          <Stat key={state} label={state[0]?.toUpperCase() + state.slice(1)} href={href('jobs', { state })}>
+          <Stat key={state} label={capitalized(state)} href={href('jobs', { state })}>
             <Count value={queues.reduce((sum, { counts }) => sum + counts[state], 0)} />
           </Stat>
         ))}
       </div>
       <div class="stats second" data-testid="rates">
-        <Stat label="Enqueued" sub="per minute">
-          <Count value={rate('enqueued_per_minute')} />
-        </Stat>
-        <Stat label="Processed" sub="per minute">
-          <Count value={rate('processed_per_minute')} />
-        </Stat>
-        <Stat label="Failed" sub="per minute">
-          <Count value={rate('failed_per_minute')} />
-        </Stat>
-        <Stat label="Error rate" sub="of 5 minutes" tone={errors > 0 ? 'red' : ''}>
-          {percent(errors)}
-        </Stat>
-        <Stat label="Oldest waits" sub="for its turn">
-          <Age since={oldest} />
-        </Stat>
+        <Pace of={queues} />
         <Stat label="Queue time" sub="p95, slowest queue">
           {slowest < 0 ? <span class="faint">–</span> : duration(slowest)}
         </Stat>
@@ -167,8 +149,7 @@ function Busiest({ queues, changed }: { queues: readonly QueueItem[]; changed: R
             label: 'Queue',
             render: ({ name, status }) => (
               <>
-                <a href={href(`queues/${segment(name)}`)}>{name}</a>{' '}
-                {status !== 'active' && <ModeBadge status={status} />}
+                <QueueLink name={name} /> {status !== 'active' && <ModeBadge status={status} />}
               </>
             ),
           },

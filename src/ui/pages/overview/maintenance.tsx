@@ -1,5 +1,5 @@
 /** Maintenance of the whole deployment: what holds, and its beginning and end. */
-import { Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Dialog } from '../../components/overlays';
 import { Foreign, Time } from '../../components/text';
@@ -87,7 +87,7 @@ export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenanc
             action="Start maintenance"
             onCancel={close}
             onSubmit={async (form) => {
-              const [reason, duration] = [String(form.get('reason')).trim(), String(form.get('duration')).trim()];
+              const [reason, duration] = [textIn(form, 'reason'), textIn(form, 'duration')];
               await api.post(PATH, { enabled: true, ...(reason && { reason }), ...(duration && { duration }) });
               toast('No job starts until the maintenance ends.');
               maintenance.reload();
@@ -97,10 +97,14 @@ export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenanc
             {(error) => (
               <>
                 <p class="note">Jobs that run go on and new ones are accepted; none starts and no schedule fires.</p>
-                <Field label="Reason" hint="Told to whoever asks why a job waits." error={at(error, 'reason')}>
+                <Field label="Reason" hint="Told to whoever asks why a job waits." error={errorAt(error, 'reason')}>
                   <input name="reason" maxLength={1000} autocomplete="off" />
                 </Field>
-                <Field label="For" hint="Such as 30m or 2h. Empty: until it is ended." error={at(error, 'duration')}>
+                <Field
+                  label="For"
+                  hint="Such as 30m or 2h. Empty: until it is ended."
+                  error={errorAt(error, 'duration')}
+                >
                   <input name="duration" placeholder="until it is ended" autocomplete="off" />
                 </Field>
               </>
@@ -110,8 +114,4 @@ export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenanc
       )}
     </>
   );
-}
-
-function at(error: { message: string; details: Readonly<Record<string, unknown>> } | undefined, field: string) {
-  return error?.details.field === field ? error.message : undefined;
 }

@@ -1,10 +1,8 @@
 /** What the rows of a queue cost, by job type. */
-import { Stat } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { Count, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { useResource } from '../../core/resource';
-import { type Costs, CostTable, dollars } from '../queues/costs';
+import { CostStats, type Costs, CostTable } from '../queues/costs';
 import type { QueueTab } from './tab';
 
 export function CostTab({ queue: { name }, round }: QueueTab) {
@@ -17,12 +15,7 @@ export function CostTab({ queue: { name }, round }: QueueTab) {
         ) : (
           <>
             <div class="stats">
-              <Stat label="Rows written" sub={found.since && <>since {<Time at={found.since} />}</>}>
-                <Count value={found.total.rows_written} />
-              </Stat>
-              <Stat label="Their price" sub={`$${found.dollars_per_million_rows} per million rows`}>
-                {dollars(found.total.dollars)}
-              </Stat>
+              <CostStats of={found} />
             </div>
             <CostTable costs={found} />
           </>

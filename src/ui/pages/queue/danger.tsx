@@ -1,18 +1,14 @@
 /** What destroys jobs: purging a queue, with a look before, and deleting it. */
 import { useState } from 'preact/hooks';
 import { JOB_STATES } from '../../components/badge';
-import { Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { OperationProgress } from '../../components/progress';
-import { type ApiFailure, api } from '../../core/api';
+import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { confirm, failed, toast } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { counted, number } from '../../core/format';
 import { navigate } from '../../core/router';
-import { adopt } from '../../core/styles';
-import css from './queue.css' with { type: 'text' };
 import type { QueueTab } from './tab';
-
-adopt(css);
 
 export function DangerTab({ queue: { name }, reload }: QueueTab) {
   return (
@@ -23,10 +19,7 @@ export function DangerTab({ queue: { name }, reload }: QueueTab) {
   );
 }
 
-const jobs = (count: number) => `${number(count)} ${count === 1 ? 'job' : 'jobs'}`;
-
-const at = (error: ApiFailure | undefined, field: string) =>
-  error?.details.field === field ? error.message : undefined;
+const jobs = (count: number) => counted(count, 'job');
 
 interface Preview {
   matched: number;
@@ -54,7 +47,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
   const [running, setRunning] = useState<{ id: string; done: number; total: number }>();
 
   const purge = async (form: FormData) => {
-    const age = String(form.get('older_than') ?? '').trim();
+    const age = textIn(form, 'older_than');
     const body = { states: form.getAll('states'), ...(age !== '' && { older_than: age }) };
     const { matched, matched_is_exact, by_state } = await api.del<Preview>(path, { body: { ...body, dry_run: true } });
     if (matched === 0) {
@@ -104,16 +97,16 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
                   </label>
                 ))}
               </span>
-              {at(error, 'states') && (
+              {errorAt(error, 'states') && (
                 <small class="error" role="alert">
-                  {at(error, 'states')}
+                  {errorAt(error, 'states')}
                 </small>
               )}
             </fieldset>
             <Field
               label="Older than"
               hint="Such as 1d or 12h, since their end or their enqueue. Empty: of any age."
-              error={at(error, 'older_than')}
+              error={errorAt(error, 'older_than')}
             >
               <input name="older_than" autocomplete="off" placeholder="of any age" />
             </Field>
@@ -141,7 +134,7 @@ const STRATEGIES = [
 function Delete({ name }: { name: string }) {
   const [strategy, setStrategy] = useState<string>('reject');
   const remove = async (form: FormData) => {
-    const target = String(form.get('target_queue') ?? '').trim();
+    const target = textIn(form, 'target_queue');
     const sure = await confirm({
       title: `Delete ${name}?`,
       text: 'The queue goes, with its settings and its ended jobs.',
@@ -161,7 +154,7 @@ function Delete({ name }: { name: string }) {
       <Form action="Delete the queue" danger onSubmit={remove}>
         {(error) => (
           <>
-            <Field label="Jobs that have not ended" error={at(error, 'strategy')}>
+            <Field label="Jobs that have not ended" error={errorAt(error, 'strategy')}>
               <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
                 {STRATEGIES.map(([value, label]) => (
                   <option key={value} value={value}>
@@ -171,7 +164,7 @@ function Delete({ name }: { name: string }) {
               </select>
             </Field>
             {strategy === 'move' && (
-              <Field label="To the queue" error={at(error, 'target_queue')}>
+              <Field label="To the queue" error={errorAt(error, 'target_queue')}>
                 <input name="target_queue" autocomplete="off" required />
               </Field>
             )}

@@ -9,6 +9,7 @@ import { useKeys } from '../../core/keyboard';
 import { useLive } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
 import { can } from '../../core/session';
+import { adopt } from '../../core/styles';
 import { type History, useHistory } from '../queues/history';
 import { drain, ModeBadge, ModeButtons, toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
@@ -17,9 +18,12 @@ import { DangerTab } from './danger';
 import { LimitsTab } from './limits';
 import { OverviewTab } from './overview';
 import { PrioritiesTab } from './priorities';
+import css from './queue.css' with { type: 'text' };
 import { SettingsTab } from './settings';
 import type { QueueTab } from './tab';
 import { TypesTab } from './types-tab';
+
+adopt(css);
 
 const TABS: readonly (Tab & { scope?: string; of: ComponentType<QueueTab> })[] = [
   { id: 'overview', label: 'Overview', of: OverviewTab },
@@ -41,7 +45,7 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
   const tabs = TABS.filter(({ scope }) => scope === undefined || can(scope));
   const Open = tabs.find(({ id }) => id === openTab(tabs))?.of ?? OverviewTab;
   return (
-    <>
+    <div class="queue-page">
       <PageHead
         title={
           <>
@@ -57,7 +61,7 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
       <Loaded of={queue}>
         {(data) => <Open queue={data} history={history} round={round} reload={queue.reload} />}
       </Loaded>
-    </>
+    </div>
   );
 }
 

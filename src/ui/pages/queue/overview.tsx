@@ -2,19 +2,16 @@
 
 import { JOB_STATES } from '../../components/badge';
 import { Section, Stat } from '../../components/page';
-import { Age, Count, Duration } from '../../components/text';
+import { Count, Duration } from '../../components/text';
 import { href } from '../../core/base';
-import { number, percent } from '../../core/format';
+import { capitalized, number } from '../../core/format';
 import { HistoryChart } from '../queues/history';
-import { errorRateOf, ratesOf, useMinute } from '../queues/recent';
+import { Pace } from '../queues/pace';
 import type { Percentiles } from '../queues/types';
 import type { QueueTab } from './tab';
 import { Why } from './why';
 
 export function OverviewTab({ queue, history, round, reload }: QueueTab) {
-  const minute = useMinute();
-  const rates = ratesOf(queue, minute);
-  const errors = errorRateOf([queue], minute);
   const { name, counts, concurrency } = queue;
   return (
     <>
@@ -22,7 +19,7 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
         {JOB_STATES.filter((state) => counts[state] > 0 || !['pending', 'cancelled'].includes(state)).map((state) => (
           <Stat
             key={state}
-            label={state[0]?.toUpperCase() + state.slice(1)}
+            label={capitalized(state)}
             href={href('jobs', { queue: name, state })}
             {...(state === 'active' &&
               concurrency.limit !== null && { sub: `of ${number(concurrency.limit)} at once` })}
@@ -34,21 +31,7 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
       <Why queue={queue} round={round} reload={reload} />
       <Section title="Pace">
         <div class="stats">
-          <Stat label="Enqueued" sub="per minute">
-            <Count value={rates.enqueued_per_minute} />
-          </Stat>
-          <Stat label="Processed" sub="per minute">
-            <Count value={rates.processed_per_minute} />
-          </Stat>
-          <Stat label="Failed" sub="per minute">
-            <Count value={rates.failed_per_minute} />
-          </Stat>
-          <Stat label="Error rate" sub="of 5 minutes" tone={errors > 0 ? 'red' : ''}>
-            {percent(errors)}
-          </Stat>
-          <Stat label="Oldest waits" sub="for its turn">
-            <Age since={queue.oldest_available_at} />
-          </Stat>
+          <Pace of={[queue]} />
         </div>
       </Section>
       <HistoryChart history={history} />

@@ -9,12 +9,8 @@ import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { type Config, changesOf, GROUPS, type SettingField, settingAt, textOf } from './fields';
-import css from './queue.css' with { type: 'text' };
 import type { QueueTab } from './tab';
-
-adopt(css);
 
 interface Settings {
   config: Config;

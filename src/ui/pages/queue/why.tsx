@@ -6,17 +6,13 @@ import { Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { counted, number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import type { LimitKey } from '../limits/types';
 import type { Maintenance } from '../overview/maintenance';
 import { toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
-import css from './queue.css' with { type: 'text' };
-
-adopt(css);
 
 interface WaitingJob {
   id: string;
@@ -229,10 +225,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
 function LinkTo({ queue, state, count, text }: { queue: string; state: string; count: number; text: string }) {
   return (
     <>
-      <a href={href('jobs', { queue, state })}>
-        {number(count)} {count === 1 ? 'job' : 'jobs'}
-      </a>{' '}
-      {count === 1 ? 'waits' : 'wait'} {text}.
+      <a href={href('jobs', { queue, state })}>{counted(count, 'job')}</a> {count === 1 ? 'waits' : 'wait'} {text}.
     </>
   );
 }

@@ -1,6 +1,7 @@
 /** Rows written and their price, by job type. */
+import { Stat } from '../../components/page';
 import { DataTable } from '../../components/table';
-import { Count, Foreign } from '../../components/text';
+import { Count, Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { adopt } from '../../core/styles';
 import css from './queues.css' with { type: 'text' };
@@ -30,6 +31,20 @@ const parts = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', 
 export function dollars(value: number | null): string {
   if (value === null) return '–';
   return value === 0 || value >= 0.01 ? whole.format(value) : parts.format(value);
+}
+
+/** The sum, in a row of numbers. */
+export function CostStats({ of: { total, since, dollars_per_million_rows: price } }: { of: Costs }) {
+  return (
+    <>
+      <Stat label="Rows written" sub={since && <>since {<Time at={since} />}</>}>
+        <Count value={total.rows_written} />
+      </Stat>
+      <Stat label="Their price" sub={`$${price} per million rows`}>
+        {dollars(total.dollars)}
+      </Stat>
+    </>
+  );
 }
 
 export function CostTable({ costs, withQueue }: { costs: Costs; withQueue?: boolean }) {

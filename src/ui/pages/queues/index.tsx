@@ -4,8 +4,8 @@ import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../com
 import { PageHead } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Age, Count } from '../../components/text';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Age, Count, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { number, percent } from '../../core/format';
@@ -108,7 +108,7 @@ function columns(minute: number, reload: () => void): Column<QueueItem>[] {
       id: 'name',
       label: 'Queue',
       sort: ({ name }) => name,
-      render: ({ name }) => <a href={href(`queues/${segment(name)}`)}>{name}</a>,
+      render: ({ name }) => <QueueLink name={name} />,
     },
     {
       id: 'mode',
@@ -164,20 +164,10 @@ function columns(minute: number, reload: () => void): Column<QueueItem>[] {
         </span>
       ),
     },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: QueueItem) => (
-              <span class="row-actions">
-                <ModeButtons queue={row} small onDone={reload} />
-              </span>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: QueueItem) => (
+      <span class="row-actions">
+        <ModeButtons queue={row} small onDone={reload} />
+      </span>
+    )),
   ];
 }

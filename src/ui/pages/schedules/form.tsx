@@ -1,6 +1,6 @@
 /** Makes a schedule, or changes one. Only what was changed is sent. */
 import { useState } from 'preact/hooks';
-import { errorAt, Field, Form, JsonField } from '../../components/form';
+import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
@@ -47,7 +47,7 @@ function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () 
   const isHidden = before !== null && session.value?.redacts === true;
 
   const save = async (form: FormData) => {
-    const text = (name: string) => String(form.get(name) ?? '').trim();
+    const text = (name: string) => textIn(form, name);
     const optional = (name: string) => text(name) || null;
     const wanted: Record<string, unknown> = {
       expression: text('expression'),

@@ -5,11 +5,10 @@ import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../com
 import { PageHead } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Count, Foreign, Time } from '../../components/text';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Count, Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
-import { href, segment } from '../../core/base';
 import { useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
@@ -168,7 +167,7 @@ function columns(onChanged: () => void): Column<Schedule>[] {
         <>
           <Foreign>{type}</Foreign>
           <small class="under">
-            in <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+            in <QueueLink name={queue} />
           </small>
         </>
       ),
@@ -207,36 +206,26 @@ function columns(onChanged: () => void): Column<Schedule>[] {
         </span>
       ),
     },
-    ...(can('data:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Schedule) => (
-              <span class="row-actions">
-                <button
-                  type="button"
-                  class="small"
-                  aria-label={`Run now: ${row.name}`}
-                  onClick={async () => (await runNow(row)) && onChanged()}
-                >
-                  Run now
-                </button>
-                <button
-                  type="button"
-                  class="small"
-                  aria-label={`${row.enabled ? 'Pause' : 'Resume'} ${row.name}`}
-                  onClick={async () => (await toggle(row)) && onChanged()}
-                >
-                  {row.enabled ? 'Pause' : 'Resume'}
-                </button>
-              </span>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('data:write'), (row: Schedule) => (
+      <span class="row-actions">
+        <button
+          type="button"
+          class="small"
+          aria-label={`Run now: ${row.name}`}
+          onClick={async () => (await runNow(row)) && onChanged()}
+        >
+          Run now
+        </button>
+        <button
+          type="button"
+          class="small"
+          aria-label={`${row.enabled ? 'Pause' : 'Resume'} ${row.name}`}
+          onClick={async () => (await toggle(row)) && onChanged()}
+        >
+          {row.enabled ? 'Pause' : 'Resume'}
+        </button>
+      </span>
+    )),
   ];
 }
 

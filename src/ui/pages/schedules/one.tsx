@@ -3,7 +3,7 @@ import { Json } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { Count, Foreign, IdLink, Time } from '../../components/text';
+import { Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { openAside } from '../../core/aside';
 import { href, segment } from '../../core/base';
@@ -119,7 +119,7 @@ function About({ of: schedule }: { of: Schedule }) {
             </>,
           ],
           ['Job', <Foreign>{schedule.type}</Foreign>],
-          ['Queue', <a href={href(`queues/${segment(schedule.queue)}`)}>{schedule.queue}</a>],
+          ['Queue', <QueueLink name={schedule.queue} />],
           ['When jobs meet', OVERLAPS[overlap_policy] ?? overlap_policy],
           [
             'When times are missed',
@@ -262,7 +262,7 @@ function Skips({ of: skips }: { of: readonly Skip[] }) {
                 </>
               )}
             </span>
-            {job && <IdLink id={job} to={href(`jobs/${segment(job)}`)} />}
+            {job && <JobLink id={job} />}
           </li>
         ))}
       </ul>

@@ -4,7 +4,7 @@ import { Json } from '../../components/json';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Foreign } from '../../components/text';
+import { Foreign, Words } from '../../components/text';
 import { api } from '../../core/api';
 import { aside } from '../../core/aside';
 import { href } from '../../core/base';
@@ -149,13 +149,7 @@ const TARGETS: readonly Column<Target>[] = [
   {
     id: 'patterns',
     label: 'Gets',
-    render: ({ patterns }) => (
-      <span class="words">
-        {patterns.map((one) => (
-          <code key={one}>{one}</code>
-        ))}
-      </span>
-    ),
+    render: ({ patterns }) => <Words of={patterns} />,
   },
   {
     id: 'batch',
@@ -212,12 +206,6 @@ const KEYS: readonly Column<Key & { id: string }>[] = [
   {
     id: 'scopes',
     label: 'Scopes',
-    render: ({ scopes }) => (
-      <span class="words">
-        {scopes.map((one) => (
-          <code key={one}>{one}</code>
-        ))}
-      </span>
-    ),
+    render: ({ scopes }) => <Words of={scopes} />,
   },
 ];

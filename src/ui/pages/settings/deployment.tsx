@@ -3,12 +3,13 @@ import { Badge, type Tone } from '../../components/badge';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Foreign, Time } from '../../components/text';
+import { Foreign, Time, Words } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
+import type { Maintenance } from '../overview/maintenance';
 
 interface Cron {
   name: string;
@@ -26,13 +27,6 @@ interface Declared {
   queues_total: number;
   limits: readonly { key: string; declared: unknown; override?: unknown }[];
   crons: readonly Cron[];
-}
-
-interface Maintenance {
-  enabled: boolean;
-  reason: string | null;
-  started_at: string | null;
-  ends_at: string | null;
 }
 
 interface Row {
@@ -99,16 +93,7 @@ export function Deployment() {
                   ['Applied', <Time at={data.applied_at} />],
                   ['Version', data.version],
                   ['Digest', <span class="mono">{data.digest.slice(0, 16)}</span>],
-                  [
-                    'Handlers in the code',
-                    data.handlers.length > 0 && (
-                      <span class="words">
-                        {data.handlers.map((type) => (
-                          <code key={type}>{type}</code>
-                        ))}
-                      </span>
-                    ),
-                  ],
+                  ['Handlers in the code', data.handlers.length > 0 && <Words of={data.handlers} />],
                 ]}
               />
             </div>

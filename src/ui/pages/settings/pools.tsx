@@ -1,14 +1,14 @@
 /** Pools: queues from which workers take in turn, each its portion. */
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge';
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Count } from '../../components/text';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Count, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
-import { href, segment } from '../../core/base';
+import { segment } from '../../core/base';
 import { act, confirm, toast } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
@@ -120,7 +120,7 @@ function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<
             const own = given.find((one) => one.pool === pool && one.name === queue);
             return (
               <span key={queue} title={own && `${number(own.dispatched)} jobs given`}>
-                <a href={href(`queues/${segment(queue)}`)}>{queue}</a>
+                <QueueLink name={queue} />
                 {strategy === 'weighted' && ` ×${weights[queue] ?? 1}`}{' '}
                 {own?.starved && (
                   <Badge tone="red" icon="failures">
@@ -153,21 +153,11 @@ function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<
         <Count value={given.reduce((sum, one) => sum + (one.pool === name ? one.dispatched : 0), 0)} />
       ),
     },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Pool) => (
-              <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
-                Delete
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Pool) => (
+      <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
+        Delete
+      </button>
+    )),
   ];
 }
 
@@ -195,9 +185,9 @@ function PoolForm({ of: before, onSaved }: { of: Pool | undefined; onSaved: () =
         action={before ? 'Save' : 'Create'}
         onCancel={close}
         onSubmit={async (form) => {
-          const name = before?.name ?? String(form.get('name')).trim();
+          const name = before?.name ?? textIn(form, 'name');
           const { queues, weights } = readQueues(String(form.get('queues')));
-          const limit = String(form.get('concurrency')).trim();
+          const limit = textIn(form, 'concurrency');
           await api.put(pathOf(name), {
             strategy,
             queues,

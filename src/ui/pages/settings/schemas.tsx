@@ -1,7 +1,7 @@
 /** Schemas of arguments: which there are, and what becomes of a job that does not fit. */
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge';
-import { errorAt, Field, Form, JsonField } from '../../components/form';
+import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
 import { Json } from '../../components/json';
 import { Dialog, Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
@@ -176,7 +176,7 @@ function SchemaForm({ from, onSaved }: { from: Schema | undefined; onSaved: () =
         action="Register"
         onCancel={close}
         onSubmit={async (form) => {
-          const [type, version] = [String(form.get('type')).trim(), String(form.get('version')).trim()];
+          const [type, version] = [textIn(form, 'type'), textIn(form, 'version')];
           await api.put(pathOf(type, version), { schema: parseExact(schema) });
           toast(`Version ${version} of ${type} is registered.`);
           onSaved();

@@ -1,20 +1,19 @@
 /** Alert rules: a number of a queue, its bound, and whether it is beyond. */
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge';
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Foreign, Time } from '../../components/text';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
-import { href, segment } from '../../core/base';
 import { act, confirm, toast } from '../../core/dialogs';
-import { duration, number, percent } from '../../core/format';
+import { duration } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
-import { ALERTS, type Alert, alertPath, type List, METRICS, type Subscription } from './types';
+import { ALERTS, type Alert, alertPath, type List, METRICS, type Subscription, shownAs } from './types';
 import { useAfterEvents } from './updates';
 
 export function Alerts({ subscriptions }: { subscriptions: readonly Subscription[] }) {
@@ -57,12 +56,6 @@ export function Alerts({ subscriptions }: { subscriptions: readonly Subscription
       )}
     </>
   );
-}
-
-/** A number of a metric as one reads it. */
-function shownAs(metric: string, value: number): string {
-  if (metric === 'error_rate') return percent(value);
-  return metric === 'oldest_age' ? duration(value * 1000) : number(value);
 }
 
 /** What the server writes as PT1H30M. */
@@ -125,8 +118,7 @@ function columns(subscriptions: readonly Subscription[], remove: (row: Alert) =>
     {
       id: 'queue',
       label: 'Queue',
-      render: ({ queue }) =>
-        queue ? <a href={href(`queues/${segment(queue)}`)}>{queue}</a> : <span class="faint">each</span>,
+      render: ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">each</span>),
     },
     {
       id: 'value',
@@ -143,21 +135,11 @@ function columns(subscriptions: readonly Subscription[], remove: (row: Alert) =>
       render: ({ subscription_id: id }) =>
         id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">whoever takes alert.*</span>,
     },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Alert) => (
-              <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
-                Delete
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Alert) => (
+      <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
+        Delete
+      </button>
+    )),
   ];
 }
 
@@ -166,7 +148,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Subsc
   const [metric, setMetric] = useState(before?.metric ?? 'error_rate');
   const close = () => openAside({ edit: null });
   const save = async (form: FormData) => {
-    const text = (name: string) => String(form.get(name) ?? '').trim();
+    const text = (name: string) => textIn(form, name);
     const above = text('above');
     const body = {
       name: text('name'),

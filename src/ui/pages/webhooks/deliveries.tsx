@@ -5,11 +5,10 @@ import { FilterChips, Filters, Pager, SelectFilter } from '../../components/list
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Copy, Duration, Foreign, IdLink, Time } from '../../components/text';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Copy, Duration, Foreign, JobLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside } from '../../core/aside';
-import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
@@ -119,27 +118,16 @@ function columns(urls: ReadonlyMap<string, string>, replay: (row: Delivery) => v
       id: 'job',
       label: 'Job',
       wide: true,
-      render: ({ job_id: id }) =>
-        id ? <IdLink id={id} to={href(`jobs/${segment(id)}`)} /> : <span class="faint">–</span>,
+      render: ({ job_id: id }) => (id ? <JobLink id={id} /> : <span class="faint">–</span>),
     },
     { id: 'attempts', label: 'Attempts', end: true, render: ({ attempt }) => number(attempt) },
     { id: 'next', label: 'Next try', end: true, render: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
     { id: 'created', label: 'When', end: true, render: ({ created_at }) => <Time at={created_at} /> },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Delivery) => (
-              <button type="button" class="small" onClick={() => replay(row)}>
-                Replay
-              </button>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Delivery) => (
+      <button type="button" class="small" onClick={() => replay(row)}>
+        Replay
+      </button>
+    )),
   ];
 }
 
@@ -171,10 +159,7 @@ function DeliveryDrawer(props: {
                 ['Status', <DeliveryStatus status={delivery.status} />],
                 ['Event', delivery.event_type],
                 ['Sent to', <Foreign>{urls.get(delivery.subscription_id) ?? delivery.subscription_id}</Foreign>],
-                [
-                  'Job',
-                  delivery.job_id && <IdLink id={delivery.job_id} to={href(`jobs/${segment(delivery.job_id)}`)} />,
-                ],
+                ['Job', delivery.job_id && <JobLink id={delivery.job_id} />],
                 ['When', <Time at={delivery.created_at} />],
                 ['Next try', delivery.next_attempt_at && <Time at={delivery.next_attempt_at} />],
                 [

@@ -1,6 +1,6 @@
 /** Makes a subscription, or changes one. */
 import { useState } from 'preact/hooks';
-import { errorAt, Field, Form } from '../../components/form';
+import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { api } from '../../core/api';
 import { openAside } from '../../core/aside';
@@ -23,9 +23,9 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Subscription | u
   const save = async (form: FormData) => {
     const [queues, types] = [wordsOf(form.get('queues')), wordsOf(form.get('types'))];
     const filter = { ...(queues.length > 0 && { queues }), ...(types.length > 0 && { types }) };
-    const own = String(form.get('secret') ?? '').trim();
+    const own = textIn(form, 'secret');
     const body = {
-      url: String(form.get('url')).trim(),
+      url: textIn(form, 'url'),
       events,
       filter: queues.length + types.length > 0 ? filter : null,
     };

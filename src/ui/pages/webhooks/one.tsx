@@ -4,7 +4,7 @@ import { Badge } from '../../components/badge';
 import { Code } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
-import { Count, Foreign, Time } from '../../components/text';
+import { Count, Foreign, Time, Words } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
 import { href } from '../../core/base';
@@ -102,10 +102,8 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Subscription; o
         ]}
       />
       <Section title="Events">
-        <p class="wanted">
-          {one.events.map((event) => (
-            <code key={event}>{event}</code>
-          ))}
+        <p>
+          <Words of={one.events} />
         </p>
         {one.filter?.queues && <p>Of the queues {one.filter.queues.join(', ')}.</p>}
         {one.filter?.types && <p>Of jobs {one.filter.types.join(', ')}.</p>}

@@ -2,7 +2,7 @@
 import { Badge } from '../../components/badge';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Count, Foreign, Time } from '../../components/text';
+import { Count, Foreign, Time, Words } from '../../components/text';
 import { aside } from '../../core/aside';
 import type { Resource } from '../../core/resource';
 import { healthOf, type List, type Subscription } from './types';
@@ -98,12 +98,9 @@ export function Wanted({
   const some = events.slice(0, 3);
   return (
     <>
-      <span class="wanted">
-        {some.map((event) => (
-          <code key={event}>{event}</code>
-        ))}
+      <Words of={some}>
         {events.length > some.length && <span class="faint">and {events.length - some.length} more</span>}
-      </span>
+      </Words>
       {(queues.length > 0 || types.length > 0) && (
         <small class="under">
           {queues.length > 0 && <>in {queues.join(', ')} </>}

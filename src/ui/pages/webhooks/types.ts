@@ -2,6 +2,7 @@
 import type { Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
 import { segment } from '../../core/base';
+import { duration, number, percent } from '../../core/format';
 
 export interface Subscription {
   id: string;
@@ -97,3 +98,9 @@ export const METRICS: Readonly<Record<string, string>> = {
   depth: 'Jobs that have not ended',
   dead_letters: 'Dead letters',
 };
+
+/** A number of a metric as one reads it. */
+export function shownAs(metric: string, value: number): string {
+  if (metric === 'error_rate') return percent(value);
+  return metric === 'oldest_age' ? duration(value * 1000) : number(value);
+}

@@ -48,7 +48,7 @@ export default function WorkersPage() {
   };
   useKeys('Workers', { u: { label: 'Look again', run: both } });
   return (
-    <>
+    <div class="workers-page">
       <PageHead title="Workers" sub="Who runs jobs: workers that pull, and handlers that jobs are pushed to">
         <button type="button" onClick={both}>
           Look again
@@ -58,6 +58,6 @@ export default function WorkersPage() {
       <Section title="Push targets">
         <TargetTable targets={targets} />
       </Section>
-    </>
+    </div>
   );
 }

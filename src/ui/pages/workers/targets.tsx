@@ -2,15 +2,16 @@
 import { Badge, type Tone } from '../../components/badge';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
-import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
-import { DataTable } from '../../components/table';
-import { Foreign, Time } from '../../components/text';
+import { Empty, Loaded } from '../../components/state';
+import { actionsColumn, DataTable } from '../../components/table';
+import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
+import { aside } from '../../core/aside';
+import { segment } from '../../core/base';
 import { failed, toast } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { counted, number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
-import { query, withQuery } from '../../core/router';
+import { query } from '../../core/router';
 import { can } from '../../core/session';
 import type { Target, TargetInQueue, TargetList, TargetState } from './types';
 
@@ -43,7 +44,7 @@ async function tryNow(name: string): Promise<void> {
   }
 }
 
-const queues = (count: number) => `${number(count)} ${count === 1 ? 'queue' : 'queues'}`;
+const queues = (count: number) => counted(count, 'queue');
 
 export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
   const tryIt = ({ name }: Target) => tryNow(name).then(targets.reload);
@@ -55,13 +56,13 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
             label="Push targets"
             rows={items}
             rowKey={({ name }) => name}
-            rowHref={({ name }) => withQuery({ target: name, page: query('page') })}
+            rowHref={({ name }) => aside({ target: name })}
             keys={can('admin:write') ? { t: { label: 'Try the handler', run: tryIt } } : {}}
             columns={[
               {
                 id: 'target',
                 label: 'Handler',
-                render: ({ name }) => <a href={withQuery({ target: name, page: query('page') })}>{name}</a>,
+                render: ({ name }) => <a href={aside({ target: name })}>{name}</a>,
               },
               { id: 'circuit', label: 'Calls', render: ({ state }) => <Circuit state={state} /> },
               {
@@ -92,21 +93,11 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
                 label: 'Next try',
                 render: ({ next_try_at }) => <Time at={next_try_at} />,
               },
-              ...(can('admin:write')
-                ? [
-                    {
-                      id: 'actions',
-                      label: 'Actions',
-                      bare: true,
-                      end: true,
-                      render: (row: Target) => (
-                        <button type="button" class="small" onClick={() => tryIt(row)}>
-                          {row.state === 'up' ? 'Try' : 'Resume'}
-                        </button>
-                      ),
-                    },
-                  ]
-                : []),
+              ...actionsColumn(can('admin:write'), (row: Target) => (
+                <button type="button" class="small" onClick={() => tryIt(row)}>
+                  {row.state === 'up' ? 'Try' : 'Resume'}
+                </button>
+              )),
             ]}
             empty={
               <Empty icon="workers" title="No handler is called">
@@ -127,48 +118,47 @@ function TargetDrawer({ name }: { name: string }) {
     (signal) => api.get<Target & { queues: readonly TargetInQueue[] }>(`admin/targets/${segment(name)}`, {}, signal),
     [name],
   );
-  const { data, error } = target;
   return (
     <Drawer title={`Handler ${name}`} name="target">
-      {error && <Failure error={error} />}
-      {!data && !error && <Skeleton />}
-      {data && (
-        <>
-          <Facts
-            of={[
-              ['Calls', <Circuit state={data.state} />],
-              ['Mapped to it', <Foreign>{data.patterns.join(', ')}</Foreign>],
-              ['It takes', data.types && <Foreign>{data.types.join(', ')}</Foreign>],
-            ]}
-          />
-          <h3 class="held">Queue by queue</h3>
-          <ul class="held-jobs text">
-            {data.queues.map(({ queue, state, since, last_error, last_tried_at, next_try_at }) => (
-              <li key={queue}>
-                <div>
-                  <a href={href(`queues/${segment(queue)}`)}>{queue}</a> <Circuit state={state} />{' '}
-                  {since && (
-                    <span class="faint">
-                      since <Time at={since} />
-                    </span>
-                  )}
-                </div>
-                {last_error && <Foreign>{last_error}</Foreign>}
-                {last_tried_at && (
-                  <div class="faint">
-                    tried <Time at={last_tried_at} />
-                    {next_try_at && (
-                      <>
-                        , again <Time at={next_try_at} />
-                      </>
+      <Loaded of={target}>
+        {(data) => (
+          <>
+            <Facts
+              of={[
+                ['Calls', <Circuit state={data.state} />],
+                ['Mapped to it', <Foreign>{data.patterns.join(', ')}</Foreign>],
+                ['It takes', data.types && <Foreign>{data.types.join(', ')}</Foreign>],
+              ]}
+            />
+            <h3 class="held">Queue by queue</h3>
+            <ul class="held-jobs text">
+              {data.queues.map(({ queue, state, since, last_error, last_tried_at, next_try_at }) => (
+                <li key={queue}>
+                  <div>
+                    <QueueLink name={queue} /> <Circuit state={state} />{' '}
+                    {since && (
+                      <span class="faint">
+                        since <Time at={since} />
+                      </span>
                     )}
                   </div>
-                )}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+                  {last_error && <Foreign>{last_error}</Foreign>}
+                  {last_tried_at && (
+                    <div class="faint">
+                      tried <Time at={last_tried_at} />
+                      {next_try_at && (
+                        <>
+                          , again <Time at={next_try_at} />
+                        </>
+                      )}
+                    </div>
+                  )}
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
     </Drawer>
   );
 }

@@ -4,15 +4,16 @@ import { Pager } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, Stat } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Failure, Loaded, Skeleton } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Copy, Count, Foreign, IdLink, Time } from '../../components/text';
+import { Empty, Loaded } from '../../components/state';
+import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Copy, Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
-import { href, segment } from '../../core/base';
+import { aside } from '../../core/aside';
+import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { capitalized, counted, number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
-import { query, withQuery } from '../../core/router';
+import { query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import type { HeldJob, Worker, WorkerList } from './types';
@@ -45,7 +46,7 @@ async function tell({ id }: Worker, directive: Directive): Promise<boolean> {
 async function tellAll(directive: Directive, count: number): Promise<boolean> {
   const sure = await confirm({
     title: directive === 'running' ? 'Let all workers take jobs?' : `Tell all workers: ${directive}?`,
-    text: `${number(count)} ${count === 1 ? 'worker' : 'workers'}: each ${TOLD[directive]}.`,
+    text: `${counted(count, 'worker')}: each ${TOLD[directive]}.`,
     ...{ action: `Tell ${number(count)}`, danger: directive === 'terminate' },
   });
   return sure && act(() => api.post('admin/workers/directive', { directive }), 'All workers were told.');
@@ -74,11 +75,7 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
           <>
             <div class="stats workers-stats">
               {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
-                <Stat
-                  key={state}
-                  label={state[0]?.toUpperCase() + state.slice(1)}
-                  tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
-                >
+                <Stat key={state} label={capitalized(state)} tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}>
                   <Count value={summary[state]} />
                 </Stat>
               ))}
@@ -102,7 +99,7 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
               label="Workers"
               rows={items}
               rowKey={({ id }) => id}
-              rowHref={({ id }) => withQuery({ worker: id, page: query('page') })}
+              rowHref={({ id }) => aside({ worker: id })}
               columns={columns(after)}
               keys={
                 can('admin:write')
@@ -133,7 +130,7 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
       sort: ({ id }) => id,
       render: ({ id, hostname, pid }) => (
         <>
-          <a href={withQuery({ worker: id, page: query('page') })}>
+          <a href={aside({ worker: id })}>
             <Foreign>{id}</Foreign>
           </a>
           {hostname && (
@@ -184,36 +181,26 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
       render: ({ last_heartbeat_at }) => <Time at={last_heartbeat_at} />,
     },
     { id: 'since', label: 'Since', wide: true, render: ({ started_at }) => <Time at={started_at} /> },
-    ...(can('admin:write')
-      ? [
-          {
-            id: 'actions',
-            label: 'Actions',
-            bare: true,
-            end: true,
-            render: (row: Worker) => (
-              <span class="row-actions">
-                {row.state === 'stale' ? (
-                  <button type="button" class="small" onClick={() => after(forget(row))}>
-                    Forget
-                  </button>
-                ) : (
-                  <>
-                    <button type="button" class="small" onClick={() => after(toggle(row))}>
-                      {row.directive === 'running' ? 'Quiet' : 'Resume'}
-                    </button>
-                    {row.directive !== 'terminate' && (
-                      <button type="button" class="small" onClick={() => after(tell(row, 'terminate'))}>
-                        Terminate
-                      </button>
-                    )}
-                  </>
-                )}
-              </span>
-            ),
-          },
-        ]
-      : []),
+    ...actionsColumn(can('admin:write'), (row: Worker) => (
+      <span class="row-actions">
+        {row.state === 'stale' ? (
+          <button type="button" class="small" onClick={() => after(forget(row))}>
+            Forget
+          </button>
+        ) : (
+          <>
+            <button type="button" class="small" onClick={() => after(toggle(row))}>
+              {row.directive === 'running' ? 'Quiet' : 'Resume'}
+            </button>
+            {row.directive !== 'terminate' && (
+              <button type="button" class="small" onClick={() => after(tell(row, 'terminate'))}>
+                Terminate
+              </button>
+            )}
+          </>
+        )}
+      </span>
+    )),
   ];
 }
 
@@ -223,30 +210,29 @@ function WorkerDrawer({ id }: { id: string }) {
     (signal) => api.get<Worker & { jobs: readonly HeldJob[] }>(`admin/workers/${segment(id)}`, {}, signal),
     [id],
   );
-  const { data, error } = worker;
   return (
     <Drawer title={`Worker ${id}`} name="worker">
-      {error && <Failure error={error} />}
-      {!data && !error && <Skeleton />}
-      {data && (
-        <>
-          <Facts
-            of={[
-              ['State', <Badge tone={TONES[data.state] ?? 'neutral'}>{data.state}</Badge>],
-              ['Id', <Id text={data.id} />],
-              ['Host', data.hostname && <Foreign>{data.hostname}</Foreign>],
-              ['Process', data.pid],
-              ['Version', data.version && <Foreign>{data.version}</Foreign>],
-              ['Jobs at once', data.concurrency],
-              ['Queues', data.queues.length > 0 && <Foreign>{data.queues.join(', ')}</Foreign>],
-              ['Since', <Time at={data.started_at} />],
-              ['Last heartbeat', <Time at={data.last_heartbeat_at} />],
-            ]}
-          />
-          <h3 class="held">Jobs that it holds</h3>
-          <HeldJobs jobs={data.jobs} />
-        </>
-      )}
+      <Loaded of={worker}>
+        {(data) => (
+          <>
+            <Facts
+              of={[
+                ['State', <Badge tone={TONES[data.state] ?? 'neutral'}>{data.state}</Badge>],
+                ['Id', <Id text={data.id} />],
+                ['Host', data.hostname && <Foreign>{data.hostname}</Foreign>],
+                ['Process', data.pid],
+                ['Version', data.version && <Foreign>{data.version}</Foreign>],
+                ['Jobs at once', data.concurrency],
+                ['Queues', data.queues.length > 0 && <Foreign>{data.queues.join(', ')}</Foreign>],
+                ['Since', <Time at={data.started_at} />],
+                ['Last heartbeat', <Time at={data.last_heartbeat_at} />],
+              ]}
+            />
+            <h3 class="held">Jobs that it holds</h3>
+            <HeldJobs jobs={data.jobs} />
+          </>
+        )}
+      </Loaded>
     </Drawer>
   );
 }
@@ -267,11 +253,11 @@ function HeldJobs({ jobs }: { jobs: readonly HeldJob[] }) {
       {jobs.map(({ id, type, queue, attempt, started_at, lease_expires_at }) => (
         <li key={id}>
           <div>
-            <IdLink id={id} to={href(`jobs/${id}`)} /> <Foreign>{type}</Foreign>
+            <JobLink id={id} /> <Foreign>{type}</Foreign>
           </div>
           <div class="faint">
-            <a href={href(`queues/${segment(queue)}`)}>{queue}</a>, attempt {number(attempt)}, began{' '}
-            <Time at={started_at} />, leased until <Time at={lease_expires_at} />
+            <QueueLink name={queue} />, attempt {number(attempt)}, began <Time at={started_at} />, leased until{' '}
+            <Time at={lease_expires_at} />
           </div>
         </li>
       ))}

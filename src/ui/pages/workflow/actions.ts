@@ -2,7 +2,7 @@
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { counted } from '../../core/format';
 import type { WorkflowItem } from './types';
 
 /** @returns whether it was cancelled */
@@ -23,7 +23,7 @@ export async function cancelWorkflow({
 
 /** Redrives jobs that failed. The workflow does not go on: the first end of a job is the one that counted. */
 export async function retryJobs(ids: readonly string[]): Promise<boolean> {
-  const jobs = `${number(ids.length)} failed ${ids.length === 1 ? 'job' : 'jobs'}`;
+  const jobs = counted(ids.length, 'failed job');
   const sure = await confirm({
     title: `Retry ${jobs}?`,
     text: 'They run again, each on its own. The workflow has ended: it does not go on, and no further step starts.',

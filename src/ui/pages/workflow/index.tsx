@@ -2,13 +2,14 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { openTab, PageHead, Stat, Tabs } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Loaded } from '../../components/state';
+import { Empty, LiveRefused, Loaded } from '../../components/state';
 import { Copy, Duration, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
+import { counted } from '../../core/format';
 import { useKeys } from '../../core/keyboard';
-import { type LiveEvent, refusal, useLive } from '../../core/live';
+import { type LiveEvent, useLive } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
 import { withQuery } from '../../core/router';
 import { can } from '../../core/session';
@@ -20,7 +21,7 @@ import { criticalPath, graphOf, MOST_NODES } from './graph';
 import css from './page.css' with { type: 'text' };
 import { Done, WorkflowState } from './state';
 import { type Leaf, leavesOf, Steps } from './steps';
-import { endOf, type Step, type Workflow } from './types';
+import { endOf, lastedOf, type Step, type Workflow } from './types';
 
 adopt(shared);
 adopt(css);
@@ -81,7 +82,7 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
           </button>
         )}
       </PageHead>
-      {refusal.value && <p class="note amber">Live updates are off: {refusal.value}</p>}
+      <LiveRefused />
       <Loaded of={one}>{(shown) => <Body of={shown} leaves={leaves} />}</Loaded>
     </div>
   );
@@ -101,7 +102,6 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
   const { metadata: counts, created_at } = workflow;
   const jobs = keys.filter((key) => !key.endsWith('/')).length;
   const tab = openTab(TABS);
-  const total = Math.max(0, at - Date.parse(created_at));
   return (
     <>
       <div class="stats">
@@ -115,9 +115,9 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
           <Time at={created_at} />
         </Stat>
         <Stat label={end ? 'Took' : 'Has taken'}>
-          <Duration ms={end ? total : Math.floor(total / 1000) * 1000} />
+          <Duration ms={lastedOf(workflow, now)} />
         </Stat>
-        <Stat label="Critical path" sub={ms > 0 && (jobs === 1 ? '1 step' : `${jobs} steps`)}>
+        <Stat label="Critical path" sub={ms > 0 && counted(jobs, 'step')}>
           <Duration ms={ms > 0 ? ms : null} />
         </Stat>
       </div>

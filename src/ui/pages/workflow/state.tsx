@@ -3,6 +3,10 @@ import { Badge, type Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
 import { Bar } from '../../components/progress';
 import { number } from '../../core/format';
+import { adopt } from '../../core/styles';
+import css from './state.css' with { type: 'text' };
+
+adopt(css);
 
 /** States of workflows and their steps, each with a colour and a shape. */
 export const STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
@@ -29,7 +33,7 @@ export function WorkflowState({ state }: { state: string }) {
 /** How many of its jobs have completed. */
 export function Done({ done, failed, total }: { done: number; failed: number; total: number }) {
   return (
-    <span class="done">
+    <span class="jobs-done">
       <Bar value={total === 0 ? 1 : done / total} label={`${number(done)} of ${number(total)} jobs`} />
       <span>
         {number(done)} of {number(total)}

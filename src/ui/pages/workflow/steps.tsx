@@ -4,10 +4,10 @@ import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Duration, Foreign, IdLink, Time } from '../../components/text';
+import { Duration, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside } from '../../core/aside';
-import { href, segment } from '../../core/base';
+import { segment } from '../../core/base';
 import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { tookOf } from './graph';
@@ -77,7 +77,7 @@ function columns(now: number): Column<Leaf>[] {
       id: 'queue',
       label: 'Queue',
       wide: true,
-      render: ({ step: { queue } }) => (queue ? <a href={href(`queues/${segment(queue)}`)}>{queue}</a> : null),
+      render: ({ step: { queue } }) => (queue ? <QueueLink name={queue} /> : null),
     },
     {
       id: 'after',
@@ -96,8 +96,7 @@ function columns(now: number): Column<Leaf>[] {
     {
       id: 'job',
       label: 'Job',
-      render: ({ step: { job_id: id } }) =>
-        id ? <IdLink id={id} to={href(`jobs/${segment(id)}`)} /> : <span class="faint">not yet</span>,
+      render: ({ step: { job_id: id } }) => (id ? <JobLink id={id} /> : <span class="faint">not yet</span>),
     },
   ];
 }
@@ -110,8 +109,8 @@ function StepDrawer({ of: { path, step, called } }: { of: Leaf }) {
         of={[
           ['State', <WorkflowState state={step.state} />],
           ['Type', <Foreign>{step.type}</Foreign>],
-          ['Queue', queue && <a href={href(`queues/${segment(queue)}`)}>{queue}</a>],
-          ['Job', id && <IdLink id={id} to={href(`jobs/${segment(id)}`)} />],
+          ['Queue', queue && <QueueLink name={queue} />],
+          ['Job', id && <JobLink id={id} />],
           ['Called', called],
           ['After', step.depends_on?.length ? <Foreign>{step.depends_on.join(', ')}</Foreign> : false],
           ['Started', step.started_at && <Time at={step.started_at} />],

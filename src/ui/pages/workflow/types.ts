@@ -17,7 +17,7 @@ export interface Step {
   callbacks?: Readonly<Record<string, Step>>;
 }
 
-export interface WorkflowItem {
+interface Head {
   id: string;
   type: string;
   name?: string;
@@ -25,20 +25,17 @@ export interface WorkflowItem {
   created_at: string;
   completed_at?: string;
   cancelled_at?: string;
+}
+
+/** As the list has it. */
+export interface WorkflowItem extends Head {
   steps_total: number;
   job_count: number;
   completed_count?: number;
   failed_count?: number;
 }
 
-export interface Workflow {
-  id: string;
-  type: string;
-  name?: string;
-  state: string;
-  created_at: string;
-  completed_at?: string;
-  cancelled_at?: string;
+export interface Workflow extends Head {
   steps: readonly Step[];
   callbacks?: Readonly<Record<string, Step>>;
   metadata: { job_count: number; completed_count: number; failed_count: number };
@@ -46,3 +43,10 @@ export interface Workflow {
 
 export const endOf = (workflow: Pick<Workflow, 'completed_at' | 'cancelled_at'>) =>
   workflow.completed_at ?? workflow.cancelled_at;
+
+/** How long it took, or has taken so far, in whole seconds then. ms */
+export function lastedOf(workflow: WorkflowItem | Workflow, now: number): number {
+  const end = endOf(workflow);
+  const ms = Math.max(0, (end ? Date.parse(end) : now) - Date.parse(workflow.created_at));
+  return end ? ms : Math.floor(ms / 1000) * 1000;
+}

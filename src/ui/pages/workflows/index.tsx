@@ -16,11 +16,9 @@ import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { cancelWorkflow } from '../workflow/actions';
 import { Done, WorkflowState } from '../workflow/state';
-import { endOf, type Workflow, type WorkflowItem } from '../workflow/types';
-import css from './page.css' with { type: 'text' };
+import { lastedOf, type Workflow, type WorkflowItem } from '../workflow/types';
 
 adopt(shared);
-adopt(css);
 
 const PER_PAGE = 50;
 
@@ -89,7 +87,7 @@ export default function WorkflowsPage() {
     onGap: show,
   });
   return (
-    <div class="workflows-page">
+    <>
       <PageHead title="Workflows" sub={workflows.data && <>{workflows.data.total} in all</>} />
       <Filters>
         <SelectFilter
@@ -140,7 +138,7 @@ export default function WorkflowsPage() {
           </>
         )}
       </Loaded>
-    </div>
+    </>
   );
 }
 
@@ -170,8 +168,5 @@ const COLUMNS: readonly Column<WorkflowItem>[] = [
 ];
 
 function Took({ of: workflow }: { of: WorkflowItem }) {
-  const now = useNow();
-  const end = endOf(workflow);
-  const ms = (end ? Date.parse(end) : now) - Date.parse(workflow.created_at);
-  return <Duration ms={Math.max(0, end ? ms : Math.floor(ms / 1000) * 1000)} />;
+  return <Duration ms={lastedOf(workflow, useNow())} />;
 }

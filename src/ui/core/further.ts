@@ -1,0 +1,55 @@
+/** What a search finds beyond what one answer looks at: asked for piece by piece, to be shown below the first. */
+import { useEffect, useState } from 'preact/hooks';
+import { failed } from './dialogs';
+
+/** An answer of a search that looks at so many at a time. */
+export interface Piece<T> {
+  items: readonly T[];
+  /** How many it looked at. */
+  searched?: number;
+  /** Where the next begins; null or absent: this was all. */
+  cursor?: string | null;
+}
+
+export interface Further<T> {
+  items: readonly T[];
+  searched: number;
+  more: boolean;
+  busy: boolean;
+  look: () => Promise<void>;
+}
+
+export interface FurtherOptions<T> {
+  /** The answer that is shown already. */
+  first: Piece<T>;
+  /** What is searched, from the URL: when it changes, what was found is forgotten. */
+  place: () => string;
+  ask: (cursor: string | null) => Promise<Piece<T>>;
+  /** Adds items to those found before. */
+  join: (held: readonly T[], next: readonly T[]) => readonly T[];
+}
+
+export function useFurther<T>({ first, place, ask, join }: FurtherOptions<T>): Further<T> {
+  const [found, setFound] = useState<Required<Piece<T>>>();
+  const [busy, setBusy] = useState(false);
+  const here = place();
+  useEffect(() => setFound(undefined), [here]);
+  const { cursor = null } = found ?? first;
+  const look = async () => {
+    setBusy(true);
+    try {
+      const next = await ask(cursor);
+      if (place() !== here) return;
+      setFound((held) => ({
+        items: join(held?.items ?? [], next.items),
+        searched: (held?.searched ?? 0) + (next.searched ?? 0),
+        cursor: next.cursor ?? null,
+      }));
+    } catch (error) {
+      failed(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { items: found?.items ?? [], searched: found?.searched ?? 0, more: cursor !== null, busy, look };
+}
