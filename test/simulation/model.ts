@@ -294,6 +294,8 @@ export class Model {
     // A job that is to be retried keeps what its producer asked for: what moves is its next attempt.
     if (this.stateOf(job, now) !== 'retryable') job.scheduledAt = later ? now + delay : undefined;
     const wasAvailable = job.state === 'waiting' && job.availableAt <= now;
+    // A wait that is over does not begin again.
+    if (wasAvailable) delete job.waitsForSignal;
     if (later) job.availableAt = now + delay;
     else if (!wasAvailable) job.availableAt = now;
   }

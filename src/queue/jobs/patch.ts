@@ -43,7 +43,8 @@ export function patch(q: QueueState, request: PatchRequest, now: number): JobVie
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
   const { priority, due_at, waits_since, expires_at } = after;
-  const history = snoozedUntil(row, due_at);
+  // Whoever is available waits for nothing any more, and does not again because it is to run later.
+  const history = state === 'available' ? undefined : snoozedUntil(row, due_at);
   const change = { priority, due_at, waits_since, expires_at, body: after.body, ...(history && { history }) };
   return viewOfRow(q, move(q, row, 'patch', change, now), now);
 }

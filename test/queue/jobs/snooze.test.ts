@@ -279,6 +279,23 @@ describe('a signal', () => {
     expect(await steps(id)).toEqual({ approved: { timed_out: true } });
   });
 
+  it('wakes nobody whose wait was over before the job was given a later time, and is found then', async () => {
+    const timedOut = await server.enqueue(queue);
+    const atOnce = await server.enqueue(queue);
+    const [first, second] = await server.take(queue, { count: 2 });
+    await snooze(first as Json, { ...wait, in: 1000, steps: { approved: { until: T0 + 1000 } } });
+    await snooze(second as Json, { ...wait, in: 0 });
+    clock.advance(1000);
+    for (const id of [timedOut, atOnce]) {
+      await server.ok(200, 'PATCH', `${V1}/jobs/${id}`, { delay_until: '+PT2M' });
+      expect(await signal(id, 'approved', 1)).toMatchObject({ job: { id, state: 'scheduled' } });
+    }
+    clock.advance(2 * MINUTE);
+    for (const job of await server.take(queue, { count: 2 })) {
+      expect(job.steps).toMatchObject({ approved: { signal: { payload: 1 } } });
+    }
+  });
+
   it('is 404 for a job that nobody knows and 409 for one that has ended', async () => {
     const id = await server.enqueue(queue);
     await server.complete(queue);
