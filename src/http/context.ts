@@ -1,6 +1,5 @@
 /** What every handler finds in its context, and how it answers. */
-import type { Context, Hono, MiddlewareHandler } from 'hono';
-import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { Context, Hono } from 'hono';
 import type { Env, Redact } from '../config';
 import type { Role, Scope } from '../job/access';
 
@@ -21,6 +20,8 @@ export interface Caller {
 export interface AppEnv {
   Bindings: Env;
   Variables: {
+    /** Headers of whatever answer it gets. */
+    headers: Record<string, string>;
     /** Echoed in `X-Request-ID` and in every error. */
     requestId: string;
     /** Bytes of its body that are held in memory. */
@@ -37,7 +38,6 @@ export interface AppEnv {
 
 export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
-export type Middleware = MiddlewareHandler<AppEnv>;
 
 /** Has whoever sent this request the scope? */
 export function may(c: AppContext, scope: Scope): boolean {
@@ -57,7 +57,17 @@ export function mayPurge(c: AppContext): boolean {
 /** The media type of the protocol's answers, without a charset. */
 export const MEDIA_TYPE = 'application/openjobspec+json';
 
-/** A JSON answer, as the caller may see it. `headers` are added to those the middleware set. */
+/** An answer: `headers` are added to those that every answer to this request has. */
+export function respond(
+  c: AppContext,
+  body: BodyInit | null,
+  status = 200,
+  headers: Record<string, string> = {},
+): Response {
+  return new Response(body, { status, headers: { ...c.get('headers'), ...headers } });
+}
+
+/** A JSON answer, as the caller may see it. */
 export function json(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
   c.set('answer', body);
   return unredacted(c, asShown(c)(body), status, headers);
@@ -65,7 +75,7 @@ export function json(c: AppContext, body: Json, status = 200, headers: Record<st
 
 /** A JSON answer that holds no payload. */
 export function unredacted(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
-  return c.body(JSON.stringify(body), status as ContentfulStatusCode, { ...headers, 'Content-Type': mediaType(c) });
+  return respond(c, JSON.stringify(body), status, { ...headers, 'Content-Type': mediaType(c) });
 }
 
 /** A client that takes nothing but plain JSON is told that this is what it gets. */

@@ -36,6 +36,14 @@ export const REPORTS: RouteRules = { reports: true, toWorker: true, audit: 'none
 /** The rules of a write by producers and workers. */
 export const DATA: RouteRules = { audit: 'none' };
 
+/** The rules of a request, with the scope that holds. */
+export interface Rules extends RouteRules {
+  scope: Needed;
+}
+
+/** Looks at a request before its handler does: answers it, throws what refuses it, or lets it go on. */
+export type Check = (c: AppContext, rules: Rules) => Response | undefined | Promise<Response | undefined>;
+
 export interface Route extends RouteRules {
   method: Method;
   /** As Hono reads it; relative to the prefix under which `routes.ts` mounts it. */

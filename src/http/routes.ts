@@ -1,10 +1,8 @@
 /** Every route of the server, in the order in which they are tried. */
-import { matchedRoutes } from 'hono/route';
 import { alertRoutes } from './alerts/routes';
 import { adminAuditRoutes } from './audit/routes';
 import { adminOperationRoutes, bulkRoutes } from './bulk/routes';
 import { checkpointRoutes, sdkCheckpointRoutes } from './checkpoints/routes';
-import type { AppContext } from './context';
 import { cronRoutes } from './cron/routes';
 import { cronGroupRoutes } from './cron-groups/routes';
 import { adminDeadLetterRoutes, deadLetterRoutes } from './dead-letter/routes';
@@ -26,7 +24,7 @@ import { queueManagementRoutes } from './queues/manage';
 import { queueRoutes } from './queues/routes';
 import { rateLimitRoutes } from './rate-limits/routes';
 import { resultRoutes } from './results/routes';
-import { ADMIN_PREFIX, defaultScope, type Needed, type Route } from './route';
+import { ADMIN_PREFIX, defaultScope, type Route, type Rules } from './route';
 import { adminSchemaRoutes, schemaRoutes } from './schemas/routes';
 import { adminSessionRoutes } from './session/routes';
 import { stepRoutes } from './steps/routes';
@@ -41,9 +39,7 @@ import { workflowRoutes } from './workflows/routes';
 const PREFIX = '/ojs/v1';
 
 /** A route at its full path, with the scope that holds. */
-export interface MountedRoute extends Route {
-  scope: Needed;
-}
+export type MountedRoute = Route & Rules;
 
 /** Where two routes match the same path, the earlier one answers: `jobs/bulk` stands before `jobs/:id`, `_default` before `:name`. */
 export const ROUTES: readonly MountedRoute[] = [
@@ -83,7 +79,6 @@ function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] 
   });
 }
 
-const byPattern = new Map(ROUTES.map((route) => [`${route.method} ${route.path}`, route]));
 const publicPaths = new Set(ROUTES.flatMap(({ scope, path }) => (scope === 'public' ? [path] : [])));
 /** What public paths with anything behind them begin with. */
 const publicFolders = [...publicPaths].flatMap((path) => (path.endsWith('/*') ? [path.slice(0, -1)] : []));
@@ -92,17 +87,7 @@ function isPublic(path: string): boolean {
   return publicPaths.has(path) || publicFolders.some((folder) => `${path}/`.startsWith(folder));
 }
 
-/** The route that is going to answer; undefined where none does. */
-export function routeOf(c: AppContext): MountedRoute | undefined {
-  for (const { method, path } of matchedRoutes(c)) {
-    const route = byPattern.get(`${method} ${path}`);
-    if (route) return route;
-  }
-  return undefined;
-}
-
-/** The scope that a request needs. A path that is public for one method is public for all: it answers 405 without a key. */
-export function scopeOf(c: AppContext): Needed {
-  const { method, path } = c.req;
-  return routeOf(c)?.scope ?? (isPublic(path) ? 'public' : defaultScope(method, path));
+/** The rules of a request that no route answers. A path that is public for one method is public for all: 405 without a key. */
+export function rulesElsewhere(method: string, path: string): Rules {
+  return { scope: isPublic(path) ? 'public' : defaultScope(method, path) };
 }

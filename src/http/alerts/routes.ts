@@ -6,7 +6,7 @@ import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
 import { directoryObject } from '../../rpc/stubs';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, respond } from '../context';
 import { pendingQueues } from '../queues/pending';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
@@ -46,7 +46,7 @@ async function change(c: AppContext): Promise<Response> {
 async function remove(c: AppContext): Promise<Response> {
   const id = pathParam(c, 'id');
   if (!(await directoryObject(c.env).deleteAlert(id))) throw notFound('alert', id);
-  return c.body(null, 204);
+  return respond(c, null, 204);
 }
 
 async function find(c: AppContext): Promise<AlertView> {

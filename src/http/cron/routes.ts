@@ -14,7 +14,7 @@ import { validateCrons } from '../../across/schemas';
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { invalidRequest } from '../../job/errors';
 import type { CronView } from '../../rpc/cron';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, respond } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
@@ -48,7 +48,7 @@ export const cronRoutes: readonly Route[] = [
     '/crons/:name',
     async (c) => {
       await deleteCron(c.env, nameIn(c));
-      return c.body(null, 204);
+      return respond(c, null, 204);
     },
     { audit: 'cron.delete' },
   ),

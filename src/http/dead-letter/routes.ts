@@ -6,7 +6,7 @@ import { readMeta } from '../../job/envelope/parse';
 import { unsupported } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, respond } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
@@ -51,7 +51,7 @@ export const deadLetterRoutes: readonly Route[] = [
 export const adminDeadLetterRoutes: readonly Route[] = [
   get('/dead-letter', (c) => listDeadLetters(c, 'page')),
   ...shared,
-  del('/dead-letter/:id', (c) => deleteDeadLetter(c).then(() => c.body(null, 204)), {
+  del('/dead-letter/:id', (c) => deleteDeadLetter(c).then(() => respond(c, null, 204)), {
     audit: 'dead_letter.delete',
     scope: 'admin:purge',
   }),

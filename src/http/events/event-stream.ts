@@ -3,7 +3,7 @@
  * it may come back and name the last event that it had.
  */
 import type { Redact } from '../../config';
-import { type AppContext, asShown } from '../context';
+import { type AppContext, asShown, respond } from '../context';
 import type { StreamItem } from './render';
 
 /** How long a client waits before it comes back, ms. */
@@ -50,7 +50,7 @@ export class EventStream {
 
   /** The answer. */
   response(): Response {
-    return this.c.body(this.body, 200, HEADERS);
+    return respond(this.c, this.body, 200, HEADERS);
   }
 
   send(items: readonly StreamItem[]): void {
@@ -97,5 +97,5 @@ export class EventStream {
 
 /** What a request for the headers alone is told. */
 export function headersOnly(c: AppContext): Response {
-  return c.body(null, 200, HEADERS);
+  return respond(c, null, 200, HEADERS);
 }

@@ -5,7 +5,7 @@ import { readQueueName } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { TERMINAL_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
-import type { AppContext } from '../context';
+import { type AppContext, respond } from '../context';
 import { callJob, pathParam, queueNameIn } from '../request/path';
 import { oneOf, queueParam, textParam } from '../request/query';
 import { EventStream, headersOnly } from './event-stream';
@@ -73,7 +73,7 @@ async function stream(c: AppContext, channel: Channel): Promise<Response> {
   if (hasEnded && after !== undefined && feed.missed.length === 0 && timeOf(after) >= (job.ended_at ?? now)) {
     feed.close();
     // It has had everything that there is. This answer keeps a browser from asking again.
-    return c.body(null, 204);
+    return respond(c, null, 204);
   }
   const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
   let last = after ?? feed.position;

@@ -1,6 +1,6 @@
 /** Metrics for monitoring: as Prometheus reads them, and as JSON. */
 import { scrape } from '../../across/metrics';
-import { type AppContext, unredacted } from '../context';
+import { type AppContext, respond, unredacted } from '../context';
 import { oneOf, textParam } from '../request/query';
 import { get, type Route } from '../route';
 import { exposition } from './prometheus';
@@ -20,5 +20,5 @@ async function metrics(c: AppContext, usual: Format): Promise<Response> {
   const [format = usual] = oneOf(asked === undefined ? undefined : [asked], FORMATS, 'format') ?? [];
   const reading = await scrape(c.env, Date.now());
   if (format === 'json') return unredacted(c, renderMetrics(reading));
-  return c.body(exposition(reading), 200, { 'Content-Type': 'text/plain' });
+  return respond(c, exposition(reading), 200, { 'Content-Type': 'text/plain' });
 }

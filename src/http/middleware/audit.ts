@@ -8,25 +8,25 @@ import { cut } from '../../job/text';
 import type { AuditEntry } from '../../rpc/audit';
 import { directoryObject } from '../../rpc/stubs';
 import { describeWrite } from '../audit/entry';
-import type { AppContext, Caller, Middleware } from '../context';
-import { routeOf } from '../routes';
+import type { AppContext, Caller } from '../context';
+import type { Rules } from '../route';
 
 const REASON_HEADER = 'X-Audit-Reason';
 const MAX_REASON = 500;
 const NOT_RECORDED = '299 - "This change could not be recorded in the audit log."';
 
-export const audit: Middleware = async (c, next) => {
-  await next();
-  const action = routeOf(c)?.audit;
-  if (action === undefined || action === 'none' || !mayHaveChanged(c)) return;
-  const entry = entryOf(c, action);
+/** Records what was answered, if that is to be recorded. @returns the answer */
+export async function audit(c: AppContext, { audit: action }: Rules, response: Response): Promise<Response> {
+  if (action === undefined || action === 'none' || !mayHaveChanged(c, response)) return response;
+  const entry = entryOf(c, action, response.status);
   try {
     await record(c, entry);
   } catch (error) {
     console.error(`${entry.request_id} not in the audit log: ${JSON.stringify(entry)}`, error);
-    c.res.headers.append('Warning', NOT_RECORDED);
+    response.headers.append('Warning', NOT_RECORDED);
   }
-};
+  return response;
+}
 
 /** A connection that broke is another one the second time. */
 async function record(c: AppContext, entry: AuditEntry): Promise<void> {
@@ -38,13 +38,12 @@ async function record(c: AppContext, entry: AuditEntry): Promise<void> {
 }
 
 /** A refusal, a preview and a repeated answer have changed nothing; of a failure nobody knows. */
-function mayHaveChanged(c: AppContext): boolean {
-  const { status, headers } = c.res;
+function mayHaveChanged(c: AppContext, { status, headers }: Response): boolean {
   if (status >= 400 && status < 500) return false;
   return headers.get('Idempotency-Replayed') === null && c.get('answer')?.dry_run !== true;
 }
 
-function entryOf(c: AppContext, action: string): AuditEntry {
+function entryOf(c: AppContext, action: string, status: number): AuditEntry {
   const { name, role, key_hint } = c.get('caller') as Caller;
   const [sent, answer] = [c.get('sent'), c.get('answer')];
   return {
@@ -57,7 +56,7 @@ function entryOf(c: AppContext, action: string): AuditEntry {
       sent: isObject(sent) ? sent : {},
       answer: answer ?? {},
     }),
-    status: c.res.status,
+    status,
     request_id: c.get('requestId'),
     reason: reasonIn(c.req.header(REASON_HEADER)),
   };

@@ -1,24 +1,20 @@
-/** Who may call what: the caller's key has scopes, and the route says which one is needed (`routes.ts`). */
+/** Who may call what: the caller's key has scopes, and the route says which one is needed (`route.ts`). */
 import type { Scope } from '../../job/access';
 import { ApiError } from '../../job/errors';
-import type { Middleware } from '../context';
-import { scopeOf } from '../routes';
+import type { Check } from '../route';
 import { ANYONE, identify, presentedToken } from '../session/identify';
 
-export const authentication: Middleware = async (c, next) => {
-  const needed = scopeOf(c);
-  if (needed !== 'public') {
-    const caller = await identify(c, () => presentedToken(c));
-    if (needed !== 'key' && !caller.scopes.includes(needed)) throw forbidden(needed);
-    c.set('caller', caller);
-  }
-  await next();
+export const authentication: Check = async (c, { scope: needed }) => {
+  if (needed === 'public') return undefined;
+  const caller = await identify(c, () => presentedToken(c));
+  if (needed !== 'key' && !caller.scopes.includes(needed)) throw forbidden(needed);
+  c.set('caller', caller);
+  return undefined;
 };
 
 /** Lets everything in: the caller is trusted. */
-export const everything: Middleware = async (c, next) => {
+export const everything: Check = (c) => {
   c.set('caller', ANYONE);
-  await next();
 };
 
 function forbidden(scope: Scope): ApiError {

@@ -4,7 +4,8 @@
  */
 import { type Access, readAccess } from '../../config';
 import { refusal } from '../../job/errors';
-import type { AppContext, Middleware } from '../context';
+import { type AppContext, respond } from '../context';
+import type { Check } from '../route';
 import { isOwnOrigin } from '../session/identify';
 
 const EXPOSED = [
@@ -28,16 +29,16 @@ const DEFAULT_ALLOWED_HEADERS =
   'Authorization, Content-Type, OJS-Version, X-Request-ID, Idempotency-Key, X-OJS-Delivery-ID, Last-Event-ID, X-Audit-Reason, Prefer';
 
 /** Sets the headers that let a page read the answer. */
-export const cors: Middleware = async (c, next) => {
+export const cors: Check = (c) => {
+  const headers = c.get('headers');
   const sharedWith = readers(c);
-  if (sharedWith !== undefined) c.header('Access-Control-Allow-Origin', sharedWith);
-  if (sharedWith !== '*') c.header('Vary', 'Origin');
-  c.header('Access-Control-Expose-Headers', EXPOSED);
-  await next();
+  if (sharedWith !== undefined) headers['Access-Control-Allow-Origin'] = sharedWith;
+  if (sharedWith !== '*') headers.Vary = 'Origin';
+  headers['Access-Control-Expose-Headers'] = EXPOSED;
 };
 
 /** Refuses pages that may not call. A request without an origin is no page's, or changes nothing. */
-export const foreignPages: Middleware = async (c, next) => {
+export const foreignPages: Check = (c) => {
   const origin = c.req.header('Origin');
   if (origin !== undefined && readers(c) === undefined) {
     throw refusal(403, 'forbidden', `Pages of ${origin} may not call this server, which has no API key.`, {
@@ -45,16 +46,16 @@ export const foreignPages: Middleware = async (c, next) => {
       hint: 'Name the origin in the variable ALLOWED_ORIGINS, or configure a key with API_KEYS.',
     });
   }
-  await next();
 };
 
 /** Answers every OPTIONS: a browser asks before it knows any key, so this stands before authentication. */
-export const preflight: Middleware = async (c, next) => {
-  if (c.req.method !== 'OPTIONS') return next();
-  c.header('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');
-  c.header('Access-Control-Allow-Headers', c.req.header('Access-Control-Request-Headers') ?? DEFAULT_ALLOWED_HEADERS);
-  c.header('Access-Control-Max-Age', '86400');
-  return c.body(null, 204);
+export const preflight: Check = (c) => {
+  if (c.req.method !== 'OPTIONS') return undefined;
+  return respond(c, null, 204, {
+    'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+    'Access-Control-Allow-Headers': c.req.header('Access-Control-Request-Headers') ?? DEFAULT_ALLOWED_HEADERS,
+    'Access-Control-Max-Age': '86400',
+  });
 };
 
 /** The pages that may read the answer, as the header names them: undefined when the page that asks may not. */

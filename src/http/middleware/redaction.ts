@@ -1,13 +1,12 @@
 /** Has payloads redacted for callers that may not see all of them; whoever runs a job is given all of it. */
 import { readConfig } from '../../config';
-import { type Caller, type Middleware, seesEverything } from '../context';
-import { routeOf } from '../routes';
+import { type Caller, seesEverything } from '../context';
+import type { Check } from '../route';
 
-export const redaction: Middleware = async (c, next) => {
+export const redaction: Check = (c, { toWorker }) => {
   const caller: Caller | undefined = c.get('caller');
-  if (caller && !seesEverything(caller) && !routeOf(c)?.toWorker) {
+  if (caller && !seesEverything(caller) && !toWorker) {
     const { redact } = readConfig(c.env);
     if (redact) c.set('redact', redact);
   }
-  await next();
 };

@@ -1,13 +1,11 @@
 /** Refuses headers that ask for a guarantee this version does not give; ignoring them would break the promise. */
 import { unsupported } from '../../job/errors';
-import type { Middleware } from '../context';
-import { routeOf } from '../routes';
+import type { Check } from '../route';
 
-export const refusedHeaders: Middleware = async (c, next) => {
+export const refusedHeaders: Check = (c, { takesIdempotencyKey }) => {
   if (c.req.header('X-OJS-Tenant') !== undefined) refuse('X-OJS-Tenant');
-  const keyed = c.req.method === 'POST' && c.req.header('Idempotency-Key') !== undefined;
-  if (keyed && !routeOf(c)?.takesIdempotencyKey) refuse('Idempotency-Key');
-  await next();
+  if (takesIdempotencyKey || c.req.method !== 'POST') return;
+  if (c.req.header('Idempotency-Key') !== undefined) refuse('Idempotency-Key');
 };
 
 function refuse(header: string): never {

@@ -1,12 +1,12 @@
 /** Announces the protocol version and refuses requests written for another major one. */
 import { unsupported } from '../../job/errors';
 import { quote } from '../../job/text';
-import type { Middleware } from '../context';
+import type { Check } from '../route';
 
 export const OJS_VERSION = '1.0';
 
-export const protocolVersion: Middleware = async (c, next) => {
-  c.header('OJS-Version', OJS_VERSION);
+export const protocolVersion: Check = (c) => {
+  c.get('headers')['OJS-Version'] = OJS_VERSION;
   const asked = c.req.header('OJS-Version');
   if (asked !== undefined && !/^1(\.\d+)*(-[0-9a-z.-]+)?$/i.test(asked.trim())) {
     throw unsupported(`OJS version ${quote(asked)} is not supported; this server speaks ${OJS_VERSION}.`, {
@@ -14,5 +14,4 @@ export const protocolVersion: Middleware = async (c, next) => {
       supported: [OJS_VERSION],
     });
   }
-  await next();
 };

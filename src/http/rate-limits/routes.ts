@@ -14,7 +14,7 @@ import { invalidRequest, notFound } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../rpc/limits';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, respond } from '../context';
 import { pendingQueues } from '../queues/pending';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
@@ -63,7 +63,7 @@ async function override(c: AppContext): Promise<Response> {
 async function restore(c: AppContext): Promise<Response> {
   const key = keyIn(c);
   if (!(await removeOverride(c.env, key))) throw unknownKey(key);
-  return c.body(null, 204);
+  return respond(c, null, 204);
 }
 
 function keyIn(c: AppContext): string {

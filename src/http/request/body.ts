@@ -92,7 +92,6 @@ function decode(bytes: Uint8Array): string {
  */
 async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
   const request = c.req.raw;
-  if (request.body === null) return new Uint8Array();
   const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
   // The runtime holds a client to the length it declares; reading it at once spares a turn for each chunk.
   if (declared <= maxBytes && hold(c, declared)) {
@@ -100,6 +99,7 @@ async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
     if (whole.byteLength > maxBytes) throw payloadTooLarge('body', whole.byteLength, maxBytes);
     return whole;
   }
+  if (request.body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let total = 0;
   let fits = true;

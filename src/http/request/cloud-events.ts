@@ -15,6 +15,9 @@ const BATCHED = `${FAMILY}-batch+json`;
 
 const HEADER_PREFIX = 'ce-';
 
+/** What tells an event in headers: the attributes that every one must have. */
+const REQUIRED = ['specversion', 'type', 'source', 'id'].map((name) => HEADER_PREFIX + name);
+
 /** The form of a request's events; undefined when it has none. */
 export type EventForm = 'structured' | 'binary' | 'batched';
 
@@ -26,8 +29,7 @@ export function eventFormOf(c: AppContext): EventForm | undefined {
   if (type.startsWith(FAMILY)) {
     throw invalidRequest('Content-Type', `Content-Type ${type} is not accepted; send ${STRUCTURED} or ${BATCHED}.`);
   }
-  for (const [name] of c.req.raw.headers) if (name.startsWith(HEADER_PREFIX)) return 'binary';
-  return undefined;
+  return REQUIRED.some((name) => c.req.raw.headers.has(name)) ? 'binary' : undefined;
 }
 
 /** The one event of a request. @throws {ApiError} 400, 413 */

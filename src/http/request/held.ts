@@ -3,7 +3,7 @@
  * answered (bytes, text, values, a message to an object), and an isolate has 128 MB for all that it does.
  */
 import { unavailable } from '../../job/errors';
-import type { AppContext, Middleware } from '../context';
+import type { AppContext } from '../context';
 
 /** Bytes of bodies at once, unless there is only one. */
 const MAX_HELD = 48 * 1024 * 1024;
@@ -25,10 +25,6 @@ export function noRoom() {
 }
 
 /** Lets go of a request's body once it is answered. */
-export const releaseBody: Middleware = async (c, next) => {
-  try {
-    await next();
-  } finally {
-    held -= c.get('heldBytes') ?? 0;
-  }
-};
+export function releaseBody(c: AppContext): void {
+  held -= c.get('heldBytes') ?? 0;
+}

@@ -20,6 +20,6 @@ export function offeredProtocols(c: AppContext, elsewhere: string): string[] {
 
 /** The answer that hands a client its socket. @param protocol the one that was agreed on */
 export function switched(c: AppContext, webSocket: WebSocket, protocol: string | undefined): Response {
-  const { headers } = c.body(null, 200, protocol === undefined ? {} : { 'Sec-WebSocket-Protocol': protocol });
-  return new Response(null, { status: 101, headers, webSocket });
+  const agreed = protocol === undefined ? {} : { 'Sec-WebSocket-Protocol': protocol };
+  return new Response(null, { status: 101, headers: { ...c.get('headers'), ...agreed }, webSocket });
 }

@@ -13,7 +13,8 @@ import { hexOf } from '../../job/bytes';
 import { ApiError } from '../../job/errors';
 import type { AppContext, Caller } from '../context';
 
-const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+/** URLs of a loopback host; nothing may stand between it and its port or path. */
+const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)/i;
 
 /** Cookie and query parameter that carry a key. */
 export const TOKEN_NAME = 'access_token';
@@ -30,7 +31,7 @@ export async function identify(c: AppContext, presented: () => string | undefine
   const { apiKeys, localhost } = readAccess(c.env);
   if (apiKeys.length === 0) {
     // The URL's own host is what the client connected to; forwarding headers are only what it claims.
-    const isLocal = LOOPBACK.has(new URL(c.req.url).hostname);
+    const isLocal = LOOPBACK.test(c.req.url);
     if (!localhost || !isLocal)
       throw unauthorized('This deployment has no API key, so it is closed.', howToOpen(isLocal));
     return ANYONE;

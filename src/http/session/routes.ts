@@ -2,10 +2,10 @@
  * The login of a browser: the key goes into a cookie that no script can read and that no other site can use. There is no session
  * beside it: whoever takes a key away takes its logins away.
  */
-import { deleteCookie, setCookie } from 'hono/cookie';
+import { generateCookie } from 'hono/cookie';
 import { readConfig } from '../../config';
 import { invalidRequest, refusal } from '../../job/errors';
-import { type AppContext, type Caller, json, seesEverything } from '../context';
+import { type AppContext, type Caller, json, respond, seesEverything } from '../context';
 import { readBody } from '../request/body';
 import { DATA, del, get, post, type Route } from '../route';
 import { identify, isOwnOrigin, TOKEN_NAME } from './identify';
@@ -28,27 +28,34 @@ async function logIn(c: AppContext): Promise<Response> {
   }
   const caller = c.get('caller') ?? (await identify(c, () => key));
   // Where no key is asked for there is nothing to remember.
-  if (!caller.open) setCookie(c, TOKEN_NAME, key, attributes(c));
-  return show(c, caller);
+  return show(c, caller, caller.open ? {} : cookie(c, key));
 }
 
 function logOut(c: AppContext): Response {
   refuseForeignPages(c);
-  deleteCookie(c, TOKEN_NAME, attributes(c));
-  return c.body(null, 204);
+  return respond(c, null, 204, cookie(c, '', 0));
 }
 
 /** Who asks, and what they may do. */
-function show(c: AppContext, caller: Caller): Response {
+function show(c: AppContext, caller: Caller, headers: Record<string, string> = {}): Response {
   const { open, name, role, scopes } = caller;
   const redacts = readConfig(c.env).redact !== undefined && !seesEverything(caller);
-  return json(c, { authenticated: true, open, name, role, scopes, redacts }, 200, { 'Cache-Control': 'no-store' });
+  return json(c, { authenticated: true, open, name, role, scopes, redacts }, 200, {
+    'Cache-Control': 'no-store',
+    ...headers,
+  });
 }
 
-/** A browser drops a cookie without `Secure` on HTTPS only if it is told to; on plain localhost it takes none with it. */
-function attributes(c: AppContext) {
+/**
+ * The header that sets the cookie. A browser drops one without `Secure` on HTTPS only if it is told to; on plain localhost it takes
+ * none with it.
+ * @param maxAge seconds; 0 takes it away
+ */
+function cookie(c: AppContext, key: string, maxAge?: number) {
   const secure = new URL(c.req.url).protocol === 'https:';
-  return { path: '/', httpOnly: true, sameSite: 'Strict', secure } as const;
+  const lasting = maxAge === undefined ? {} : { maxAge };
+  const options = { path: '/', httpOnly: true, sameSite: 'Strict', secure, ...lasting } as const;
+  return { 'Set-Cookie': generateCookie(TOKEN_NAME, key, options) };
 }
 
 /** A page elsewhere must not put its own key in the place of the reader's. */

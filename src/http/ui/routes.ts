@@ -3,8 +3,8 @@
  * what it shows it asks of the API. Its URLs are relative, so it works wherever the queue is mounted.
  */
 import { notFound } from '../../job/errors';
-import type { AppContext, Middleware } from '../context';
-import { get, type Route } from '../route';
+import { type AppContext, respond } from '../context';
+import { type Check, get, type Route } from '../route';
 import { assets, shell, version } from './built';
 
 /** Where the dashboard is. The second path is for Workers that have pages of their own, and hand over `/ojs/` only. */
@@ -34,19 +34,19 @@ export const uiRoutes: readonly Route[] = PLACES.flatMap(({ path, api }) => [
 ]);
 
 /** Leads a browser that opens the root to the dashboard. Everyone else gets what the root has always answered. */
-export const frontDoor: Middleware = async (c, next) => {
-  const isBrowser = c.req.header('Accept')?.includes('text/html') === true;
-  if (c.req.path !== '/' || !isBrowser || (c.req.method !== 'GET' && c.req.method !== 'HEAD')) return next();
-  return c.body(null, 302, { Location: '/ui', 'Cache-Control': 'no-store', Vary: 'Accept' });
+export const frontDoor: Check = (c) => {
+  if (c.req.path !== '/' || (c.req.method !== 'GET' && c.req.method !== 'HEAD')) return undefined;
+  if (!c.req.header('Accept')?.includes('text/html')) return undefined;
+  return respond(c, null, 302, { Location: '/ui', 'Cache-Control': 'no-store', Vary: 'Accept' });
 };
 
 function page(c: AppContext, place: string, api: string): Response {
   const base = baseFrom(c.req.path.slice(place.length));
   const etag = `"${version}"`;
   const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'no-cache', 'Content-Security-Policy': POLICY };
-  if (isHeld(c, etag)) return c.body(null, 304, headers);
+  if (isHeld(c, etag)) return respond(c, null, 304, headers);
   const html = shell.replace('%BASE%', base).replace('%API%', api);
-  return c.body(html, 200, { ...headers, 'Content-Type': 'text/html; charset=utf-8' });
+  return respond(c, html, 200, { ...headers, 'Content-Type': 'text/html; charset=utf-8' });
 }
 
 /** From a page back to where the dashboard begins, as a relative URL. @param below the path behind that place */
@@ -62,8 +62,8 @@ function asset(c: AppContext): Response {
   if (!found) throw notFound('asset', name, 'The dashboard has been deployed anew: load its page again.');
   const etag = `"${name}"`;
   const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'public, max-age=31536000, immutable' };
-  if (isHeld(c, etag)) return c.body(null, 304, headers);
-  return c.body(found.body, 200, { ...headers, 'Content-Type': found.type });
+  if (isHeld(c, etag)) return respond(c, null, 304, headers);
+  return respond(c, found.body, 200, { ...headers, 'Content-Type': found.type });
 }
 
 /** Has the browser this version? */

@@ -17,7 +17,7 @@ import { isWebhookId } from '../../job/webhook/ids';
 import { parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { DELIVERY_STATUSES } from '../../rpc/webhooks';
-import { type AppContext, json, may, unredacted } from '../context';
+import { type AppContext, json, may, respond, unredacted } from '../context';
 import { pendingQueues } from '../queues/pending';
 import { readBody, readOptionalBody } from '../request/body';
 import { pageByName, pagination, readPaging } from '../request/pagination';
@@ -85,7 +85,7 @@ async function change(c: AppContext): Promise<Response> {
 async function remove(c: AppContext): Promise<Response> {
   const id = idIn(c);
   if (!unwrap(await directoryObject(c.env).deleteWebhook(id))) throw notFound('webhook', id);
-  return c.body(null, 204);
+  return respond(c, null, 204);
 }
 
 async function test(c: AppContext): Promise<Response> {

@@ -12,7 +12,7 @@ import { readWorkerId } from '../../job/worker/reports';
 import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { LeasedJob } from '../../rpc/workers';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, respond } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
@@ -61,7 +61,7 @@ export const adminWorkerRoutes: readonly Route[] = [
     '/workers/:id',
     async (c) => {
       await removeWorker(c.env, pathParam(c, 'id'));
-      return c.body(null, 204);
+      return respond(c, null, 204);
     },
     { audit: 'worker.forget' },
   ),
