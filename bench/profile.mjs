@@ -117,7 +117,8 @@ async function profile(name) {
     const rowsOf = (sums) => sums.slice(0, SHOWN).map(([of, us]) => ({ of, us_job: round(us / jobs, 2) }));
     const title = `${name}: ${jobs} jobs, ${round(cpu, 1)} µs of CPU each`;
     console.log(table(`${title}, by file`, ['of', 'us_job'], rowsOf(sum(taken, fileOf))));
-    const functionOf = (frame) => `${frame.functionName || '(anonymous)'} ${frame.url === '' ? '' : fileOf(frame)}:${frame.lineNumber}`;
+    const functionOf = (frame) =>
+      `${frame.functionName || '(anonymous)'} ${frame.url === '' ? '' : fileOf(frame)}:${frame.lineNumber}`;
     console.log(table('By function', ['of', 'us_job'], rowsOf(sum(taken, functionOf))));
   } finally {
     await server.close();
