@@ -37,12 +37,12 @@ const CASES = {
   'batch-100': ({ port }) => enqueue(port, 100, 16),
   push: async ({ port }) => {
     const jobs = ms * 30;
-    await configure(port, 'push', { concurrency: 1000 });
-    await pause(port, 'push');
-    await fill(port, jobs, 1000, job('push'));
+    await configure(port, 'drain-1000', { concurrency: 1000 });
+    await pause(port, 'drain-1000');
+    await fill(port, jobs, 1000, job('drain-1000'));
     return async () => {
-      await resume(port, 'push');
-      await untilEnded(port, 'push', jobs, 60_000);
+      await resume(port, 'drain-1000');
+      await untilEnded(port, 'drain-1000', jobs, 60_000);
       return jobs;
     };
   },
