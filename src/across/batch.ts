@@ -7,7 +7,7 @@ import { routeCandidate, routeOf } from '../job/ids';
 import { charsToTell, MAX_EXISTING_CHARS, pack, tooMuchToTell } from '../job/message';
 import type { NewJob } from '../job/record';
 import type { IdPlace } from '../rpc/ids';
-import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey } from '../rpc/receipts';
+import { type EnqueuedJob, type EnqueueReceipt, type IdempotencyKey, unpackReceipt } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { allOrNothing, type Participants } from './all-or-nothing';
 import { directoryRest } from './directory-rest';
@@ -153,7 +153,7 @@ export function enqueueAcross(
     const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
     if (isAlone) {
       const receipt = await queueObject(env, first.queue).enqueue(pack(first.jobs), ticket, idempotency);
-      return finish([accepted(first, receipt)]);
+      return finish([unpackReceipt(accepted(first, receipt))]);
     }
     const others = rest.map(({ queue }) => queue);
     const participants: Participants = { batch: ticket ?? uuidv7(), coordinator: first.queue, others };

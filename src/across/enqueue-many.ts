@@ -8,7 +8,7 @@ import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, u
 import { pack } from '../job/message';
 import type { NewJob } from '../job/record';
 import { haveSchemasChanged } from '../job/schemas/misfit';
-import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
+import { type EnqueuedJob, type IdempotencyKey, unpackOutcomes } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { type Entry, refuseTakenIds, reserveIds } from './batch';
 import { withBodies } from './bodies';
@@ -100,8 +100,9 @@ export async function enqueueEach(
       return told;
     });
     if (!receipt.ok && receipt.error.details?.idempotency_key !== undefined) throw new ApiError(receipt.error);
-    if (receipt.ok && receipt.value.replayed) replayed = true;
-    const told = receipt.ok ? outcomesWithBodies(jobs, receipt.value.outcomes) : jobs.map(() => receipt);
+    const each = receipt.ok ? unpackOutcomes(receipt.value) : undefined;
+    if (each?.replayed) replayed = true;
+    const told = each ? outcomesWithBodies(jobs, each.outcomes) : jobs.map(() => receipt as Outcome<never>);
     for (const [at, { index }] of group.entries()) outcomes[index] = told[at] as Outcome<EnqueuedJob>;
   });
   for (const { index, entry } of alone) {

@@ -45,12 +45,26 @@ const hex = (value: number, digits: number): string => value.toString(16).padSta
  * @param key 0 … 2^42 − 1
  */
 export function mintId(time: number, route: number, key: number): string {
-  if (time !== minted.time || route !== minted.route) minted = { time, route, start: startOf(time, route) };
-  return minted.start + hex((route % 2 ** 6) * 2 ** 42 + key, 12);
+  const high = Math.floor(key / ENDS);
+  if (time !== minted.time || route !== minted.route || high !== minted.high) {
+    minted = { time, route, high, start: startOf(time, route) + hex((route % 2 ** 6) * 2 ** 30 + high, 9) };
+  }
+  return minted.start + endOf(key - high * ENDS);
 }
 
-/** Where the last id began: ids of a batch differ in their last group alone. */
-let minted = { time: -1, route: -1, start: '' };
+/** How many keys in a row differ in the last three digits of their ids alone. */
+const ENDS = 2 ** 12;
+
+/** Where the last id began: those of a batch differ in their ends, and writing a large number in another base is slow. */
+let minted = { time: -1, route: -1, high: -1, start: '' };
+
+const ends: string[] = [];
+
+/** The last three digits of an id; written once. */
+function endOf(low: number): string {
+  ends[low] ??= hex(low, 3);
+  return ends[low];
+}
 
 /** All of an id but its last group. rand_b has 62 bits: 14 beside the variant, 48 in that group; the route splits 14 + 6. */
 function startOf(time: number, route: number): string {

@@ -5,6 +5,7 @@
 import { utf8Bytes } from './bytes';
 import { payloadTooLarge } from './errors';
 import type { JobRecord, NewJob } from './record';
+import { columnOf, fromTable, type Table, toTable } from './table';
 
 /** Most of what is stored of the jobs of one request, in bytes. */
 export const MAX_JOBS_BYTES = 24 * 1024 * 1024;
@@ -24,8 +25,11 @@ export interface PackedJobs {
   ends: number[];
 }
 
+/** Jobs that travel as columns from this number on; below, that costs more than it saves. */
+const SHORTEST_TABLE = 4;
+
 /** New jobs in a message. */
-export type SentJobs = NewJob[] | PackedJobs;
+export type SentJobs = NewJob[] | Table<NewJob> | PackedJobs;
 
 const charsOf = (jobs: readonly NewJob[]) => jobs.reduce((sum, { body }) => sum + body.length, 0);
 
@@ -54,7 +58,7 @@ export function refuseTooLong(texts: readonly string[], field: string): void {
 
 /** The jobs in the form in which they take least, if they take much. */
 export function pack(jobs: NewJob[]): SentJobs {
-  if (charsOf(jobs) <= MAX_PLAIN_CHARS) return jobs;
+  if (charsOf(jobs) <= MAX_PLAIN_CHARS) return jobs.length < SHORTEST_TABLE ? jobs : toTable(jobs);
   const encoder = new TextEncoder();
   const texts = jobs.map(({ body }) => encoder.encode(body));
   const bodies = new Uint8Array(texts.reduce((sum, { byteLength }) => sum + byteLength, 0));
@@ -70,6 +74,7 @@ export function pack(jobs: NewJob[]): SentJobs {
 /** The jobs of a message. */
 export function unpack(sent: SentJobs): NewJob[] {
   if (Array.isArray(sent)) return sent;
+  if (isTable(sent)) return fromTable(sent);
   const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
   let start = 0;
   return sent.jobs.map((job, index) => {
@@ -78,6 +83,17 @@ export function unpack(sent: SentJobs): NewJob[] {
     start = end;
     return { ...job, body };
   });
+}
+
+/** Do they travel as columns? Then their sender reads columns, too. */
+export function isTable(sent: SentJobs): sent is Table<NewJob> {
+  return 'columns' in sent;
+}
+
+/** The unique policies of the jobs of a message. */
+export function uniquesIn(sent: SentJobs): (NewJob['unique'] | undefined)[] {
+  if (isTable(sent)) return sent.columns.unique ? columnOf(sent, 'unique') : [];
+  return ('jobs' in sent ? sent.jobs : sent).map(({ unique }) => unique);
 }
 
 /** Characters that an answer repeats of a job, apart from what is short. */

@@ -62,8 +62,9 @@ export function parsePast(value: unknown, now: number): number | undefined {
   return age === undefined ? parseInstant(value, now) : now - age;
 }
 
-/** The moment written last: jobs of a batch share theirs, and writing one costs as much as parsing a small job. */
-let last = { ms: Number.NaN, text: '' };
+/** Moments written last, each in its slot: jobs of a batch share theirs, and writing one costs as much as parsing a small job. */
+const written: { ms: number; text: string }[] = [];
+const SLOTS = 16;
 
 /**
  * Writes RFC 3339 in UTC with milliseconds and `Z`. Years after 9999 come in the expanded form of ISO 8601.
@@ -72,6 +73,12 @@ let last = { ms: Number.NaN, text: '' };
  * @throws {RangeError} beyond what a date can hold (±8.64·10¹⁵)
  */
 export function formatInstant(ms: number): string {
-  if (ms !== last.ms) last = { ms, text: new Date(ms).toISOString() };
+  const slot = ms % SLOTS;
+  let last = written[slot];
+  if (last?.ms !== ms) {
+    last = { ms, text: new Date(ms).toISOString() };
+    // One before 1970 or between two milliseconds has no slot.
+    if (slot >= 0 && Number.isInteger(slot)) written[slot] = last;
+  }
   return last.text;
 }

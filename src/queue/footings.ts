@@ -11,7 +11,7 @@
  */
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
-import type { SentJobs } from '../job/message';
+import { type SentJobs, uniquesIn } from '../job/message';
 import type { BulkItem } from '../rpc/operations';
 import type { About } from './feature';
 import { refuseLocked } from './jobs/lock';
@@ -90,9 +90,7 @@ export const jobs =
 export const rivals =
   (newcomers: SentJobs): About =>
   (q) =>
-    ('jobs' in newcomers ? newcomers.jobs : newcomers).flatMap(({ unique }) =>
-      unique ? rivalKeys(q.sql, unique.fingerprint) : [],
-    );
+    uniquesIn(newcomers).flatMap((unique) => (unique ? rivalKeys(q.sql, unique.fingerprint) : []));
 
 /** The jobs that a worker holds. */
 export const held =

@@ -9,7 +9,7 @@ import type { SentJobs } from '../job/message';
 import type { JobView, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
 import { type JobState, MOVES } from '../job/states';
-import type { EnqueuedJob, EnqueueReceipt, IdempotencyKey, QueueStatus } from './receipts';
+import type { EnqueueReceipt, IdempotencyKey, QueueStatus, SentEachReceipt } from './receipts';
 
 /** How many jobs match. `next`: so far; the next call goes on below this position. */
 export interface CountResult {
@@ -253,14 +253,7 @@ export interface OperationsApi {
   adoptMoved(move: string, job: MovedJob, ticket?: string): Promise<Outcome<Adoption>>;
   priorities(): Promise<{ priority: number; count: number }[]>;
   /** Accepts each job on its own; what cannot be accepted says why. */
-  enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey): Promise<Outcome<EachReceipt>>;
+  enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey): Promise<Outcome<SentEachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */
   recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
-}
-
-/** One outcome for each job. */
-export interface EachReceipt {
-  outcomes: Outcome<EnqueuedJob>[];
-  /** The answer is that of an earlier request. */
-  replayed?: true;
 }

@@ -18,7 +18,7 @@ import type { FailuresPart, FailuresRequest, Place } from './failures';
 import type { LimitsApi } from './limits';
 import type { MetricsApi } from './metrics';
 import type { OperationsApi, Override, PatchRequest } from './operations';
-import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer } from './receipts';
+import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer, SentReceipt } from './receipts';
 import type { QueueStats, StateCounts } from './stats';
 import type { TargetsApi } from './targets';
 import type { UniquesApi } from './uniques';
@@ -201,7 +201,7 @@ export interface QueueApi
    * All or nothing. Errors carry `details.index` when there is more than one job.
    * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
    */
-  enqueue(jobs: SentJobs, ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<EnqueueReceipt>>;
+  enqueue(jobs: SentJobs, ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<SentReceipt>>;
   /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
   checkJobs(jobs: NewJob[]): Promise<Outcome<void>>;
   /** Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. */

@@ -1,6 +1,9 @@
 /** What several parts of a queue's interface answer, and the key under which an answer is remembered. */
 import type { RequestKey } from '../durable/inbox';
+import type { Outcome } from '../job/errors';
+import { isTable, type SentJobs } from '../job/message';
 import type { JobRecord, LowerLayers } from '../job/record';
+import { fromTable, type Table, toTable } from '../job/table';
 import type { LimitStanding } from './limits';
 
 /** What the producer needs to build its envelopes: one entry for each job, in the order given. */
@@ -24,6 +27,59 @@ export interface EnqueuedJob {
   warning?: string;
   /** In the only one of a request: where it leaves the key that limits it. */
   standing?: LimitStanding;
+}
+
+/** A receipt in a message: as it is, or as columns where the jobs came as columns. */
+export type SentReceipt = EnqueueReceipt | { records: Table<JobRecord>; rest: Table<Omit<EnqueuedJob, 'record'>> };
+
+/** @param sent how the jobs came: an older sender reads no columns */
+export function packReceipt(receipt: EnqueueReceipt, sent: SentJobs): SentReceipt {
+  if (!isTable(sent)) return receipt;
+  const rest = receipt.jobs.map(({ record: _, ...others }) => others);
+  return { records: toTable(receipt.jobs.map(({ record }) => record)), rest: toTable(rest) };
+}
+
+export function unpackReceipt(sent: SentReceipt): EnqueueReceipt {
+  if ('jobs' in sent) return sent;
+  const rest = fromTable(sent.rest);
+  return { jobs: fromTable(sent.records).map((record, index) => ({ ...(rest[index] as EnqueuedJob), record })) };
+}
+
+/** One outcome for each job of a request. */
+export interface EachReceipt {
+  outcomes: Outcome<EnqueuedJob>[];
+  /** The answer is that of an earlier request. */
+  replayed?: true;
+}
+
+/** The same in a message: as it is, or the receipt of those that were accepted, and the others by their place. */
+export type SentEachReceipt = EachReceipt | SentOutcomes;
+
+interface SentOutcomes extends Pick<EachReceipt, 'replayed'> {
+  accepted: SentReceipt;
+  refused: [index: number, outcome: Outcome<EnqueuedJob>][];
+}
+
+/** @param sent see {@link packReceipt} */
+export function packOutcomes({ outcomes, ...rest }: EachReceipt, sent: SentJobs): SentEachReceipt {
+  if (!isTable(sent)) return { outcomes, ...rest };
+  const jobs = outcomes.flatMap((outcome) => (outcome.ok ? [outcome.value] : []));
+  const refused = [...outcomes.entries()].filter(([, { ok }]) => !ok);
+  return { accepted: packReceipt({ jobs }, sent), refused, ...rest };
+}
+
+/** Was any of the jobs accepted? */
+export function isAnyAccepted(sent: SentEachReceipt): boolean {
+  if ('outcomes' in sent) return sent.outcomes.some(({ ok }) => ok);
+  return 'jobs' in sent.accepted ? sent.accepted.jobs.length > 0 : sent.accepted.records.rows > 0;
+}
+
+export function unpackOutcomes(sent: SentEachReceipt): EachReceipt {
+  if ('outcomes' in sent) return sent;
+  const { accepted, refused, ...rest } = sent;
+  const outcomes = unpackReceipt(accepted).jobs.map((value): Outcome<EnqueuedJob> => ({ ok: true, value }));
+  for (const [index, outcome] of refused) outcomes.splice(index, 0, outcome);
+  return { outcomes, ...rest };
 }
 
 /** How full a bounded queue is, in the unit of the bound that is nearer. */

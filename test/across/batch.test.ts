@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { enqueueAcross } from '../../src/across/batch';
 import { knownQueues } from '../../src/across/queues';
 import { unwrap } from '../../src/job/errors';
+import { unpackReceipt } from '../../src/rpc/receipts';
 import { clock, T0, until } from '../support/clock';
 import { type JobChange, newJob, refusal, TestQueue } from '../support/queue';
 
@@ -99,7 +100,7 @@ describe('a job that is held for a batch', () => {
     unwrap(await api.prepareBatch(batch.id, name, [newJob({ id })]));
     expect(refusal(await api.enqueue([newJob({ id })]))).toMatchObject({ status: 409, code: 'duplicate' });
     unwrap(await api.abortBatch(batch.id));
-    expect(unwrap(await api.enqueue([newJob({ id })])).jobs).toHaveLength(1);
+    expect(unpackReceipt(unwrap(await api.enqueue([newJob({ id })]))).jobs).toHaveLength(1);
   });
 
   it('does not expire before the decision, and does at once if its time has passed by then', async () => {

@@ -8,6 +8,7 @@ import type { QueueEngine } from '../../src/queue/engine';
 import type { QueueObject } from '../../src/queue/object';
 import type { QueueState } from '../../src/queue/store/state';
 import type { DeadLetterRequest, QueueApi } from '../../src/rpc/queue';
+import { unpackReceipt } from '../../src/rpc/receipts';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
 import { clock, until } from './clock';
 import { countRows, type RowCount, rowsWhile, rowsWritten, startCounting } from './rows';
@@ -68,7 +69,7 @@ export class TestQueue {
 
   async enqueue(...changes: JobChange[]): Promise<JobRecord[]> {
     const jobs = (changes.length === 0 ? [{}] : changes).map(newJob);
-    return unwrap(await this.api.enqueue(jobs)).jobs.map(({ record }) => record);
+    return unpackReceipt(unwrap(await this.api.enqueue(jobs))).jobs.map(({ record }) => record);
   }
 
   async add(change: JobChange = {}): Promise<string> {

@@ -10,11 +10,17 @@ export const requestId: Check = (c) => {
   c.get('headers')['X-Request-ID'] = id;
 };
 
+/** The random end of this isolate's ids; made when it is first needed, because a module may not ask for randomness as it loads. */
+let end: string | undefined;
+let counter = 0;
+
 /**
- * A UUIDv7 without the counter that orders those of one millisecond, which nobody needs here: the runtime makes the random bits
- * at a tenth of what a library takes.
+ * A UUIDv7 of time, a counter of 12 bits and an end that the isolate keeps (RFC 9562, 6.2, method 1): nobody has to guess it, only
+ * to tell it from others, and random bits for each cost as much as reading a small body.
  */
 function uuidV7(now: number): string {
+  end ??= crypto.randomUUID().slice(19);
+  counter = (counter + 1) % 0x1000;
   const time = now.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}-${end}`;
 }

@@ -58,7 +58,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     ),
     expires_at: expiry(written),
     waiting_for: record.waiting_for && renderWaiting(record.waiting_for),
-    ...historyMembers(record),
+    ...(isUntouched(record) ? undefined : historyMembers(record)),
   });
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
   const { extra } = written;
@@ -181,6 +181,15 @@ function instant(ms: number | undefined): string | undefined {
 /** The expiry, as the producer wrote it unless it has been changed since. */
 function expiry({ expires_at, expires_at_written: text }: JobBody): string | undefined {
   return text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
+}
+
+/** Has nothing happened to the job yet? Most of those that are rendered are new. */
+function isUntouched(record: JobRecord): boolean {
+  const { attempt, state, history, result, progress, checkpoint, steps, delivery_id } = record;
+  if (attempt > 0 || (state !== 'available' && state !== 'scheduled')) return false;
+  if ((result ?? progress ?? checkpoint ?? steps ?? delivery_id) !== undefined) return false;
+  for (const _ in history) return false;
+  return true;
 }
 
 /** The history of a job so far; members that do not apply to its state are undefined. */

@@ -4,8 +4,7 @@ import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { outcomeOf } from '../../job/errors';
 import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { NewJob } from '../../job/record';
-import type { EachReceipt } from '../../rpc/operations';
-import type { EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
+import type { EachReceipt, EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
 import type { QueueState } from '../store/state';
 import { enqueue } from './enqueue';
 

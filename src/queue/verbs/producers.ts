@@ -1,8 +1,8 @@
 /** What producers ask of a queue: to take jobs, and to change those that it has. */
 import type { Verbs } from '../../durable/answering';
 import { answerOnce, recallAnswer } from '../../durable/inbox';
-import type { EachReceipt } from '../../rpc/operations';
 import type { QueueApi } from '../../rpc/queue';
+import { isAnyAccepted, packOutcomes, packReceipt } from '../../rpc/receipts';
 import { change, consider, read, rivals, write } from '../footings';
 import { activate, runNow } from '../jobs/activate';
 import { cancel } from '../jobs/cancel';
@@ -17,14 +17,17 @@ export const PRODUCER_VERBS = {
   enqueue: write(
     (q, now, jobs, ticket, idempotency) => {
       if (ticket !== undefined) refuseGivenUp(q, ticket, now);
-      return answerOnce(q, idempotency, now, () => enqueue(q, taken(q, jobs), now));
+      return packReceipt(
+        answerOnce(q, idempotency, now, () => enqueue(q, taken(q, jobs), now)),
+        jobs,
+      );
     },
     undefined,
     (newcomers) => rivals(newcomers),
   ),
   enqueueEach: write(
-    (q, now, jobs, idempotency) => enqueueEach(q, taken(q, jobs), idempotency, now),
-    ({ outcomes }: EachReceipt) => outcomes.some(({ ok }) => ok),
+    (q, now, jobs, idempotency) => packOutcomes(enqueueEach(q, taken(q, jobs), idempotency, now), jobs),
+    isAnyAccepted,
     (newcomers) => rivals(newcomers),
   ),
   checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),

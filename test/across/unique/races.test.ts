@@ -7,6 +7,7 @@ import { unwrap } from '../../../src/job/errors';
 import type { NewJob } from '../../../src/job/record';
 import type { Reservation, UniqueLockApi, Wanted } from '../../../src/rpc/locks';
 import { shardOf } from '../../../src/rpc/locks';
+import { unpackReceipt } from '../../../src/rpc/receipts';
 import { queueObject } from '../../../src/rpc/stubs';
 import { clock } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
@@ -72,7 +73,7 @@ describe('an enqueue that dies', () => {
 
   it('after its job arrived leaves a job that counts', async () => {
     const { job, ticket } = await begin('a', { ttl_ms: 50 });
-    const [made] = unwrap(await queueObject(env, 'a').enqueue([job], ticket)).jobs;
+    const [made] = unpackReceipt(unwrap(await queueObject(env, 'a').enqueue([job], ticket))).jobs;
     expect(await post('b', unique)).toMatchObject(refusedFor(made?.record.id));
   });
 
@@ -123,7 +124,7 @@ describe('a lock object that is evicted', () => {
 
   it('between enqueue and release still knows where the job is', async () => {
     const { job, ticket, release } = await begin('a');
-    const [made] = unwrap(await queueObject(env, 'a').enqueue([job], ticket)).jobs;
+    const [made] = unpackReceipt(unwrap(await queueObject(env, 'a').enqueue([job], ticket))).jobs;
     await evictLock();
     expect(await post('b', unique)).toMatchObject(refusedFor(made?.record.id));
     await release();
