@@ -6,12 +6,12 @@ import { connect } from 'node:net';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** The bytes of a request. */
-export function request(method, path, body) {
+/** The bytes of a request. `headers` are lines that end as such. */
+export function request(method, path, body, headers = '') {
   const json = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
   return Buffer.from(
     `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
+      `${headers}Content-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
   );
 }
 

@@ -9,11 +9,12 @@ export function job(
   return { type, args, options: { queue, ...options } };
 }
 
-/** The bytes of a request that enqueues `batch` of these jobs. */
-export function enqueueRequest(batch, one) {
+/** The bytes of a request that enqueues `batch` of these jobs. `minimal`: asks for an answer without what it brings */
+export function enqueueRequest(batch, one, minimal = false) {
+  const headers = minimal ? 'Prefer: return=minimal\r\n' : '';
   return batch === 1
-    ? request('POST', '/ojs/v1/jobs', one)
-    : request('POST', '/ojs/v1/jobs/batch', { jobs: Array.from({ length: batch }, () => one) });
+    ? request('POST', '/ojs/v1/jobs', one, headers)
+    : request('POST', '/ojs/v1/jobs/batch', { jobs: Array.from({ length: batch }, () => one) }, headers);
 }
 
 /** Enqueues `count` jobs, `batch` to a request, one request after the other. @throws when one is refused */

@@ -17,3 +17,10 @@ export function table(title, columns, rows) {
     '',
   ].join('\n');
 }
+
+/** A table in Markdown with a title: text to the left in the first column, all others to the right. */
+export function markdown(title, columns, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  const rule = columns.map((_, n) => (n === 0 ? '---' : '---:'));
+  return [`### ${title}`, '', line(columns), line(rule), ...rows.map(line), ''].join('\n');
+}

@@ -3,9 +3,11 @@
  *
  *     npm run bench -- [--quick] [--only name,…] [--server workerd,wrangler] [--json FILE]
  *     npm run bench -- [--load] [--peers] [--quick] [--only name,…] [--json FILE]
+ *     npm run bench -- --table [--quick] [--only name,…] [--json FILE]
  *
  * Names are those of the files in `scenarios/`. Each scenario gets a server of its own with empty storage. `--load` runs
- * those in `load/scenarios/` instead, `--peers` measures other queues beside this one.
+ * those in `load/scenarios/` instead, `--peers` measures other queues beside this one. `--table` measures the tables of
+ * docs/operate/performance.md, each line three times, beside the floor of the runtime and durable peers.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
@@ -22,6 +24,7 @@ import * as rows from './scenarios/rows.mjs';
 import * as startup from './scenarios/startup.mjs';
 import { KINDS, start } from './servers/index.mjs';
 import { round } from './stats.mjs';
+import { runTable } from './table/index.mjs';
 
 const SCENARIOS = { startup, enqueue, client, drain, pulled, latency, rows };
 
@@ -33,11 +36,12 @@ const { values: options } = parseArgs({
     json: { type: 'string' },
     load: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
+    table: { type: 'boolean', default: false },
   },
 });
 const isLoad = options.load || options.peers;
 
-const chosen = isLoad ? [] : (options.only?.split(',') ?? Object.keys(SCENARIOS));
+const chosen = isLoad || options.table ? [] : (options.only?.split(',') ?? Object.keys(SCENARIOS));
 const unknown = chosen.find((name) => !Object.hasOwn(SCENARIOS, name));
 if (unknown !== undefined) {
   console.error(`No scenario ${unknown}; there are ${Object.keys(SCENARIOS).join(', ')}.`);
@@ -64,6 +68,7 @@ console.log(
 );
 
 let failed = isLoad && !(await runLoad(options, report));
+if (options.table) failed = !(await runTable(options, report)) || failed;
 for (const name of chosen) {
   const scenario = SCENARIOS[name];
   for (const kind of scenario.servers.filter((one) => !kinds || kinds.includes(one) || one === 'counting')) {

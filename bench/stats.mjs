@@ -7,6 +7,13 @@ export function quantile(samples, q) {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))];
 }
 
+/** The middle one of an odd number of values; the mean of the two in the middle of an even one; NaN of none. */
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
 /** p50, p99 and maximum, rounded to microseconds when the samples are ms. */
 export function summary(samples) {
   return {

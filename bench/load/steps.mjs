@@ -34,14 +34,21 @@ export async function fill(port, count, one) {
 }
 
 /**
- * Fills a paused queue with a multiple of 1,000 no-op jobs, resumes it and waits until all have completed. Timed in the
+ * Fills a paused queue with a multiple of 1,000 jobs, no-op ones unless told, resumes it and waits until all have completed. Timed in the
  * server's clock, from the answer to `resume` to the end of the last job.
  */
-export async function fillAndDrain({ port, cpuMs }, queue, jobs, limitMs, filled = async () => undefined) {
+export async function fillAndDrain(
+  { port, cpuMs },
+  queue,
+  jobs,
+  limitMs,
+  filled = async () => undefined,
+  one = job(queue),
+) {
   await configure(port, queue, { concurrency: 1000 });
   await pause(port, queue);
   const cpuAtFill = cpuMs?.();
-  const { ms: fillMs } = await fill(port, jobs, job(queue));
+  const { ms: fillMs } = await fill(port, jobs, one);
   const enqueueCpu = cpuPer(cpuMs, cpuAtFill, jobs);
   await filled();
   const cpuAtResume = cpuMs?.();

@@ -12,7 +12,14 @@ export const binary = createRequire(import.meta.url)('workerd').default;
 
 const text = (value) => JSON.stringify(value);
 
-const config = ({ port, state, count, inspect, poisonPort }) => `using Workerd = import "/workerd/workerd.capnp";
+const config = ({
+  port,
+  state,
+  count,
+  inspect,
+  poisonPort,
+  handlers,
+}) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   ${inspect ? 'v8Flags = ["--expose-gc"],' : ''}
   services = [
@@ -35,7 +42,7 @@ const queue :Workerd.Worker = (
     (name = "HANDLER", service = "handler"),
     (name = "LOAD", service = "load"),
     ${poisonPort ? '(name = "POISON", service = "poison"),' : ''}
-    (name = "HANDLERS", json = ${text(text({ ...HANDLERS, ...(poisonPort && POISON_HANDLERS) }))}),
+    (name = "HANDLERS", json = ${text(text({ ...HANDLERS, ...handlers, ...(poisonPort && POISON_HANDLERS) }))}),
     (name = "BENCH_COUNT", json = "${count}"),
     (name = "ALLOW_LOCALHOST", text = "true"),
   ],
@@ -51,9 +58,10 @@ const queue :Workerd.Worker = (
 /**
  * @param options.count count rows and alarms
  * @param options.inspect open the inspector, so that `memory()` knows the heap
+ * @param options.handlers more of `HANDLERS`
  * @param options.poisonPort where the handler Worker that dies listens
  */
-export async function startWorkerd({ count = false, inspect = false, poisonPort } = {}) {
+export async function startWorkerd({ count = false, inspect = false, poisonPort, handlers } = {}) {
   const directory = scratch();
   const [port, inspector] = [await freePort(), inspect ? await freePort() : undefined];
   bundle('bench/load/queue.ts', join(directory, 'queue.js'));
@@ -62,7 +70,7 @@ export async function startWorkerd({ count = false, inspect = false, poisonPort 
   const state = join(directory, 'state');
   mkdirSync(state);
   const file = join(directory, 'config.capnp');
-  writeFileSync(file, config({ port, state, count, inspect, poisonPort }));
+  writeFileSync(file, config({ port, state, count, inspect, poisonPort, handlers }));
   const since = performance.now();
   const child = start(binary, ['serve', file, ...(inspector ? [`--inspector-addr=127.0.0.1:${inspector}`] : [])]);
   const close = async () => {

@@ -4,6 +4,8 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort, start, stop } from '../servers/process.mjs';
 
+export const NO_REDIS = 'there is no redis-server on PATH (Debian: apt-get install redis-server).';
+
 /** The version of the server on PATH, or undefined when there is none. */
 export function redisVersion() {
   const { status, stdout } = spawnSync('redis-server', ['--version'], { encoding: 'utf8' });

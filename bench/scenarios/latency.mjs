@@ -17,8 +17,7 @@ export const columns = ['measured', 'jobs', 'p50_ms', 'p99_ms', 'max_ms'];
 
 const epochMs = () => performance.timeOrigin + performance.now();
 
-export async function run({ port }, { quick }) {
-  const jobs = quick ? 200 : 3_000;
+export async function run({ port }, { quick, jobs = quick ? 200 : 3_000 }) {
   const started = new Map();
   const listener = createServer((request, response) => {
     const seenAt = epochMs();

@@ -12,9 +12,13 @@ process.once('exit', () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
 
-/** Starts a program in a process group of its own, so that what it starts ends with it. */
-export function start(command, args, env = {}) {
+/**
+ * Starts a program in a process group of its own, so that what it starts ends with it.
+ * @param user `uid` and `gid` of another user, where that is needed
+ */
+export function start(command, args, env = {}, user = {}) {
   const child = spawn(command, args, {
+    ...user,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },

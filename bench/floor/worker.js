@@ -1,0 +1,130 @@
+/**
+ * The floor: the least that any queue on this runtime must do. A bare Worker parses the body and calls an object, which
+ * stores each group of requests that meet as one row and answers as fully as the queue does, or with a bare count. Its
+ * sockets write two rows for each message before they answer it with jobs.
+ */
+import { DurableObject } from 'cloudflare:workers';
+
+const RETRY = {
+  max_attempts: 3,
+  backoff_strategy: 'exponential',
+  initial_interval: 'PT1S',
+  backoff_coefficient: 2,
+  max_interval: 'PT5M',
+  offset: 'PT0S',
+  first_index: 1,
+  jitter: { kind: 'multiply', min: 0.5, max: 1.5 },
+  non_retryable_errors: [],
+  on_exhaustion: 'discard',
+  on_crash: 'retry',
+};
+
+/** As many members, and as long, as the queue's own. */
+const envelope = (id, type, queue, args, at) => ({
+  specversion: '1.0',
+  id,
+  type,
+  queue,
+  state: 'available',
+  args,
+  meta: {},
+  priority: 0,
+  attempt: 0,
+  max_attempts: 3,
+  retry_effective: RETRY,
+  created_at: at,
+  enqueued_at: at,
+});
+
+const idOf = (n) => `01a203b3-6924-7f40-b109-${String(n).padStart(12, '0')}`;
+const ARGS = [{ to: 'someone@example.com', template: 'welcome', n: 1 }];
+
+export class FloorObject extends DurableObject {
+  #waiting = [];
+  #last;
+
+  constructor(ctx, env) {
+    super(ctx, env);
+    const { sql } = ctx.storage;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS blocks (head INTEGER PRIMARY KEY, jobs INTEGER NOT NULL, bodies TEXT NOT NULL)',
+    );
+    sql.exec('CREATE TABLE IF NOT EXISTS marks (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, jobs TEXT NOT NULL)');
+    this.#last = sql.exec('SELECT coalesce(max(head + jobs), 0) AS n FROM blocks').one().n;
+  }
+
+  /** Stores the jobs together with those of other callers that arrive meanwhile. @returns the number of the first */
+  add(jobs) {
+    const first = this.#last + this.#waiting.reduce((sum, group) => sum + group.jobs.length, 0);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ jobs, first, resolve, reject });
+      if (this.#waiting.length === 1) void this.#store();
+    });
+  }
+
+  async #store() {
+    await scheduler.wait(0);
+    const groups = this.#waiting;
+    this.#waiting = [];
+    const jobs = groups.flatMap((group) => group.jobs);
+    try {
+      const head = this.#last;
+      this.ctx.storage.sql.exec('INSERT INTO blocks VALUES (?, ?, ?)', head, jobs.length, JSON.stringify(jobs));
+      this.#last += jobs.length;
+      for (const { first, resolve } of groups) resolve(first);
+    } catch (error) {
+      for (const { reject } of groups) reject(error);
+    }
+  }
+
+  /** How many jobs are stored. */
+  count() {
+    return this.ctx.storage.sql.exec('SELECT coalesce(sum(jobs), 0) AS n FROM blocks').one().n;
+  }
+
+  fetch() {
+    const [client, server] = Object.values(new WebSocketPair());
+    this.ctx.acceptWebSocket(server);
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** Reports come in, as many jobs go out: what ended and what is leased are a row each. */
+  webSocketMessage(socket, text) {
+    const { reports, ready } = JSON.parse(text);
+    const now = Date.now();
+    const at = new Date(now).toISOString();
+    const jobs = Array.from({ length: ready }, (_, n) => envelope(idOf(n), 'bench.noop', 'floor', ARGS, at));
+    const { sql } = this.ctx.storage;
+    sql.exec('INSERT INTO marks (at, jobs) VALUES (?, ?)', now, JSON.stringify(reports));
+    sql.exec('INSERT INTO marks (at, jobs) VALUES (?, ?)', now, JSON.stringify(jobs.map(({ id }) => id)));
+    socket.send(JSON.stringify({ type: 'jobs', reported: reports.length, jobs }));
+  }
+}
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+export default {
+  async fetch(request, env) {
+    const { pathname } = new URL(request.url);
+    const queue = (name) => env.FLOOR.getByName(name);
+    if (pathname === '/ojs/v1/health') return Response.json({ status: 'ok' });
+    if (pathname.startsWith('/count/')) return Response.json({ count: await queue(pathname.slice(7)).count() });
+    if (pathname === '/socket') return queue('socket').fetch(request);
+    const body = JSON.parse(await request.text());
+    const jobs = body.jobs ?? [body];
+    const name = jobs[0].options.queue;
+    const first = await queue(name).add(jobs);
+    if (request.headers.get('Prefer') === 'return=minimal') {
+      return new Response(JSON.stringify({ first, count: jobs.length }), { status: 201, headers: JSON_TYPE });
+    }
+    const at = new Date().toISOString();
+    const full = jobs.map(({ type, args }, n) => envelope(idOf(first + n), type, name, args, at));
+    const answer = body.jobs ? { jobs: full, enqueued: full.length, failed: 0 } : { job: full[0], ...head(full[0]) };
+    return new Response(JSON.stringify(answer), { status: 201, headers: JSON_TYPE });
+  },
+};
+
+/** What the answer to a single job repeats beside it. */
+function head({ id, type, queue, state, attempt, priority, created_at }) {
+  return { id, type, queue, state, attempt, priority, created_at };
+}

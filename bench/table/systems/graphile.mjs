@@ -1,0 +1,80 @@
+/** graphile-worker in its batched mode: 500 jobs claimed at once, completed in one statement what ended in a turn. */
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { versionOf } from '../../peers/packages.mjs';
+import { findPostgres, NO_POSTGRES, startPostgres } from '../../peers/postgres.mjs';
+import { check, DATA, dueTogether, enqueues, IN_HAND, runs, starts } from '../steps.mjs';
+
+const BATCHED = { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+/** Connections of the producers, and of the worker. */
+const CONNECTIONS = 20;
+
+export async function open({ sizes, packages }) {
+  const found = findPostgres();
+  if (found === undefined) return { skipped: NO_POSTGRES };
+  const require = createRequire(`${packages}/`);
+  const { Pool } = require('pg');
+  const { Logger, makeWorkerUtils, run } = await import(pathToFileURL(require.resolve('graphile-worker')).href);
+  const logger = new Logger(() => () => undefined);
+  const postgres = await startPostgres(found);
+  const pool = new Pool({ connectionString: postgres.connectionString, max: CONNECTIONS });
+  // A connection that is cut when the cluster ends.
+  pool.on('error', () => undefined);
+  const utils = await makeWorkerUtils({ pgPool: pool, logger });
+  await utils.migrate();
+
+  const left = async () =>
+    Number((await pool.query('SELECT count(*) AS n FROM graphile_worker._private_jobs')).rows[0].n);
+  const emptied = async (use) => {
+    const value = await use();
+    await pool.query('TRUNCATE graphile_worker._private_jobs');
+    return value;
+  };
+  const many = (count, spec) => Array.from({ length: count }, () => ({ identifier: 'noop', payload: DATA, ...spec }));
+  const fill = async (count) => {
+    for (let done = 0; done < count; done += 1000) await utils.addJobs(many(Math.min(1000, count - done)));
+  };
+  const worker =
+    (concurrentJobs = IN_HAND) =>
+    async (onStart) => {
+      const preset = { worker: { ...BATCHED, concurrentJobs } };
+      const taskList = { noop: async () => onStart() };
+      const runner = await run({ pgPool: pool, preset, taskList, logger, noHandleSignals: true });
+      return () => runner.stop();
+    };
+
+  const measures = {
+    start: () => emptied(() => starts(sizes, () => utils.addJob('noop', DATA), worker())),
+    due: () =>
+      emptied(() => dueTogether(sizes, (count, at) => utils.addJobs(many(count, { runAt: new Date(at) })), worker())),
+  };
+  for (const callers of [1, 16, 64]) {
+    measures[`single-${callers}`] = () =>
+      emptied(() => enqueues(sizes, { callers }, () => utils.addJob('noop', DATA), left));
+  }
+  for (const perCall of [100, 1000]) {
+    const jobs = many(perCall);
+    for (const callers of [1, 16]) {
+      measures[`batch-${perCall}-${callers}`] = () =>
+        emptied(() => enqueues(sizes, { callers, perCall }, () => utils.addJobs(jobs), left));
+    }
+  }
+  for (const inHand of [1, 10, 100]) {
+    measures[`pulled-${inHand}`] = () =>
+      emptied(async () => {
+        await fill(sizes.pulled[inHand]);
+        const perSecond = await runs(sizes.pulled[inHand], worker(inHand));
+        check('jobs left', 0, await left());
+        return perSecond;
+      });
+  }
+  const close = async () => {
+    await utils.release();
+    await pool.end();
+    await postgres.close();
+  };
+  const notes = [
+    `graphile-worker ${versionOf(packages, 'graphile-worker')} on PostgreSQL ${found.version}, \`fsync\` and \`synchronous_commit\` on; batched: \`localQueue.size\` 500, \`completeJobBatchDelay\` 0. Its retry delay cannot be set, so that line is empty.`,
+  ];
+  return { measures, close, notes };
+}
