@@ -13,7 +13,7 @@ import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { runLoad } from './load/index.mjs';
-import { CLOUDFLARE_QUEUES, FORMULA } from './price.mjs';
+import { FORMULA } from './price.mjs';
 import { table } from './report.mjs';
 import * as client from './scenarios/client.mjs';
 import * as drain from './scenarios/drain.mjs';
@@ -93,7 +93,7 @@ for (const name of chosen) {
 }
 
 if (chosen.includes('rows')) {
-  console.log(`Price: ${FORMULA}.\nCloudflare Queues: ${CLOUDFLARE_QUEUES} dollars per million messages.\n`);
+  console.log(`Price: ${FORMULA}.\n`);
 }
 report.seconds ??= round(
   report.results.reduce((sum, { seconds }) => sum + seconds, 0),

@@ -32,12 +32,12 @@ export async function run({ port, cpuMs }, { quick }) {
 }
 
 /** Waits until this many jobs have completed. It polls rarely, because the object is busy. */
-export async function untilEnded(port, queue, jobs, limitMs) {
+export async function untilEnded(port, queue, jobs, limitMs, pauseMs = 100) {
   const start = performance.now();
   for (;;) {
     const ended = await bench(port, 'ended', queue);
     if (ended.jobs >= jobs) return ended;
     if (performance.now() - start > limitMs) throw new Error(`Only ${ended.jobs} of ${jobs} jobs of ${queue} ended.`);
-    await delay(100);
+    await delay(pauseMs);
   }
 }

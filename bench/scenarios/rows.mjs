@@ -72,7 +72,12 @@ async function live(port, { life, queue, jobs, batch, concurrency, budget, optio
     of_these_set_alarm: round(perJob('setAlarm'), 3),
     read: round(perJob('rowsRead'), 1),
     budget,
-    dollars_per_million: price({ written, read: perJob('rowsRead'), batch }).total,
+    dollars_per_million: price({
+      written,
+      read: perJob('rowsRead'),
+      objectRequests: 1 / batch,
+      workerRequests: 1 / batch,
+    }).total,
   };
 }
 

@@ -9,6 +9,9 @@ import { markdown } from '../report.mjs';
 import { round } from '../stats.mjs';
 import { cells, shown } from './figures.mjs';
 import { LINES, plan, SYSTEMS } from './lines.mjs';
+import { memory } from './memory.mjs';
+import { prices } from './prices.mjs';
+import { scaling } from './scaling.mjs';
 import { openSystem } from './system.mjs';
 
 const TIMES = 3;
@@ -16,7 +19,7 @@ const OURS = ['tocsin', 'floor'];
 
 const GROUPS = [...new Set(LINES.map(({ group }) => group))];
 /** What is measured besides, of Tocsin alone. */
-const PARTS = {};
+const PARTS = { prices, scaling, memory };
 
 /**
  * Runs the chosen parts, prints them and adds them to `report`. Resolves to whether all went well.

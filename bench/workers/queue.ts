@@ -14,12 +14,15 @@ export interface Counts {
   rowsRead: number;
   statements: number;
   setAlarm: number;
+  /** Alarms that fired, and messages of sockets that arrived. */
+  alarms: number;
+  messages: number;
 }
 
 /** Sums what cursors report. A cursor knows its rows only once it was read, so the newest wait for a while. */
 class Counter {
   private readonly open: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-  private readonly sums: Counts = { rowsWritten: 0, rowsRead: 0, statements: 0, setAlarm: 0 };
+  private readonly sums: Counts = { rowsWritten: 0, rowsRead: 0, statements: 0, setAlarm: 0, alarms: 0, messages: 0 };
 
   constructor(storage: DurableObjectStorage) {
     const { sql } = storage;
@@ -40,6 +43,10 @@ class Counter {
         return setAlarm(time);
       },
     });
+  }
+
+  add(what: 'alarms' | 'messages'): void {
+    this.sums[what]++;
   }
 
   read(): Counts {
@@ -65,6 +72,16 @@ function counted(ctx: DurableObjectState, env: BenchEnv): DurableObjectState {
 export class BenchQueueObject extends QueueObject {
   constructor(ctx: DurableObjectState, env: BenchEnv) {
     super(counted(ctx, env), env);
+  }
+
+  override alarm(): Promise<void> {
+    counters.get(this.ctx)?.add('alarms');
+    return super.alarm();
+  }
+
+  override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+    counters.get(this.ctx)?.add('messages');
+    super.webSocketMessage(socket, message);
   }
 
   /** Rows and alarms since this object was constructed. */
@@ -97,6 +114,7 @@ const ACTIONS = ['counts', 'ended', 'forgetEnded', 'evict'] as const;
 
 async function answerBench(env: BenchEnv, path: string): Promise<Response> {
   const [, , action, queue] = path.split('/');
+  if (action === 'requests') return Response.json(requests);
   const known = ACTIONS.find((name) => name === action);
   if (known === undefined || queue === undefined) return new Response('No such route.', { status: 404 });
   const stub = env.QUEUES.getByName(queue);
@@ -108,10 +126,51 @@ async function answerBench(env: BenchEnv, path: string): Promise<Response> {
   }
 }
 
+/** Requests to this Worker, and its calls of objects, each of which is billed as a request. */
+const requests = { worker: 0, calls: 0 };
+
+/** Members of a stub that call nothing. */
+const QUIET = new Set<string | symbol>(['id', 'name', 'then']);
+
+function counting<T extends object>(namespace: T): T {
+  const calls = (stub: object) =>
+    new Proxy(stub, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name) as unknown;
+        if (QUIET.has(name) || typeof method !== 'function') return name === 'then' ? undefined : method;
+        return (...args: unknown[]) => {
+          requests.calls++;
+          return Reflect.apply(method, target, args);
+        };
+      },
+    });
+  return new Proxy(namespace, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name) as unknown;
+      if (typeof method !== 'function') return method;
+      return (...args: unknown[]) => {
+        const made = Reflect.apply(method, target, args) as object;
+        return name === 'getByName' ? calls(made) : made;
+      };
+    },
+  });
+}
+
+/** The environment that counts, made once: what is derived from an environment is kept by it. */
+let measured: BenchEnv | undefined;
+
+function countingEnv(env: BenchEnv): BenchEnv {
+  measured ??= { ...env, QUEUES: counting(env.QUEUES), DIRECTORY: counting(env.DIRECTORY as object) } as BenchEnv;
+  return measured;
+}
+
 export default {
   fetch: (request, env, ctx) => {
     // Not parsed: what the bench looks at must cost the product nothing.
     const at = request.url.indexOf('/bench/');
-    return at >= 0 ? answerBench(env, request.url.slice(at)) : app.fetch(request, env, ctx);
+    if (at >= 0) return answerBench(env, request.url.slice(at));
+    if (!env.BENCH_COUNT) return app.fetch(request, env, ctx);
+    requests.worker++;
+    return app.fetch(request, countingEnv(env), ctx);
   },
 } satisfies ExportedHandler<BenchEnv>;

@@ -37,7 +37,12 @@ export async function open({ sizes, packages }) {
 
   /** Its own worker, which is notified of new jobs and fetches again at once while there are more. */
   const worker = (queue) => async (onStart) => {
-    const options = { batchSize: IN_HAND, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true };
+    const options = {
+      batchSize: IN_HAND,
+      pollingIntervalSeconds: 0.5,
+      notifyPollingIntervalSeconds: 0.5,
+      burstWhenBatchFull: true,
+    };
     await boss.work(queue, options, async (jobs) => {
       for (const _ of jobs) onStart();
     });

@@ -1,0 +1,130 @@
+/**
+ * What a job costs as a queue grows: by jobs that wait, by queues, by size. Jobs are enqueued in batches of 100 over four
+ * connections, then pulled 100 at a time over HTTP, each fetch with the reports of the one before; as many come as go. Each
+ * size is measured three times, in turn with the others.
+ */
+import { Connection, load, request } from '../http.mjs';
+import { enqueueRequest, job } from '../jobs.mjs';
+import { ask } from '../load/steps.mjs';
+import { startWorkerd } from '../load/workerd.mjs';
+import { markdown } from '../report.mjs';
+import { cpuPer, median, rate } from '../stats.mjs';
+import { shown } from './figures.mjs';
+import { check } from './steps.mjs';
+
+const TIMES = 3;
+const LANES = 4;
+const BATCH = 100;
+/** Stocked in one request, which takes a second or two. */
+const PORTION = 100_000;
+/** Bytes of bodies in a request, and in all. */
+const MOST_IN_REQUEST = 900_000;
+const MOST_IN_ALL = 40_000_000;
+
+const names = (prefix, count) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
+const size = (bytes) => (bytes < 1_000 ? `${bytes} B` : `${bytes / 1_000} kB`);
+
+function dimensions(quick) {
+  const depths = quick ? [1_000, 10_000, 100_000] : [1_000, 100_000, 1_000_000];
+  return [
+    ...depths.map((waiting) => ({
+      title: `${waiting.toLocaleString('en-US')} waiting`,
+      queues: [`depth-${waiting}`],
+      waiting,
+    })),
+    ...[1, 8, 64].map((count) => ({
+      title: count === 1 ? '1 queue' : `${count} queues`,
+      queues: names(`queues-${count}`, count),
+    })),
+    ...[100, 1_000, 10_000, 100_000].map((bytes) => ({
+      title: `payload of ${size(bytes)}`,
+      queues: [`bytes-${bytes}`],
+      bytes,
+    })),
+  ];
+}
+
+/** Measures, prints and answers the lines. */
+export async function scaling({ quick }) {
+  const server = await startWorkerd();
+  try {
+    const lines = dimensions(quick).map((line) => ({ ...line, samples: [] }));
+    for (const { queues, waiting = 0 } of lines) await stock(server.port, queues[0], waiting);
+    for (let time = 0; time < TIMES; time++) {
+      for (const line of lines) line.samples.push(await pass(server, line, quick ? 2_000 : 20_000));
+    }
+    const rows = lines.map(({ title, samples }) => {
+      const of = (name) => median(samples.map((sample) => sample[name]));
+      return {
+        title,
+        enqueue_cpu: of('enqueueCpu'),
+        enqueue_s: of('enqueueS'),
+        run_cpu: of('runCpu'),
+        run_s: of('runS'),
+      };
+    });
+    const columns = ['', 'enqueued: CPU µs a job', 'jobs/s', 'pulled and reported: CPU µs a job', 'jobs/s'];
+    const cells = ({ title, ...figures }) => [title, ...Object.values(figures).map(shown)];
+    console.log(markdown('As a queue grows', columns, rows.map(cells)));
+    return rows;
+  } finally {
+    await server.close();
+  }
+}
+
+async function stock(port, queue, count) {
+  for (let left = count; left > 0; left -= PORTION) {
+    await ask(port, 'stock', queue, `?count=${Math.min(left, PORTION)}&due_in=0`);
+  }
+}
+
+async function pass({ port, cpuMs }, { queues, bytes = BATCH }, most) {
+  const batch = Math.min(BATCH, Math.floor(MOST_IN_REQUEST / bytes));
+  const jobs = Math.floor(Math.min(most, MOST_IN_ALL / bytes) / batch / LANES) * batch * LANES;
+  const around = JSON.stringify(['']).length;
+  const requests = queues.map((queue) => enqueueRequest(batch, job(queue, { args: ['x'.repeat(bytes - around)] })));
+  let sent = 0;
+  const next = () => (sent * batch < jobs ? requests[sent++ % requests.length] : undefined);
+  const cpuAtFirst = cpuMs();
+  const filled = await load({ port, connections: LANES, next });
+  check('refusals', 0, filled.errors);
+  const enqueueCpu = cpuPer(cpuMs, cpuAtFirst, jobs);
+  const cpuBetween = cpuMs();
+  const begun = performance.now();
+  const perLane = Math.ceil(jobs / LANES);
+  await Promise.all(Array.from({ length: LANES }, (_, lane) => pull(port, queues, lane, perLane)));
+  const runS = rate(jobs, performance.now() - begun);
+  return { enqueueCpu, enqueueS: rate(jobs, filled.ms), runCpu: cpuPer(cpuMs, cpuBetween, jobs), runS };
+}
+
+/** Pulls this many jobs from the queues in turn, and reports all of them. */
+async function pull(port, queues, lane, jobs) {
+  const connection = await Connection.open(port);
+  const send = async (path, body) => {
+    const { status, body: text } = await connection.send(request('POST', `/ojs/v1/workers/${path}`, body));
+    check(`the status of ${path}`, 200, status);
+    return JSON.parse(text.toString());
+  };
+  const worker_id = `scaling-${lane}`;
+  const ended = new Map(queues.map((queue) => [queue, []]));
+  try {
+    let empty = 0;
+    for (let left = jobs, turn = lane; left > 0; turn++) {
+      const queue = queues[turn % queues.length];
+      const reports = ended.get(queue);
+      const ask = { queues: [queue], worker_id, count: Math.min(BATCH, left), ...(reports.length > 0 && { reports }) };
+      const { jobs: taken } = await send('fetch', ask);
+      ended.set(
+        queue,
+        taken.map(({ id, attempt }) => ({ action: 'ack', job_id: id, attempt })),
+      );
+      left -= taken.length;
+      empty = taken.length === 0 ? empty + 1 : 0;
+      // Other lanes have taken what this one came for.
+      if (empty > queues.length) break;
+    }
+    for (const reports of ended.values()) if (reports.length > 0) await send('report', { worker_id, reports });
+  } finally {
+    connection.close();
+  }
+}
