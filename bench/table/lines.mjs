@@ -76,6 +76,7 @@ export const SYSTEMS = {
   bullmq: 'BullMQ',
   graphile: 'graphile-worker',
   pgboss: 'pg-boss',
+  zizq: 'Zizq',
 };
 
 /** What a line takes of a system, if anything. */

@@ -50,8 +50,11 @@ export async function scaling({ quick }) {
   try {
     const lines = dimensions(quick).map((line) => ({ ...line, samples: [] }));
     for (const { queues, waiting = 0 } of lines) await stock(server.port, queues[0], waiting);
+    const jobs = quick ? 2_000 : 20_000;
+    // The first pass makes the queues, and is not counted.
+    for (const line of lines) await pass(server, line, jobs);
     for (let time = 0; time < TIMES; time++) {
-      for (const line of lines) line.samples.push(await pass(server, line, quick ? 2_000 : 20_000));
+      for (const line of lines) line.samples.push(await pass(server, line, jobs));
     }
     const rows = lines.map(({ title, samples }) => {
       const of = (name) => median(samples.map((sample) => sample[name]));
@@ -80,7 +83,9 @@ async function stock(port, queue, count) {
 
 async function pass({ port, cpuMs }, { queues, bytes = BATCH }, most) {
   const batch = Math.min(BATCH, Math.floor(MOST_IN_REQUEST / bytes));
-  const jobs = Math.floor(Math.min(most, MOST_IN_ALL / bytes) / batch / LANES) * batch * LANES;
+  // As many for each queue, and for each lane.
+  const unit = batch * Math.max(LANES, queues.length);
+  const jobs = Math.max(1, Math.floor(Math.min(most, MOST_IN_ALL / bytes) / unit)) * unit;
   const around = JSON.stringify(['']).length;
   const requests = queues.map((queue) => enqueueRequest(batch, job(queue, { args: ['x'.repeat(bytes - around)] })));
   let sent = 0;
@@ -92,12 +97,17 @@ async function pass({ port, cpuMs }, { queues, bytes = BATCH }, most) {
   const cpuBetween = cpuMs();
   const begun = performance.now();
   const perLane = Math.ceil(jobs / LANES);
-  await Promise.all(Array.from({ length: LANES }, (_, lane) => pull(port, queues, lane, perLane)));
+  const pulled = await Promise.all(Array.from({ length: LANES }, (_, lane) => pull(port, queues, lane, perLane)));
   const runS = rate(jobs, performance.now() - begun);
+  check(
+    'jobs pulled',
+    jobs,
+    pulled.reduce((sum, count) => sum + count, 0),
+  );
   return { enqueueCpu, enqueueS: rate(jobs, filled.ms), runCpu: cpuPer(cpuMs, cpuBetween, jobs), runS };
 }
 
-/** Pulls this many jobs from the queues in turn, and reports all of them. */
+/** Pulls at most this many jobs from the queues in turn, and reports all of them. Answers how many it was given. */
 async function pull(port, queues, lane, jobs) {
   const connection = await Connection.open(port);
   const send = async (path, body) => {
@@ -107,9 +117,10 @@ async function pull(port, queues, lane, jobs) {
   };
   const worker_id = `scaling-${lane}`;
   const ended = new Map(queues.map((queue) => [queue, []]));
+  let left = jobs;
   try {
     let empty = 0;
-    for (let left = jobs, turn = lane; left > 0; turn++) {
+    for (let turn = lane; left > 0; turn++) {
       const queue = queues[turn % queues.length];
       const reports = ended.get(queue);
       const ask = { queues: [queue], worker_id, count: Math.min(BATCH, left), ...(reports.length > 0 && { reports }) };
@@ -124,6 +135,7 @@ async function pull(port, queues, lane, jobs) {
       if (empty > queues.length) break;
     }
     for (const reports of ended.values()) if (reports.length > 0) await send('report', { worker_id, reports });
+    return jobs - left;
   } finally {
     connection.close();
   }
