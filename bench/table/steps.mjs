@@ -79,7 +79,8 @@ export async function dueTogether({ due, dueInMs }, enqueue, work) {
     late.push(Date.now() - dueAt);
     if (late.length === due) finished();
   });
-  dueAt = Date.now() + dueInMs;
+  // At any moment of a peer's polls, not always at the same one.
+  dueAt = Date.now() + dueInMs + Math.floor(Math.random() * 500);
   await enqueue(due, dueAt);
   if (Date.now() > dueAt) throw new Error('The jobs were due before all of them were enqueued.');
   await within(end, 30_000, 'the jobs that are due');
