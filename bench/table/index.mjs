@@ -5,10 +5,10 @@
  */
 import { loadavg } from 'node:os';
 import { installPeers } from '../peers/packages.mjs';
-import { markdown } from '../report.mjs';
+import { block, item } from '../report.mjs';
 import { round } from '../stats.mjs';
 import { cells, shown } from './figures.mjs';
-import { LINES, plan, SYSTEMS } from './lines.mjs';
+import { GROUPS, LINES, plan, SYSTEMS } from './lines.mjs';
 import { memory } from './memory.mjs';
 import { prices } from './prices.mjs';
 import { scaling } from './scaling.mjs';
@@ -17,7 +17,6 @@ import { openSystem } from './system.mjs';
 const TIMES = 3;
 const OURS = ['tocsin', 'floor'];
 
-const GROUPS = [...new Set(LINES.map(({ group }) => group))];
 /** What is measured besides, of Tocsin alone. */
 const PARTS = { prices, scaling, memory };
 
@@ -28,9 +27,9 @@ const PARTS = { prices, scaling, memory };
 export async function runTable({ quick, only: names }, report) {
   const begun = performance.now();
   const only = names?.split(',');
-  const unknown = only?.find((name) => !GROUPS.includes(name) && !Object.hasOwn(PARTS, name));
-  if (unknown !== undefined)
-    throw new Error(`No line ${unknown}; there are ${[...GROUPS, ...Object.keys(PARTS)].join(', ')}.`);
+  const known = [...Object.keys(GROUPS), ...Object.keys(PARTS)];
+  const unknown = only?.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`No line ${unknown}; there are ${known.join(', ')}.`);
   let ok = await compareAll({ quick, only }, report);
   for (const [name, part] of Object.entries(PARTS)) {
     if (!(only?.includes(name) ?? true)) continue;
@@ -117,16 +116,24 @@ async function measureAll(lines, systems) {
 
 function print(lines, systems, samples, loads, notes) {
   const peers = systems.filter((name) => !OURS.includes(name));
-  const columns = ['', 'Tocsin', 'floor', 'of the floor', ...peers.map((name) => SYSTEMS[name]), 'to the best peer'];
-  const rows = lines.map((line) => {
-    const { figures, share, times } = cells(line, systems, samples);
-    const others = peers.map((name) => shown(figures[name]));
-    const last = times === undefined ? '–' : `${shown(times)} ×`;
-    return [line.title, shown(figures.tocsin), shown(figures.floor), share, ...others, last];
+  const columns = ['', 'Tocsin', 'floor', 'of floor', ...peers.map((name) => SYSTEMS[name]), 'to best'];
+  const rows = Object.entries(GROUPS).flatMap(([group, heading]) => {
+    const chosen = lines.filter((line) => line.group === group);
+    return chosen.length === 0 ? [] : [[heading], ...chosen.map((line) => row(line, systems, peers, samples))];
   });
-  console.log(markdown('Beside other queues', columns, rows));
-  for (const note of notes) console.log(`- ${note}`);
-  console.log(`- Load average before, and after each of the ${TIMES} times: ${loads.join(', ')}.\n`);
+  console.log(block('Beside other queues', columns, rows));
+  const load = `Load average before, and after each of the ${TIMES} times: ${loads.join(', ')}.`;
+  console.log(`${[...notes, load].map(item).join('\n')}\n`);
+}
+
+function row(line, systems, peers, samples) {
+  const { figures, share, times } = cells(line, systems, samples);
+  const others = peers.map((name) => shown(figures[name]));
+  return [
+    line.title,
+    ...[shown(figures.tocsin), shown(figures.floor), share],
+    ...[...others, times === undefined ? '–' : `${shown(times)} ×`],
+  ];
 }
 
 /** The medians, for `--json`. */

@@ -14,59 +14,66 @@
  * @property {'more' | 'less'} better
  */
 
+/** The groups of lines, by what `--only` calls them. */
+export const GROUPS = {
+  enqueue: 'enqueued one by one, jobs/s',
+  batch: 'enqueued in batches, jobs/s',
+  pulled: 'pulled, jobs/s',
+  retry: 'failed once, retried after 1 ms, jobs/s',
+  latency: 'from enqueue to start, ms',
+  due: '1,000 due together, start after it, ms',
+  pushed: 'pushed to a bound handler, jobs/s',
+};
+
 const rates = (group, title, ours, { floor, peers } = {}) => ({ group, title, ours, floor, peers, better: 'more' });
 const delays = (group, title, ours, part, peers) => ({ group, title, ours, part, peers, better: 'less' });
 
 const callers = (count) => `${count} ${count === 1 ? 'caller' : 'callers'}`;
-const thousands = (count) => count.toLocaleString('en-US');
+
+/** The same caller of peers stands beside the client library and beside plain HTTP. */
+const single = (count) => [
+  rates('enqueue', `${callers(count)}, client library`, `library-${count}`, { peers: `single-${count}` }),
+  rates('enqueue', `${callers(count)}, plain HTTP`, `http-${count}`, {
+    floor: `single-${count}`,
+    peers: `single-${count}`,
+  }),
+];
+
+const batches = (size, count) => {
+  const title = `${size.toLocaleString('en-US')}, ${callers(count)}`;
+  const name = `batch-${size}-${count}`;
+  const minimal = `minimal-${size}-${count}`;
+  return [
+    rates('batch', title, name, { floor: name, peers: name }),
+    rates('batch', `${title}, return=minimal`, minimal, { floor: minimal, peers: name }),
+  ];
+};
+
+const pulled = (inHand) => {
+  const peers = `pulled-${inHand}`;
+  return [
+    rates('pulled', `${inHand} in hand, socket`, `socket-${inHand}`, { floor: peers, peers }),
+    rates('pulled', `${inHand} in hand, HTTP`, `pulled-http-${inHand}`, { peers }),
+  ];
+};
 
 /** @type {Line[]} */
 export const LINES = [
-  ...[1, 16, 64].flatMap((count) => [
-    rates('enqueue', `enqueued one by one, ${callers(count)}, client library, jobs/s`, `library-${count}`, {
-      peers: `single-${count}`,
-    }),
-    rates('enqueue', `the same, plain HTTP, jobs/s`, `http-${count}`, {
-      floor: `single-${count}`,
-      peers: `single-${count}`,
-    }),
-  ]),
-  ...[100, 1000].flatMap((batch) =>
-    [1, 16].flatMap((count) => [
-      rates(
-        'batch',
-        `batches of ${thousands(batch)}, ${callers(count)}, full answers, jobs/s`,
-        `batch-${batch}-${count}`,
-        {
-          floor: `batch-${batch}-${count}`,
-          peers: `batch-${batch}-${count}`,
-        },
-      ),
-      rates('batch', `the same, \`Prefer: return=minimal\`, jobs/s`, `minimal-${batch}-${count}`, {
-        floor: `minimal-${batch}-${count}`,
-        peers: `batch-${batch}-${count}`,
-      }),
-    ]),
-  ),
-  ...[1, 10, 100].flatMap((inHand) => [
-    rates('pulled', `pulled over a socket, ${inHand} in hand, jobs/s`, `socket-${inHand}`, {
-      floor: `pulled-${inHand}`,
-      peers: `pulled-${inHand}`,
-    }),
-    rates('pulled', 'the same over HTTP, jobs/s', `pulled-http-${inHand}`, { peers: `pulled-${inHand}` }),
-  ]),
-  rates('retry', 'fails once, retried after 1 ms, pulled over a socket, jobs/s', 'retry-socket', { peers: 'retry' }),
-  rates('retry', 'the same over HTTP, jobs/s', 'retry-http', { peers: 'retry' }),
-  rates('retry', 'the same, pushed, jobs/s', 'retry-pushed', { peers: 'retry' }),
+  ...[1, 16, 64].flatMap(single),
+  ...[100, 1000].flatMap((size) => [1, 16].flatMap((count) => batches(size, count))),
+  ...[1, 10, 100].flatMap(pulled),
+  rates('retry', 'pulled, socket', 'retry-socket', { peers: 'retry' }),
+  rates('retry', 'pulled, HTTP', 'retry-http', { peers: 'retry' }),
+  rates('retry', 'pushed', 'retry-pushed', { peers: 'retry' }),
   ...['pulled', 'pushed'].flatMap((how) => [
-    delays('latency', `enqueue to ${how} start, p50, ms`, `start-${how}`, 'p50', 'start'),
-    delays('latency', 'the same, p99, ms', `start-${how}`, 'p99', 'start'),
+    delays('latency', `${how}, p50`, `start-${how}`, 'p50', 'start'),
+    delays('latency', `${how}, p99`, `start-${how}`, 'p99', 'start'),
   ]),
   ...['pulled', 'pushed'].flatMap((how) => [
-    delays('due', `1,000 due together, ${how}: start after it, p50, ms`, `due-${how}`, 'p50', 'due'),
-    delays('due', 'the same, the last, ms', `due-${how}`, 'last', 'due'),
+    delays('due', `${how}, p50`, `due-${how}`, 'p50', 'due'),
+    delays('due', `${how}, the last`, `due-${how}`, 'last', 'due'),
   ]),
-  rates('pushed', 'pushed to a bound handler, batches of 100, jobs/s', 'pushed'),
+  rates('pushed', 'batches of 100', 'pushed'),
 ];
 
 /** The system that the others are compared with, the floor, and the peers, by the names of the files in `systems/`. */
@@ -74,7 +81,7 @@ export const SYSTEMS = {
   tocsin: 'Tocsin',
   floor: 'floor',
   bullmq: 'BullMQ',
-  graphile: 'graphile-worker',
+  graphile: 'graphile',
   pgboss: 'pg-boss',
   zizq: 'Zizq',
 };

@@ -3,7 +3,7 @@ import { call } from '../http.mjs';
 import { bench } from '../jobs.mjs';
 import { ask } from '../load/steps.mjs';
 import { startWorkerd } from '../load/workerd.mjs';
-import { markdown } from '../report.mjs';
+import { block } from '../report.mjs';
 import { shown } from './figures.mjs';
 
 const QUEUE = 'load-memory';
@@ -22,18 +22,12 @@ export async function memory({ quick }) {
   ]) {
     rows.push({ jobs, backlog, ...(await measure(jobs, dueIn)) });
   }
-  const columns = [
-    '',
-    'heap, empty, MB',
-    'heap, full, MB',
-    'heap, after an eviction and a claim of 100, MB',
-    'process, MB',
-  ];
+  const columns = ['MB', 'heap, empty', 'full', 'evicted, 100 claimed', 'process'];
   const cells = ({ backlog, empty, full, used, rss }) => [
     `${jobs.toLocaleString('en-US')} jobs ${backlog}`,
     ...[empty, full, used, rss].map(shown),
   ];
-  console.log(markdown('Memory', columns, rows.map(cells)));
+  console.log(block('Memory', columns, rows.map(cells)));
   const worst = Math.max(...rows.flatMap(({ full, used }) => [full, used]));
   if (!(worst < MOST)) throw new Error(`The isolate holds ${worst} MB, more than ${MOST}.`);
   return rows;

@@ -7,7 +7,7 @@ import { call } from '../http.mjs';
 import { bench, configure, fill, job } from '../jobs.mjs';
 import { startWorkerd } from '../load/workerd.mjs';
 import { MESSAGES_PER_REQUEST, OTHERS, price, priceElsewhere } from '../price.mjs';
-import { markdown } from '../report.mjs';
+import { block } from '../report.mjs';
 import { untilEnded } from '../scenarios/drain.mjs';
 import { loadClient } from '../servers/client.mjs';
 import { round } from '../stats.mjs';
@@ -109,19 +109,23 @@ function work(client, queue, socket) {
 const dollars = (value) => value.toFixed(2);
 
 function print(rows) {
-  const columns = ['', 'rows written', 'of these alarms', 'rows read', 'requests: object', 'Worker', '$ a million'];
+  const columns = ['', 'rows written', 'alarms of them', 'read', 'object requests', 'Worker', 'dollars'];
   const cells = (row) => [
-    `${KINDS[row.kind].title}, ${WAYS[row.way]}`,
+    WAYS[row.way],
     ...[row.written, row.alarms, row.read, row.object_requests, row.worker_requests].map(String),
     dollars(row.total),
   ];
-  console.log(markdown('Rows and requests of a job', columns, rows.map(cells)));
+  const grouped = Object.keys(KINDS).flatMap((kind) => [
+    [KINDS[kind].title],
+    ...rows.filter((row) => row.kind === kind).map(cells),
+  ]);
+  console.log(block('Rows and requests of a job', columns, grouped));
   const ways = Object.keys(WAYS);
   const all = Object.keys(KINDS).map((kind) => [
     KINDS[kind].title,
     ...ways.map((way) => dollars(rows.find((row) => row.kind === kind && row.way === way).total)),
     ...OTHERS.map((service) => dollars(priceElsewhere(service, kind))),
   ]);
-  const heads = ['', ...ways.map((way) => `Tocsin, ${WAYS[way]}`), ...OTHERS];
-  console.log(markdown('Dollars a million', heads, all));
+  const heads = ['', ...ways.map((way) => WAYS[way]), ...OTHERS];
+  console.log(block('Dollars for a million jobs', heads, all));
 }

@@ -7,7 +7,7 @@ import { Connection, load, request } from '../http.mjs';
 import { enqueueRequest, job } from '../jobs.mjs';
 import { ask } from '../load/steps.mjs';
 import { startWorkerd } from '../load/workerd.mjs';
-import { markdown } from '../report.mjs';
+import { block } from '../report.mjs';
 import { cpuPer, median, rate } from '../stats.mjs';
 import { shown } from './figures.mjs';
 import { check } from './steps.mjs';
@@ -66,9 +66,9 @@ export async function scaling({ quick }) {
         run_s: of('runS'),
       };
     });
-    const columns = ['', 'enqueued: CPU µs a job', 'jobs/s', 'pulled and reported: CPU µs a job', 'jobs/s'];
+    const columns = ['', 'enqueued: CPU µs/job', 'jobs/s', 'pulled: CPU µs/job', 'jobs/s'];
     const cells = ({ title, ...figures }) => [title, ...Object.values(figures).map(shown)];
-    console.log(markdown('As a queue grows', columns, rows.map(cells)));
+    console.log(block('As a queue grows', columns, rows.map(cells)));
     return rows;
   } finally {
     await server.close();
