@@ -20,10 +20,10 @@ const ACTIONS = {
   close: () => opened?.close?.(),
 };
 
-process.on('message', async ({ action, ...told }) => {
+process.on('message', async ({ id, action, ...told }) => {
   try {
-    process.send({ value: await ACTIONS[action](told) });
+    process.send({ to: id, value: await ACTIONS[action](told) });
   } catch (error) {
-    process.send({ error: String(error?.stack ?? error) });
+    process.send({ to: id, error: String(error?.stack ?? error) });
   }
 });

@@ -19,11 +19,20 @@ export async function openSystem(name, { quick, packages }) {
     said = (said + chunk).slice(-4_000);
   });
   const gone = new Promise((resolve) => child.once('exit', resolve));
+  // An answer that comes too late must not be taken for that to the next question.
+  let asked = 0;
   const ask = (message, ms) => {
+    const id = ++asked;
     const answer = new Promise((resolve, reject) => {
-      child.once('message', ({ value, error }) => (error === undefined ? resolve(value) : reject(new Error(error))));
+      const hear = ({ to, value, error }) => {
+        if (to !== id) return;
+        child.off('message', hear);
+        if (error === undefined) resolve(value);
+        else reject(new Error(error));
+      };
+      child.on('message', hear);
       gone.then(() => reject(new Error(`The process of ${name} ended:\n${said}`)));
-      child.send(message, (error) => error && reject(error));
+      child.send({ ...message, id }, (error) => error && reject(error));
     });
     return within(answer, ms, `an answer of ${name}`);
   };

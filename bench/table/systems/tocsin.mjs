@@ -79,7 +79,7 @@ export async function open({ sizes }) {
 
   const retried = (over) => async (round) => {
     const queue = `retry-${over}-${round}`;
-    await fill(port, sizes.retried, sizes.retried, job(queue, { retry: RETRY }));
+    await fill(port, sizes.retried, 1000, job(queue, { retry: RETRY }));
     const before = ({ attempt }) => {
       if (attempt === 1) throw new Error('fails once');
     };
