@@ -38,10 +38,16 @@ const OBJECTS = {
 const compatibility = { compatibilityDate: '2026-05-03', compatibilityFlags: ['enable_request_signal'] };
 
 /**
- * Tests of rules, which leave nothing behind. With `--mode rules` only they run, and share their modules, which takes a fraction of
- * the time; with `--mode workers` all others run.
+ * Tests that need a Worker of their own. All others share one (`--mode shared`), with its modules, which takes a fraction of the time;
+ * `--mode isolated` runs these. Without a mode, as for a file or two, each has its own.
  */
-const RULES = ['job', 'producer', 'dispatch', 'durable', 'examples', 'ui'].map((room) => `test/${room}/**/*.test.ts`);
+const ISOLATED = [
+  // Declares what the deployment is, for as long as the Worker lives.
+  'test/library/options.test.ts',
+  // Long by themselves, and heavy.
+  'test/simulation/**',
+  'test/fuzz/**',
+];
 
 export default defineConfig(({ mode }) => ({
   plugins: [
@@ -122,12 +128,13 @@ export default defineConfig(({ mode }) => ({
     }),
   ],
   test: {
-    include: mode === 'rules' ? RULES : ['test/**/*.test.ts'],
+    include: mode === 'isolated' ? ISOLATED.map((path) => path.replace(/\*\*$/, '**/*.test.ts')) : ['test/**/*.test.ts'],
+    // test/testing/inside is another Worker's: test/testing/vitest.config.ts runs it.
+    exclude: ['test/testing/inside/**', ...(mode === 'shared' ? ISOLATED : [])],
+    isolate: mode !== 'shared',
+    setupFiles: mode === 'shared' ? ['test/support/shared.ts'] : [],
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
-    // Of another Worker: test/testing/vitest.config.ts runs them.
-    exclude: ['test/testing/inside/**', ...(mode === 'workers' ? RULES : [])],
-    isolate: mode !== 'rules',
     // Longer than tests wait for what they observe, whose own error says what did not happen.
     testTimeout: 20_000,
     provide: {

@@ -1,8 +1,12 @@
 /** A directory that could not be asked is left alone for a while, wherever work can go on without it. */
 import type { Env } from '../config';
 import { Backoff } from '../durable/backoff';
+import { onEmptied } from '../durable/memory';
 
-const rests = new WeakMap<Env, Backoff>();
+let rests = new WeakMap<Env, Backoff>();
+onEmptied(() => {
+  rests = new WeakMap();
+});
 
 /** This isolate's, for one deployment. */
 export function directoryRest(env: Env): Backoff {

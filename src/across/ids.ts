@@ -4,6 +4,7 @@
  * that was accepted is found by its id, and one that does not exist costs a call or two.
  */
 import type { Env } from '../config';
+import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
 import { type ApiError, unavailable } from '../job/errors';
 import { type IdPlace, type IdsApi, idShardOf } from '../rpc/ids';
@@ -11,11 +12,9 @@ import { directoryObject, idShard } from '../rpc/stubs';
 
 /** All queues of earlier releases have had their ids noted: known once, it stays so. */
 let allListed = false;
-
-/** A reset may be followed by anything. */
-export function forgetListing(): void {
+onEmptied(() => {
   allListed = false;
-}
+});
 
 /**
  * Notes that queues are about to take jobs under these ids; one that is noted for another queue only if that was looked into.

@@ -4,6 +4,7 @@
  * shard of the directory knows which queues may have it (see `ids.ts`). No queue is asked in vain but those two name.
  */
 import type { Env } from '../config';
+import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7, routeOf } from '../job/ids';
@@ -11,18 +12,13 @@ import type { JobView } from '../job/record';
 import type { IdPlace } from '../rpc/ids';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { allPlacesOf, beingListed, certainPlacesOf, forgetListing } from './ids';
+import { allPlacesOf, beingListed, certainPlacesOf } from './ids';
 
 /** Routes remembered at most. */
 const MAX_ROUTES = 20_000;
 
 const queueByRoute = new Map<number, string>();
-
-/** Forgets every remembered route; needed only after a reset, when routes are given out anew. */
-export function forgetRoutes(): void {
-  queueByRoute.clear();
-  forgetListing();
-}
+onEmptied(() => queueByRoute.clear());
 
 /** The queues that the routes of these ids belong to, by id. They need not hold the jobs. One call at most. */
 export async function homesOf(env: Env, ids: readonly string[]): Promise<Map<string, string>> {

@@ -1,5 +1,6 @@
 /** What has happened in several queues, and how they get on, in one. */
 import type { Env } from '../config';
+import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
 import { notFound, unwrap } from '../job/errors';
 import { type Meter, read, sum } from '../job/metrics/meter';
@@ -52,12 +53,10 @@ export async function readMetrics(env: Env, queue?: string): Promise<Reading> {
 /** However many scrape, the queues are asked so often by an isolate, ms. */
 const SCRAPE_EVERY_MS = 10_000;
 
-const readings = new WeakMap<Env, Reading>();
-
-/** A reset may be followed by anything. */
-export function forgetReading(env: Env): void {
-  readings.delete(env);
-}
+let readings = new WeakMap<Env, Reading>();
+onEmptied(() => {
+  readings = new WeakMap();
+});
 
 /** As {@link readMetrics}, of all queues; at most {@link SCRAPE_EVERY_MS} old. @param now epoch ms */
 export async function scrape(env: Env, now: number): Promise<Reading> {

@@ -1,12 +1,10 @@
 /** Empties a deployment. For tests only: the HTTP room offers it where TEST_HOOKS is on. */
 import type { Env } from '../config';
+import { forgetStored } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
 import { directoryObject, idShard, poolObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
-import { forgetRoutes } from './locate';
-import { forgetReading } from './metrics';
 import { allQueues } from './queues';
 import { resetLocks } from './reservation';
-import { forgetPing } from './statistics';
 
 /** @returns how many queues there were */
 export async function resetAll(env: Env): Promise<number> {
@@ -23,9 +21,7 @@ export async function resetAll(env: Env): Promise<number> {
   await inParallel(await directory.pools(), ({ name }) => poolObject(env, name).definePool(null));
   await inParallel(await directory.shards(), (name) => idShard(env, name).reset());
   await directory.reset();
-  forgetRoutes();
-  forgetPing(env);
-  forgetReading(env);
+  forgetStored();
   return count;
 }
 

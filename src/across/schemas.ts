@@ -8,6 +8,7 @@
  * deployment without schemas never asks.
  */
 import type { Env } from '../config';
+import { onEmptied } from '../durable/memory';
 import { type CronDefinition, jobOf } from '../job/cron/definition';
 import { ApiError, atIndex } from '../job/errors';
 import type { NewJob } from '../job/record';
@@ -17,7 +18,10 @@ import type { SchemaStamp } from '../job/schemas/stamp';
 import { directoryObject, queueObject } from '../rpc/stubs';
 
 /** The schemas that this isolate knows, for each deployment. */
-const registries = new WeakMap<Env, Registry>();
+let registries = new WeakMap<Env, Registry>();
+onEmptied(() => {
+  registries = new WeakMap();
+});
 
 const NONE = new Registry(undefined, []);
 

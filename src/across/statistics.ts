@@ -1,6 +1,7 @@
 /** What queues say of themselves, gathered over many of them: counts, and what happened lately. */
 import type { Env } from '../config';
 import type { QueueEvent } from '../durable/event-log';
+import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
 import { unwrap } from '../job/errors';
 import type { DirectoryHealth } from '../rpc/directory';
@@ -30,12 +31,10 @@ export function activityOfEach(env: Env, queues: readonly { name: string }[]): P
 /** Whoever probes how often: the directory is asked so often by an isolate, ms. */
 const PING_EVERY_MS = 5_000;
 
-const pings = new WeakMap<Env, { at: number; answer: DirectoryHealth | undefined }>();
-
-/** A reset may be followed by anything. */
-export function forgetPing(env: Env): void {
-  pings.delete(env);
-}
+let pings = new WeakMap<Env, { at: number; answer: DirectoryHealth | undefined }>();
+onEmptied(() => {
+  pings = new WeakMap();
+});
 
 /**
  * Does storage answer, and how many queues and workers are there? At most one call in {@link PING_EVERY_MS} is made.

@@ -2,6 +2,7 @@
  * Queues that this isolate has spoken with a moment ago. They are awake, and may have changed by what was said: whoever looks at
  * numbers here asks them, and so sees what was done here before.
  */
+import { onEmptied } from '../durable/memory';
 
 /** An object that was spoken with stays in memory so long at least, ms. */
 const AWAKE_MS = 10_000;
@@ -11,6 +12,7 @@ const MAX_NAMES = 1_000;
 
 /** When each was spoken with, epoch ms, the latest last. */
 const spoken = new Map<string, number>();
+onEmptied(() => spoken.clear());
 
 /** This queue is being spoken with. */
 export function noteSpoken(queue: string): void {
