@@ -45,8 +45,8 @@ const ISOLATED = [
   // Declares what the deployment is, for as long as the Worker lives.
   'test/library/options.test.ts',
   // Long by themselves, and heavy.
-  'test/simulation/**',
-  'test/fuzz/**',
+  'test/simulation/**/*.test.ts',
+  'test/fuzz/**/*.test.ts',
 ];
 
 export default defineConfig(({ mode }) => ({
@@ -128,7 +128,7 @@ export default defineConfig(({ mode }) => ({
     }),
   ],
   test: {
-    include: mode === 'isolated' ? ISOLATED.map((path) => path.replace(/\*\*$/, '**/*.test.ts')) : ['test/**/*.test.ts'],
+    include: mode === 'isolated' ? ISOLATED : ['test/**/*.test.ts'],
     // test/testing/inside is another Worker's: test/testing/vitest.config.ts runs it.
     exclude: ['test/testing/inside/**', ...(mode === 'shared' ? ISOLATED : [])],
     isolate: mode !== 'shared',
