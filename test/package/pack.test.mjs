@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { unpack } from './project.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const project = mkdtempSync(join(tmpdir(), 'tocsin-pack-'));
@@ -188,11 +189,7 @@ it('greets an hour after it was asked', async () => {
 
 describe('the packed package', () => {
   before(() => {
-    execFileSync('npm', ['pack', '--silent', '--pack-destination', project], { cwd: root, stdio: 'pipe' });
-    const tarball = readdirSync(project).find((name) => name.endsWith('.tgz'));
-    assert.ok(tarball, 'npm pack made no tarball');
-    mkdirSync(installed, { recursive: true });
-    execFileSync('tar', ['-xzf', join(project, tarball), '--strip-components=1', '-C', installed]);
+    unpack(installed);
     writeFileSync(join(project, 'package.json'), '{"name":"consumer","private":true,"type":"module"}');
     writeFileSync(join(project, 'usage.ts'), USAGE);
     writeFileSync(join(project, 'run.mjs'), RUN);

@@ -22,17 +22,33 @@ const ENVIRONMENT = {
   npm_config_prefer_offline: 'true',
 };
 
-/** Makes an empty folder and a tarball beside it. */
+let tarball;
+
+/** The package as `npm pack` makes it, once for all files of tests, which run in one process. @returns {string} the tarball's path */
+function packed() {
+  if (tarball) return tarball;
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-packed-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: root, stdio: 'pipe' });
+  tarball = join(
+    folder,
+    readdirSync(folder).find((name) => name.endsWith('.tgz')),
+  );
+  return tarball;
+}
+
+/** Unpacks the package into a folder, as an install does. */
+export function unpack(folder) {
+  mkdirSync(folder, { recursive: true });
+  execFileSync('tar', ['-xzf', packed(), '--strip-components=1', '-C', folder]);
+}
+
+/** Makes an empty folder for a project that is to install the package. */
 export function createProject() {
   const base = mkdtempSync(join(tmpdir(), 'tocsin-project-'));
   const folder = join(base, 'shop');
   mkdirSync(folder);
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', base], { cwd: root, stdio: 'pipe' });
-  const tarball = join(
-    base,
-    readdirSync(base).find((name) => name.endsWith('.tgz')),
-  );
-  return new Project(base, folder, tarball);
+  return new Project(base, folder, packed());
 }
 
 class Project {

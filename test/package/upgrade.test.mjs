@@ -1,11 +1,12 @@
 // A project that installs this version opens what it has stored with the one before, and goes on with it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev, root, until } from '../docs/dev.mjs';
+import { unpack } from './project.mjs';
 
 /** What `test/upgrade/record-project.mjs` has recorded with the last release, under the name of its Worker. */
 const STORED = 'test/upgrade/fixtures/project-0.1.0.tar.gz';
@@ -31,10 +32,7 @@ describe('a project that upgrades', { timeout: 180_000 }, () => {
 
   before(async () => {
     const modules = join(project, 'node_modules');
-    mkdirSync(join(modules, 'tocsin'), { recursive: true });
-    execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: root, stdio: 'pipe' });
-    const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
-    execFileSync('tar', ['-xzf', join(folder, tarball), '--strip-components=1', '-C', join(modules, 'tocsin')]);
+    unpack(join(modules, 'tocsin'));
     for (const name of Object.keys(dependencies)) {
       // A name may have a scope before it.
       mkdirSync(dirname(join(modules, name)), { recursive: true });

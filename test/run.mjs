@@ -1,0 +1,59 @@
+/**
+ * `npm test`: every part of the suite. First what is done in a moment; then the tests in workerd, which use all cores by
+ * themselves; then the parts that mostly wait for one process or another, two at a time. What these print is shown when they end.
+ * Every part runs whatever becomes of the others.
+ */
+import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+
+const FIRST = ['structure', 'unit'];
+
+/** The longest first, so that none is left to run alone. They share no file that any of them changes. */
+const BESIDE = ['browser', 'package', 'docs', 'examples', 'cli'];
+
+const LANES = Math.min(2, availableParallelism());
+
+const npm = process.env.npm_execpath;
+if (!npm) {
+  console.error('Run this as npm test.');
+  process.exit(2);
+}
+
+const times = [];
+const failed = [];
+
+/** Runs one part. @param {boolean} isAlone it may print as it goes */
+function run(part, isAlone) {
+  const began = performance.now();
+  return new Promise((resolve) => {
+    // npm as a script, because Windows has it as a batch file, which only a shell runs.
+    const child = spawn(process.execPath, [npm, 'run', '--silent', `test:${part}`], {
+      stdio: ['ignore', ...(isAlone ? ['inherit', 'inherit'] : ['pipe', 'pipe'])],
+    });
+    const printed = [];
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => printed.push(chunk));
+    child.on('error', (error) => printed.push(Buffer.from(`${error}\n`)));
+    child.on('close', (code) => {
+      const seconds = ((performance.now() - began) / 1000).toFixed(0);
+      if (code !== 0) failed.push(part);
+      times.push(`${part} ${seconds} s`);
+      process.stdout.write(Buffer.concat(printed));
+      console.log(`\ntest:${part} ${code === 0 ? 'passed' : 'FAILED'} in ${seconds} s\n`);
+      resolve();
+    });
+  });
+}
+
+for (const part of FIRST) await run(part, true);
+
+const left = [...BESIDE];
+const lane = async () => {
+  for (let part = left.shift(); part !== undefined; part = left.shift()) await run(part, LANES === 1);
+};
+await Promise.all(Array.from({ length: LANES }, lane));
+
+console.log(times.join(', '));
+if (failed.length > 0) {
+  console.error(`Failed: ${failed.map((part) => `test:${part}`).join(', ')}`);
+  process.exitCode = 1;
+}
