@@ -38,15 +38,20 @@ const OBJECTS = {
 const compatibility = { compatibilityDate: '2026-05-03', compatibilityFlags: ['enable_request_signal'] };
 
 /**
- * Tests that need a Worker of their own. All others share one (`--mode shared`), with its modules, which takes a fraction of the time;
- * `--mode isolated` runs these. Without a mode, as for a file or two, each has its own.
+ * Tests that need a Worker of their own. All others share one (`--mode shared`), with its modules, which takes a fraction of the
+ * time: test/support/shared.ts empties it before each file. `--mode isolated` runs these. Without a mode, as for a file or two,
+ * each has its own.
  */
 const ISOLATED = [
   // Declares what the deployment is, for as long as the Worker lives.
   'test/library/options.test.ts',
-  // Long by themselves, and heavy.
-  'test/simulation/**/*.test.ts',
+  // The Worker of a user, which remembers what was stored before it was emptied from here.
+  'test/library/inside.test.ts',
+  'test/queue/features/analytics/analytics.test.ts',
+  // Stand in the place of what the runtime gives to everybody, such as `JSON.parse`, in thousands of requests.
   'test/fuzz/**/*.test.ts',
+  // Takes as long as many files, in an object that lives as long.
+  'test/simulation/**/*.test.ts',
 ];
 
 export default defineConfig(({ mode }) => ({
