@@ -25,6 +25,13 @@ export async function handler<T>(name: HandlerName, path: string, body?: string)
   return (await response.json()) as T;
 }
 
+/** Makes those handler Workers that a test can change what they were at first. */
+export async function restoreHandlers(): Promise<void> {
+  await handler('DOWN', '/down');
+  await handler('FICKLE', '/announce', '{"types":[]}');
+  await handler('DEPLOYED', '/deploy?version=1');
+}
+
 /** Every run of a job, oldest first. */
 export const runsOf = (name: 'WORK' | 'PLAIN', id: string) => handler<Run[]>(name, `/runs?id=${id}`);
 

@@ -1,6 +1,7 @@
-/** Around each file of tests that shares its Worker with others: neither its storage nor its memory has anything of theirs. */
+/** Around each file of tests that shares its Worker with others: nothing of theirs is stored, remembered, or set in handler Workers. */
 import { reset } from 'cloudflare:test';
 import { afterAll, beforeAll, vi } from 'vitest';
+import { restoreHandlers } from './handlers';
 import { server } from './server';
 
 beforeAll(async () => {
@@ -8,6 +9,7 @@ beforeAll(async () => {
   // else is in memory, but leaves the storage of objects that were evicted.
   await server.reset();
   await reset();
+  await restoreHandlers();
 });
 
 afterAll(() => {

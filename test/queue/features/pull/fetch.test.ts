@@ -78,7 +78,8 @@ describe('waiting fetches', () => {
     });
     // A turn for each job, as large as an enqueue.
     expect(made).toBeLessThanOrEqual(3 * 2 * alone);
-    expect(await Promise.all(fetches.slice(0, 3))).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
+    await q.enqueue(...jobs(197));
+    for (const fetch of await Promise.all(fetches)) expect(unwrap(fetch)).toHaveLength(1);
   });
 
   it('share many jobs that arrive at once, each as many as it asked for', async () => {
