@@ -142,6 +142,8 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: 2,
     // Longer than tests wait for what they observe, whose own error says what did not happen.
     testTimeout: 20_000,
+    // What a file begins with empties what the one before it has left, however much that is.
+    hookTimeout: 60_000,
     provide: {
       sharedRetryVectors: sharedRetryVectors(),
       simulation: {
