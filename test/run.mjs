@@ -1,15 +1,15 @@
 /**
- * `npm test`: every part of the suite. First what is done in a moment; then the tests in workerd, which use all cores by
- * themselves; then the parts that mostly wait for one process or another, two at a time. What these print is shown when they end.
- * Every part runs whatever becomes of the others.
+ * `npm test`: every part of the suite. First what is done in a moment, what uses all cores by itself, and what must see things
+ * happen within a second; then the parts that mostly wait for one process or another, two at a time. What these print is shown
+ * when they end. Every part runs whatever becomes of the others.
  */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-const FIRST = ['structure', 'unit'];
+const ALONE = ['structure', 'unit', 'browser'];
 
-/** The longest first, so that none is left to run alone. They share no file that any of them changes. */
-const BESIDE = ['browser', 'package', 'docs', 'examples', 'cli'];
+/** The longest first. None changes a file that another reads. */
+const BESIDE = ['package', 'docs', 'examples', 'cli'];
 
 const LANES = Math.min(2, availableParallelism());
 
@@ -44,7 +44,7 @@ function run(part, isAlone) {
   });
 }
 
-for (const part of FIRST) await run(part, true);
+for (const part of ALONE) await run(part, true);
 
 const left = [...BESIDE];
 const lane = async () => {
