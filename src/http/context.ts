@@ -24,8 +24,8 @@ export interface AppEnv {
     headers: Record<string, string>;
     /** Echoed in `X-Request-ID` and in every error. */
     requestId: string;
-    /** Bytes of its body that are held in memory. */
-    heldBytes?: number;
+    /** Its body in memory: how many bytes, and since when, epoch ms. */
+    held?: { bytes: number; since: number };
     /** Who asks; absent on routes that need no key. */
     caller?: Caller;
     /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */

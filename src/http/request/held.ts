@@ -8,15 +8,37 @@ import type { AppContext } from '../context';
 /** Bytes of bodies at once, unless there is only one. */
 const MAX_HELD = 48 * 1024 * 1024;
 
+/**
+ * A request that has held its body for so long, ms, was dropped by the runtime: when a client goes away, none of its code runs any
+ * more, not even what was to let go of the body. Nor does it hold it then.
+ */
+const LONGEST_HOLD_MS = 120_000;
+
+/** Bytes that a request holds, and since when. */
+interface Hold {
+  bytes: number;
+  since: number;
+}
+
+const holds = new Set<Hold>();
 let held = 0;
 
 /** Answers whether this request may hold so many bytes (more). Those of a request count until it is answered. */
 export function hold(c: AppContext, bytes: number): boolean {
-  const own = c.get('heldBytes') ?? 0;
-  if (held > own && held + bytes > MAX_HELD) return false;
+  const own = c.get('held');
+  const hasRoom = () => held <= (own?.bytes ?? 0) || held + bytes <= MAX_HELD;
+  if (!hasRoom()) forgetDropped(Date.now());
+  if (!hasRoom()) return false;
+  const mine = own && holds.has(own) ? own : { bytes: 0, since: Date.now() };
+  mine.bytes += bytes;
   held += bytes;
-  c.set('heldBytes', own + bytes);
+  holds.add(mine);
+  c.set('held', mine);
   return true;
+}
+
+function forgetDropped(now: number): void {
+  for (const one of holds) if (now - one.since > LONGEST_HOLD_MS) release(one);
 }
 
 /** The refusal of a body for which there is no room now. */
@@ -26,5 +48,10 @@ export function noRoom() {
 
 /** Lets go of a request's body once it is answered. */
 export function releaseBody(c: AppContext): void {
-  held -= c.get('heldBytes') ?? 0;
+  const own = c.get('held');
+  if (own) release(own);
+}
+
+function release(one: Hold): void {
+  if (holds.delete(one)) held -= one.bytes;
 }
