@@ -10,20 +10,10 @@ import type { TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
 import type { Puller } from './puller';
+import { Redial } from './redial';
 import type { ReportOutcome, SentReport } from './report';
-import { atMost, Backoff, wait } from './timing';
+import { atMost, wait } from './timing';
 import { LONGEST_MESSAGE } from './worker-line';
-
-/** Pauses before the next try when no connection came about, in ms: the server may not know sockets. */
-const FIRST_RETRY_MS = 15_000;
-const LONGEST_RETRY_MS = 600_000;
-
-/** Pauses before a connection that broke off is made again, in ms. */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
-
-/** A connection that held so long was a good one, ms. */
-const GOOD_AFTER_MS = 30_000;
 
 /** How long the answer to a heartbeat may take, in ms: a connection may be gone without a word. */
 const SILENT_MS = 10_000;
@@ -46,12 +36,8 @@ export class LineKeeper {
   #ready = 0;
   /** Reports on their way over the line: their jobs run no more. */
   #reporting = 0;
-  #openedAt = 0;
-  /** No try before then, epoch ms. */
-  #nextTry = 0;
   readonly #closed = new AbortController();
-  readonly #retries = new Backoff(FIRST_RETRY_MS, LONGEST_RETRY_MS);
-  readonly #pauses = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+  readonly #redial = new Redial();
 
   /** @param isWanted may there be a socket at all? */
   constructor(
@@ -66,7 +52,7 @@ export class LineKeeper {
 
   /** Connects, if that can be and it is time to try. */
   async connect(): Promise<void> {
-    if (!this.isWanted || this.isOpen || this.#closed.signal.aborted || Date.now() < this.#nextTry) return;
+    if (!this.isWanted || this.isOpen || this.#closed.signal.aborted || !this.#redial.mayTry) return;
     try {
       const line = await this.worker.openLine(this.host.types(), {
         jobs: (jobs) => {
@@ -76,16 +62,19 @@ export class LineKeeper {
         taken: (jobId, why) => this.host.taken(jobId, why),
         directive: (state) => this.host.directive(state),
         refused: (error) => this.#refused(error),
-        lost: () => this.#lost(),
+        lost: () => {
+          this.#redial.lost();
+          this.host.changed();
+        },
       });
       if (this.#closed.signal.aborted) line?.close();
       this.#line = line;
       this.#ready = 0;
-      this.#openedAt = Date.now();
-      this.#nextTry = line ? 0 : Number.POSITIVE_INFINITY;
+      if (line) this.#redial.opened();
+      else this.#redial.never();
     } catch {
       // It goes on over HTTP, whose errors are told.
-      this.#nextTry = Date.now() + this.#retries.next();
+      this.#redial.failed();
     }
   }
 
@@ -145,17 +134,10 @@ export class LineKeeper {
 
   #refused(error: TocsinError): void {
     this.host.complain(error);
-    const pause = Math.max(this.#pauses.next(), error.retryAfterMs ?? 0);
+    const pause = Math.max(this.#redial.pause(), error.retryAfterMs ?? 0);
     void wait(pause, this.#closed.signal).then(() => {
       this.#ready = 0;
       this.host.changed();
     });
-  }
-
-  #lost(): void {
-    const now = Date.now();
-    if (now - this.#openedAt > GOOD_AFTER_MS) this.#pauses.reset();
-    this.#nextTry = now + this.#pauses.next();
-    this.host.changed();
   }
 }

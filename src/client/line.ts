@@ -24,6 +24,8 @@ export interface Line {
   ready(count: number): void;
   /** Sends reports. @param ready takes so many jobs more. @throws {UnavailableError} when the connection breaks off */
   report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
+  /** Enqueues jobs, all or none. @param jobs their texts, with commas between them. @throws {UnavailableError} and others */
+  enqueue(jobs: string): Promise<unknown>;
   /** @param body of a heartbeat over HTTP. @throws {UnavailableError} when the connection breaks off */
   heartbeat(body: string): Promise<HeartbeatAnswer>;
   /** Takes no more jobs. Resolves when none comes any more. */

@@ -90,12 +90,14 @@ export function refusalOf(error: unknown): TocsinError {
   const status = Number(member(error, 'status') ?? 500);
   const retryable = member(error, 'retryable') === true;
   const retryAfterMs = member(error, 'retryAfterMs');
-  return errorFor(text('message', 'The report was refused.'), {
+  const hint = member(error, 'hint');
+  return errorFor(text('message', 'It was refused.'), {
     status,
     code: text('code', 'backend_error'),
     retryable,
     details: named(member(error, 'details') ?? {}) as Record<string, unknown>,
     ...(typeof retryAfterMs === 'number' && { retryAfterMs }),
+    ...(typeof hint === 'string' && { hint }),
     outcomeUnknown: status >= 500 && retryable && retryAfterMs === undefined,
   });
 }
