@@ -28,9 +28,23 @@ export interface Line {
   enqueue(jobs: string): Promise<unknown>;
   /** @param body of a heartbeat over HTTP. @throws {UnavailableError} when the connection breaks off */
   heartbeat(body: string): Promise<HeartbeatAnswer>;
+  /** Is the other side there? @throws {UnavailableError} when the connection breaks off */
+  ping(): Promise<void>;
   /** Takes no more jobs. Resolves when none comes any more. */
   pause(): Promise<void>;
   close(): void;
   /** The other side does not answer any more. */
   abandon(): void;
+}
+
+/** Whom the sockets serve. */
+export interface LineHost extends Pick<LineEvents, 'directive' | 'taken'> {
+  /** The types of its handlers, if it has few enough. */
+  types(): readonly string[] | undefined;
+  /** Jobs have come. */
+  jobs(jobs: JobEnvelope[]): void;
+  /** Errors that nobody waits for. */
+  complain(error: unknown): void;
+  /** Something has changed: there may be room, or no connection any more. */
+  changed(): void;
 }

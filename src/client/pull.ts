@@ -2,7 +2,7 @@
 
 import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
-import type { Answer } from '../handler/protocol';
+import type { Answer, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
@@ -72,9 +72,14 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', this.#wanted(options)), 'jobs', 'the jobs');
   }
 
-  #wanted({ count, waitMs = 0, types }: FetchOptions): string {
+  /** What it works on. */
+  get queues(): readonly string[] {
+    return this.options.queues;
+  }
+
+  #wanted({ count, waitMs = 0, types, queues = this.queues }: FetchOptions): string {
     const wait = Math.min(waitMs, this.longestWaitMs);
-    const { queues, visibilityTimeoutMs } = this.options;
+    const { visibilityTimeoutMs } = this.options;
     const waiting = { waitMs: wait > 0 ? Math.floor(wait) : undefined };
     return jsonOf({ queues, count, ...waiting, types, workerId: this.id, visibilityTimeoutMs });
   }
@@ -160,6 +165,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return writeReport(job, reportOf(answer));
   }
 
+  /** How far a job is, as {@link sendReports} takes it. */
+  writeProgress(job: Held, { progress, message, data }: Progress): SentReport {
+    return writeReport(job, { action: 'progress', content: { progress, message, data } });
+  }
+
   /** As {@link report}, of reports that are written already. */
   async sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]> {
     const body = `{"worker_id":${JSON.stringify(this.id)},"reports":[${textsOf(reports)}]}`;
@@ -194,12 +204,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return jsonOf({ workerId: this.id, ...about, state, activeJobs, visibilityTimeoutMs }, 'The heartbeat');
   }
 
-  /** Opens a socket to its queue, if it has just one. Undefined: there can be none. @throws {UnavailableError} */
-  async openLine(types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined> {
+  /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} */
+  async openLine(queue: string, types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined> {
     const { dial } = this.#requests;
-    const [queue, ...others] = this.options.queues;
     const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS;
-    if (!dial || queue === undefined || others.length > 0 || isTooLong) return undefined;
+    if (!dial || isTooLong) return undefined;
     const { visibilityTimeoutMs } = this.options;
     const query = new URLSearchParams({ queue, worker_id: this.id });
     if (types) query.set('types', types.join(','));

@@ -10,12 +10,12 @@ import { type JobFailure, wireFailure } from './failure';
 
 /** What a report says beside the attempt that it names. */
 export interface Report {
-  action: 'ack' | 'nack';
+  action: 'ack' | 'nack' | 'progress';
   content: Record<string, unknown>;
 }
 
 /** A job that a worker has leased, with what its reports need. */
-export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'>;
+export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;
 
 /** A job that has ended: with a result, or with an error. */
 export interface EndedJob {
@@ -28,6 +28,10 @@ export interface EndedJob {
 /** A report among others. */
 export interface SentReport {
   jobId: string;
+  /** The queue of its job, where that is known. */
+  queue: string | undefined;
+  /** Does it end the attempt? */
+  isEnd: boolean;
   /** Its JSON text. */
   text: string;
 }
@@ -69,8 +73,9 @@ export function reportOfEnded({ result, error }: EndedJob): Report {
 }
 
 /** A report as it is written among others; the request names the worker. */
-export function writeReport({ id, attempt, deliveryId }: Held, { action, content }: Report): SentReport {
-  return { jobId: id, text: jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report') };
+export function writeReport({ id, attempt, deliveryId, queue }: Held, { action, content }: Report): SentReport {
+  const text = jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report');
+  return { jobId: id, queue, isEnd: action !== 'progress', text };
 }
 
 /** The outcomes in an answer, in the order of the reports. @throws {UnavailableError} when there are more or fewer */

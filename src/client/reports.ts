@@ -2,7 +2,7 @@
  * Gathers the reports of a worker that runs: what ends in one turn travels in one request, with the next fetch where one is
  * about to be made, and each job still gets an outcome of its own.
  */
-import type { Answer } from '../handler/protocol';
+import type { Answer, Progress } from '../handler/protocol';
 import type { JobEnvelope } from '../producer/envelope';
 import { NotFoundError } from '../producer/errors';
 import type { FetchOptions, Puller } from './puller';
@@ -17,11 +17,12 @@ const PARALLEL = 4;
 
 /** A report that waits for its request. */
 interface Waiting {
-  job: Held;
-  answer: Answer;
   report: SentReport;
   bytes: number;
-  resolve: () => void;
+  /** Sends it in a request of its own. */
+  alone: () => Promise<unknown>;
+  /** @param state in which the job is now, where that was told */
+  resolve: (state?: string) => void;
   reject: (error: unknown) => void;
 }
 
@@ -38,11 +39,13 @@ export class Reports {
    * @param send sends them together
    * @param fetchTakes asked at the end of a turn: is a fetch about to take them along? It must, by {@link fetch}, or say
    *   otherwise by {@link flush}.
+   * @param hasLine is there a socket to this queue?
    */
   constructor(
     private readonly worker: Puller,
     private readonly send: (reports: readonly SentReport[]) => Promise<ReportOutcome[]>,
     private readonly fetchTakes: () => boolean,
+    private readonly hasLine: (queue: string | undefined) => boolean,
   ) {}
 
   /** How many wait for a request: their jobs run no more. */
@@ -53,9 +56,21 @@ export class Reports {
   /** Reports how a handler ended. @throws {ConflictError} and others, as for a report of its own */
   async settle(job: Held, answer: Answer): Promise<void> {
     if (this.#oneByOne) return void (await this.worker.settle(job, answer));
-    const report = this.worker.writeReport(job, answer);
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ job, answer, report, bytes: this.#encoder.encode(report.text).length, resolve, reject });
+    await this.#gather(this.worker.writeReport(job, answer), () => this.worker.settle(job, answer));
+  }
+
+  /** Reports how far a job is: among the others over a socket, or else in a request of its own. */
+  async progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }> {
+    if (this.#oneByOne || !this.hasLine(job.queue)) return await this.worker.progress(job, report);
+    const written = this.worker.writeProgress(job, report);
+    const state = await this.#gather(written, () => this.worker.progress(job, report));
+    return { cancelled: state === 'cancelled' };
+  }
+
+  /** @returns the state of the job then, where that was told */
+  #gather(report: SentReport, alone: () => Promise<unknown>): Promise<string | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ report, bytes: this.#encoder.encode(report.text).length, alone, resolve, reject });
       if (this.#isScheduled) return;
       this.#isScheduled = true;
       atEndOfTurn(() => {
@@ -112,9 +127,7 @@ export class Reports {
 
   async #sendOneByOne(taken: Waiting[]): Promise<void> {
     this.#oneByOne = true;
-    await Promise.all(
-      taken.map(({ job, answer, resolve, reject }) => this.worker.settle(job, answer).then(() => resolve(), reject)),
-    );
+    await Promise.all(taken.map(({ alone, resolve, reject }) => alone().then(() => resolve(), reject)));
   }
 }
 
@@ -123,9 +136,9 @@ const sent = (taken: readonly Waiting[]) => taken.map(({ report }) => report);
 /** Gives each its outcome. */
 function tell(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): void {
   for (const [index, { resolve, reject }] of taken.entries()) {
-    const error = outcomes[index]?.error;
-    if (error === undefined) resolve();
-    else reject(error);
+    const outcome = outcomes[index];
+    if (outcome?.error === undefined) resolve(outcome?.state);
+    else reject(outcome.error);
   }
 }
 

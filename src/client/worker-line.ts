@@ -27,6 +27,7 @@ export class WorkerLine implements Line {
   /** What waits for an answer that names it. */
   readonly #questions = new Map<number, Question<Record<string, unknown>>>();
   readonly #beats: Question<HeartbeatAnswer>[] = [];
+  #pings: Question<void>[] = [];
   #pauses: (() => void)[] = [];
   #lastId = 0;
   /** The last jobs that were read, whether that was said, and what was read since. */
@@ -75,6 +76,14 @@ export class WorkerLine implements Line {
     });
   }
 
+  ping(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.isOpen) return reject(lost());
+      this.#pings.push({ resolve, reject });
+      this.#say('ping');
+    });
+  }
+
   pause(): Promise<void> {
     return new Promise((resolve) => {
       if (!this.isOpen) return resolve();
@@ -112,7 +121,9 @@ export class WorkerLine implements Line {
   }
 
   #hear(data: unknown): void {
-    if (!this.isOpen || typeof data !== 'string' || !data.startsWith('{')) return;
+    if (!this.isOpen || typeof data !== 'string') return;
+    if (data === 'pong') this.#pings.shift()?.resolve();
+    if (!data.startsWith('{')) return;
     const message = named(JSON.parse(data)) as Record<string, unknown>;
     switch (message.type) {
       case 'jobs':
@@ -168,7 +179,7 @@ export class WorkerLine implements Line {
   }
 
   #giveUp(): void {
-    const questions = [...this.#questions.values(), ...this.#beats.splice(0)];
+    const questions = [...this.#questions.values(), ...this.#beats.splice(0), ...this.#pings.splice(0)];
     this.#questions.clear();
     for (const { reject } of questions) reject(lost());
     const pauses = this.#pauses;

@@ -124,11 +124,12 @@ describe('a worker fetches over HTTP', () => {
   it.each<[string, Partial<RunOptions>, boolean, string[]]>([
     ['when the server knows no sockets', {}, true, []],
     ['when it is told to', { socket: false }, false, []],
-    ['from several queues', {}, false, ['other']],
-  ])('%s', async (_, options, refuses, others) => {
+    ['from a pool', {}, false, ['pool:some']],
+  ])('%s', async (_, options, refuses, pools) => {
     const { client, asked } = watched((path) => refuses && path === '/workers/socket');
+    await client.pools.put('some', { queues: [queue] });
     const jobs = await enqueue(client, 3);
-    const running = start(client, { 'a.b': () => 1 }, { ...options, waitMs: 50 }, [...others, queue]);
+    const running = start(client, { 'a.b': () => 1 }, { ...options, waitMs: 50 }, pools.length > 0 ? pools : [queue]);
     await allEnded(
       client,
       jobs.map(({ id }) => id),

@@ -7,6 +7,7 @@ type Listener = (event: { data?: unknown }) => void;
 /** A socket that tells what was said over it, and may keep answers back. */
 export class WatchedSocket {
   readonly said: Record<string, unknown>[] = [];
+  readonly heard: Record<string, unknown>[] = [];
   /** Called with each message of the queue; false keeps it back. */
   hears: (message: Record<string, unknown>) => boolean = () => true;
   /** Called before anything is said; false keeps it from the queue. */
@@ -14,14 +15,17 @@ export class WatchedSocket {
   readonly #listeners: Listener[] = [];
   #kept: unknown[] = [];
 
-  constructor(readonly socket: WebSocket) {}
+  constructor(
+    readonly socket: WebSocket,
+    readonly queue: string,
+  ) {}
 
   accept(): void {
     this.socket.accept();
   }
 
   send(text: string): void {
-    const message = JSON.parse(text);
+    const message = text.startsWith('{') ? JSON.parse(text) : { type: text };
     this.said.push(message);
     if (this.says(message)) this.socket.send(text);
   }
@@ -37,7 +41,10 @@ export class WatchedSocket {
     }
     this.#listeners.push(listener);
     this.socket.addEventListener('message', (event) => {
-      if (this.hears(JSON.parse(String(event.data)))) listener(event);
+      const text = String(event.data);
+      const message = text.startsWith('{') ? JSON.parse(text) : { type: text };
+      this.heard.push(message);
+      if (this.hears(message)) listener(event);
       else this.#kept.push(event.data);
     });
   }
@@ -61,17 +68,22 @@ export class WatchedSocket {
 }
 
 /** @param refuses paths below `/ojs/v1` that the server does not know */
-export function watched(refuses: (path: string) => boolean = () => false, options: Partial<ClientOptions> = {}) {
+export function watched(
+  refuses: (path: string, query: URLSearchParams) => boolean = () => false,
+  options: Partial<ClientOptions> = {},
+) {
   const asked: string[] = [];
   const sockets: WatchedSocket[] = [];
   const service = {
     fetch: async (input: string, init?: object) => {
-      const path = new URL(input).pathname.replace('/ojs/v1', '');
+      const { pathname, searchParams } = new URL(input);
+      const path = pathname.replace('/ojs/v1', '');
       asked.push(path);
-      if (refuses(path)) return Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 });
+      if (refuses(path, searchParams))
+        return Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 });
       const response = await server.send(new Request(input, init as RequestInit));
       if (!response.webSocket) return response;
-      const socket = new WatchedSocket(response.webSocket);
+      const socket = new WatchedSocket(response.webSocket, searchParams.get('queue') ?? '');
       sockets.push(socket);
       return { status: 101, webSocket: socket } as unknown as Response;
     },
