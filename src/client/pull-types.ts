@@ -36,7 +36,6 @@ export interface ProgressAnswer extends JobProgress {
 
 /** The answer to a step: what is on record of it, when that was there before. */
 export interface RecordedStep {
-  recorded: true;
   result?: unknown;
   signal?: { payload?: unknown; at: number };
   timedOut?: true;

@@ -20,7 +20,7 @@ export class PullVoice implements Voice {
    */
   constructor(
     private readonly puller: Puller,
-    private readonly reports: Pick<Reports, 'progress'>,
+    private readonly reports: Pick<Reports, 'progress' | 'checkpoint' | 'step'>,
     private readonly job: Held,
     private readonly cancelled: () => void,
     private readonly complain: (error: unknown) => void,
@@ -36,11 +36,11 @@ export class PullVoice implements Voice {
   }
 
   async checkpoint(state: unknown): Promise<void> {
-    await this.puller.saveCheckpoint(this.job, state);
+    await this.reports.checkpoint(this.job, state);
   }
 
   async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
-    return await this.puller.recordStep(this.job, name, record);
+    return await this.reports.step(this.job, name, record);
   }
 
   async enqueue(job: ChildJob): Promise<JobEnvelope> {

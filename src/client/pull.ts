@@ -2,7 +2,7 @@
 
 import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
-import type { Answer, Progress } from '../handler/protocol';
+import type { Answer } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
@@ -14,11 +14,13 @@ import type { ProgressAnswer, ProgressReport, RecordedStep, WorkerOptions } from
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import {
   type EndedJob,
+  type Note,
   outcomesOf,
   type ReportOutcome,
   reportOf,
   reportOfEnded,
   type SentReport,
+  stepRecordOf,
   writeReport,
 } from './report';
 import type { Requests } from './requests';
@@ -165,9 +167,9 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return writeReport(job, reportOf(answer));
   }
 
-  /** How far a job is, as {@link sendReports} takes it. */
-  writeProgress(job: Held, { progress, message, data }: Progress): SentReport {
-    return writeReport(job, { action: 'progress', content: { progress, message, data } });
+  /** What a job says while it goes on, as {@link sendReports} takes it. */
+  writeNote(job: Held, note: Note): SentReport {
+    return writeReport(job, note);
   }
 
   /** As {@link report}, of reports that are written already. */
@@ -255,11 +257,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   async recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
     const path = pathTo`/jobs/${job.id}/steps/${name}`;
     const answer = await this.#requests.safely('PUT', path, this.#about(job, { ...record }));
-    const { result, signal, timedOut, until } = shaped<RecordedStep>(answer, 'recorded', 'the step');
-    if (signal !== undefined) return { signal };
-    if (timedOut !== undefined) return { timed_out: timedOut };
-    if (until !== undefined) return { until };
-    return result === undefined ? undefined : { result };
+    return stepRecordOf(shaped<RecordedStep & { recorded: true }>(answer, 'recorded', 'the step'));
   }
 
   /** Adds lines to the log of a job; the last 100 are kept. @throws {ConflictError} when this attempt is over */

@@ -7,7 +7,7 @@ import type { JobEnvelope } from '../producer/envelope';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
 import type { ClientOptions } from './options';
-import type { Held, ReportOutcome, SentReport } from './report';
+import type { Held, Note, ReportOutcome, SentReport } from './report';
 
 export type { Held };
 
@@ -51,8 +51,8 @@ export interface Puller {
   settle(job: Held, answer: Answer): Promise<unknown>;
   /** How a handler ended, as it is written among other reports. */
   writeReport(job: Held, answer: Answer): SentReport;
-  /** How far a job is, as it is written among other reports. */
-  writeProgress(job: Held, report: Progress): SentReport;
+  /** What a job says while it goes on, as it is written among other reports. */
+  writeNote(job: Held, note: Note): SentReport;
   /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
   sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]>;
   /** Sends reports, and fetches. Does not wait for work. `outcomes` is absent when the server is of an earlier release. */

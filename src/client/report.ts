@@ -1,18 +1,23 @@
 /** Reports of workers: how an attempt ended, as the queue is told, and what it makes of that. */
 import { snoozeOf } from '../handler/outcomes';
 import type { Answer } from '../handler/protocol';
+import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { named } from '../producer/names';
 import { malformed, member } from './answers';
 import { type JobFailure, wireFailure } from './failure';
+import type { RecordedStep } from './pull-types';
 
 /** What a report says beside the attempt that it names. */
 export interface Report {
-  action: 'ack' | 'nack' | 'progress';
+  action: 'ack' | 'nack' | 'progress' | 'checkpoint' | 'step';
   content: Record<string, unknown>;
 }
+
+/** What a job says while it goes on. */
+export type Note = Report & { action: 'progress' | 'checkpoint' | 'step' };
 
 /** A job that a worker has leased, with what its reports need. */
 export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;
@@ -43,6 +48,8 @@ export type ReportOutcome =
       status: 'done';
       state: string;
       attempt: number;
+      /** What was on record of a step already; that has won. */
+      step?: RecordedStep;
       nextAttemptAt?: string;
       scheduledAt?: string;
       error?: never;
@@ -75,7 +82,7 @@ export function reportOfEnded({ result, error }: EndedJob): Report {
 /** A report as it is written among others; the request names the worker. */
 export function writeReport({ id, attempt, deliveryId, queue }: Held, { action, content }: Report): SentReport {
   const text = jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report');
-  return { jobId: id, queue, isEnd: action !== 'progress', text };
+  return { jobId: id, queue, isEnd: action === 'ack' || action === 'nack', text };
 }
 
 /** The outcomes in an answer, in the order of the reports. @throws {UnavailableError} when there are more or fewer */
@@ -87,6 +94,14 @@ export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOu
     if (member(item, 'status') === 'done') return { ...(item as ReportOutcome & { status: 'done' }), jobId };
     return { jobId, status: 'failed', error: refusalOf(member(item, 'error')) };
   });
+}
+
+/** What was recorded of a step before; undefined: nothing was. */
+export function stepRecordOf({ result, signal, timedOut, until }: RecordedStep): StepRecord | undefined {
+  if (signal !== undefined) return { signal };
+  if (timedOut !== undefined) return { timed_out: timedOut };
+  if (until !== undefined) return { until };
+  return result === undefined ? undefined : { result };
 }
 
 /** The error of a report as if it had been sent alone. */

@@ -3,10 +3,11 @@
  * about to be made, and each job still gets an outcome of its own.
  */
 import type { Answer, Progress } from '../handler/protocol';
+import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
-import { NotFoundError } from '../producer/errors';
+import { NotFoundError, TocsinError } from '../producer/errors';
 import type { FetchOptions, Puller } from './puller';
-import type { Held, ReportOutcome, SentReport } from './report';
+import { type Held, type Note, type ReportOutcome, type SentReport, stepRecordOf } from './report';
 
 /** Most bytes of a request that reports grow to, and how many it takes; the server takes 16 MiB, and 1000. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -15,14 +16,16 @@ const MAX_REPORTS = 1000;
 /** Requests with reports that are under way at once: those that end meanwhile are gathered. */
 const PARALLEL = 4;
 
+type Done = ReportOutcome & { status: 'done' };
+
 /** A report that waits for its request. */
 interface Waiting {
   report: SentReport;
   bytes: number;
   /** Sends it in a request of its own. */
   alone: () => Promise<unknown>;
-  /** @param state in which the job is now, where that was told */
-  resolve: (state?: string) => void;
+  /** @param done what it led to, where that was told */
+  resolve: (done?: Done) => void;
   reject: (error: unknown) => void;
 }
 
@@ -60,15 +63,39 @@ export class Reports {
   }
 
   /** Reports how far a job is: among the others over a socket, or else in a request of its own. */
-  async progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }> {
-    if (this.#oneByOne || !this.hasLine(job.queue)) return await this.worker.progress(job, report);
-    const written = this.worker.writeProgress(job, report);
-    const state = await this.#gather(written, () => this.worker.progress(job, report));
-    return { cancelled: state === 'cancelled' };
+  async progress(job: Held, { progress, message, data }: Progress): Promise<{ cancelled?: boolean }> {
+    const alone = () => this.worker.progress(job, { progress, message, data } as Progress);
+    const told = await this.#note(job, { action: 'progress', content: { progress, message, data } }, alone);
+    return told ? { cancelled: told.state === 'cancelled' } : await alone();
   }
 
-  /** @returns the state of the job then, where that was told */
-  #gather(report: SentReport, alone: () => Promise<unknown>): Promise<string | undefined> {
+  /** Saves a checkpoint, as {@link progress}. */
+  async checkpoint(job: Held, state: unknown): Promise<void> {
+    const alone = () => this.worker.saveCheckpoint(job, state);
+    if (!(await this.#note(job, { action: 'checkpoint', content: { state } }, alone))) await alone();
+  }
+
+  /** Records a step, as {@link progress}. @returns what was on record before, which has won */
+  async step(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
+    const alone = () => this.worker.recordStep(job, name, record);
+    const told = await this.#note(job, { action: 'step', content: { name, ...record } }, alone);
+    return told ? told.step && stepRecordOf(told.step) : await alone();
+  }
+
+  /** @returns undefined: it must go alone */
+  async #note(job: Held, note: Note, alone: () => Promise<unknown>): Promise<Done | undefined> {
+    if (this.#oneByOne || !this.hasLine(job.queue)) return undefined;
+    try {
+      return await this.#gather(this.worker.writeNote(job, note), alone);
+    } catch (error) {
+      // In a request of its own it is repeated.
+      if (error instanceof TocsinError && error.retryable) return undefined;
+      throw error;
+    }
+  }
+
+  /** @returns what it led to; undefined: it went alone */
+  #gather(report: SentReport, alone: () => Promise<unknown>): Promise<Done | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ report, bytes: this.#encoder.encode(report.text).length, alone, resolve, reject });
       if (this.#isScheduled) return;
@@ -137,8 +164,8 @@ const sent = (taken: readonly Waiting[]) => taken.map(({ report }) => report);
 function tell(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): void {
   for (const [index, { resolve, reject }] of taken.entries()) {
     const outcome = outcomes[index];
-    if (outcome?.error === undefined) resolve(outcome?.state);
-    else reject(outcome.error);
+    if (outcome?.status === 'failed') reject(outcome.error);
+    else resolve(outcome);
   }
 }
 

@@ -96,7 +96,7 @@ export class RunningJobs {
    */
   constructor(
     private readonly reporting: Puller,
-    private readonly reports: Pick<Reports, 'settle' | 'progress'>,
+    private readonly reports: Pick<Reports, 'settle' | 'progress' | 'checkpoint' | 'step'>,
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunOptions, TocsinClient } from '../../src/client';
 import { until } from '../support/clock';
 import { freshName } from '../support/queue';
-import { server } from '../support/server';
+import { server, V1 } from '../support/server';
 import { watched } from './watched';
 
 server.emptyBeforeEach();
@@ -130,6 +130,33 @@ describe('a worker whose handlers end fast', () => {
     expect(await all.client.queues.stats(queue)).toMatchObject({ completed: 100, active: 0, available: 200 });
     expect(await all.client.get(ids[100] as string)).toMatchObject({ attempt: 0 });
   });
+});
+
+it('steps and checkpoints go over the socket, and what is on record has won', async () => {
+  const { client, asked, sockets } = watched();
+  const [id] = await enqueue(client, 1);
+  type Context = {
+    step: (name: string, run: () => unknown) => Promise<unknown>;
+    checkpoint: (state: unknown) => Promise<void>;
+  };
+  const seen: unknown[] = [];
+  start(client, async (_: unknown, ctx: Context) => {
+    seen.push(await ctx.step('charge', () => ({ chargeId: 7, some_name: null })));
+    const raced = async () => {
+      await server.ok(200, 'PUT', `${V1}/jobs/${id}/steps/mail`, { result: { first: true } });
+      return { first: false };
+    };
+    seen.push(await ctx.step('mail', raced));
+    await ctx.checkpoint({ some_name: 1 });
+    return 'done';
+  });
+  await allEnded(client, [id as string]);
+  expect(seen).toEqual([{ chargeId: 7, some_name: null }, { first: true }]);
+  expect(await client.jobs.steps(id as string)).toMatchObject({ charge: { result: { chargeId: 7, some_name: null } } });
+  expect(asked.filter((path) => /checkpoint|steps/.test(path))).toEqual([`/jobs/${id}/steps`]);
+  const reports = sockets[0]?.of('report').flatMap((said) => said.reports as Record<string, unknown>[]);
+  expect(reports?.map(({ action }) => action)).toEqual(['step', 'step', 'checkpoint', 'ack']);
+  expect(reports?.[2]).toMatchObject({ state: { some_name: 1 } });
 });
 
 it('progress goes over the socket, and says at once that the job was cancelled', async () => {
