@@ -68,7 +68,13 @@ export class Lines {
    */
   async report(worker: Puller, reports: readonly SentReport[], room: number | undefined): Promise<ReportOutcome[]> {
     const keepers = new Map(this.#keepers.map((keeper) => [keeper.queue, keeper]));
-    const groups = Map.groupBy(reports.entries(), ([, { queue }]) => keepers.get(queue ?? ''));
+    const groups = new Map<LineKeeper | undefined, [number, SentReport][]>();
+    for (const [index, report] of reports.entries()) {
+      const keeper = keepers.get(report.queue ?? '');
+      const group = groups.get(keeper);
+      if (group) group.push([index, report]);
+      else groups.set(keeper, [[index, report]]);
+    }
     const outcomes: ReportOutcome[] = [];
     const send = async (keeper: LineKeeper | undefined, group: [number, SentReport][]): Promise<void> => {
       const own = group.map(([, report]) => report);
@@ -123,12 +129,12 @@ export class Lines {
 
   /** Takes no more jobs; resolves when none comes any more. */
   async pause(): Promise<void> {
-    clearTimeout(this.#timer);
+    if (this.#timer !== null) clearTimeout(this.#timer);
     await Promise.all(this.#keepers.map((keeper) => keeper.pause()));
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    if (this.#timer !== null) clearTimeout(this.#timer);
     for (const keeper of this.#keepers) keeper.close();
   }
 }

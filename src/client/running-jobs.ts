@@ -179,7 +179,7 @@ export class RunningJobs {
 
   /** Gives back at once what has not begun. */
   beginNoMore(): void {
-    clearTimeout(this.#holding);
+    if (this.#holding !== null) clearTimeout(this.#holding);
     for (const { run } of this.#waiting.splice(0)) this.#returnUnused(run);
   }
 
