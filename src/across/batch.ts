@@ -168,7 +168,9 @@ export function enqueueAcross(
     // A queue that remembers its answer must know all of it.
     const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
     if (isAlone) {
-      const receipt = await takerOf(env, first.queue, here).enqueue(pack(first.jobs), ticket, idempotency);
+      // What stays in the object need not be packed.
+      const sent = here?.queue === first.queue ? first.jobs : pack(first.jobs);
+      const receipt = await takerOf(env, first.queue, here).enqueue(sent, ticket, idempotency);
       return finish([unpackReceipt(accepted(first, receipt))]);
     }
     const others = rest.map(({ queue }) => queue);
