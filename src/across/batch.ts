@@ -7,12 +7,27 @@ import { routeCandidate, routeOf } from '../job/ids';
 import { charsToTell, MAX_EXISTING_CHARS, pack, tooMuchToTell } from '../job/message';
 import type { NewJob } from '../job/record';
 import type { IdPlace } from '../rpc/ids';
+import type { QueueApi } from '../rpc/queue';
 import { type EnqueuedJob, type EnqueueReceipt, type IdempotencyKey, unpackReceipt } from '../rpc/receipts';
+import { noteSpoken } from '../rpc/spoken';
 import { queueObject } from '../rpc/stubs';
 import { allOrNothing, type Participants } from './all-or-nothing';
 import { directoryRest } from './directory-rest';
 import { noteIds } from './ids';
 import { homesOf } from './locate';
+
+/** The queue in whose object this runs: it asks itself without a call. */
+export interface Here {
+  queue: string;
+  object: Pick<QueueApi, 'enqueue' | 'recall'>;
+}
+
+/** What takes the jobs of a queue. */
+export function takerOf(env: Env, queue: string, here: Here | undefined): Here['object'] {
+  if (here?.queue !== queue) return queueObject(env, queue);
+  noteSpoken(queue);
+  return here.object;
+}
 
 /** A job on its way, and the queue it goes to. */
 export interface Entry {
@@ -131,6 +146,7 @@ export interface BatchOptions {
   complete?: ((jobs: readonly EnqueuedJob[]) => EnqueuedJob[]) | undefined;
   /** The answer is remembered under this key, by the first queue. */
   idempotency?: IdempotencyKey | undefined;
+  here?: Here | undefined;
 }
 
 /**
@@ -140,7 +156,7 @@ export interface BatchOptions {
 export function enqueueAcross(
   env: Env,
   groups: readonly BatchGroup[],
-  { ticket, beforeDeciding, complete, idempotency }: BatchOptions = {},
+  { ticket, beforeDeciding, complete, idempotency, here }: BatchOptions = {},
 ): Promise<Outcome<EnqueuedJob[]>> {
   const finish = (receipts: readonly EnqueueReceipt[]) => {
     const jobs = inBatchOrder(groups, receipts);
@@ -152,7 +168,9 @@ export function enqueueAcross(
     // A queue that remembers its answer must know all of it.
     const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
     if (isAlone) {
-      const receipt = await queueObject(env, first.queue).enqueue(pack(first.jobs), ticket, idempotency);
+      // What stays in the object need not be packed.
+      const sent = here?.queue === first.queue ? first.jobs : pack(first.jobs);
+      const receipt = await takerOf(env, first.queue, here).enqueue(sent, ticket, idempotency);
       return finish([unpackReceipt(accepted(first, receipt))]);
     }
     const others = rest.map(({ queue }) => queue);

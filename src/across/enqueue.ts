@@ -2,8 +2,7 @@
 import type { Env } from '../config';
 import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
-import { queueObject } from '../rpc/stubs';
-import { type Entry, enqueueAcross, groupByQueue, refuseTakenIds } from './batch';
+import { type Entry, enqueueAcross, groupByQueue, type Here, refuseTakenIds, takerOf } from './batch';
 import { withBodies } from './bodies';
 import { untilDecided } from './retry';
 import { underSchemas } from './schemas';
@@ -20,6 +19,7 @@ export async function enqueueEntries(
   entries: readonly Entry[],
   numbered: boolean,
   idempotency?: IdempotencyKey,
+  here?: Here,
 ): Promise<Outcome<EnqueuedJob[]>> {
   const isGlobal = entries.some((entry) => globalPolicy(entry) !== undefined);
   const outcome = await eventualOutcomeOf(async () => {
@@ -27,7 +27,7 @@ export async function enqueueEntries(
       untilDecided(async () =>
         isGlobal
           ? enqueueReserved(env, checked, idempotency)
-          : unwrap(await enqueueAcross(env, groupByQueue(checked), { idempotency })),
+          : unwrap(await enqueueAcross(env, groupByQueue(checked), { idempotency, here })),
       ),
     );
     return withBodies(entries.map(jobOf), jobs);
@@ -40,6 +40,7 @@ export async function enqueueEntries(
 /**
  * Enqueues all entries, or none; a request that is sent again under its key gets the first answer.
  * @param numbered name the entry's place in errors
+ * @param here absent: this runs in no queue's object
  * @returns one job for each entry, in order; `replayed`: the answer is that of an earlier request
  * @throws {ApiError} then nothing was enqueued
  */
@@ -48,11 +49,12 @@ export async function enqueueOnce(
   entries: readonly Entry[],
   numbered: boolean,
   idempotency?: IdempotencyKey,
+  here?: Here,
 ): Promise<{ jobs: EnqueuedJob[]; replayed: boolean }> {
-  const earlier = await recallJobs(env, entries, idempotency);
+  const earlier = await recallJobs(env, entries, idempotency, here);
   if (earlier) return { jobs: earlier, replayed: true };
   await refuseTakenIds(env, entries, numbered);
-  return { jobs: unwrap(await enqueueEntries(env, entries, numbered, idempotency)), replayed: false };
+  return { jobs: unwrap(await enqueueEntries(env, entries, numbered, idempotency, here)), replayed: false };
 }
 
 /**
@@ -63,10 +65,11 @@ export async function recallJobs(
   env: Env,
   entries: readonly Entry[],
   idempotency: IdempotencyKey | undefined,
+  here?: Here,
 ): Promise<EnqueuedJob[] | undefined> {
   const [first] = entries;
   if (!idempotency || !first) return undefined;
-  const earlier = unwrap(await queueObject(env, first.queue).recall(idempotency));
+  const earlier = unwrap(await takerOf(env, first.queue, here).recall(idempotency));
   return earlier ? withBodies(entries.map(jobOf), earlier.jobs) : undefined;
 }
 

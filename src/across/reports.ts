@@ -82,7 +82,11 @@ function failureOf(error: unknown): ErrorData {
 
 /** Bytes of all that travels with a report. */
 function bytesOfReport(report: Report): number {
-  if (report.action === 'progress') return 512 + bytesOf(JSON.stringify([report.message, report.data]));
+  if (report.action === 'progress') {
+    return 512 + bytesOf(JSON.stringify([report.message, report.data])) + bytesOf(report.checkpoint ?? '');
+  }
+  if (report.action === 'checkpoint') return 512 + bytesOf(report.content);
+  if (report.action === 'step') return 512 + bytesOf(report.record);
   const { log } = report;
   const said = report.action === 'ack' ? (report.result ?? '') : JSON.stringify([report.error, report.snooze]);
   return 512 + bytesOf(said) + (log ? bytesOf(JSON.stringify(log)) : 0);

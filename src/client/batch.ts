@@ -112,8 +112,14 @@ function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
   return batches;
 }
 
+/** Was one of the jobs refused, rather than all of the request? */
 function isAboutOneJob(error: unknown): error is TocsinError {
   return error instanceof InvalidJobError || error instanceof ConflictError;
+}
+
+/** The error of a batch of one, as if the job had been sent alone. */
+export function asIfAlone(error: unknown): unknown {
+  return isAboutOneJob(error) ? withoutIndex(error) : error;
 }
 
 /** The error as if the job had been sent alone. */

@@ -18,6 +18,7 @@ import type { ClientOptions } from './options';
 import type { ListOptions } from './pages';
 import type { JobPatch } from './patch';
 import { Pools } from './pools';
+import { ProducerLines } from './producer-lines';
 import { PullWorker } from './pull';
 import type { WorkerOptions } from './pull-types';
 import type { WorkerConnection } from './puller';
@@ -64,6 +65,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   readonly #options: ClientOptions;
   readonly #requests: Requests;
   readonly #enqueuer: Enqueuer;
+  /** Shared with the clients that are made from this one. */
+  #lines: ProducerLines | undefined;
 
   /** Makes workflows: `const { chain, group, batch, graph } = tocsin.flow;` */
   readonly flow: Flow<JobOf<Jobs, StepOptions>> = flow as unknown as Flow<JobOf<Jobs, StepOptions>>;
@@ -154,22 +157,17 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
       signal,
     };
-    const settings = { key, timeoutMs, signal, now, onWarning: options.onWarning ?? warnOnce };
-    const requests = createRequests(
-      createSend(options, settings),
-      retrier,
-      timeoutMs,
-      now,
-      createDial(options, settings),
-    );
+    const onWarning = options.onWarning ?? warnOnce;
+    const settings = { key, timeoutMs, signal, now, onWarning };
+    const dial = createDial(options, settings);
+    const requests = createRequests(createSend(options, settings), retrier, timeoutMs, now, dial);
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;
+    if (options.socket && dial)
+      this.#lines = new ProducerLines({ dial, timeoutMs, id: `producer-${newId()}`, onWarning });
     this.#enqueuer = new Enqueuer(requests, {
-      maxBatch,
-      linger,
-      otel: options.otel,
-      answers,
+      ...{ maxBatch, linger, otel: options.otel, answers, signal, lines: () => this.#lines },
       newId: options.safeRetries ? jobIds(now, random) : () => undefined,
     });
     this.jobs = new StoredJobs(requests);
@@ -200,7 +198,17 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
    * await tocsin.with({ signal: request.signal }).jobs.wait(id);
    */
   with(settings: Partial<Omit<ClientOptions, 'service' | 'url' | 'fetch'>>): TocsinClient<Jobs> {
-    return new TocsinClient<Jobs>({ ...this.#options, ...settings });
+    const client = new TocsinClient<Jobs>({ ...this.#options, ...settings });
+    if (settings.key === undefined && settings.socket === undefined) client.#lines = this.#lines;
+    return client;
+  }
+
+  /**
+   * Closes the sockets over which it enqueues, if it has any, once what is under way has been answered. Later enqueues go over
+   * HTTP.
+   */
+  async close(): Promise<void> {
+    await this.#lines?.close();
   }
 
   /**

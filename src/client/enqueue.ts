@@ -6,7 +6,8 @@ import { DuplicateJobError, NotFoundError } from '../producer/errors';
 import { DEFAULT_QUEUE, type EnqueueOptions, type NewJob, type PreparedJob, prepare } from '../producer/job';
 import { named } from '../producer/names';
 import { batchOf, jobOf, jobSent, listOf, shaped } from './answers';
-import { Batcher } from './batch';
+import { asIfAlone, Batcher } from './batch';
+import type { ProducerLines } from './producer-lines';
 import type { Requests } from './requests';
 import { metaWithTrace, type TraceHeaders, Tracing } from './tracing';
 import { pathTo, type Send } from './transport';
@@ -63,6 +64,9 @@ export interface GatherOptions {
   newId: (queue: string) => string | undefined;
   /** Traces what is enqueued. */
   otel: OpenTelemetry | undefined;
+  /** Sockets for what was gathered, where there are any. */
+  lines: () => ProducerLines | undefined;
+  signal: AbortSignal | undefined;
 }
 
 const queuesOf = (jobs: readonly PreparedJob[]) => jobs.map(({ queue }) => queue);
@@ -75,8 +79,9 @@ export class Enqueuer {
 
   constructor(
     private readonly requests: Requests,
-    { maxBatch, linger, newId, otel, answers }: GatherOptions,
+    private readonly options: GatherOptions,
   ) {
+    const { maxBatch, linger, newId, otel, answers } = options;
     this.#newId = newId;
     this.#tracing = new Tracing(otel);
     this.#batcher = new Batcher(
@@ -133,6 +138,9 @@ export class Enqueuer {
   ): Promise<JobEnvelope[]> {
     const repeatable = key !== undefined || jobs.every((job) => job.id !== undefined);
     const send = async (post: Send) => {
+      // Answers over a socket are brief, and a key is a header.
+      const told = brief && key === undefined ? await this.#overLine(jobs) : undefined;
+      if (told) return told;
       const options = { headers: { ...keyHeader(key), ...trace, ...(brief && MINIMAL) } };
       const [first] = jobs;
       if (!asBatch && first)
@@ -143,6 +151,19 @@ export class Enqueuer {
     const isDone = (error: unknown) =>
       error instanceof DuplicateJobError && jobs.some((job) => job.id !== undefined && job.id === error.existingJobId);
     return await this.requests.settle(send, { isDone, read: (refusal) => this.#existing(jobs, refusal) }, repeatable);
+  }
+
+  /** Undefined: there is no socket that can take them now. */
+  async #overLine(jobs: PreparedJob[]): Promise<JobEnvelope[] | undefined> {
+    const { lines, signal } = this.options;
+    const queue = jobs[0]?.queue;
+    if (queue === undefined) return undefined;
+    try {
+      const answer = await lines()?.send(queue, jobs, signal);
+      return answer === undefined ? undefined : batchOf(answer, jobs);
+    } catch (error) {
+      throw jobs.length === 1 ? asIfAlone(error) : error;
+    }
   }
 
   /**

@@ -1,121 +1,106 @@
 /**
- * Keeps a socket between a worker that runs and its queue, where one can be had. Without it the worker fetches and reports over
- * HTTP, as it does in between when a connection breaks off.
+ * Keeps a socket between a worker that runs and one of its queues, where one can be had. Without it the worker fetches and
+ * reports over HTTP, as it does in between when a connection breaks off.
  *
  * What the worker is ready for is counted on both sides: it says how many jobs more it takes, and each job that comes uses up
  * one. All of it begins anew with a new connection.
  */
-import type { JobEnvelope } from '../producer/envelope';
 import type { TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './heartbeat';
-import type { Line, LineEvents } from './line';
+import type { Line, LineHost } from './line';
 import type { Puller } from './puller';
+import { Redial } from './redial';
 import type { ReportOutcome, SentReport } from './report';
-import { atMost, Backoff, wait } from './timing';
+import { atMost, wait } from './timing';
 import { LONGEST_MESSAGE } from './worker-line';
-
-/** Pauses before the next try when no connection came about, in ms: the server may not know sockets. */
-const FIRST_RETRY_MS = 15_000;
-const LONGEST_RETRY_MS = 600_000;
-
-/** Pauses before a connection that broke off is made again, in ms. */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
-
-/** A connection that held so long was a good one, ms. */
-const GOOD_AFTER_MS = 30_000;
 
 /** How long the answer to a heartbeat may take, in ms: a connection may be gone without a word. */
 const SILENT_MS = 10_000;
 
-/** Whom the keeper serves. */
-export interface LineHost extends Pick<LineEvents, 'directive' | 'taken'> {
-  /** The types of its handlers, if it has few enough. */
-  types(): readonly string[] | undefined;
-  /** Jobs have come. */
-  jobs(jobs: JobEnvelope[]): void;
-  /** Errors that nobody waits for. */
-  complain(error: unknown): void;
-  /** Something has changed: there may be room, or no connection any more. */
-  changed(): void;
-}
-
 export class LineKeeper {
   #line: Line | undefined;
-  /** Jobs that the queue may still send. */
+  /** Jobs that the queue may still send, and since when it has sent none of them, epoch ms. */
   #ready = 0;
-  /** Reports on their way over the line: their jobs run no more. */
-  #reporting = 0;
-  #openedAt = 0;
-  /** No try before then, epoch ms. */
-  #nextTry = 0;
+  #quietSince = 0;
   readonly #closed = new AbortController();
-  readonly #retries = new Backoff(FIRST_RETRY_MS, LONGEST_RETRY_MS);
-  readonly #pauses = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+  readonly #redial = new Redial();
 
-  /** @param isWanted may there be a socket at all? */
   constructor(
     private readonly worker: Puller,
+    readonly queue: string,
     private readonly host: LineHost,
-    private readonly isWanted: boolean,
   ) {}
 
   get isOpen(): boolean {
     return this.#line?.isOpen === true;
   }
 
+  /** Jobs that the queue may still send. */
+  get ready(): number {
+    return this.#ready;
+  }
+
+  /** Has it sent nothing of what it may for so long, ms? */
+  isQuiet(ms: number): boolean {
+    return this.#ready > 0 && Date.now() - this.#quietSince >= ms;
+  }
+
   /** Connects, if that can be and it is time to try. */
   async connect(): Promise<void> {
-    if (!this.isWanted || this.isOpen || this.#closed.signal.aborted || Date.now() < this.#nextTry) return;
+    if (this.isOpen || this.#closed.signal.aborted || !this.#redial.mayTry) return;
     try {
-      const line = await this.worker.openLine(this.host.types(), {
+      const line = await this.worker.openLine(this.queue, this.host.types(), {
         jobs: (jobs) => {
           this.#ready = Math.max(0, this.#ready - jobs.length);
+          this.#quietSince = Date.now();
           this.host.jobs(jobs);
         },
         taken: (jobId, why) => this.host.taken(jobId, why),
         directive: (state) => this.host.directive(state),
         refused: (error) => this.#refused(error),
-        lost: () => this.#lost(),
+        lost: () => {
+          this.#redial.lost();
+          this.host.changed();
+        },
       });
       if (this.#closed.signal.aborted) line?.close();
       this.#line = line;
       this.#ready = 0;
-      this.#openedAt = Date.now();
-      this.#nextTry = line ? 0 : Number.POSITIVE_INFINITY;
+      if (line) this.#redial.opened();
+      else this.#redial.never();
     } catch {
       // It goes on over HTTP, whose errors are told.
-      this.#nextTry = Date.now() + this.#retries.next();
+      this.#redial.failed();
     }
   }
 
-  /** Takes as many jobs more as there is room for. @param room beside those that run */
-  fill(room: number): void {
-    const more = room + this.#reporting - this.#ready;
+  /** Takes so many jobs more. */
+  take(more: number): void {
     if (more <= 0 || !this.isOpen) return;
-    this.#ready += more;
+    this.#promise(more);
     this.#line?.ready(more);
   }
 
-  /**
-   * Sends reports, over HTTP where the connection is gone or breaks off: each names its attempt, so it may come twice.
-   * @param room beside the jobs that run; undefined: it takes no more
-   */
-  async report(worker: Puller, reports: readonly SentReport[], room: number | undefined): Promise<ReportOutcome[]> {
-    const length = reports.reduce((sum, { text }) => sum + text.length, 0);
-    const line = this.#line;
-    if (!line?.isOpen || length > LONGEST_MESSAGE) return await worker.sendReports(reports);
-    this.#reporting += reports.length;
-    const isTaking = room !== undefined && !this.#closed.signal.aborted;
-    const more = isTaking ? Math.max(0, room + this.#reporting - this.#ready) : 0;
+  #promise(more: number): void {
+    if (this.#ready === 0) this.#quietSince = Date.now();
     this.#ready += more;
+  }
+
+  /** Can these go over the socket? */
+  canSend(reports: readonly SentReport[]): boolean {
+    return this.isOpen && reports.reduce((sum, { text }) => sum + text.length, 0) <= LONGEST_MESSAGE;
+  }
+
+  /** Sends reports, and takes so many jobs more; over HTTP when the connection breaks off. */
+  async report(worker: Puller, reports: readonly SentReport[], more: number): Promise<ReportOutcome[]> {
+    const line = this.#line as Line;
+    const taken = this.#closed.signal.aborted ? 0 : more;
+    this.#promise(taken);
     try {
-      return await line.report(reports, more);
+      return await line.report(reports, taken);
     } catch (error) {
       if (line.isOpen) throw error;
       return await worker.sendReports(reports);
-    } finally {
-      this.#reporting -= reports.length;
     }
   }
 
@@ -123,13 +108,23 @@ export class LineKeeper {
   async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
     const line = this.#line;
     if (!line?.isOpen || body.length > LONGEST_MESSAGE) return undefined;
-    let answer: HeartbeatAnswer | undefined;
-    const heard = line.heartbeat(body).then((told) => {
-      answer = told;
+    return await this.#inTime(line, line.heartbeat(body));
+  }
+
+  /** Gives the connection up unless the other side answers. */
+  async makeSure(): Promise<void> {
+    const line = this.#line;
+    if (line) await this.#inTime(line, line.ping());
+  }
+
+  async #inTime<T>(line: Line, answer: Promise<T>): Promise<T | undefined> {
+    let told: { value: T } | undefined;
+    const heard = answer.then((value) => {
+      told = { value };
     });
     await atMost(SILENT_MS, heard);
-    if (!answer) line.abandon();
-    return answer;
+    if (!told) line.abandon();
+    return told?.value;
   }
 
   /** Takes no more jobs; resolves when none comes any more. */
@@ -145,17 +140,10 @@ export class LineKeeper {
 
   #refused(error: TocsinError): void {
     this.host.complain(error);
-    const pause = Math.max(this.#pauses.next(), error.retryAfterMs ?? 0);
+    const pause = Math.max(this.#redial.pause(), error.retryAfterMs ?? 0);
     void wait(pause, this.#closed.signal).then(() => {
       this.#ready = 0;
       this.host.changed();
     });
-  }
-
-  #lost(): void {
-    const now = Date.now();
-    if (now - this.#openedAt > GOOD_AFTER_MS) this.#pauses.reset();
-    this.#nextTry = now + this.#pauses.next();
-    this.host.changed();
   }
 }

@@ -24,11 +24,27 @@ export interface Line {
   ready(count: number): void;
   /** Sends reports. @param ready takes so many jobs more. @throws {UnavailableError} when the connection breaks off */
   report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
+  /** Enqueues jobs, all or none. @param jobs their texts, with commas between them. @throws {UnavailableError} and others */
+  enqueue(jobs: string): Promise<unknown>;
   /** @param body of a heartbeat over HTTP. @throws {UnavailableError} when the connection breaks off */
   heartbeat(body: string): Promise<HeartbeatAnswer>;
+  /** Is the other side there? @throws {UnavailableError} when the connection breaks off */
+  ping(): Promise<void>;
   /** Takes no more jobs. Resolves when none comes any more. */
   pause(): Promise<void>;
   close(): void;
   /** The other side does not answer any more. */
   abandon(): void;
+}
+
+/** Whom the sockets serve. */
+export interface LineHost extends Pick<LineEvents, 'directive' | 'taken'> {
+  /** The types of its handlers, if it has few enough. */
+  types(): readonly string[] | undefined;
+  /** Jobs have come. */
+  jobs(jobs: JobEnvelope[]): void;
+  /** Errors that nobody waits for. */
+  complain(error: unknown): void;
+  /** Something has changed: there may be room, or no connection any more. */
+  changed(): void;
 }

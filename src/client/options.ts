@@ -35,6 +35,13 @@ export type ClientOptions = Endpoint & {
    */
   linger?: number;
   /**
+   * Send what was gathered over a WebSocket to its queue, in a process that lives long and whose runtime has WebSockets: Node
+   * from 22 on, Bun, Deno. Over HTTP otherwise, while no connection holds, and with `answers: 'full'`. End it by
+   * {@link TocsinClient.close}: a connection keeps a process alive. Not for Workers, where a connection belongs to the request
+   * that opened it. Default false.
+   */
+  socket?: boolean;
+  /**
    * Gets what the server warns of with an answer, such as a job whose type no handler takes. Default: `console.warn`, each text
    * once.
    */

@@ -3,7 +3,7 @@ import type { JobProgress } from './results';
 
 /** How a worker describes itself. */
 export interface WorkerOptions {
-  /** Fetched from in this order. */
+  /** Jobs are taken from these, the first ones first. */
   queues: readonly string[];
   /**
    * Length of its leases, in ms. Default: 60000 for jobs that `run` fetches; else that of the job, else of its queue,
@@ -36,7 +36,6 @@ export interface ProgressAnswer extends JobProgress {
 
 /** The answer to a step: what is on record of it, when that was there before. */
 export interface RecordedStep {
-  recorded: true;
   result?: unknown;
   signal?: { payload?: unknown; at: number };
   timedOut?: true;

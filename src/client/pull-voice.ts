@@ -5,6 +5,7 @@ import type { StepRecord } from '../handler/step-rules';
 import type { ChildJob, Voice } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import type { Held, Puller } from './puller';
+import type { Reports } from './reports';
 
 /** How long log lines are gathered, in ms: longer than for a pushed job, because a request costs more than a line. */
 const LOG_AFTER_MS = 5_000;
@@ -19,6 +20,7 @@ export class PullVoice implements Voice {
    */
   constructor(
     private readonly puller: Puller,
+    private readonly reports: Pick<Reports, 'progress' | 'checkpoint' | 'step'>,
     private readonly job: Held,
     private readonly cancelled: () => void,
     private readonly complain: (error: unknown) => void,
@@ -29,16 +31,16 @@ export class PullVoice implements Voice {
   }
 
   async progress(report: Progress): Promise<void> {
-    const answer = await this.puller.progress(this.job, report);
+    const answer = await this.reports.progress(this.job, report);
     if (answer.cancelled) this.cancelled();
   }
 
   async checkpoint(state: unknown): Promise<void> {
-    await this.puller.saveCheckpoint(this.job, state);
+    await this.reports.checkpoint(this.job, state);
   }
 
   async record(name: string, record: StepRecord): Promise<StepRecord | undefined> {
-    return await this.puller.recordStep(this.job, name, record);
+    return await this.reports.step(this.job, name, record);
   }
 
   async enqueue(job: ChildJob): Promise<JobEnvelope> {

@@ -14,11 +14,13 @@ import type { ProgressAnswer, ProgressReport, RecordedStep, WorkerOptions } from
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import {
   type EndedJob,
+  type Note,
   outcomesOf,
   type ReportOutcome,
   reportOf,
   reportOfEnded,
   type SentReport,
+  stepRecordOf,
   writeReport,
 } from './report';
 import type { Requests } from './requests';
@@ -72,9 +74,14 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', this.#wanted(options)), 'jobs', 'the jobs');
   }
 
-  #wanted({ count, waitMs = 0, types }: FetchOptions): string {
+  /** What it works on. */
+  get queues(): readonly string[] {
+    return this.options.queues;
+  }
+
+  #wanted({ count, waitMs = 0, types, queues = this.queues }: FetchOptions): string {
     const wait = Math.min(waitMs, this.longestWaitMs);
-    const { queues, visibilityTimeoutMs } = this.options;
+    const { visibilityTimeoutMs } = this.options;
     const waiting = { waitMs: wait > 0 ? Math.floor(wait) : undefined };
     return jsonOf({ queues, count, ...waiting, types, workerId: this.id, visibilityTimeoutMs });
   }
@@ -160,6 +167,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return writeReport(job, reportOf(answer));
   }
 
+  /** What a job says while it goes on, as {@link sendReports} takes it. */
+  writeNote(job: Held, note: Note): SentReport {
+    return writeReport(job, note);
+  }
+
   /** As {@link report}, of reports that are written already. */
   async sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]> {
     const body = `{"worker_id":${JSON.stringify(this.id)},"reports":[${textsOf(reports)}]}`;
@@ -194,12 +206,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return jsonOf({ workerId: this.id, ...about, state, activeJobs, visibilityTimeoutMs }, 'The heartbeat');
   }
 
-  /** Opens a socket to its queue, if it has just one. Undefined: there can be none. @throws {UnavailableError} */
-  async openLine(types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined> {
+  /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} */
+  async openLine(queue: string, types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined> {
     const { dial } = this.#requests;
-    const [queue, ...others] = this.options.queues;
     const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS;
-    if (!dial || queue === undefined || others.length > 0 || isTooLong) return undefined;
+    if (!dial || isTooLong) return undefined;
     const { visibilityTimeoutMs } = this.options;
     const query = new URLSearchParams({ queue, worker_id: this.id });
     if (types) query.set('types', types.join(','));
@@ -246,11 +257,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   async recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
     const path = pathTo`/jobs/${job.id}/steps/${name}`;
     const answer = await this.#requests.safely('PUT', path, this.#about(job, { ...record }));
-    const { result, signal, timedOut, until } = shaped<RecordedStep>(answer, 'recorded', 'the step');
-    if (signal !== undefined) return { signal };
-    if (timedOut !== undefined) return { timed_out: timedOut };
-    if (until !== undefined) return { until };
-    return result === undefined ? undefined : { result };
+    return stepRecordOf(shaped<RecordedStep & { recorded: true }>(answer, 'recorded', 'the step'));
   }
 
   /** Adds lines to the log of a job; the last 100 are kept. @throws {ConflictError} when this attempt is over */

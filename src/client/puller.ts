@@ -7,7 +7,7 @@ import type { JobEnvelope } from '../producer/envelope';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
 import type { ClientOptions } from './options';
-import type { Held, ReportOutcome, SentReport } from './report';
+import type { Held, Note, ReportOutcome, SentReport } from './report';
 
 export type { Held };
 
@@ -17,6 +17,8 @@ export interface FetchOptions {
   count?: number;
   /** How long to wait for the first, in ms, 0 … 20000, at most half of the client's timeout. Default 0. */
   waitMs?: number;
+  /** Only from these of its queues. Default: from all. */
+  queues?: readonly string[];
   /** Only jobs of these types, at most 1000. Default: of any. */
   types?: readonly string[] | undefined;
 }
@@ -41,12 +43,16 @@ export interface Exchanged<Job> {
 /** What a run needs of its worker: a `PullWorker`. */
 export interface Puller {
   readonly id: string;
+  /** What it works on, the most urgent first. */
+  readonly queues: readonly string[];
   /** The longest that a fetch of its client waits, in ms. */
   readonly longestWaitMs: number;
   fetch(options: FetchOptions): Promise<JobEnvelope[]>;
   settle(job: Held, answer: Answer): Promise<unknown>;
   /** How a handler ended, as it is written among other reports. */
   writeReport(job: Held, answer: Answer): SentReport;
+  /** What a job says while it goes on, as it is written among other reports. */
+  writeNote(job: Held, note: Note): SentReport;
   /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
   sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]>;
   /** Sends reports, and fetches. Does not wait for work. `outcomes` is absent when the server is of an earlier release. */
@@ -60,8 +66,8 @@ export interface Puller {
   heartbeat(held: readonly Held[], state?: 'drain' | 'stopped'): Promise<HeartbeatAnswer>;
   /** A heartbeat as it is written. */
   heartbeatText(held: readonly Held[], state?: 'drain' | 'stopped'): string;
-  /** Opens a socket to its queue. Undefined: there can be none. @throws {UnavailableError} when none came about */
-  openLine(types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined>;
+  /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} when none came about */
+  openLine(queue: string, types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined>;
   with(settings: WorkerConnection): Puller;
   onCancelled(listener: (job: Held) => void): () => void;
 }

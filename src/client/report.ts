@@ -1,21 +1,26 @@
 /** Reports of workers: how an attempt ended, as the queue is told, and what it makes of that. */
 import { snoozeOf } from '../handler/outcomes';
 import type { Answer } from '../handler/protocol';
+import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { named } from '../producer/names';
 import { malformed, member } from './answers';
 import { type JobFailure, wireFailure } from './failure';
+import type { RecordedStep } from './pull-types';
 
 /** What a report says beside the attempt that it names. */
 export interface Report {
-  action: 'ack' | 'nack';
+  action: 'ack' | 'nack' | 'progress' | 'checkpoint' | 'step';
   content: Record<string, unknown>;
 }
 
+/** What a job says while it goes on. */
+export type Note = Report & { action: 'progress' | 'checkpoint' | 'step' };
+
 /** A job that a worker has leased, with what its reports need. */
-export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'>;
+export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;
 
 /** A job that has ended: with a result, or with an error. */
 export interface EndedJob {
@@ -28,6 +33,10 @@ export interface EndedJob {
 /** A report among others. */
 export interface SentReport {
   jobId: string;
+  /** The queue of its job, where that is known. */
+  queue: string | undefined;
+  /** Does it end the attempt? */
+  isEnd: boolean;
   /** Its JSON text. */
   text: string;
 }
@@ -39,6 +48,8 @@ export type ReportOutcome =
       status: 'done';
       state: string;
       attempt: number;
+      /** What was on record of a step already; that has won. */
+      step?: RecordedStep;
       nextAttemptAt?: string;
       scheduledAt?: string;
       error?: never;
@@ -69,8 +80,9 @@ export function reportOfEnded({ result, error }: EndedJob): Report {
 }
 
 /** A report as it is written among others; the request names the worker. */
-export function writeReport({ id, attempt, deliveryId }: Held, { action, content }: Report): SentReport {
-  return { jobId: id, text: jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report') };
+export function writeReport({ id, attempt, deliveryId, queue }: Held, { action, content }: Report): SentReport {
+  const text = jsonOf({ action, jobId: id, attempt, deliveryId, ...content }, 'The report');
+  return { jobId: id, queue, isEnd: action === 'ack' || action === 'nack', text };
 }
 
 /** The outcomes in an answer, in the order of the reports. @throws {UnavailableError} when there are more or fewer */
@@ -84,18 +96,28 @@ export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOu
   });
 }
 
+/** What was recorded of a step before; undefined: nothing was. */
+export function stepRecordOf({ result, signal, timedOut, until }: RecordedStep): StepRecord | undefined {
+  if (signal !== undefined) return { signal };
+  if (timedOut !== undefined) return { timed_out: timedOut };
+  if (until !== undefined) return { until };
+  return result === undefined ? undefined : { result };
+}
+
 /** The error of a report as if it had been sent alone. */
 export function refusalOf(error: unknown): TocsinError {
   const text = (name: string, other: string) => String(member(error, name) ?? other);
   const status = Number(member(error, 'status') ?? 500);
   const retryable = member(error, 'retryable') === true;
   const retryAfterMs = member(error, 'retryAfterMs');
-  return errorFor(text('message', 'The report was refused.'), {
+  const hint = member(error, 'hint');
+  return errorFor(text('message', 'It was refused.'), {
     status,
     code: text('code', 'backend_error'),
     retryable,
     details: named(member(error, 'details') ?? {}) as Record<string, unknown>,
     ...(typeof retryAfterMs === 'number' && { retryAfterMs }),
+    ...(typeof hint === 'string' && { hint }),
     outcomeUnknown: status >= 500 && retryable && retryAfterMs === undefined,
   });
 }

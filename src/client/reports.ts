@@ -2,11 +2,12 @@
  * Gathers the reports of a worker that runs: what ends in one turn travels in one request, with the next fetch where one is
  * about to be made, and each job still gets an outcome of its own.
  */
-import type { Answer } from '../handler/protocol';
+import type { Answer, Progress } from '../handler/protocol';
+import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
-import { NotFoundError } from '../producer/errors';
+import { NotFoundError, TocsinError } from '../producer/errors';
 import type { FetchOptions, Puller } from './puller';
-import type { Held, ReportOutcome, SentReport } from './report';
+import { type Held, type Note, type ReportOutcome, type SentReport, stepRecordOf } from './report';
 
 /** Most bytes of a request that reports grow to, and how many it takes; the server takes 16 MiB, and 1000. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -15,13 +16,16 @@ const MAX_REPORTS = 1000;
 /** Requests with reports that are under way at once: those that end meanwhile are gathered. */
 const PARALLEL = 4;
 
+type Done = ReportOutcome & { status: 'done' };
+
 /** A report that waits for its request. */
 interface Waiting {
-  job: Held;
-  answer: Answer;
   report: SentReport;
   bytes: number;
-  resolve: () => void;
+  /** Sends it in a request of its own. */
+  alone: () => Promise<unknown>;
+  /** @param done what it led to, where that was told */
+  resolve: (done?: Done) => void;
   reject: (error: unknown) => void;
 }
 
@@ -38,11 +42,13 @@ export class Reports {
    * @param send sends them together
    * @param fetchTakes asked at the end of a turn: is a fetch about to take them along? It must, by {@link fetch}, or say
    *   otherwise by {@link flush}.
+   * @param hasLine is there a socket to this queue?
    */
   constructor(
     private readonly worker: Puller,
     private readonly send: (reports: readonly SentReport[]) => Promise<ReportOutcome[]>,
     private readonly fetchTakes: () => boolean,
+    private readonly hasLine: (queue: string | undefined) => boolean,
   ) {}
 
   /** How many wait for a request: their jobs run no more. */
@@ -53,9 +59,45 @@ export class Reports {
   /** Reports how a handler ended. @throws {ConflictError} and others, as for a report of its own */
   async settle(job: Held, answer: Answer): Promise<void> {
     if (this.#oneByOne) return void (await this.worker.settle(job, answer));
-    const report = this.worker.writeReport(job, answer);
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ job, answer, report, bytes: this.#encoder.encode(report.text).length, resolve, reject });
+    await this.#gather(this.worker.writeReport(job, answer), () => this.worker.settle(job, answer));
+  }
+
+  /** Reports how far a job is: among the others over a socket, or else in a request of its own. */
+  async progress(job: Held, { progress, message, data }: Progress): Promise<{ cancelled?: boolean }> {
+    const alone = () => this.worker.progress(job, { progress, message, data } as Progress);
+    const told = await this.#note(job, { action: 'progress', content: { progress, message, data } }, alone);
+    return told ? { cancelled: told.state === 'cancelled' } : await alone();
+  }
+
+  /** Saves a checkpoint, as {@link progress}. */
+  async checkpoint(job: Held, state: unknown): Promise<void> {
+    const alone = () => this.worker.saveCheckpoint(job, state);
+    if (!(await this.#note(job, { action: 'checkpoint', content: { state } }, alone))) await alone();
+  }
+
+  /** Records a step, as {@link progress}. @returns what was on record before, which has won */
+  async step(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
+    const alone = () => this.worker.recordStep(job, name, record);
+    const told = await this.#note(job, { action: 'step', content: { name, ...record } }, alone);
+    return told ? told.step && stepRecordOf(told.step) : await alone();
+  }
+
+  /** @returns undefined: it must go alone */
+  async #note(job: Held, note: Note, alone: () => Promise<unknown>): Promise<Done | undefined> {
+    if (this.#oneByOne || !this.hasLine(job.queue)) return undefined;
+    try {
+      return await this.#gather(this.worker.writeNote(job, note), alone);
+    } catch (error) {
+      // In a request of its own it is repeated.
+      if (error instanceof TocsinError && error.retryable) return undefined;
+      throw error;
+    }
+  }
+
+  /** @returns what it led to; undefined: it went alone */
+  #gather(report: SentReport, alone: () => Promise<unknown>): Promise<Done | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ report, bytes: this.#encoder.encode(report.text).length, alone, resolve, reject });
       if (this.#isScheduled) return;
       this.#isScheduled = true;
       atEndOfTurn(() => {
@@ -112,9 +154,7 @@ export class Reports {
 
   async #sendOneByOne(taken: Waiting[]): Promise<void> {
     this.#oneByOne = true;
-    await Promise.all(
-      taken.map(({ job, answer, resolve, reject }) => this.worker.settle(job, answer).then(() => resolve(), reject)),
-    );
+    await Promise.all(taken.map(({ alone, resolve, reject }) => alone().then(() => resolve(), reject)));
   }
 }
 
@@ -123,9 +163,9 @@ const sent = (taken: readonly Waiting[]) => taken.map(({ report }) => report);
 /** Gives each its outcome. */
 function tell(taken: readonly Waiting[], outcomes: readonly ReportOutcome[]): void {
   for (const [index, { resolve, reject }] of taken.entries()) {
-    const error = outcomes[index]?.error;
-    if (error === undefined) resolve();
-    else reject(error);
+    const outcome = outcomes[index];
+    if (outcome?.status === 'failed') reject(outcome.error);
+    else resolve(outcome);
   }
 }
 

@@ -8,7 +8,7 @@ import type { RunnableHandlers, RunOptions } from './run';
 type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
 
 /** Which queue, which jobs, and how to run them. */
-export type RunWorkerOptions<Env = unknown> = Without<ClientOptions, 'signal'> &
+export type RunWorkerOptions<Env = unknown> = Without<ClientOptions, 'signal' | 'socket'> &
   WorkerOptions &
   Omit<RunOptions<Env>, 'signal'> & {
     /** The worker's name for itself. Default: made of the process's number and chance. */

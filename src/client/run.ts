@@ -29,8 +29,8 @@ export interface RunOptions<Env = unknown> {
   /** How long a fetch waits for work, in ms. Default 5000. */
   waitMs?: number;
   /**
-   * Take jobs over a WebSocket, where the runtime has one and the worker has one queue: they come at once, and so do
-   * cancellations. Over HTTP otherwise, and while no connection holds. Default true.
+   * Take jobs over a WebSocket to each queue, where the runtime has one and there are at most ten queues and no pool: they
+   * come at once, and so do cancellations. Over HTTP otherwise, and while no connection holds. Default true.
    */
   socket?: boolean;
   /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000; 15000 over a socket. */

@@ -14,7 +14,7 @@
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
-import { LineKeeper } from './line-keeper';
+import { Lines } from './lines';
 import type { Held, Puller, ReleaseOptions } from './puller';
 import { Reports } from './reports';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
@@ -23,7 +23,6 @@ import type { Directive } from './workers';
 
 export interface RunnerOptions extends JobsOptions {
   signal: AbortSignal;
-  concurrency: number;
   waitMs: number;
   heartbeatMs: number;
   /** The same while a socket is open, over which everything urgent is told at once. */
@@ -45,6 +44,9 @@ const FETCH_GRACE_MS = 2000;
 /** How long the last requests may take once no job runs, in ms. */
 const LAST_REQUESTS_MS = 5000;
 
+/** How long a fetch waits while other queues have a socket, at most, in ms. */
+const MIXED_WAIT_MS = 500;
+
 /** Most jobs that a fetch brings. */
 const MAX_COUNT = 100;
 
@@ -56,7 +58,7 @@ const STOPPED = 'The worker was stopped before the job had ended.';
 export class Runner {
   readonly #jobs: RunningJobs;
   readonly #reports: Reports;
-  readonly #line: LineKeeper;
+  readonly #lines: Lines;
   readonly #changes = new Changes();
   readonly #backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   /** It takes no more jobs. */
@@ -95,11 +97,12 @@ export class Runner {
       complain: (error: unknown) => this.#complain(error),
       changed: () => this.#changes.notify(),
     };
-    this.#line = new LineKeeper(worker, host, options.socket);
+    this.#lines = new Lines(worker, host, options.socket);
     this.#reports = new Reports(
       this.#reporting,
-      (reports) => this.#line.report(this.#reporting, reports, this.#told === 'running' ? this.#room : undefined),
+      (reports) => this.#lines.report(this.#reporting, reports, this.#told === 'running' ? this.#lineRoom : undefined),
       () => this.#fetchTakes(),
+      (queue) => this.#lines.isOpenTo(queue),
     );
     this.#jobs = new RunningJobs(this.#reporting, this.#reports, options, this.#changes, (error) =>
       this.#complain(error),
@@ -126,7 +129,7 @@ export class Runner {
     } finally {
       signal.removeEventListener('abort', end);
       deafen();
-      this.#line.close();
+      this.#lines.close();
       this.#over.abort();
     }
     if (this.#broken) throw this.#broken.error;
@@ -135,11 +138,11 @@ export class Runner {
   // ---- fetching ----------------------------------------------------------------------------------------------------
 
   async #next(): Promise<void> {
-    await this.#line.connect();
+    await this.#lines.connect();
     if (this.#ending.signal.aborted) return;
+    if (this.#lines.isOpen && (await this.#waitOnLines())) return;
     // A job whose report travels with the fetch has ended before any is claimed.
     const room = this.#room + this.#reports.waiting;
-    if (this.#line.isOpen) return await this.#waitOnLine();
     if (this.#told !== 'running' || room <= 0) return await this.#waitForRoom();
     try {
       if (await this.#fetch(room)) this.#backoff.reset();
@@ -161,12 +164,19 @@ export class Runner {
     return this.options.concurrency - this.#jobs.size;
   }
 
-  /** Jobs come by themselves: it only says how many it takes. */
-  async #waitOnLine(): Promise<void> {
+  /** The same over sockets, which bring the next jobs beforehand. */
+  get #lineRoom(): number {
+    return this.#room + this.#jobs.ahead;
+  }
+
+  /** Jobs come by themselves: it only says how many it takes. @returns false: there are queues without a socket */
+  async #waitOnLines(): Promise<boolean> {
     this.#reports.flush();
     this.#accepted = true;
-    if (this.#told === 'running') this.#line.fill(this.#room);
+    if (this.#told === 'running') this.#lines.fill(this.#lineRoom);
+    if (this.#lines.unconnected.length > 0) return false;
     await this.#changes.next();
+    return true;
   }
 
   async #waitForRoom(): Promise<void> {
@@ -179,20 +189,23 @@ export class Runner {
 
   /** Asked when reports wait at the end of a turn. */
   #fetchTakes(): boolean {
-    if (this.#ending.signal.aborted || this.#told !== 'running' || this.#line.isOpen) return false;
+    if (this.#ending.signal.aborted || this.#told !== 'running' || this.#lines.isOpen) return false;
     if (this.#carrier === 'free') this.#changes.notify();
     return this.#carrier !== undefined;
   }
 
   /** Fetches and begins jobs. @returns may the next fetch follow at once, or would it be answered the same? */
   async #fetch(room: number): Promise<boolean> {
-    const waitMs = Math.min(this.options.waitMs, this.worker.longestWaitMs);
+    const queues = this.#lines.isOpen ? this.#lines.unconnected : undefined;
+    const longest = queues ? Math.min(this.options.waitMs, MIXED_WAIT_MS) : this.options.waitMs;
+    const waitMs = Math.min(longest, this.worker.longestWaitMs);
     const asked = Date.now();
     // One that takes reports along does not wait: what ends meanwhile is left to the next.
     if (this.#reports.waiting > 0) this.#carrier = 'soon';
     const request = this.#reports.fetch(this.#fetching, {
       count: Math.min(room, MAX_COUNT),
       waitMs,
+      ...(queues && { queues }),
       types: this.#types(),
     });
     const { jobs, reported } = await request.finally(() => {
@@ -234,7 +247,7 @@ export class Runner {
     for (;;) {
       // Workers that started together must not beat together.
       const { heartbeatMs, lineHeartbeatMs } = this.options;
-      await wait((this.#line.isOpen ? lineHeartbeatMs : heartbeatMs) * (0.75 + Math.random() / 4), this.#over.signal);
+      await wait((this.#lines.isOpen ? lineHeartbeatMs : heartbeatMs) * (0.75 + Math.random() / 4), this.#over.signal);
       if (this.#over.signal.aborted) return;
       await this.#beat();
     }
@@ -251,7 +264,7 @@ export class Runner {
     const held = named.map(({ job }) => job);
     try {
       const state = this.#ending.signal.aborted ? 'drain' : undefined;
-      const overLine = this.#line.isOpen && (await this.#line.heartbeat(this.worker.heartbeatText(held, state)));
+      const overLine = this.#lines.isOpen && (await this.#lines.heartbeat(this.worker.heartbeatText(held, state)));
       const answer = overLine || (await this.#beating.heartbeat(held, state));
       this.#jobs.hear(answer, named, sentAt);
       this.#obey(answer.state);
@@ -280,7 +293,8 @@ export class Runner {
   /** Waits for what it began, gives back what takes too long, and says goodbye. */
   async #drain(): Promise<void> {
     const deadline = Date.now() + (this.#broken ? 0 : this.options.shutdownTimeoutMs);
-    await atMost(FETCH_GRACE_MS, this.#line.pause());
+    this.#jobs.beginNoMore();
+    await atMost(FETCH_GRACE_MS, this.#lines.pause());
     while (this.#jobs.busy && Date.now() < deadline) await atMost(deadline - Date.now(), this.#changes.next());
     const { stopped, reports } = this.#jobs.stopAll();
     const given = stopped.map((job) => this.#giveBack(job, { message: STOPPED }));

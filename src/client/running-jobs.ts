@@ -21,6 +21,16 @@ const LOST_AFTER_MS = 250;
 /** The limits of a pulled job: the server ends its attempt after the job's timeout, its queue's, or 30 minutes. */
 const PULLED = { default: 1_800_000, longest: 2_147_483_647 };
 
+/** Jobs that are taken beforehand: what handlers that end fast work off in this time, ms, and most of them. */
+const AHEAD_MS = 10;
+const MAX_AHEAD = 100;
+
+/** How long a job may wait for its handler before another worker may have it, in ms. */
+const HOLD_MS = 250;
+
+/** How much the last run counts in the mean of their times. */
+const LAST_COUNTS = 0.1;
+
 /** Why a job is stopped, as its handler reads it. */
 const REASONS = {
   cancelled: () => new CancelledError('The job was cancelled.'),
@@ -62,28 +72,43 @@ export class RunningJob {
 export interface JobsOptions extends Runnable {
   env: unknown;
   leaseMs: number;
+  /** Handlers at once. */
+  concurrency: number;
 }
 
 export class RunningJobs {
   readonly #runs = new Set<RunningJob>();
+  /** Those that have not begun, in the order of their queues. */
+  #waiting: { run: RunningJob; since: number }[] = [];
+  #holding: ReturnType<typeof setTimeout> | null = null;
+  /** Handlers that run. */
+  #active = 0;
+  /** How long handlers take, in ms; undefined: none has ended yet. */
+  #typicalMs: number | undefined;
   /** Promises of `ctx.waitUntil` that have not ended. */
   readonly #background = new Set<Promise<unknown>>();
 
   /**
    * @param reporting sends what handlers say
-   * @param reports sends how they ended
+   * @param reports sends how they ended, and how far they are
    * @param changes is told when a job has ended
    * @param complain takes errors of reports
    */
   constructor(
     private readonly reporting: Puller,
-    private readonly reports: Pick<Reports, 'settle'>,
+    private readonly reports: Pick<Reports, 'settle' | 'progress' | 'checkpoint' | 'step'>,
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,
   ) {}
 
-  /** Jobs whose handlers have not ended, or whose reports are under way. */
+  /** How many may be at hand beside those that run, so that the next one begins as soon as one has ended. */
+  get ahead(): number {
+    if (this.#typicalMs === undefined) return 0;
+    return Math.min(MAX_AHEAD, Math.floor((this.options.concurrency * AHEAD_MS) / Math.max(this.#typicalMs, 0.01)));
+  }
+
+  /** Jobs that wait for a handler, whose handlers have not ended, or whose reports are under way. */
   get size(): number {
     return this.#runs.size;
   }
@@ -98,14 +123,64 @@ export class RunningJobs {
     return [...this.#runs].filter(({ signal }) => !signal.aborted);
   }
 
-  /** Starts a job that was just fetched. */
+  /** Starts a job that was just fetched, or keeps it until a handler is free. */
   begin(job: JobEnvelope): void {
     const run = new RunningJob(job, Date.now() + this.options.leaseMs);
     this.#runs.add(run);
-    run.ended = this.#work(run).finally(() => {
-      this.#runs.delete(run);
-      this.changes.notify();
-    });
+    if (this.#active < this.options.concurrency) this.#start(run);
+    else this.#keep(run);
+  }
+
+  #keep(run: RunningJob): void {
+    const rank = this.#rankOf(run);
+    const at = this.#waiting.findLastIndex((other) => this.#rankOf(other.run) <= rank);
+    this.#waiting.splice(at + 1, 0, { run, since: Date.now() });
+    this.#holding ??= setTimeout(() => this.#letGo(), HOLD_MS);
+  }
+
+  #rankOf({ job }: RunningJob): number {
+    return this.reporting.queues.indexOf(job.queue);
+  }
+
+  #start(run: RunningJob): void {
+    this.#active++;
+    run.ended = this.#work(run).finally(() => this.#forget(run));
+  }
+
+  #forget(run: RunningJob): void {
+    this.#runs.delete(run);
+    this.changes.notify();
+  }
+
+  /** A handler is free. */
+  #startNext(): void {
+    this.#active--;
+    while (this.#active < this.options.concurrency) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      if (next.run.signal.aborted) this.#forget(next.run);
+      else this.#start(next.run);
+    }
+  }
+
+  /** Gives back what has waited for too long: its handler would not have ended as fast as the others. */
+  #letGo(): void {
+    const late = Date.now() - HOLD_MS;
+    const over = this.#waiting.filter(({ since }) => since <= late);
+    this.#waiting = this.#waiting.filter(({ since }) => since > late);
+    const first = Math.min(...this.#waiting.map(({ since }) => since));
+    this.#holding = this.#waiting.length === 0 ? null : setTimeout(() => this.#letGo(), first - late);
+    for (const { run } of over) this.#returnUnused(run);
+  }
+
+  #returnUnused(run: RunningJob): void {
+    run.ended = this.#report(run, { status: 'again' }).finally(() => this.#forget(run));
+  }
+
+  /** Gives back at once what has not begun. */
+  beginNoMore(): void {
+    if (this.#holding !== null) clearTimeout(this.#holding);
+    for (const { run } of this.#waiting.splice(0)) this.#returnUnused(run);
   }
 
   /** The job was cancelled while it runs. */
@@ -162,13 +237,19 @@ export class RunningJobs {
       executionCtx: { waitUntil: (promise) => this.#waitUntil(promise) },
       signal,
       sink: this.options.sink,
-      voice: () => new PullVoice(this.reporting, job, () => run.stop('cancelled'), this.complain),
+      voice: () => new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain),
       limits: PULLED,
     };
     const { deliveryId = `pull_${job.id}_${attempt}` } = job;
     const delivery = { kind: 'job' as const, job, attempt, deliveryId, workerId: this.reporting.id };
-    const answer = await runDelivery(delivery, this.options.registry, host);
+    const begun = performance.now();
+    const answer = await runDelivery(delivery, this.options.registry, host).finally(() => this.#startNext());
+    this.#noteTime(performance.now() - begun);
     await this.#report(run, answer);
+  }
+
+  #noteTime(took: number): void {
+    this.#typicalMs = this.#typicalMs === undefined ? took : this.#typicalMs + (took - this.#typicalMs) * LAST_COUNTS;
   }
 
   /** Reports until there is an answer, or nobody waits for the report any more. */

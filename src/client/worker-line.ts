@@ -24,8 +24,10 @@ interface Question<T> {
 
 export class WorkerLine implements Line {
   isOpen = true;
-  readonly #reports = new Map<number, Question<ReportOutcome[]> & { jobIds: string[] }>();
+  /** What waits for an answer that names it. */
+  readonly #questions = new Map<number, Question<Record<string, unknown>>>();
   readonly #beats: Question<HeartbeatAnswer>[] = [];
+  #pings: Question<void>[] = [];
   #pauses: (() => void)[] = [];
   #lastId = 0;
   /** The last jobs that were read, whether that was said, and what was read since. */
@@ -46,15 +48,23 @@ export class WorkerLine implements Line {
     this.#say(`{"type":"ready","count":${count}${this.#readSoFar()}}`);
   }
 
-  report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]> {
-    const id = ++this.#lastId;
+  async report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]> {
     const texts = reports.map(({ text }) => text).join(',');
     const jobIds = reports.map(({ jobId }) => jobId);
+    const more = ready > 0 ? `,"ready":${ready}` : '';
+    return outcomesOf(await this.#ask('report', `${more},"reports":[${texts}]`), jobIds);
+  }
+
+  enqueue(jobs: string): Promise<unknown> {
+    return this.#ask('enqueue', `,"jobs":[${jobs}]`);
+  }
+
+  #ask(type: string, members: string): Promise<Record<string, unknown>> {
+    const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       if (!this.isOpen) return reject(lost());
-      this.#reports.set(id, { resolve, reject, jobIds });
-      const more = ready > 0 ? `,"ready":${ready}` : '';
-      this.#say(`{"type":"report","id":${id}${more}${this.#readSoFar()},"reports":[${texts}]}`);
+      this.#questions.set(id, { resolve, reject });
+      this.#say(`{"type":"${type}","id":${id}${this.#readSoFar()}${members}}`);
     });
   }
 
@@ -63,6 +73,14 @@ export class WorkerLine implements Line {
       if (!this.isOpen) return reject(lost());
       this.#beats.push({ resolve, reject });
       this.#say(`{"type":"heartbeat"${this.#readSoFar()},${body.slice(1)}`);
+    });
+  }
+
+  ping(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.isOpen) return reject(lost());
+      this.#pings.push({ resolve, reject });
+      this.#say('ping');
     });
   }
 
@@ -103,7 +121,9 @@ export class WorkerLine implements Line {
   }
 
   #hear(data: unknown): void {
-    if (!this.isOpen || typeof data !== 'string' || !data.startsWith('{')) return;
+    if (!this.isOpen || typeof data !== 'string') return;
+    if (data === 'pong') this.#pings.shift()?.resolve();
+    if (!data.startsWith('{')) return;
     const message = named(JSON.parse(data)) as Record<string, unknown>;
     switch (message.type) {
       case 'jobs':
@@ -114,7 +134,8 @@ export class WorkerLine implements Line {
         if (this.#read > READ_EVERY) this.#say(`{"type":"read"${this.#readSoFar()}}`);
         break;
       case 'reported':
-        this.#told(message);
+      case 'enqueued':
+        this.#questionOf(message)?.resolve(message);
         break;
       case 'heartbeat':
         this.#beats.shift()?.resolve(shaped<HeartbeatAnswer>(message, 'state', 'the directive'));
@@ -136,22 +157,18 @@ export class WorkerLine implements Line {
     }
   }
 
-  #told(message: Record<string, unknown>): void {
-    const question = this.#reports.get(Number(message.id));
-    this.#reports.delete(Number(message.id));
-    try {
-      question?.resolve(outcomesOf(message, question.jobIds));
-    } catch (error) {
-      question?.reject(error);
-    }
-  }
-
-  #refused({ id, error }: Record<string, unknown>): void {
-    const refusal = refusalOf(error);
-    const question = id === undefined ? undefined : this.#reports.get(Number(id));
-    this.#reports.delete(Number(id));
+  #refused(message: Record<string, unknown>): void {
+    const refusal = refusalOf(message.error);
+    const question = this.#questionOf(message);
     if (question) question.reject(refusal);
     else this.events.refused(refusal);
+  }
+
+  /** What the message answers, which then waits no more. */
+  #questionOf({ id }: Record<string, unknown>): Question<Record<string, unknown>> | undefined {
+    const question = this.#questions.get(Number(id));
+    this.#questions.delete(Number(id));
+    return question;
   }
 
   #over(): void {
@@ -162,8 +179,8 @@ export class WorkerLine implements Line {
   }
 
   #giveUp(): void {
-    const questions = [...this.#reports.values(), ...this.#beats.splice(0)];
-    this.#reports.clear();
+    const questions = [...this.#questions.values(), ...this.#beats.splice(0), ...this.#pings.splice(0)];
+    this.#questions.clear();
     for (const { reject } of questions) reject(lost());
     const pauses = this.#pauses;
     this.#pauses = [];

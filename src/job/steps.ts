@@ -2,7 +2,7 @@
  * What is on record of a job's durable steps, by name: results, moments to sleep until, signals. A handler that runs again
  * reads there what it need not do again. Pure rules; the queue stores them beside the job's checkpoint.
  */
-import { isObject, type Reader, readInteger, readName, withinBytes } from './envelope/fields';
+import { defined, isObject, type Reader, readInteger, readName, withinBytes } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
 import { storable } from './run-reports';
 import type { JobStep } from './wire';
@@ -37,6 +37,12 @@ export const readStep: Reader<StepRecord> = (value, field) => {
   }
   throw invalidRequest(field, `${field} must be an object with result, error, until, signal or timed_out.`);
 };
+
+/** What a request says of one step: its result, unless it says of a sleep until when, or that a signal has not come. */
+export function readStepSaid({ result, until, timed_out }: Record<string, unknown>): StepRecord {
+  const isResult = until === undefined && timed_out === undefined;
+  return readStep(isResult ? { result } : defined({ until, timed_out }), 'step');
+}
 
 /** Records by name. @throws {ApiError} 400; 413 when they are more than a job may have */
 export const readSteps: Reader<Steps> = (value, field) => {

@@ -4,6 +4,7 @@
  * that matters is in SQLite, and what is in memory can be rebuilt ({@link QueueEngine}).
  */
 import { v7 as uuidv7 } from 'uuid';
+import type { Here } from '../across/batch';
 import { enqueueEntries, enqueueOnce } from '../across/enqueue';
 import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
@@ -29,6 +30,7 @@ import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { SilencedWorkers } from './features/pull/silenced';
 import { WorkerSockets } from './features/pull/socket/sockets';
+import { enqueueSpoken } from './producing';
 import { keyOf } from './read/find';
 import { followedJob } from './read/followed-job';
 import type { QueueState } from './store/state';
@@ -56,9 +58,11 @@ export class QueueLife {
     () => Date.now(),
   );
 
+  /** @param own what the object itself answers */
   constructor(
     private readonly ctx: DurableObjectState,
     private readonly env: Env,
+    own: Here['object'],
   ) {
     this.followers = new Followers(ctx, () => Date.now());
     this.workers = new WorkerSockets({
@@ -68,6 +72,7 @@ export class QueueLife {
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
       askSilenced: async (workerId) => this.silenced.has(workerId),
       heartbeat: (heard) => this.heartbeat(heard),
+      enqueue: (batch) => enqueueSpoken(env, { queue: this.name, object: own }, batch, Date.now()),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);

@@ -12,7 +12,7 @@ export class QueueObject extends followed<Env, QueueLife, QueueApi>(VERBS) {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.life = new QueueLife(ctx, env);
+    this.life = new QueueLife(ctx, env, this);
   }
 
   override async alarm(): Promise<void> {

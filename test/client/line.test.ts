@@ -1,9 +1,10 @@
 /** A worker that runs takes its jobs over a socket where one can be had, and over HTTP where not. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type RunOptions, TocsinClient } from '../../src/client';
+import type { RunOptions, TocsinClient } from '../../src/client';
 import { until } from '../support/clock';
 import { freshName } from '../support/queue';
 import { server } from '../support/server';
+import { watched } from './watched';
 
 server.emptyBeforeEach();
 let queue: string;
@@ -12,23 +13,6 @@ beforeEach(() => {
   queue = freshName('line');
   stop = new AbortController();
 });
-
-/** The queue, with what is asked of it, and the sockets to it. */
-function watched(refuses: (path: string) => boolean = () => false) {
-  const asked: string[] = [];
-  const sockets: WebSocket[] = [];
-  const service = {
-    fetch: async (input: string, init?: object) => {
-      const path = new URL(input).pathname.replace('/ojs/v1', '');
-      asked.push(path);
-      if (refuses(path)) return Response.json({ error: { code: 'not_found', message: 'no' } }, { status: 404 });
-      const response = await server.send(new Request(input, init as RequestInit));
-      if (response.webSocket) sockets.push(response.webSocket);
-      return response;
-    },
-  };
-  return { client: new TocsinClient({ service }), asked, sockets };
-}
 
 const start = (
   client: TocsinClient,
@@ -140,11 +124,12 @@ describe('a worker fetches over HTTP', () => {
   it.each<[string, Partial<RunOptions>, boolean, string[]]>([
     ['when the server knows no sockets', {}, true, []],
     ['when it is told to', { socket: false }, false, []],
-    ['from several queues', {}, false, ['other']],
-  ])('%s', async (_, options, refuses, others) => {
+    ['from a pool', {}, false, ['pool:some']],
+  ])('%s', async (_, options, refuses, pools) => {
     const { client, asked } = watched((path) => refuses && path === '/workers/socket');
+    await client.pools.put('some', { queues: [queue] });
     const jobs = await enqueue(client, 3);
-    const running = start(client, { 'a.b': () => 1 }, { ...options, waitMs: 50 }, [...others, queue]);
+    const running = start(client, { 'a.b': () => 1 }, { ...options, waitMs: 50 }, pools.length > 0 ? pools : [queue]);
     await allEnded(
       client,
       jobs.map(({ id }) => id),

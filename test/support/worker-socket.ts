@@ -53,6 +53,23 @@ export class WorkerSocket extends TestSocket {
     return this.of('reported').find((told) => told.id === id) as Json;
   }
 
+  /** Sends jobs, and waits for the answer: `enqueued` or `error`. */
+  async enqueue(jobs: unknown, more: Json = {}): Promise<Json> {
+    const id = ++this.lastId;
+    this.say({ type: 'enqueue', id, jobs, ...more });
+    return this.answerTo(id);
+  }
+
+  /** Waits for what a message with this id was answered. */
+  async answerTo(id: number): Promise<Json> {
+    const find = () => this.messages.find((message) => message.id === id);
+    await until(
+      () => find() !== undefined,
+      () => `the answer to ${id}; there are ${JSON.stringify(this.messages.slice(-5))}`,
+    );
+    return find() as Json;
+  }
+
   async heartbeat(body: Json = {}): Promise<Json> {
     const before = this.of('heartbeat').length;
     this.say({ type: 'heartbeat', ...body });

@@ -4,7 +4,9 @@
  */
 
 import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
+import { renderBriefly, renderEnqueued } from '../../across/receipts';
 import { readConfig } from '../../config';
+import { entriesIn } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
 import { readObject } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
@@ -13,8 +15,7 @@ import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome } 
 import { refuseTooMuch } from '../../job/message';
 import { type AppContext, json } from '../context';
 import { renderError } from '../errors';
-import { readJobList } from '../jobs/enqueue';
-import { renderBriefly, renderEnqueued, warningsOf } from '../jobs/render';
+import { warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
@@ -65,7 +66,7 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
 async function readBulk(c: AppContext): Promise<{ body: JsonObject; jobs: unknown[] }> {
   try {
     const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
-    return { body, jobs: readJobList(body) };
+    return { body, jobs: entriesIn(body, 'jobs') };
   } catch (error) {
     if (!(error instanceof ApiError) || error.data.status !== 413) throw error;
     const { field, actual_bytes } = error.data.details ?? {};

@@ -1,23 +1,24 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
 
 import { enqueueOnce } from '../../across/enqueue';
+import { renderBatch, renderBriefly, renderEnqueued } from '../../across/receipts';
 import { readConfig } from '../../config';
 import { parseEvent } from '../../job/cloud-event';
+import { entriesIn, parseEach } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
-import { readObject } from '../../job/envelope/fields';
-import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatten } from '../../job/envelope/render';
-import { atIndex, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { invalidRequest } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
 import type { IdempotencyKey } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
-import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { parseContext } from '../request/parse-context';
 import { MINIMAL, prefersMinimal } from '../request/prefer';
-import { limitHeaders, renderBriefly, renderEnqueued, warningsOf } from './render';
+import { limitHeaders, warningsOf } from './render';
 
 /** POST /jobs: a job, or CloudEvents. */
 export async function enqueueOne(c: AppContext): Promise<Response> {
@@ -63,54 +64,19 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   const idempotency = await readIdempotency(c, body);
   const ctx = parseContext(c);
   const entries = form
-    ? parseEach(readEntries(body, 'events'), '', parseEvent, ctx)
-    : parseEach(readJobList(body), 'jobs', parseJob, ctx);
+    ? parseEach(entriesIn(body, 'events'), '', parseEvent, ctx)
+    : parseEach(entriesIn(body, 'jobs'), 'jobs', parseJob, ctx);
   const parsed = await Promise.all(entries.map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const brief = prefersMinimal(c);
-  const jobs = views.map((view, index) => ({
-    ...(brief
+  const answer = renderBatch(views, (view, index) =>
+    brief
       ? renderBriefly(view, parsed[index], variables)
-      : renderEnqueued(view, parsed[index], variables, replayed ? ctx.trace : undefined)),
-    ...(view.deduplicated && { deduplicated: true }),
-  }));
-  const deduplicated = views.filter((view) => view.deduplicated).length;
-  const counts = { enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
+      : renderEnqueued(view, parsed[index], variables, replayed ? ctx.trace : undefined),
+  );
   const warned = warningsOf(views);
   const applied = { ...(replayed ? REPLAYED : limitHeaders(views)), ...(brief && MINIMAL) };
   const headers = { ...applied, ...warned.headers };
-  return json(c, { jobs, ...counts, ...warned.members }, 201, headers);
-}
-
-/** The jobs of a request that carries many. @throws {ApiError} 400; 413 when they are too many */
-export const readJobList = (body: JsonObject): unknown[] => readEntries(body, 'jobs');
-
-function readEntries(body: JsonObject, name: 'jobs' | 'events'): unknown[] {
-  const entries = body[name];
-  if (!Array.isArray(entries)) throw invalidRequest(name, `${name} is required and must be an array.`);
-  if (entries.length === 0) throw invalidRequest(name, `${name} must have at least one entry.`);
-  if (entries.length > MAX_BATCH_SIZE) throw payloadTooLarge(name, entries.length, MAX_BATCH_SIZE, name);
-  return entries;
-}
-
-/**
- * Reads every entry before any is written.
- * @param name of their list; empty: the body is the list
- * @throws {ApiError} with `details.index` of the first wrong entry
- */
-function parseEach(
-  entries: readonly unknown[],
-  name: string,
-  parse: (entry: JsonObject, ctx: ParseContext) => ParsedJob,
-  ctx: ParseContext,
-): ParsedJob[] {
-  return entries.map((entry, index) => {
-    const path = `${name}[${index}]`;
-    try {
-      return parse(readObject(entry, path), { ...ctx, path });
-    } catch (error) {
-      throw atIndex(error, index);
-    }
-  });
+  return json(c, { ...answer, ...warned.members }, 201, headers);
 }

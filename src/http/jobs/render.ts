@@ -1,9 +1,8 @@
 /** Jobs in answers. */
+import { fullestOf, warningTexts } from '../../across/receipts';
 import { usableConfig } from '../../config';
-import type { ParsedJob } from '../../job/envelope/parse';
-import { type Envelope, flatten, renderJob, renderReceipt } from '../../job/envelope/render';
-import type { JobBody, JobView } from '../../job/record';
-import type { Trace } from '../../job/trace';
+import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
+import type { JobView } from '../../job/record';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
 
@@ -16,35 +15,6 @@ export function envelopeOf(c: AppContext, view: JobView): Envelope {
 export function answerJob(c: AppContext, view: JobView): Response {
   const envelope = envelopeOf(c, view);
   return json(c, { job: envelope, ...flatten(envelope) });
-}
-
-/**
- * The envelope of an entry's job, which is that of another job when the entry was a duplicate.
- * @param repeated the trace of a request that only repeats an earlier one: the job has that of the earlier one, so this one
- *   is not told
- */
-export function renderEnqueued(
-  view: EnqueuedJob,
-  entry: ParsedJob | undefined,
-  variables: Parameters<typeof renderJob>[1],
-  repeated?: Trace,
-): Envelope {
-  const asWritten = entry !== undefined && entry.job.body === view.record.body;
-  const envelope = renderJob(view, variables, asWritten ? entry.body : undefined);
-  const meta = envelope.meta as JobBody['meta'];
-  if (repeated === undefined || meta.traceparent !== repeated.traceparent) return envelope;
-  const { traceparent: _, tracestate: __, ...rest } = meta;
-  return { ...envelope, meta: rest };
-}
-
-/** As {@link renderEnqueued}, without what the entry brought. A job that existed already is told whole. */
-export function renderBriefly(
-  view: EnqueuedJob,
-  entry: ParsedJob | undefined,
-  variables: Parameters<typeof renderJob>[1],
-): Envelope {
-  if (!entry || view.deduplicated) return renderEnqueued(view, entry, variables);
-  return renderReceipt(view, variables, entry.body);
 }
 
 /** The headers for an answer to an enqueue; none where nothing is limited. */
@@ -60,15 +30,12 @@ export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, strin
   };
 }
 
-/** Different warnings in one answer, at most. */
-const MAX_WARNINGS = 20;
-
 /** What producers are warned of, once each: members of the body, and headers (RFC 7234, 5.5). Both empty where all is well. */
 export function warningsOf(jobs: readonly Pick<EnqueuedJob, 'warning'>[]): {
   members: { warnings?: string[] };
   headers: Record<string, string>;
 } {
-  const warnings = [...new Set(jobs.flatMap(({ warning }) => warning ?? []))].slice(0, MAX_WARNINGS);
+  const warnings = warningTexts(jobs);
   if (warnings.length === 0) return { members: {}, headers: {} };
   return {
     members: { warnings },
@@ -83,8 +50,7 @@ function quotedString(text: string): string {
 
 /** How full the fullest of the queues is, of those that are nearly full. */
 function pressureHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {
-  const pressures = jobs.flatMap(({ pressure }) => pressure ?? []);
-  const [fullest] = pressures.sort((a, b) => b.depth / b.bound - a.depth / a.bound);
+  const fullest = fullestOf(jobs);
   if (!fullest) return {};
   return {
     'X-OJS-Queue-Depth': String(fullest.depth),

@@ -1,6 +1,5 @@
 /** Durable steps of a job, and the signals that it waits for. */
-import { defined } from '../../job/envelope/fields';
-import { readStep, readStepName } from '../../job/steps';
+import { readStepName, readStepSaid } from '../../job/steps';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
@@ -23,9 +22,7 @@ export const stepRoutes: readonly Route[] = [
 async function record(c: AppContext): Promise<Response> {
   const name = readStepName(pathParam(c, 'name'), 'name');
   const body = await readBody(c);
-  const { result, until, timed_out } = body;
-  const isResult = until === undefined && timed_out === undefined;
-  const step = readStep(isResult ? { result } : defined({ until, timed_out }), 'step');
+  const step = readStepSaid(body);
   const request = { ...attemptIn(c, body), name, record: JSON.stringify(step) };
   const { earlier } = await callJob(c, (queue) => queue.recordStep(request));
   return json(c, { job_id: request.job_id, name, recorded: true, ...(earlier !== undefined && JSON.parse(earlier)) });

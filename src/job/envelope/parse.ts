@@ -123,6 +123,8 @@ export interface ParseContext {
   now: number;
   /** Path of the job in the request, e.g. `jobs[3]`; absent: the request is the job. */
   path?: string;
+  /** Where a job goes that names no queue. Default: {@link DEFAULT_QUEUE}. */
+  queue?: string;
   /** The trace of the request; a job that names none belongs to it. */
   trace?: Trace;
   /** Reads the URL that a job names as its target. Absent: none may. */
@@ -185,7 +187,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
 
   const type = readType(input.type, members.at('type'));
   const id = members.top('id', readUuidV7);
-  const queue = members.option('queue', readQueueName) ?? DEFAULT_QUEUE;
+  const queue = members.option('queue', readQueueName) ?? ctx.queue ?? DEFAULT_QUEUE;
   const priority = members.option('priority', readPriority) ?? 0;
   const pending = members.option('pending', readBoolean);
   const scheduledAt = readStart(members, ctx.now);

@@ -16,6 +16,8 @@ export interface Reported {
   discarded_at?: number;
   /** What is on record of it after a report of progress, 0 … 1. */
   progress?: number;
+  /** JSON text of what was on record of a step already; that has won. */
+  step?: string;
 }
 
 /** What each report came to, in order, and how many were taken. */
@@ -31,12 +33,22 @@ export function renderOutcomes(entries: readonly Outcome<Report>[], outcomes: re
   return { total: items.length, succeeded, failed: items.length - succeeded, items };
 }
 
-function renderReported({ state, attempt, due_at, retry_delay_ms, completed_at, discarded_at, progress }: Reported) {
+function renderReported({
+  state,
+  attempt,
+  due_at,
+  retry_delay_ms,
+  completed_at,
+  discarded_at,
+  progress,
+  step,
+}: Reported) {
   const due = given(due_at, formatInstant);
   return defined({
     state,
     attempt,
     progress,
+    step: given(step, JSON.parse),
     retry_delay_ms,
     next_attempt_at: state === 'retryable' ? due : undefined,
     scheduled_at: state === 'scheduled' ? due : undefined,

@@ -22,8 +22,8 @@ import { isUuidV7 } from '../ids';
 import { type LogLine, readLines } from '../log';
 import type { ReportedError, Snooze } from '../record';
 import { boundedError } from '../reported-error';
-import { type Progress, readProgress } from '../run-reports';
-import { readStepName, readSteps, stepsText } from '../steps';
+import { checkpointContent, type Progress, readProgress } from '../run-reports';
+import { readStepName, readStepSaid, readSteps, stepsText } from '../steps';
 import { parseTimestamp } from '../time';
 
 type JsonObject = Record<string, unknown>;
@@ -55,11 +55,16 @@ export interface NackRequest extends AttemptName {
   log?: LogLine[];
 }
 
-/** One of many reports: how an attempt ended, or how far it is. */
+/** One of many reports: how an attempt ended, or what it says while it goes on. Contents and records are JSON texts. */
 export type Report =
   | ({ action: 'ack' } & AckRequest)
   | ({ action: 'nack' } & NackRequest)
-  | ({ action: 'progress' } & AttemptName & Progress);
+  | ({ action: 'progress' } & AttemptName & Progress & { checkpoint?: string })
+  | ({ action: 'checkpoint' } & AttemptName & { content: string })
+  | ({ action: 'step' } & AttemptName & { name: string; record: string });
+
+/** Does it end the attempt? */
+export const endsAttempt = ({ action }: Report): boolean => action === 'ack' || action === 'nack';
 
 /** Longest name of a worker and of what it says about itself, in characters. */
 export const MAX_NAME = 255;
@@ -132,7 +137,8 @@ export function readNack(body: JsonObject, naming: ReportNaming, now: number): N
 /** Most reports in one request. */
 const MAX_REPORTS = 1000;
 
-const readAction = readWord(['ack', 'nack', 'progress'] as const);
+const ACTIONS = ['ack', 'nack', 'progress', 'checkpoint', 'step'] as const;
+const readAction = readWord(ACTIONS);
 
 /**
  * Reads many reports; a wrong one keeps its error. Fields in errors are named as in a request of their own.
@@ -145,7 +151,7 @@ export function readReports(
   workerId: string | undefined,
   now: number,
 ): Outcome<Report>[] {
-  if (!Array.isArray(value)) throw invalidRequest(field, `${field} must be an array of acks and nacks.`);
+  if (!Array.isArray(value)) throw invalidRequest(field, `${field} must be an array of reports.`);
   if (value.length > MAX_REPORTS) throw payloadTooLarge(field, value.length, MAX_REPORTS, 'reports');
   return value.map((entry: unknown, index) =>
     outcomeOf(() => readReport(readObject(entry, `${field}[${index}]`), workerId, now)),
@@ -161,11 +167,19 @@ function readReport(body: JsonObject, workerId: string | undefined, now: number)
 function readAs(action: Report['action'] | undefined, body: JsonObject, now: number): Report {
   if (action === 'ack') return { action, ...readAck(body, {}, now) };
   if (action === 'nack') return { action, ...readNack(body, {}, now) };
-  if (action === undefined) throw invalidRequest('action', 'action is required and must be ack, nack or progress.');
+  if (action === undefined)
+    throw invalidRequest('action', `action is required and must be one of ${ACTIONS.join(', ')}.`);
+  if (action === 'checkpoint') return { action, ...readAttempt(body, {}), content: checkpointContent(body) };
+  if (action === 'step') {
+    const name = readStepName(body.name, 'name');
+    return { action, ...readAttempt(body, {}), name, record: JSON.stringify(readStepSaid(body)) };
+  }
   const progress = readProgress(body);
   if (progress === undefined)
     throw invalidRequest('progress', 'progress (0 to 1) or percentage (0 to 100) is required.');
-  return { action, ...readAttempt(body, {}), ...progress };
+  const { checkpoint: state = null } = body;
+  const checkpoint = state === null ? undefined : checkpointContent({ state }, 'checkpoint');
+  return { action, ...readAttempt(body, {}), ...progress, ...defined({ checkpoint }) };
 }
 
 /** When the job goes on: `in` (a duration), `until` (a time), `signal`; and the steps so far. */

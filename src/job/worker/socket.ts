@@ -5,6 +5,7 @@
  *        │ {type: "ready", count}  ─▶                 it takes so many jobs more
  *        │ ◀─ {type: "jobs", seq, jobs}               leased to it; each uses up one of the count
  *        │ {type: "report", id, reports, ready?} ─▶ ◀─ {type: "reported", id, items, …}
+ *        │ {type: "enqueue", id, jobs} ─▶ ◀─ {type: "enqueued", id, jobs, …}
  *        │ {type: "heartbeat", active_jobs, …} ─▶ ◀─ {type: "heartbeat", state, jobs_extended, …}
  *        │ {type: "pause"} ─▶ ◀─ {type: "paused"}     no more jobs until it is ready again
  *        │ {type: "read"} ─▶                          says by `got` what it has read, as every message may
@@ -13,11 +14,23 @@
  *        │ ◀─ {type: "error", id?, error}
  *        │ ping ─▶ ◀─ pong                            answered by the runtime: the object sleeps on
  */
+import { entriesIn } from '../envelope/batch';
 import { parsePayloads } from '../envelope/exact';
-import { defined, optional, readInteger, readList, readMilliseconds, readText, readWord } from '../envelope/fields';
+import {
+  defined,
+  optional,
+  readInteger,
+  readList,
+  readMilliseconds,
+  readName,
+  readString,
+  readText,
+  readWord,
+} from '../envelope/fields';
 import { parseJsonObject } from '../envelope/json';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
+import { readTrace, type Trace } from '../trace';
 import { type Heartbeat, readHeartbeat } from './heartbeat';
 import { type Report, readReports, readWorkerId } from './reports';
 
@@ -41,19 +54,31 @@ export interface Connection {
   visibility_timeout_ms?: number;
 }
 
+/** Jobs that a producer says: all of them are enqueued, or none. */
+export interface SpokenBatch {
+  id: number;
+  /** As they are sent to `POST /jobs/batch`; one that names no queue goes to the socket's. */
+  jobs: unknown[];
+  /** The same jobs under the same key are enqueued once. */
+  idempotency_key?: string;
+  trace?: Trace;
+}
+
 /** What a worker says. Every message may have `got`, the `seq` of the last jobs that it has read. */
 export type WorkerMessage = { got?: number } & (
   | { type: 'ready'; count: number }
   | { type: 'report'; id: number; reports: Outcome<Report>[]; ready?: number }
+  | { type: 'enqueue'; batch: SpokenBatch }
   | { type: 'heartbeat'; heard: Heartbeat }
   | { type: 'pause' }
   | { type: 'read' }
 );
 
-const TYPES = ['ready', 'report', 'heartbeat', 'pause', 'read'] as const;
+const TYPES = ['ready', 'report', 'enqueue', 'heartbeat', 'pause', 'read'] as const;
 const readType = readWord(TYPES);
 const readCount = readInteger(0, MAX_READY);
 const readNumber = readInteger(0, Number.MAX_SAFE_INTEGER);
+const readKey = readName(256);
 
 /** Reads who connects. @throws {ApiError} 400 */
 export function readConnection(given: Record<string, unknown>): Connection {
@@ -95,9 +120,19 @@ export function readMessage(said: Record<string, unknown>, workerId: string, now
       for (const report of reports) if (report.ok) report.value.worker_id = workerId;
       return { type, id, reports, ...defined({ ready }), ...more };
     }
+    case 'enqueue':
+      return { type, batch: readBatch(said), ...more };
     case 'heartbeat':
       return { type, heard: readHeartbeat({ ...said, worker_id: workerId }), ...more };
     default:
       return { type, ...more };
   }
+}
+
+function readBatch(said: Record<string, unknown>): SpokenBatch {
+  const id = readNumber(said.id, 'id');
+  const jobs = entriesIn(said, 'jobs');
+  const idempotency_key = optional(said, 'idempotency_key', readKey);
+  const trace = readTrace(optional(said, 'traceparent', readString), optional(said, 'tracestate', readString));
+  return { id, jobs, ...defined({ idempotency_key, trace }) };
 }

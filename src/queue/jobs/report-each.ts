@@ -4,10 +4,15 @@ import type { JobView } from '../../job/record';
 import type { Report, Reported } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { QueueState } from '../store/state';
+import { saveCheckpoint } from './checkpoint';
 import { refuseLocked } from './lock';
 import { reportProgress } from './progress';
 import { ack, nack } from './report';
 import type { Random } from './settle';
+import { recordStep } from './steps';
+
+/** A report that does not end the attempt. */
+type Note = Exclude<Report, { action: 'ack' | 'nack' }>;
 
 /** Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. */
 export function reportEach(
@@ -27,9 +32,22 @@ export function reportEach(
 function take(q: QueueState, report: Report, now: number, random: Random): Reported {
   if (report.action === 'ack') return reported(ack(q, report, now));
   if (report.action === 'nack') return reported(nack(q, report, now, random));
-  const { progress } = reportProgress(q, report, now);
-  const told = reported(viewOf(q, mustFindForReport(q, report.job_id), now));
-  return progress === undefined ? told : { ...told, progress };
+  const said = note(q, report, now);
+  return { ...reported(viewOf(q, mustFindForReport(q, report.job_id), now)), ...said };
+}
+
+/** Notes what an attempt says while it goes on. @returns what its worker is told beside where the job stands */
+function note(q: QueueState, report: Note, now: number): Pick<Reported, 'progress' | 'step'> {
+  if (report.action === 'progress') {
+    const { progress } = reportProgress(q, report, now);
+    return progress === undefined ? {} : { progress };
+  }
+  if (report.action === 'checkpoint') {
+    saveCheckpoint(q, report, now);
+    return {};
+  }
+  const { earlier } = recordStep(q, report, now);
+  return earlier === undefined ? {} : { step: earlier };
 }
 
 /** Where the job stands now, without what it carries. */

@@ -25,6 +25,50 @@ async function held(queue: string, count: number, change: Json = {}): Promise<Js
 }
 
 describe('many reports', () => {
+  it('may say what an attempt wants to find again, fenced as its end is', async () => {
+    const [job] = (await held('q', 1)) as [Json];
+    const say = (action: string, more: Json): Json => ack(job, { action, ...more });
+    const told = await report(200, [
+      say('checkpoint', { state: { page: 3 }, step_index: 1 }),
+      say('step', { name: 'charge', result: { id: 7 } }),
+      say('step', { name: 'charge', result: { id: 8 } }),
+      say('step', { name: 'pause', until: 1_900_000_000_000 }),
+      say('progress', { progress: 0.5, checkpoint: { page: 4 } }),
+    ]);
+    expect(told.items).toMatchObject([
+      { status: 'done', state: 'active', attempt: 1 },
+      { status: 'done', state: 'active' },
+      { status: 'done', step: { result: { id: 7 } } },
+      { status: 'done' },
+      { status: 'done', progress: 0.5 },
+    ]);
+    expect(told.items?.[1]).not.toHaveProperty('step');
+    expect(await server.ok(200, 'GET', `${V1}/jobs/${job.id}/steps`)).toMatchObject({
+      steps: { charge: { result: { id: 7 } }, pause: { until: 1_900_000_000_000 } },
+    });
+    expect(await server.ok(200, 'GET', `${V1}/checkpoints/${job.id}/resume`)).toMatchObject({
+      checkpoint: { state: { page: 4 }, sequence: 2 },
+    });
+    const refused = await report(207, [
+      say('checkpoint', {}),
+      say('step', { result: 1 }),
+      say('step', { name: 'x', until: 'soon' }),
+      say('step', { name: 'x', result: 1, attempt: 9 }),
+      say('checkpoint', { state: 1, worker_id: 'other' }),
+      say('progress', { progress: 0.5, checkpoint: 'x'.repeat(1024 * 1024) }),
+    ]);
+    const fields = refused.items?.map(({ error }) => {
+      const { status, details } = error as { status: number; details?: Json };
+      return [status, details?.field];
+    });
+    expect(fields?.slice(0, 3)).toEqual([
+      [400, 'state'],
+      [400, 'name'],
+      [400, 'step.until'],
+    ]);
+    expect(fields?.slice(3).map(([status]) => status)).toEqual([409, 409, 413]);
+  });
+
   it('are each told what they led to, in order, without the jobs', async () => {
     const [first, second, third, fourth] = (await held('q', 4, { retry: { max_attempts: 2 } })) as [
       Json,

@@ -384,6 +384,44 @@ describe('a socket that does not keep to the protocol', () => {
     expect(bad.closed).toBeUndefined();
   });
 
+  it('is refused what nests too deep, is too many, or looks like something else', async () => {
+    const id = await server.enqueue('q');
+    const [bad, good] = [await connect(), await connect({ worker_id: 'w2' })];
+    good.ready(1);
+    const [held] = (await good.given(1)) as [Json];
+    const report = (n: number, reports: unknown) => bad.say({ type: 'report', id: n, reports });
+    bad.say(`{"type":"report","id":1,"reports":${'['.repeat(5000)}${']'.repeat(5000)}}`);
+    report(2, Array(1001).fill({ action: 'ack', job_id: id }));
+    bad.say('{"type":"ready","count":1,"__proto__":{"got":1},"constructor":7,"got":"9"}');
+    bad.say({ type: ['ready'], count: 1 });
+    bad.say({ type: 'ready', count: '1' });
+    bad.say({ type: 'ready', count: 1.5 });
+    bad.say({ type: 'ready', count: 1001 });
+    bad.say({ type: 'report', id: -1, reports: [] });
+    bad.say({ type: 'report', id: 'x', reports: [] });
+    bad.say({ type: 'report', id: 3, reports: [], ready: {} });
+    await bad.get('error', 10);
+    expect(errors(bad).map(([code]) => code)).toEqual([
+      'invalid_payload',
+      'payload_too_large',
+      ...Array(8).fill('invalid_request'),
+    ]);
+    // Whatever it says of the job of another worker, and however often.
+    const said = ['ack', 'nack', 'progress'].map((action) => ({ action, job_id: held.id, progress: 1, error: 'no' }));
+    expect(await bad.report([...said, ...said, { ...said[0], worker_id: 'w2' }])).toMatchObject({ failed: 7 });
+    expect(await good.report([ack(held)])).toMatchObject({ succeeded: 1 });
+    expect([bad.closed, await server.state(id)]).toEqual([undefined, 'completed']);
+  });
+
+  it('is cut off after a message that is too large, and takes nobody along', async () => {
+    const [bad, good] = [await connect(), await connect({ worker_id: 'w2' })];
+    good.ready(1);
+    bad.say(`{"type":"read","more":"${'x'.repeat(8 * 1024 * 1024)}"}`);
+    expect(await bad.isClosed()).toMatchObject({ code: 1009, reason: 'the message is too large' });
+    const id = await server.enqueue('q');
+    expect(await good.given(1)).toMatchObject([{ id }]);
+  });
+
   it('is cut off when it goes on, with the reason', async () => {
     const worker = await connect();
     for (let n = 0; n < 25; n++) worker.say('{');

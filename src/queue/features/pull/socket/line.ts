@@ -90,7 +90,9 @@ export class Line {
 
   /** @param id of the message that is answered */
   tellError(error: ErrorData, id?: number): void {
-    this.tell({ type: 'error', ...(id !== undefined && { id }), error: renderRefusal(error) });
+    const { hint } = error;
+    const told = { ...renderRefusal(error), ...(hint !== undefined && { hint }) };
+    this.tell({ type: 'error', ...(id !== undefined && { id }), error: told });
   }
 
   /** @returns false when the socket is closed: the runtime may tell later, or not at all */

@@ -20,6 +20,7 @@ import {
   MAX_READY,
   parseMessage,
   readMessage,
+  type SpokenBatch,
   type WorkerMessage,
 } from '../../../../job/worker/socket';
 import type { Report, Reported } from '../../../../rpc/workers';
@@ -37,6 +38,9 @@ const MAX_FAULTS = 20;
 
 /** Characters of messages that may be under way, of all workers together. */
 const MAX_HELD = 32 * 1024 * 1024;
+
+/** When to send a message again that found no room, s. */
+const HELD_FOR_S = 1;
 
 /** Marks the sockets of workers among those of the object. */
 const TAG = 'worker';
@@ -66,6 +70,8 @@ export interface SocketsHost {
   askSilenced(workerId: string): Promise<boolean>;
   /** Extends leases, and makes the worker known. @returns the answer on the wire */
   heartbeat(heard: Heartbeat): Promise<Record<string, unknown>>;
+  /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
+  enqueue(batch: SpokenBatch): Promise<Record<string, unknown>>;
   /** What an operator wants a worker to do. */
   directiveOf(workerId: string): Promise<string>;
 }
@@ -189,12 +195,17 @@ export class WorkerSockets {
 
   private async handle(line: Line, data: string | ArrayBuffer): Promise<void> {
     let id: number | undefined;
+    let isRead = false;
     try {
-      if (this.held > MAX_HELD) throw unavailable('Other messages take the room; send it again.');
+      if (this.held > MAX_HELD) {
+        id = idAtFront(data);
+        throw unavailable('Other messages take the room; send it again.', HELD_FOR_S);
+      }
       const said = parseMessage(data);
       if (typeof said.id === 'number') id = said.id;
       const message = readMessage(said, line.worker.worker_id, this.host.now());
       line.faults = 0;
+      isRead = true;
       if (message.got !== undefined) line.hasRead(message.got);
       await this.act(line, message);
       this.supply?.serve(line);
@@ -202,7 +213,7 @@ export class WorkerSockets {
       const error = apiErrorData(thrown);
       if (!error) console.error('tocsin: a message of a worker could not be dealt with:', thrown);
       line.tellError(error ?? NOT_DONE, id);
-      if (error && error.status < 500 && ++line.faults > MAX_FAULTS) {
+      if (!isRead && error && error.status < 500 && ++line.faults > MAX_FAULTS) {
         this.cutOff(line, POLICY, 'too many messages that cannot be read');
       }
     }
@@ -219,6 +230,8 @@ export class WorkerSockets {
         if (ready !== undefined) this.becomeReady(line, ready);
         return line.tell({ type: 'reported', id, ...renderOutcomes(reports, await taken) });
       }
+      case 'enqueue':
+        return line.tell({ type: 'enqueued', id: message.batch.id, ...(await this.host.enqueue(message.batch)) });
       case 'heartbeat': {
         const answer = await this.host.heartbeat(message.heard);
         return line.tell({ type: 'heartbeat', ...answer });
@@ -296,6 +309,12 @@ export class WorkerSockets {
 /** A queue that does not exist has no jobs. */
 const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
   reports.map((report) => (report.ok ? { ok: false, error: notFound('job', report.value.job_id).data } : report));
+
+/** The id of a message that is not parsed, if it stands in front. */
+function idAtFront(data: string | ArrayBuffer): number | undefined {
+  const [, id] = (typeof data === 'string' && /^.{0,40}"id":\s?(\d{1,15})\b/.exec(data.slice(0, 80))) || [];
+  return id === undefined ? undefined : Number(id);
+}
 
 const NOT_DONE: ErrorData = {
   ...{ status: 500, code: 'backend_error', retryable: true },

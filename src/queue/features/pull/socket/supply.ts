@@ -5,6 +5,7 @@
 import { defined } from '../../../../job/envelope/fields';
 import { type Outcome, unavailable } from '../../../../job/errors';
 import type { JobView } from '../../../../job/record';
+import { endsAttempt } from '../../../../job/worker/reports';
 import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
 import type { QueueState } from '../../../store/state';
@@ -36,8 +37,8 @@ export class Supply {
   /** Takes reports: an outcome for each, in order. Nobody is told any more of what becomes of these jobs. */
   async report(line: Line, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
-    for (const { action, job_id } of valid) {
-      if (action !== 'progress' && this.holders.get(job_id) === line) this.holders.delete(job_id);
+    for (const report of valid) {
+      if (endsAttempt(report) && this.holders.get(report.job_id) === line) this.holders.delete(report.job_id);
     }
     const told = valid.length > 0 ? await this.open.pull.report(valid) : [];
     let at = 0;

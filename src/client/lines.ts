@@ -1,0 +1,143 @@
+/**
+ * The sockets of a worker that runs, one to each of its queues, for one budget of jobs.
+ *
+ * A queue may send so many jobs as the worker has told it to, so what one queue does not use is not there for another. Each is
+ * given its share of the room that there is, and more when it has used that up. So a queue alone fills the worker in a few
+ * steps, and when all of them have jobs at once, less than twice the budget comes: the rest waits in the worker for a moment.
+ *
+ * The order of the queues counts. One is given more only while those before it have nothing to send: what they may send they
+ * have not sent for a while.
+ */
+import type { HeartbeatAnswer } from './heartbeat';
+import type { LineHost } from './line';
+import { LineKeeper } from './line-keeper';
+import type { Puller } from './puller';
+import type { ReportOutcome, SentReport } from './report';
+
+/** Most queues that have a socket each; a worker of more queues fetches. */
+const MAX_QUEUES = 10;
+
+/** A queue that may send jobs and sends none for so long has none, ms. */
+const QUIET_MS = 50;
+
+export class Lines {
+  /** In the order of the queues. */
+  readonly #keepers: readonly LineKeeper[];
+  /** Reports on their way over sockets: their jobs run no more. */
+  #reporting = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  /** @param isWanted may there be sockets at all? */
+  constructor(
+    worker: Puller,
+    private readonly host: LineHost,
+    isWanted: boolean,
+  ) {
+    const { queues } = worker;
+    const canBe = isWanted && queues.length <= MAX_QUEUES && !queues.some(isPool);
+    this.#keepers = canBe ? [...new Set(queues)].map((queue) => new LineKeeper(worker, queue, host)) : [];
+  }
+
+  /** Is there any? */
+  get isOpen(): boolean {
+    return this.#keepers.some(({ isOpen }) => isOpen);
+  }
+
+  isOpenTo(queue: string | undefined): boolean {
+    return this.#keepers.some((keeper) => keeper.queue === queue && keeper.isOpen);
+  }
+
+  /** The queues to fetch from over HTTP, while some have a socket. */
+  get unconnected(): readonly string[] {
+    return this.#keepers.flatMap(({ isOpen, queue }) => (isOpen ? [] : [queue]));
+  }
+
+  /** Connects where that can be and it is time to try. */
+  async connect(): Promise<void> {
+    await Promise.all(this.#keepers.map((keeper) => keeper.connect()));
+  }
+
+  /** Takes as many jobs more as there is room for. @param room beside those that the worker has */
+  fill(room: number): void {
+    for (const keeper of this.#keepers) keeper.take(this.#moreFor(keeper, room));
+  }
+
+  /**
+   * Sends reports, each over the socket of its queue or else over HTTP: each names its attempt, so it may come twice.
+   * @param room beside the jobs that run; undefined: it takes no more
+   */
+  async report(worker: Puller, reports: readonly SentReport[], room: number | undefined): Promise<ReportOutcome[]> {
+    const keepers = new Map(this.#keepers.map((keeper) => [keeper.queue, keeper]));
+    const groups = new Map<LineKeeper | undefined, [number, SentReport][]>();
+    for (const [index, report] of reports.entries()) {
+      const keeper = keepers.get(report.queue ?? '');
+      const group = groups.get(keeper);
+      if (group) group.push([index, report]);
+      else groups.set(keeper, [[index, report]]);
+    }
+    const outcomes: ReportOutcome[] = [];
+    const send = async (keeper: LineKeeper | undefined, group: [number, SentReport][]): Promise<void> => {
+      const own = group.map(([, report]) => report);
+      const told = keeper?.canSend(own) ? await this.#over(keeper, worker, own, room) : await worker.sendReports(own);
+      for (const [at, [index]] of group.entries()) outcomes[index] = told[at] as ReportOutcome;
+    };
+    await Promise.all([...groups].map(([keeper, group]) => send(keeper, group)));
+    return outcomes;
+  }
+
+  async #over(
+    keeper: LineKeeper,
+    worker: Puller,
+    reports: readonly SentReport[],
+    room: number | undefined,
+  ): Promise<ReportOutcome[]> {
+    const ended = reports.filter(({ isEnd }) => isEnd).length;
+    this.#reporting += ended;
+    try {
+      return await keeper.report(worker, reports, room === undefined ? 0 : this.#moreFor(keeper, room));
+    } finally {
+      this.#reporting -= ended;
+    }
+  }
+
+  /** How many jobs more this queue may send. */
+  #moreFor(keeper: LineKeeper, room: number): number {
+    const free = room + this.#reporting;
+    if (free <= 0 || !keeper.isOpen) return 0;
+    const open = this.#keepers.filter(({ isOpen }) => isOpen);
+    const before = open.slice(0, open.indexOf(keeper));
+    if (before.some((other) => !other.isQuiet(QUIET_MS))) {
+      this.#lookAgain();
+      return 0;
+    }
+    return Math.max(0, Math.ceil(free / open.length) - keeper.ready);
+  }
+
+  #lookAgain(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.host.changed();
+    }, QUIET_MS);
+  }
+
+  /** Sends a heartbeat over a socket, and makes sure of the others. Undefined: it did not come through. @param body as over HTTP */
+  async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
+    const [first, ...others] = this.#keepers.filter(({ isOpen }) => isOpen);
+    for (const other of others) void other.makeSure();
+    return await first?.heartbeat(body);
+  }
+
+  /** Takes no more jobs; resolves when none comes any more. */
+  async pause(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await Promise.all(this.#keepers.map((keeper) => keeper.pause()));
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const keeper of this.#keepers) keeper.close();
+  }
+}
+
+/** The server chooses from which queue of a pool each job comes; a socket belongs to one queue. */
+const isPool = (name: string) => name.startsWith('pool:');

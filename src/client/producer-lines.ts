@@ -1,0 +1,174 @@
+/**
+ * Sockets over which a client enqueues that lives long: one for each queue, opened when it is first used and made again when
+ * it breaks off. What no socket can take now goes over HTTP: nothing waits for a connection.
+ */
+import { aborted, InvalidJobError } from '../producer/errors';
+import type { PreparedJob } from '../producer/job';
+import { member } from './answers';
+import type { Dial } from './dial';
+import type { Line } from './line';
+import { Redial } from './redial';
+import { Changes, wait } from './timing';
+import { LONGEST_MESSAGE, PROTOCOL, WorkerLine } from './worker-line';
+
+/** Sockets at once; the one that was used least lately goes for another queue. */
+const MAX_LINES = 50;
+
+/** What may be on its way over one socket without an answer: characters, and messages. More waits. */
+const MAX_HELD_CHARS = 2 * 1024 * 1024;
+const MAX_HELD_MESSAGES = 64;
+
+/** How they connect and send. */
+export interface ProducerOptions {
+  dial: Dial;
+  /** How long an answer may take, in ms. */
+  timeoutMs: number;
+  /** The client's name for itself. */
+  id: string;
+  /** Gets the warnings of answers. */
+  onWarning: (warning: string) => void;
+}
+
+export class ProducerLines {
+  /** By queue, the least lately used first. */
+  readonly #lines = new Map<string, ProducerLine>();
+  #isClosed = false;
+
+  constructor(private readonly options: ProducerOptions) {}
+
+  /**
+   * Sends jobs of one queue, all or none.
+   * @returns the answer; undefined: no socket can take them now
+   * @throws {UnavailableError} when the connection breaks off before the answer; {@link InvalidJobError} and others
+   */
+  async send(queue: string, jobs: readonly PreparedJob[], signal: AbortSignal | undefined): Promise<unknown> {
+    const text = jobs.map(({ json }) => json).join(',');
+    if (this.#isClosed || text.length > LONGEST_MESSAGE) return undefined;
+    return await this.#of(queue).send(text, signal);
+  }
+
+  #of(queue: string): ProducerLine {
+    const line = this.#lines.get(queue) ?? new ProducerLine(queue, this.options);
+    this.#lines.delete(queue);
+    this.#lines.set(queue, line);
+    if (this.#lines.size > MAX_LINES) {
+      for (const [name, other] of this.#lines) {
+        if (other === line || other.isBusy) continue;
+        this.#lines.delete(name);
+        void other.close();
+        break;
+      }
+    }
+    return line;
+  }
+
+  /** Closes all sockets, each once what is under way has been answered. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#lines.values()].map((line) => line.close()));
+    this.#lines.clear();
+  }
+}
+
+/** The socket to one queue. */
+class ProducerLine {
+  #line: Line | undefined;
+  #isOpening = false;
+  #isClosed = false;
+  #heldChars = 0;
+  #heldMessages = 0;
+  readonly #redial = new Redial();
+  readonly #changes = new Changes();
+
+  constructor(
+    private readonly queue: string,
+    private readonly options: ProducerOptions,
+  ) {}
+
+  /** Does something wait for an answer? */
+  get isBusy(): boolean {
+    return this.#heldMessages > 0;
+  }
+
+  async send(jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
+    if (!this.#line?.isOpen) {
+      void this.#connect();
+      return undefined;
+    }
+    while (this.#isFull(jobs.length)) await this.#changes.next();
+    const line = this.#line;
+    if (!line?.isOpen || this.#isClosed) return undefined;
+    if (signal?.aborted) throw aborted(signal, false);
+    this.#heldChars += jobs.length;
+    this.#heldMessages++;
+    try {
+      return await this.#ask(line, jobs, signal);
+    } catch (error) {
+      if (!isUnknownMessage(error)) throw error;
+      // The server is of an earlier release.
+      this.#redial.never();
+      line.close();
+      return undefined;
+    } finally {
+      this.#heldChars -= jobs.length;
+      this.#heldMessages--;
+      this.#changes.notify();
+    }
+  }
+
+  #isFull(chars: number): boolean {
+    return this.isBusy && (this.#heldChars + chars > MAX_HELD_CHARS || this.#heldMessages >= MAX_HELD_MESSAGES);
+  }
+
+  async #ask(line: Line, jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
+    const ended = new AbortController();
+    const end = (): void => ended.abort();
+    let isAnswered = false;
+    const asked = line.enqueue(jobs).finally(() => {
+      isAnswered = true;
+      end();
+    });
+    asked.catch(() => undefined);
+    signal?.addEventListener('abort', end, { once: true });
+    await wait(this.options.timeoutMs, ended.signal);
+    signal?.removeEventListener('abort', end);
+    if (!isAnswered && signal?.aborted) throw aborted(signal, true);
+    // A connection may be gone without a word.
+    if (!isAnswered) line.abandon();
+    const answer = await asked;
+    const warnings = member(answer, 'warnings');
+    if (Array.isArray(warnings)) {
+      for (const warning of warnings) if (typeof warning === 'string') this.options.onWarning(warning);
+    }
+    return answer;
+  }
+
+  async #connect(): Promise<void> {
+    if (this.#isOpening || this.#isClosed || !this.#redial.mayTry) return;
+    this.#isOpening = true;
+    const query = new URLSearchParams({ queue: this.queue, worker_id: this.options.id });
+    try {
+      const socket = await this.options.dial(`/workers/socket?${query}`, PROTOCOL);
+      const nothing = () => undefined;
+      const heard = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
+      this.#line = new WorkerLine(socket, { ...heard, lost: () => this.#redial.lost() });
+      this.#redial.opened();
+      if (this.#isClosed) this.#line.close();
+    } catch {
+      this.#redial.failed();
+    } finally {
+      this.#isOpening = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.isBusy) await this.#changes.next();
+    this.#line?.close();
+  }
+}
+
+/** Does the server not know what `enqueue` means? The type of a job has a path of its own. */
+function isUnknownMessage(error: unknown): boolean {
+  return error instanceof InvalidJobError && error.field === 'type';
+}

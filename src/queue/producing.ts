@@ -1,0 +1,44 @@
+/**
+ * Jobs of producers that hold a socket to the queue. They go the way of those of `POST /jobs/batch`: read, validated and
+ * enqueued by the same code, with the one difference that the queue takes its own without a call to itself.
+ */
+import type { Here } from '../across/batch';
+import { enqueueOnce } from '../across/enqueue';
+import { fullestOf, renderBatch, renderBriefly, warningTexts } from '../across/receipts';
+import { type Env, readConfig, readTargetUrl } from '../config';
+import { parseEach } from '../job/envelope/batch';
+import { defined } from '../job/envelope/fields';
+import { type ParseContext, parseJob, withFingerprint } from '../job/envelope/parse';
+import { refuseTooMuch } from '../job/message';
+import { fingerprintOf } from '../job/unique/fingerprint';
+import type { SpokenBatch } from '../job/worker/socket';
+
+/** The request that has the same effect: its key is the same key. */
+const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
+
+/**
+ * Enqueues all jobs of a message, or none.
+ * @param now epoch ms
+ * @returns the answer on the wire
+ * @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
+ */
+export async function enqueueSpoken(
+  env: Env,
+  here: Here,
+  { jobs, idempotency_key: key, trace }: SpokenBatch,
+  now: number,
+): Promise<Record<string, unknown>> {
+  const { retryVariables } = readConfig(env);
+  const idempotency =
+    key === undefined ? undefined : { key, hash: await fingerprintOf({ ...AS_REQUEST, body: { jobs } }) };
+  const ctx: ParseContext = { now, queue: here.queue, readTarget: readTargetUrl(env), ...(trace && { trace }) };
+  const parsed = await Promise.all(parseEach(jobs, 'jobs', parseJob, ctx).map(withFingerprint));
+  refuseTooMuch(parsed.map(({ job }) => job));
+  const { jobs: views, replayed } = await enqueueOnce(env, parsed, true, idempotency, here);
+  const warnings = warningTexts(views);
+  return {
+    ...renderBatch(views, (view, index) => renderBriefly(view, parsed[index], retryVariables)),
+    ...(warnings.length > 0 && { warnings }),
+    ...defined({ pressure: fullestOf(views), replayed: replayed || undefined }),
+  };
+}
