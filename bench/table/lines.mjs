@@ -30,8 +30,9 @@ const delays = (group, title, ours, part, peers) => ({ group, title, ours, part,
 
 const callers = (count) => `${count} ${count === 1 ? 'caller' : 'callers'}`;
 
-/** The same caller of peers stands beside the client library and beside plain HTTP. */
+/** The same caller of peers stands beside the client library, over a socket and over HTTP, and beside plain HTTP. */
 const single = (count) => [
+  rates('enqueue', `${callers(count)}, client on a socket`, `live-${count}`, { peers: `single-${count}` }),
   rates('enqueue', `${callers(count)}, client library`, `library-${count}`, { peers: `single-${count}` }),
   rates('enqueue', `${callers(count)}, plain HTTP`, `http-${count}`, {
     floor: `single-${count}`,

@@ -23,11 +23,13 @@ export async function open({ sizes }) {
   const { port } = server;
   const TocsinClient = await loadClient();
   const client = new TocsinClient({ url: `http://127.0.0.1:${port}` });
+  /** Enqueues over a socket. */
+  const live = new TocsinClient({ url: `http://127.0.0.1:${port}`, socket: true });
   const stats = (queue) => call(port, 'GET', `/ojs/v1/queues/${queue}/stats`);
 
-  const single = (callers) => (round) => {
-    const queue = `library-${callers}-${round}`;
-    return enqueues(sizes, { callers }, () => client.enqueue('bench.noop', [DATA], { queue }), waiting(queue));
+  const single = (name, producer, callers) => (round) => {
+    const queue = `${name}-${callers}-${round}`;
+    return enqueues(sizes, { callers }, () => producer.enqueue('bench.noop', [DATA], { queue }), waiting(queue));
   };
 
   const http =
@@ -100,7 +102,7 @@ export async function open({ sizes }) {
     },
     'start-pulled': (round) => {
       const queue = `start-${round}`;
-      return starts(sizes, () => client.enqueue('bench.noop', [DATA], { queue }), worker(queue, { socket: true }));
+      return starts(sizes, () => live.enqueue('bench.noop', [DATA], { queue }), worker(queue, { socket: true }));
     },
     'start-pushed': async () => {
       const rows = await latency(server, { jobs: sizes.starts });
@@ -127,7 +129,8 @@ export async function open({ sizes }) {
     },
   };
   for (const callers of [1, 16, 64]) {
-    measures[`library-${callers}`] = single(callers);
+    measures[`library-${callers}`] = single('library', client, callers);
+    measures[`live-${callers}`] = single('live', live, callers);
     measures[`http-${callers}`] = http(callers, 1);
   }
   for (const batch of [100, 1000]) {
@@ -140,5 +143,9 @@ export async function open({ sizes }) {
     measures[`socket-${inHand}`] = pulled('socket', inHand);
     measures[`pulled-http-${inHand}`] = pulled('http', inHand);
   }
-  return { measures, close: server.close, notes: [] };
+  const close = async () => {
+    await live.close();
+    await server.close();
+  };
+  return { measures, close, notes: [] };
 }
