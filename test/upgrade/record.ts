@@ -11,7 +11,7 @@ import { env, exports } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
 import { createApp } from '../../src/http/app';
 
-const NAME = 'queue-8';
+const NAME = 'queue-10';
 
 /** So far ahead that no alarm fires while this records. */
 const T0 = Date.UTC(2040, 8, 1, 12);
@@ -178,6 +178,14 @@ async function fill(): Promise<Json> {
       )
     ).job as Json
   ).id;
+
+  // Jobs of one request: those that can be had at once, and those that wait for one moment.
+  const together = Array.from({ length: 6 }, (_, n) => ({
+    ...{ type: n < 3 ? 'together' : 'later', args: [n] },
+    options: { queue: 'old', ...(n >= 3 && { delay_until: '+PT15M' }) },
+  }));
+  const batch = (await ok('POST', '/jobs/batch', { jobs: together })).jobs as Json[];
+  for (const [n, { id }] of batch.entries()) ids[`${n < 3 ? 'together' : 'later'}.${n}`] = id;
 
   // All or nothing over two queues: decided and not told (either way round), and not decided at all.
   const both = (first: string, second: string, type: string, lost: string) =>
