@@ -1,4 +1,4 @@
--- The whole schema of one queue's own SQLite database, version 10. A change gets a higher version in `src/durable/schema.ts`,
+-- The whole schema of one queue's own SQLite database, version 11. A change gets a higher version in `src/durable/schema.ts`,
 -- and a file `queue_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -9,7 +9,7 @@ CREATE TABLE meta (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Jobs that wait or run, and those that ended otherwise than by success; most of those that stand in the line are in blocks.
+-- Jobs that wait or run, and those that ended otherwise than by success; most of those that stand in the line, or wait together for one moment, are in blocks.
 -- key: the job's sequence number; with bit 41 set when the job did not start in the line of immediate jobs.
 --   Immediate jobs of default priority are taken in key order and need no index entry (due_at is NULL).
 -- state: 0 waiting or running, 1 pending, 2 cancelled, 3 discarded, 4 discarded and kept as a dead letter, 5 held back
@@ -71,6 +71,20 @@ CREATE TABLE blocks (
   heads TEXT NOT NULL,
   data TEXT NOT NULL
 ) STRICT;
+
+-- The same for jobs that wait together: of one priority and of one transaction, available at one moment. first is a key, with
+--   bit 41 set.
+CREATE TABLE due_blocks (
+  first INTEGER PRIMARY KEY,
+  span INTEGER NOT NULL,
+  jobs INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  gone TEXT,
+  heads TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+CREATE INDEX due_blocks_due ON due_blocks (priority, due_at);
 
 -- One row for each claimed batch. A row whose entries are all over is reused by the next claim.
 CREATE TABLE leases (

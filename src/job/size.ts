@@ -40,3 +40,10 @@ export function bytesOfView({ record }: JobView): number {
   const told = JSON.stringify([history, progress_data, checkpoint]);
   return MEMBERS + bytesOf(body) + bytesOf(told) + bytesOf(result ?? '') + bytesOf(steps ?? '');
 }
+
+/** The first of these, at most so many. Asks for no more than it gives. */
+export function first<T>(items: Iterable<T>, limit: number): T[] {
+  const found: T[] = [];
+  if (limit > 0) for (const item of items) if (found.push(item) === limit) break;
+  return found;
+}

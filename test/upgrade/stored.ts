@@ -4,6 +4,7 @@ import { env } from 'cloudflare:workers';
 import type { Json } from '../support/server';
 import queue7 from './fixtures/queue-7.json';
 import queue8 from './fixtures/queue-8.json';
+import queue10 from './fixtures/queue-10.json';
 
 export type Namespace = 'QUEUES' | 'DIRECTORY' | 'WORKFLOWS' | 'UNIQUE_LOCKS';
 
@@ -29,6 +30,9 @@ export const QUEUE_7 = queue7 as unknown as Stored;
 
 /** One that stored each job that waits in a row of its own: queues of version 8, directories of version 3. */
 export const QUEUE_8 = queue8 as unknown as Stored;
+
+/** One that stored each job that waits for its time in a row of its own: queues of version 10, directories of version 5. */
+export const QUEUE_10 = queue10 as unknown as Stored;
 
 export const object = (namespace: Namespace, name: string) => env[namespace].getByName(name) as DurableObjectStub;
 

@@ -181,7 +181,7 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
       taken,
       ...running.bindings,
     ),
-    ...inBlocks(q, taken, limit),
+    ...inBlocks(q, q.blocks.line.after(taken, false), limit),
     ...[...q.priorities].flatMap((priority) =>
       read(
         `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`,
@@ -189,6 +189,9 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
         priority,
         ...running.bindings,
       ),
+    ),
+    ...[...q.priorities].flatMap((priority) =>
+      inBlocks(q, q.blocks.due.inTurn(priority, undefined, undefined, false), limit),
     ),
     ...read(`waits_since IS NOT NULL AND state = ${STATE.waiting} ORDER BY waits_since, key`, 'waits_since'),
   ];
@@ -200,11 +203,11 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
   return found.sort((a, b) => a.at - b.at || (a.key % LANE_BIT) - (b.key % LANE_BIT)).slice(0, limit);
 }
 
-function inBlocks({ blocks, leases }: QueueState, after: number, limit: number): Candidate[] {
+function inBlocks({ leases }: QueueState, jobs: Iterable<JobRow>, limit: number): Candidate[] {
   const found: Candidate[] = [];
-  for (const { key, enqueued_at } of blocks.after(after, false)) {
+  for (const { key, enqueued_at, due_at } of jobs) {
     if (found.length === limit) break;
-    if (!leases.active.has(key)) found.push({ key, at: enqueued_at });
+    if (!leases.active.has(key)) found.push({ key, at: due_at ?? enqueued_at });
   }
   return found;
 }

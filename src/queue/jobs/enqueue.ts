@@ -1,4 +1,4 @@
-/** Accepting jobs: all of them or none. One written row for each immediate job, two for a delayed or prioritised one. */
+/** Accepting jobs: all of them or none. One written row for those that stand together, two for others. */
 import { atIndex, duplicate, invalidRequest } from '../../job/errors';
 import { decodeId, FIRST_CHOSEN, isUuidV7, routeOf, sequenceOf } from '../../job/ids';
 import type { NewJob } from '../../job/record';
@@ -7,6 +7,7 @@ import { checkRetry } from '../../job/retry/validate';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/receipts';
 import { find, viewOf } from '../read/find';
+import { MAX_GAP } from '../store/block';
 import type { JobRow } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import { insert, insertRun, type NewRow } from '../store/jobs';
@@ -129,7 +130,7 @@ function insertJobs(q: QueueState, plan: EnqueuePlan, now: number): EnqueueRecei
         jobs[replaced.index] = receiptOf(cancelled, entryAt(replaced.index));
       }
     }
-    arrived(insertOne(q, job, now), index);
+    arrived(insertOne(q, job, now, hasCompany(plan.placements, index, now)), index);
     const superseded = job.superseded ? cancelKey(q, keys[index] as number, now) : undefined;
     if (superseded) jobs[index] = receiptOf(superseded, job);
   }
@@ -204,9 +205,28 @@ export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
   return job.scheduledAt !== undefined && job.scheduledAt > now ? job.scheduledAt : now;
 }
 
-function insertOne(q: QueueState, job: NewJob, now: number): JobRow {
+/**
+ * Does the next job before it or after it that does not stand in the line become available at the same moment and at the
+ * same priority? The store has them in one row then.
+ */
+function hasCompany(placements: readonly Placement<StoredJob>[], index: number, now: number): boolean {
+  const { job } = placements[index] as Placement<StoredJob>;
+  if (isImmediate(job, now)) return false;
+  const isLike = (step: 1 | -1): boolean => {
+    for (let far = 1; far <= MAX_GAP; far++) {
+      const other = placements[index + step * far];
+      if (!other) return false;
+      if ('existing' in other || isImmediate(other.job, now)) continue;
+      return other.job.priority === job.priority && dueAtOf(other.job, now) === dueAtOf(job, now);
+    }
+    return false;
+  };
+  return isLike(-1) || isLike(1);
+}
+
+function insertOne(q: QueueState, job: NewJob, now: number, together: boolean): JobRow {
   const { pending = false, limit } = job;
-  return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit }, now);
+  return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together }, now);
 }
 
 /** What is written of a job that is new at `now`. */

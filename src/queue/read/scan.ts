@@ -15,6 +15,7 @@ import { grouped } from '../../job/size';
 import { JOB_STATES, type JobState } from '../../job/states';
 import { archivedBackwards } from '../store/archive';
 import { asTable } from '../store/block';
+import type { BlockTable } from '../store/block-table';
 import { type JobRow, STATE } from '../store/columns';
 import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
@@ -180,8 +181,11 @@ class Reader {
   *candidates(from: number, indexed: boolean): Generator<Candidate> {
     const sources: Iterator<Candidate>[] = [];
     if ([...this.states].some((state) => state !== 'completed')) {
-      if (indexed) sources.push(this.indexed(from));
-      else sources.push(this.lane(0, from), this.lane(LANE_BIT, from), this.blocks(from));
+      if (indexed) sources.push(this.indexed(from), this.indexedBlocks(from));
+      else {
+        for (const lane of [0, LANE_BIT]) sources.push(this.lane(lane, from));
+        sources.push(this.blocks(this.q.blocks.line, from), this.blocks(this.q.blocks.due, LANE_BIT + from));
+      }
     }
     const { error_words, fingerprints } = this.filter;
     const asksForFailure = error_words !== undefined || fingerprints !== undefined;
@@ -279,9 +283,21 @@ class Reader {
   }
 
   /** Jobs in blocks, in the order of their keys. */
-  private *blocks(from: number): Generator<Candidate> {
+  private *blocks(table: BlockTable, from: number): Generator<Candidate> {
     const page = this.inspection ? TEXT_PAGE : PAGE;
-    for (const keys of this.q.blocks.pages(from, this.ascending, page)) yield* this.inBlocks(keys);
+    for (const keys of table.pages(from, this.ascending, page)) yield* this.inBlocks(keys);
+  }
+
+  /** Those of blocks that the due index knows to be in the states asked for; what runs is found by the leases. */
+  private *indexedBlocks(from: number): Generator<Candidate> {
+    const { states, q } = this;
+    const [due, later] = [states.has('available'), states.has('scheduled')];
+    if (!due && !later) return;
+    const when = due && later ? undefined : due ? { until: this.now } : { after: this.now };
+    const page = this.inspection ? TEXT_PAGE : PAGE;
+    for (const keys of q.blocks.due.pagesOf(LANE_BIT + from, this.ascending, page, when)) {
+      yield* this.inBlocks(keys.filter((key) => !q.leases.active.has(key)));
+    }
   }
 
   /** Jobs in blocks, in the order of these keys. */

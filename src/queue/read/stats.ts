@@ -2,9 +2,11 @@
 import { listed } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
 import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
+import { first } from '../../job/size';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
-import { STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/columns';
+import { afterAllAt } from '../store/due-index';
 import { stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 
@@ -61,7 +63,7 @@ function lineLength(q: QueueState): number {
         `SELECT count(*) AS n FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL`,
       )
       .one().n;
-    q.lineLength = rows + q.blocks.count() - running;
+    q.lineLength = rows + q.blocks.line.count() - running;
   }
   return q.lineLength;
 }
@@ -81,18 +83,18 @@ export function priorities(q: QueueState, now: number): { priority: number; coun
 /** When the job that waits longest became available, epoch ms; undefined when none waits. */
 export function oldestAvailable(q: QueueState, now: number): number | undefined {
   const running = listed(q.leases.active.keys());
-  const waiting = [...q.priorities].map(
-    (priority) =>
-      q.sql
-        .exec<{ at: number }>(
-          `SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
+  const waiting = [...q.priorities].flatMap((priority) => [
+    firstIdle(q, q.blocks.due.inTurn(priority, undefined, now, false))?.due_at ?? undefined,
+    q.sql
+      .exec<{ at: number }>(
+        `SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
          AND key NOT IN ${running.sql} ORDER BY due_at LIMIT 1`,
-          priority,
-          now,
-          ...running.bindings,
-        )
-        .toArray()[0]?.at,
-  );
+        priority,
+        now,
+        ...running.bindings,
+      )
+      .toArray()[0]?.at,
+  ]);
   waiting.push(oldestLimited(q.sql));
   if (lineLength(q) > 0) {
     waiting.push(
@@ -104,32 +106,26 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
           ...running.bindings,
         )
         .toArray()[0]?.at,
-      firstInBlocks(q),
+      firstIdle(q, q.blocks.line.after(q.leases.head, false))?.enqueued_at,
     );
   }
   const times = waiting.filter((at) => at !== undefined);
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** When the next job that waits for its time becomes available, epoch ms; undefined when none does. */
-export function nextAvailable(q: QueueState, now: number): number | undefined {
-  const times = [...q.priorities].flatMap((priority) => {
-    const next = 'SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1';
-    return q.sql.exec<{ at: number }>(next, priority, now).toArray();
-  });
-  return times.length === 0 ? undefined : Math.min(...times.map(({ at }) => at));
-}
-
-/** When the first job in a block became available that does not run, epoch ms. */
-function firstInBlocks({ blocks, leases }: QueueState): number | undefined {
-  for (const { key, enqueued_at } of blocks.after(leases.head, false)) if (!leases.active.has(key)) return enqueued_at;
+/** The first of these jobs that does not run. */
+function firstIdle({ leases }: QueueState, rows: Iterable<JobRow>): JobRow | undefined {
+  for (const row of rows) if (!leases.active.has(row.key)) return row;
   return undefined;
 }
 
 /** The jobs that become available next, in that order. */
 export function upcoming(q: QueueState, now: number): Upcoming[] {
-  const next = [...q.priorities].flatMap((priority) =>
-    q.sql
+  const next = [...q.priorities].flatMap((priority) => [
+    ...first(q.blocks.due.inTurn(priority, afterAllAt(now), undefined, false), MAX_UPCOMING).map(
+      ({ due_at }): Upcoming => [due_at as number, false],
+    ),
+    ...q.sql
       .exec<{ at: number; tried: number }>(
         `SELECT due_at AS at, attempt > 0 AS tried FROM jobs
          WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT ${MAX_UPCOMING}`,
@@ -138,7 +134,7 @@ export function upcoming(q: QueueState, now: number): Upcoming[] {
       )
       .toArray()
       .map(({ at, tried }): Upcoming => [at, tried === 1]),
-  );
+  ]);
   return next.sort(([a], [b]) => a - b).slice(0, MAX_UPCOMING);
 }
 

@@ -1,7 +1,8 @@
 /** How many jobs come before another one in the order of `lanes.ts`: counted when somebody asks why it waits. */
 import { LANE_BIT } from '../../job/ids';
 import { type JobRow, STATE } from './columns';
-import { comesFirst, compare, type Lanes, type Position, type Scan, START } from './lanes';
+import { compare, START } from './due-index';
+import { comesFirst, type Lanes, positionOf, type Scan } from './lanes';
 
 /** Rows that one count looks at, at most. */
 const MAX_COUNTED = 1_000;
@@ -49,25 +50,22 @@ export function countAhead(
   const isLine = row.due_at === null;
   const comesFirstHere = (other: OtherRow) => {
     if (isLine) return other.due_at === null ? other.key < row.key : comesFirst(other, row);
-    return other.due_at === null ? !comesFirst(row, other) : compare(dueAt(other), dueAt(row)) < 0;
+    return other.due_at === null ? !comesFirst(row, other) : compare(positionOf(other), positionOf(row)) < 0;
   };
   for (const priority of [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a)) {
     if (priority < row.priority) break;
     const comesBefore = priority === row.priority ? comesFirstHere : () => true;
     const cursor = scan.due.get(priority) ?? START;
-    const isPast = (other: OtherRow) => compare(dueAt(other), cursor) <= 0;
+    const isPast = (other: OtherRow) => compare(positionOf(other), cursor) <= 0;
     if (lanes.priorities.has(priority)) {
       const where = 'priority = ? AND due_at >= ? AND due_at <= ? ORDER BY due_at, attempt, key';
       count(read(where, priority, cursor.at, now), (other) => isPast(other) || comesBefore(other));
+      count(lanes.blocks.due.inTurn(priority, cursor, now, false), comesBefore);
     }
     if (priority !== 0) continue;
     const where = `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
     count(read(where, scan.line), comesBefore);
-    count(lanes.blocks.after(scan.line, false), comesBefore);
+    count(lanes.blocks.line.after(scan.line, false), comesBefore);
   }
   return ahead;
-}
-
-function dueAt({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'attempt' | 'key'>): Position {
-  return { at: due_at as number, attempt, key };
 }

@@ -15,6 +15,7 @@ const NEXT_CHUNK = '(SELECT max(coalesce(max(chunk), 0), 0) + 1 FROM archive)';
 const FAR_RESULT = 64 * 1024;
 
 interface Waiting {
+  key: number;
   sequence: number;
   endedAt: number;
   /** When it is to be removed, epoch ms; 0: as the queue says. */
@@ -78,12 +79,12 @@ export class ArchiveBuffer {
       }
     }
     const json = `${JSON.stringify(job).slice(0, -1)},${members}}`;
-    this.waiting.push({ sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
+    this.waiting.push({ key: job.k, sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
   }
 
-  /** Sequence numbers of the jobs that were added and are not written yet. */
-  *sequences(): Generator<number> {
-    for (const { sequence } of this.waiting) yield sequence;
+  /** Keys of the jobs that were added and are not written yet. */
+  *keys(): Generator<number> {
+    for (const { key } of this.waiting) yield key;
   }
 
   /** A job that was added and is not written yet. */

@@ -1,5 +1,5 @@
 /**
- * One block: jobs that stand in the line together, in one row. `data` is a JSON array with an entry for each sequence number
+ * One block: jobs that stand together, in the line or in the due index, in one row. `data` is a JSON array with an entry for each sequence number
  * that the block spans, so that SQLite's JSON functions find a job by its place:
  *
  *     [[1700000000000,{"type":"email.send",…}],0,[1700000000000,{…},"an id that its producer chose"]]
@@ -22,9 +22,15 @@ const MAX_CHARS = 256 * 1024;
 export const MAX_SPAN = 4096;
 export const MAX_GAP = 16;
 
+/** Where all jobs of a block stand: in the line, or in the due index at this priority. */
+export interface BlockPlace {
+  priority: number;
+  /** When they become available, epoch ms; null: they stand in the line. */
+  due_at: number | null;
+}
+
 /** A job as it is put into a block. */
-export interface BlockJob {
-  /** Its sequence number: jobs in blocks stand in the line. */
+export interface BlockJob extends BlockPlace {
   key: number;
   type: string;
   /** When it was made, epoch ms. */
@@ -33,8 +39,8 @@ export interface BlockJob {
   alias: string | null;
 }
 
-/** A row of `blocks` without its data. */
-export type BlockRow = { first: number; span: number; gone: string | null; heads: string };
+/** A row of `blocks` or `due_blocks` without its data. */
+export type BlockRow = { first: number; span: number; gone: string | null; heads: string } & Partial<BlockPlace>;
 
 /**
  * Jobs of blocks as rows of `jobs`, so that the same conditions read them. Give it few: a value holds 2 MB.
@@ -42,15 +48,16 @@ export type BlockRow = { first: number; span: number; gone: string | null; heads
  */
 export function asTable(rows: readonly JobRow[]): Fragment {
   const given = rows.map(
-    ({ key, alias, type, created_at, body }) => [key, alias ?? '', type, created_at, body] as const,
+    ({ key, alias, type, created_at, body, priority, due_at }) =>
+      [key, alias ?? '', type, created_at, body, priority, due_at ?? ''] as const,
   );
   const [only] = given;
   const isAlone = given.length === 1 && only !== undefined;
   const source = isAlone
-    ? 'SELECT ? AS key, ? AS alias, ? AS type, ? AS at, ? AS body'
+    ? 'SELECT ? AS key, ? AS alias, ? AS type, ? AS at, ? AS body, ? AS priority, ? AS due_at'
     : `SELECT value ->> '$[0]' AS key, value ->> '$[1]' AS alias, value ->> '$[2]' AS type, value ->> '$[3]' AS at,
-       value ->> '$[4]' AS body FROM json_each(?)`;
-  const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, 0 AS priority, NULL AS due_at, 0 AS attempt,
+       value ->> '$[4]' AS body, value ->> '$[5]' AS priority, value ->> '$[6]' AS due_at FROM json_each(?)`;
+  const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, priority, nullif(due_at, '') AS due_at, 0 AS attempt,
     0 AS claims, at AS created_at, at AS enqueued_at, NULL AS expires_at, NULL AS ended_at, body, NULL AS history,
     NULL AS limit_key, NULL AS waits_since, NULL AS keep_until FROM (${source}))`;
   return { sql, bindings: isAlone ? [...only] : [JSON.stringify(given)] };
@@ -88,14 +95,15 @@ export function encode(jobs: readonly BlockJob[], start: number): { heads: strin
   return { heads: JSON.stringify(groups).slice(1, -1), data: entries.join(',') };
 }
 
-/** Jobs in the order of their keys, in parts that are a block each. */
+/** Jobs in the order of their keys, in parts that are a block each. All jobs of a part stand in one place. */
 export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
   let part: BlockJob[] = [];
   let chars = 0;
   for (const job of jobs) {
     const [first] = part;
     const before = part.at(-1);
-    const fits = first && before && job.key - before.key <= MAX_GAP && job.key - first.key < MAX_SPAN;
+    const isNear = first && before && job.key - before.key <= MAX_GAP && job.key - first.key < MAX_SPAN;
+    const fits = isNear && job.due_at === first.due_at && job.priority === first.priority;
     if (before && !(fits && chars + job.body.length <= MAX_CHARS)) {
       yield part;
       part = [];
@@ -112,6 +120,7 @@ const ENTRY_BYTES = 48;
 
 export class Block {
   readonly first: number;
+  readonly place: BlockPlace;
   /** Sequence numbers that it spans. */
   span = 0;
   /** Jobs in it that are not over: they wait or run, and have no row of their own. */
@@ -132,8 +141,9 @@ export class Block {
   private readonly live: boolean[] = [];
   private readonly aliases = new Map<number, string>();
 
-  constructor({ first, span, gone, heads }: BlockRow) {
+  constructor({ first, span, gone, heads, priority = 0, due_at = null }: BlockRow) {
     this.first = first;
+    this.place = { priority, due_at };
     try {
       this.read(heads);
       if (this.span !== span) throw new Error('It spans other numbers than it should.');
@@ -207,8 +217,7 @@ export class Block {
       alias: this.aliases.get(offset) ?? null,
       state: STATE.waiting,
       type: this.types[offset] as string,
-      priority: 0,
-      due_at: null,
+      ...this.place,
       attempt: 0,
       claims: 0,
       created_at: at,

@@ -1,357 +1,98 @@
 /**
- * Jobs by the block. A written row costs the same whether it holds one job or a hundred, so jobs that stand in the line
- * and are nothing special are rows together: those of one transaction, and what arrives alone joins the newest block while
- * that is small.
+ * Jobs by the block. A written row costs the same whether it holds one job or a hundred, so jobs that stand alike and are
+ * nothing special are rows together: in the line those of one transaction, and what arrives alone joins the newest block
+ * while that is small; in the due index those of one transaction that become available at one moment.
  *
- * Nothing is written into a block when its jobs run and end. Whether one is over follows from what is written anyway:
- *
- * | a job of the block | how one knows |
- * |---|---|
- * | has moved out: an attempt failed, or it was changed | it has a row of its own |
- * | has completed | a chunk of the archive has it |
- * | has gone, and nothing of it is kept | its offset stands in `gone` |
- * | runs | a lease names it |
- * | waits | none of these |
- *
- * So whoever deletes the last trace of a job says so here ({@link BlockTable.vanish}), which is written once for the whole
- * block. A block whose jobs are all over is deleted.
- *
- * In memory are the blocks that were read last, bounded in bytes.
+ * The two kinds of blocks have a table each, and their keys tell them apart. What is asked about one job, or about all, is
+ * asked here; who reads in order asks the table.
  */
-import { LANE_BIT } from '../../job/ids';
-import { SPAN } from './archive';
+import { LANE_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
-import { Block, type BlockJob, type BlockRow, encode, MAX_GAP, MAX_SPAN, parted } from './block';
+import type { BlockJob } from './block';
 import { BlockCache } from './block-cache';
+import { BlockTable } from './block-table';
 import type { JobRow } from './columns';
+import { DueBlocks } from './due-blocks';
 
-/** Characters of what joins the newest block, and of a block that others may join: it is written anew each time. */
-const MAX_JOINING = 4 * 1024;
-const MAX_JOINED = 16 * 1024;
-
-/** Blocks read together at most by those who read many. */
-const MAX_WINDOW = 64;
-
-const COLUMNS = 'first, span, gone, heads';
-
-export class BlockTable {
-  /** Jobs of the running transaction that are not written yet. */
-  private waiting: BlockJob[] = [];
-  /** Keys of jobs that have vanished; not written yet. */
-  private marks: number[] = [];
-  /** Keys in blocks whose jobs may all be over. */
-  private touched: number[] = [];
-  private readonly marked = new Set<number>();
+export class Blocks {
+  readonly line: BlockTable;
+  readonly due: DueBlocks;
   private readonly cache = new BlockCache();
-  /** Where the newest block begins; null: there is none; undefined: to be read. */
-  private newest: number | null | undefined;
-  /** May there be any? */
-  private used = false;
 
-  /** @param forget is told of a sequence number whose row is about to be deleted */
-  constructor(
-    private readonly sql: SqlStorage,
-    private readonly archive: Pick<ArchiveBuffer, 'sequences'>,
-    private readonly forget: (key: number) => void,
-  ) {}
+  /** @param forget is told of a key whose row is about to be deleted */
+  constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys'>, forget: (key: number) => void) {
+    this.line = new BlockTable(sql, archive, this.cache, forget);
+    this.due = new DueBlocks(sql, archive, this.cache, forget);
+  }
+
+  /** The table that a job with this key is in, if it is in any. */
+  private of(key: number): BlockTable {
+    return key < LANE_BIT ? this.line : this.due;
+  }
 
   /** Rebuilds memory from storage. What the running transaction has gathered stays. */
   load(): void {
-    this.uncache();
-    this.markAll();
-    this.used = this.sql.exec('SELECT 1 FROM blocks LIMIT 1').toArray().length > 0;
+    this.line.load();
+    this.due.load();
   }
 
   /** Notes what the running transaction has gathered so far. @returns goes back to that, before memory is rebuilt */
   mark(): () => void {
-    const { waiting, marks, touched } = this;
-    const [jobs, keys, places] = [waiting.length, marks.length, touched.length];
+    const undo = [this.line.mark(), this.due.mark()];
     return () => {
-      const isSame = this.waiting === waiting && this.marks === marks && this.touched === touched;
-      if (isSame && marks.length === keys && touched.length === places) {
-        waiting.length = jobs;
-        return;
-      }
-      waiting.length = jobs;
-      marks.length = keys;
-      touched.length = places;
-      Object.assign(this, { waiting, marks, touched });
-      // What was written since is not there any more.
-      this.uncache();
-      this.markAll();
-      this.used = true;
+      for (const one of undo) one();
     };
+  }
+
+  /** Writes what was gathered: one row for each block that comes, changes or goes; two for one that becomes due. */
+  flush(): void {
+    this.line.flush();
+    this.due.flush();
   }
 
   /** Adds a job with the next sequence number. Written by {@link flush}, many to a row. */
   add(job: BlockJob): void {
-    this.waiting.push(job);
+    this.of(job.key).add(job);
   }
 
   /** The highest sequence number in a block. */
   highest(): number {
-    const query = 'SELECT first + span - 1 AS highest FROM blocks ORDER BY first DESC LIMIT 1';
-    const [stored] = this.sql.exec<{ highest: number }>(query).toArray();
-    return Math.max(stored?.highest ?? 0, this.waiting.at(-1)?.key ?? 0);
+    return Math.max(this.line.highest(), sequenceOf(this.due.highest()));
   }
 
-  // ---- where a job is ------------------------------------------------------------------------------------------------
+  /** How many jobs are in blocks and not over. */
+  count(): number {
+    return this.line.count() + this.due.count();
+  }
+
+  /** All jobs that are not over. Do not write while it is read. @param since sequence numbers are higher; @param bodies are they needed? */
+  *all(since = 0, bodies = true): Generator<JobRow> {
+    yield* this.line.after(since, bodies);
+    yield* this.due.after(LANE_BIT + since, bodies);
+  }
 
   /** Is this job in a block, and not over? */
   holds(key: number): boolean {
-    return this.at(key)?.holds(key) === true;
+    return this.of(key).holds(key);
   }
 
   /** The job as a row, if it is in a block and not over. */
   row(key: number): JobRow | undefined {
-    const block = this.at(key);
-    if (!block?.holds(key)) return undefined;
-    this.readData(block);
-    return block.row(key);
+    return this.of(key).row(key);
   }
 
   /** The same without its body. */
   head(key: number): JobRow | undefined {
-    const block = this.at(key);
-    return block?.holds(key) ? { ...block.row(key), body: '' } : undefined;
+    return this.of(key).head(key);
   }
-
-  /** The jobs after this key that are not over, in order. Do not write while it is read. @param bodies are they needed? */
-  *after(key: number, bodies = true): Generator<JobRow> {
-    this.flush();
-    for (let block = this.at(key + 1) ?? this.next(key); block; block = this.next(block.end - 1)) {
-      if (block.left === 0) continue;
-      if (bodies) this.readData(block);
-      for (const found of block.keys(key + 1)) yield block.row(found);
-    }
-  }
-
-  /** Keys of all jobs that are not over, in order, so many at a time: those below `from`, or above it when ascending. */
-  *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
-    let page: number[] = [];
-    for (const block of this.inOrder(from, ascending)) {
-      const keys = [...block.keys(ascending ? from + 1 : undefined)];
-      if (!ascending) keys.reverse();
-      for (const key of keys) {
-        if (!ascending && key >= from) continue;
-        if (page.push(key) < size) continue;
-        yield page;
-        page = [];
-      }
-    }
-    if (page.length > 0) yield page;
-  }
-
-  /** All blocks in order; more of them are read together the further it comes. */
-  private *inOrder(from: number, ascending: boolean): Generator<Block> {
-    this.flush();
-    if (!this.used) return;
-    const where = ascending ? 'first >= ? ORDER BY first' : 'first < ? ORDER BY first DESC';
-    let bound = ascending ? (this.at(from + 1)?.first ?? from + 1) : from;
-    for (let window = 1; ; window = Math.min(4 * window, MAX_WINDOW)) {
-      const blocks = this.build(this.select(`${where} LIMIT ${window}`, bound));
-      for (const block of blocks) yield this.cache.keep(block);
-      const last = blocks.at(-1);
-      if (!last || blocks.length < window) return;
-      bound = ascending ? last.end : last.first;
-    }
-  }
-
-  /** How many jobs are in blocks and not over. Reads a few rows for each block, and no bodies. */
-  count(): number {
-    this.flush();
-    if (!this.used) return 0;
-    let count = this.sql.exec<{ n: number | null }>('SELECT sum(jobs) AS n FROM blocks').one().n ?? 0;
-    const over = OVER.flatMap((query) => this.sql.exec<{ key: number }>(query).toArray());
-    // Numbers between the jobs of a block may be those of jobs that were never in it.
-    for (const { key } of over) if (this.at(key)?.had(key)) count--;
-    for (const key of this.archive.sequences()) if (this.at(key)?.had(key)) count--;
-    return count;
-  }
-
-  // ---- what becomes of it --------------------------------------------------------------------------------------------
 
   /** The job has moved out into a row of its own, or has completed and is kept. */
   leave(key: number): void {
-    const block = this.at(key);
-    if (!block?.had(key)) return;
-    block.over(key);
-    if (block.left === 0) this.touched.push(key);
+    this.of(key).leave(key);
   }
 
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
-    if (!this.used && this.waiting.length === 0) return;
-    for (const key of keys) {
-      if (!this.at(key)?.vanish(key)) continue;
-      this.marks.push(key);
-      this.marked.add(key);
-    }
-  }
-
-  /** Writes what was gathered: one row for each block that comes, changes or goes. */
-  flush(): void {
-    if (this.waiting.length > 0) {
-      const jobs = this.waiting;
-      this.waiting = [];
-      for (const part of parted(jobs)) this.write(part);
-    }
-    if (this.marks.length > 0 || this.touched.length > 0) this.settle();
-  }
-
-  private write(jobs: readonly BlockJob[]): void {
-    const { key: first } = jobs[0] as BlockJob;
-    const { key: last } = jobs.at(-1) as BlockJob;
-    const tail = this.tail();
-    const joined = tail && this.joins(tail, jobs) ? tail : undefined;
-    const { heads, data } = encode(jobs, joined?.end ?? first);
-    if (joined) {
-      joined.append(`[${heads}]`, data);
-      const join = `UPDATE blocks SET span = ?, jobs = jobs + ?, heads = substr(heads, 1, length(heads) - 1) || ',' || ? || ']',
-        data = substr(data, 1, length(data) - 1) || ',' || ? || ']' WHERE first = ?`;
-      this.sql.exec(join, joined.span, jobs.length, heads, data, joined.first).toArray();
-      return;
-    }
-    const insert = 'INSERT INTO blocks (first, span, jobs, heads, data) VALUES (?, ?, ?, ?, ?)';
-    this.sql.exec(insert, first, last - first + 1, jobs.length, `[${heads}]`, `[${data}]`).toArray();
-    this.used = true;
-    // The one before has waited for others to join.
-    if (tail?.left === 0) this.touched.push(tail.first);
-    const block = new Block({ first, span: last - first + 1, gone: null, heads: `[${heads}]` });
-    block.data = `[${data}]`;
-    this.newest = first;
-    this.cache.keep(block);
-  }
-
-  private joins(tail: Block, jobs: readonly BlockJob[]): boolean {
-    const gap = (jobs[0] as BlockJob).key - tail.end;
-    const chars = jobs.reduce((sum, { body }) => sum + body.length, 0);
-    const fits = chars <= MAX_JOINING && tail.chars + chars <= MAX_JOINED && tail.span + gap + jobs.length <= MAX_SPAN;
-    return fits && gap >= 0 && gap <= MAX_GAP && !tail.isUnreadable;
-  }
-
-  /** The newest block. */
-  private tail(): Block | undefined {
-    const first = this.newestFirst();
-    return first === null ? undefined : this.at(first);
-  }
-
-  private newestFirst(): number | null {
-    if (!this.used) return null;
-    this.newest ??= this.sql.exec<{ first: number | null }>('SELECT max(first) AS first FROM blocks').one().first;
-    return this.newest;
-  }
-
-  /** Writes marks, and deletes blocks whose jobs are all over; the newest one stays while others may join it. */
-  private settle(): void {
-    const marksIn = new Map<number, { block: Block; marks: number }>();
-    const note = (key: number, marks: 0 | 1) => {
-      const block = this.at(key);
-      if (!block) return;
-      const noted = marksIn.get(block.first) ?? { block, marks: 0 };
-      noted.marks += marks;
-      marksIn.set(block.first, noted);
-    };
-    for (const key of this.marks) note(key, 1);
-    for (const key of this.touched) note(key, 0);
-    for (const { block, marks } of marksIn.values()) {
-      const isOpen = marks === 0 && block.chars <= MAX_JOINING && this.tail()?.first === block.first;
-      if (block.left > 0 || isOpen) {
-        if (marks === 0) continue;
-        const gone = JSON.stringify([...block.gone]);
-        const update = 'UPDATE blocks SET gone = ?, jobs = jobs - ? WHERE first = ?';
-        this.sql.exec(update, gone, marks, block.first).toArray();
-        continue;
-      }
-      this.forget(block.end - 1);
-      this.sql.exec('DELETE FROM blocks WHERE first = ?', block.first).toArray();
-      this.uncache(block);
-    }
-    this.marks = [];
-    this.touched = [];
-    this.marked.clear();
-  }
-
-  // ---- reading -------------------------------------------------------------------------------------------------------
-
-  /** The block that spans this number. */
-  private at(key: number): Block | undefined {
-    if (key >= LANE_BIT) return undefined;
-    const [first] = this.waiting;
-    if (first && key >= first.key) this.flush();
-    if (!this.used) return undefined;
-    const known = this.cache.spanning(key);
-    if (known) return known;
-    const newest = this.cache.get(this.newest ?? -1);
-    if (newest && key >= newest.end) return undefined;
-    const [row] = this.select('first <= ? ORDER BY first DESC LIMIT 1', key);
-    const [block] = row && key < row.first + row.span ? this.build([row]) : [];
-    return block && this.cache.keep(block);
-  }
-
-  /** The next block that begins after this number. */
-  private next(key: number): Block | undefined {
-    if (key >= (this.newestFirst() ?? 0)) return undefined;
-    const [block] = this.build(this.select('first > ? ORDER BY first LIMIT 1', key));
-    return block && this.cache.keep(block);
-  }
-
-  private select(where: string, key: number): BlockRow[] {
-    return this.sql.exec<BlockRow>(`SELECT ${COLUMNS} FROM blocks WHERE ${where}`, key).toArray();
-  }
-
-  /** Blocks as they are by now: what is over is known. */
-  private build(rows: readonly BlockRow[]): Block[] {
-    const fresh = new Map<number, Block>();
-    const blocks = rows.map((row) => {
-      const known = this.cache.get(row.first);
-      if (known) return known;
-      const block = new Block(row);
-      fresh.set(row.first, block);
-      return block;
-    });
-    if (fresh.size === 0) return blocks;
-    const firsts = [...fresh.keys()];
-    const range = [Math.min(...firsts), Math.max(...firsts)];
-    for (const query of OVER) {
-      const within = `${query} AND blocks.first >= ? AND blocks.first <= ?`;
-      for (const { first, key } of this.sql.exec<{ first: number; key: number }>(within, ...range)) {
-        fresh.get(first)?.over(key);
-      }
-    }
-    for (const block of fresh.values()) {
-      for (const key of this.archive.sequences()) block.over(key);
-      for (const key of this.marked) if (block.spans(key)) block.vanish(key);
-    }
-    return blocks;
-  }
-
-  private markAll(): void {
-    this.marked.clear();
-    for (const key of this.marks) this.marked.add(key);
-  }
-
-  private readData(block: Block): void {
-    if (block.data !== undefined) return;
-    const query = 'SELECT data FROM blocks WHERE first = ?';
-    block.data = this.sql.exec<{ data: string }>(query, block.first).toArray()[0]?.data ?? '';
-    this.cache.keep(block);
-  }
-
-  private uncache(block?: Block): void {
-    if (block) this.cache.delete(block);
-    else this.cache.clear();
-    this.newest = undefined;
+    for (const table of [this.line, this.due]) table.vanish(keys.filter((key) => this.of(key) === table));
   }
 }
-
-/** Keys that blocks span of jobs that have rows of their own, and of completed ones. */
-const OVER = [
-  `SELECT blocks.first, jobs.key FROM blocks CROSS JOIN jobs
-  WHERE jobs.key >= blocks.first AND jobs.key < blocks.first + blocks.span`,
-  `SELECT blocks.first, job.value ->> '$.k' AS key FROM blocks CROSS JOIN archive
-  CROSS JOIN json_each(CASE WHEN json_valid(archive.data) THEN archive.data ELSE '[]' END) AS job
-  WHERE archive.lo > blocks.first - ${SPAN} AND archive.lo < blocks.first + blocks.span AND archive.hi >= blocks.first
-    AND job.type = 'object' AND job.value ->> '$.k' >= blocks.first
-    AND job.value ->> '$.k' < blocks.first + blocks.span`,
-];

@@ -12,7 +12,7 @@ export class Depth {
 
   constructor(
     private readonly sql: SqlStorage,
-    private readonly blocks: { count(): number; after(key: number): Iterable<JobRow> },
+    private readonly blocks: { count(): number; all(): Iterable<JobRow> },
   ) {}
 
   /** Memory may be wrong: it will be counted anew. */
@@ -52,7 +52,7 @@ export class Depth {
 
   private sizeInBlocks(): number {
     let size = 0;
-    for (const row of this.blocks.after(0)) size += bodyBytes(row);
+    for (const row of this.blocks.all()) size += bodyBytes(row);
     return size;
   }
 

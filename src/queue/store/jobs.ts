@@ -48,6 +48,8 @@ export interface Arrival {
   pending?: boolean;
   /** What limits it. */
   limit?: LimitPolicy | undefined;
+  /** Others of its transaction become available at the same time, at the same priority. */
+  together?: boolean;
 }
 
 /** What is different about a job after a move. The number of its claim follows from the lease. */
@@ -117,7 +119,8 @@ const isOpen = (row: Pick<JobRow, 'ended_at'>): boolean => row.ended_at === null
 
 /**
  * Writes a new job under the next sequence number. An immediate job of default priority stands in the line and joins a
- * block, a row for many, unless it expires; any other has two rows. One more for an id chosen by its producer.
+ * block, a row for many, unless it expires. So do others that arrive together; any other has two rows. One more for an id
+ * chosen by its producer.
  */
 export function insert(
   q: QueueState,
@@ -128,7 +131,7 @@ export function insert(
   note?: Note,
 ): JobRow {
   q.changes++;
-  const { at, pending = false, limit } = arrival;
+  const { at, pending = false, limit, together = false } = arrival;
   const inLine = move === 'enqueue' && !pending && !limit && at <= now && job.priority === 0;
   const sequence = q.nextSequence++;
   const row: JobRow = {
@@ -143,7 +146,8 @@ export function insert(
   if (limit && move !== 'prepare') learn(q, limit, now);
   if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));
   check(move, 'none', positionOf(row, false, now));
-  if (inLine && isPlain(row, now)) q.blocks.add({ ...row, at: now });
+  const isTogether = together && move === 'enqueue' && !limit && row.due_at !== null;
+  if ((inLine || isTogether) && isPlain(row, now)) q.blocks.add({ ...row, at: now });
   else writeRow(q, row);
   q.depth.added(row);
   q.tally.entered(row);
@@ -158,7 +162,7 @@ export function insert(
   return row;
 }
 
-/** Is it like any other job in the line? Its body, its type and its id say all there is to say. */
+/** Is it like any other job that stands where it does? Its body, its type and its id say all there is to say. */
 function isPlain(row: JobRow, now: number): boolean {
   if (row.expires_at !== null || row.history !== null || row.attempt > 0 || row.claims > 0) return false;
   return row.created_at === now && row.enqueued_at === now;
@@ -206,7 +210,7 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
     }),
   );
   for (const row of rows) {
-    q.blocks.add({ key: row.key, type, at: now, body: row.body, alias: null });
+    q.blocks.add({ key: row.key, type, at: now, body: row.body, alias: null, priority: 0, due_at: null });
     q.depth.added(row);
     tell(q, { move: 'enqueue', before: row, after: row, now });
   }

@@ -2,30 +2,18 @@
  * The order in which jobs are taken: priority, then the moment of becoming available, then the sequence number.
  *
  * Two places hold waiting jobs. Immediate jobs of default priority stand in *the line*: they are taken in key order and
- * have no index entry; most of them are in blocks, a few have rows of their own. All others stand in the *due index*, read by one seek per priority. At the default priority the
- * two are merged by the moment at which each job became available.
+ * have no index entry. All others stand in the *due index*, read by one seek per priority. In either, jobs in blocks and jobs
+ * with rows of their own are read as one. At the default priority the two are merged by the moment at which each job became
+ * available.
  *
  * A {@link Scan} remembers how far each lane holds nothing more for its consumer, so that a claim reads what it takes and
  * little else, however many jobs wait, run, or are scheduled for later. It is memory only: losing it costs reads, never
  * correctness.
  */
 import { LANE_BIT, sequenceOf } from '../../job/ids';
+import type { Blocks } from './blocks';
 import { type JobRow, ROW_COLUMNS, readRows, STATE } from './columns';
-
-/** Where a row stands in its part of the due index. */
-export interface Position {
-  at: number;
-  attempt: number;
-  key: number;
-}
-
-/** Before every position. */
-export const START: Position = { at: Number.MIN_SAFE_INTEGER, attempt: -1, key: -1 };
-
-/** Which of two positions of the due index comes first? Below zero: the first one. */
-export function compare(a: Position, b: Position): number {
-  return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
-}
+import { compare, nextIn, type Position, prioritiesIn, START } from './due-index';
 
 /** How far one consumer has read each lane. */
 export class Scan {
@@ -125,26 +113,14 @@ class Lane {
 
 export interface Lanes {
   sql: SqlStorage;
-  blocks: { after(key: number, bodies?: boolean): Iterable<JobRow> };
+  blocks: Pick<Blocks, 'line' | 'due'>;
   /** Priorities that may have rows in the due index. */
   priorities: Set<number>;
 }
 
 /** Priorities present in the due index: one seek each. */
-export function readPriorities(sql: SqlStorage): Set<number> {
-  const found = new Set<number>();
-  let below: number | null = 1000;
-  while (below !== null) {
-    const row: { p: number | null } = sql
-      .exec<{ p: number | null }>(
-        'SELECT max(priority) AS p FROM jobs WHERE due_at IS NOT NULL AND priority < ?',
-        below,
-      )
-      .one();
-    below = row.p;
-    if (below !== null) found.add(below);
-  }
-  return found;
+export function readPriorities({ sql, blocks }: Omit<Lanes, 'priorities'>): Set<number> {
+  return new Set([...blocks.due.priorities(), ...prioritiesIn(sql, 'jobs')]);
 }
 
 /** Reads rows by one seek after the other until there are `limit`, or more of their bodies than one claim may take. */
@@ -163,27 +139,66 @@ function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindin
   return { rows, last: true };
 }
 
-/** The next jobs of the line: those in blocks, and between them those with rows of their own. */
-function readLine({ sql, blocks }: Lanes, after: number, limit: number): Page {
+/** Jobs in blocks, as many as {@link readPage} would read. */
+function pageOf(jobs: Iterable<JobRow>, limit: number): Page {
   const rows: JobRow[] = [];
   let chars = 0;
-  for (const row of blocks.after(after)) {
+  for (const row of jobs) {
     rows.push(row);
     chars += row.body.length;
-    if (rows.length === limit || chars >= MAX_TAKEN_CHARS) break;
+    if (rows.length === limit || chars >= MAX_TAKEN_CHARS) return { rows, last: false };
   }
-  const isFull = rows.length === limit || chars >= MAX_TAKEN_CHARS;
-  const end = isFull ? (rows.at(-1) as JobRow).key : LANE_BIT;
-  const own = readPage(sql, limit, [
+  return { rows, last: true };
+}
+
+/** Where a page ends that is not the last one: what comes after it must not be taken before the rest of it. */
+const endOf = ({ rows, last }: Page): JobRow | undefined => (last ? undefined : rows.at(-1));
+
+/** Jobs in blocks, and between them those with rows of their own. @param inOrder are rows in the order of their lane? */
+function merged(inBlocks: Page, own: Page, limit: number, inOrder: (a: JobRow, b: JobRow) => number): Page {
+  if (own.last && own.rows.length === 0) return inBlocks;
+  const ends = [endOf(inBlocks), endOf(own)].filter((end) => end !== undefined);
+  const rows = [...inBlocks.rows, ...own.rows].filter((row) => ends.every((end) => inOrder(row, end) <= 0));
+  return { rows: rows.sort(inOrder).slice(0, limit), last: ends.length === 0 && rows.length <= limit };
+}
+
+/** The next jobs of the line. */
+function readLine({ sql, blocks }: Lanes, after: number, limit: number): Page {
+  const inBlocks = pageOf(blocks.line.after(after), limit);
+  const end = endOf(inBlocks)?.key ?? LANE_BIT;
+  const where = `key > ? AND key < ? AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
+  const own = readPage(sql, limit, [{ where, bindings: [after, end] }]);
+  return merged(inBlocks, own, limit, (a, b) => a.key - b.key);
+}
+
+/** The next jobs of the due index at a priority, up to a moment. */
+function readDue({ sql, blocks }: Lanes, priority: number, after: Position, now: number, limit: number): Page {
+  const inBlocks = pageOf(blocks.due.inTurn(priority, after, now), limit);
+  const until = endOf(inBlocks)?.due_at ?? now;
+  // One comparison of the whole position would read all jobs of its millisecond again: there may be very many.
+  const sameMoment = [
     {
-      where: `key > ? AND key < ? AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`,
-      bindings: [after, end],
+      where: 'priority = ? AND due_at = ? AND attempt = ? AND key > ? ORDER BY key',
+      bindings: [priority, after.at, after.attempt, after.key],
+    },
+    {
+      where: 'priority = ? AND due_at = ? AND attempt > ? ORDER BY attempt, key',
+      bindings: [priority, after.at, after.attempt],
+    },
+  ];
+  const own = readPage(sql, limit, [
+    ...(after.at > START.at && after.at <= until ? sameMoment : []),
+    {
+      where: 'priority = ? AND due_at > ? AND due_at <= ? ORDER BY due_at, attempt, key',
+      bindings: [priority, after.at, until],
     },
   ]);
-  if (own.rows.length === 0) return { rows, last: !isFull };
-  const bound = own.last ? end : (own.rows.at(-1) as JobRow).key;
-  const all = [...own.rows, ...rows.filter(({ key }) => key <= bound)].sort((a, b) => a.key - b.key);
-  return { rows: all.slice(0, limit), last: own.last && !isFull && all.length <= limit };
+  return merged(inBlocks, own, limit, (a, b) => compare(positionOf(a), positionOf(b)));
+}
+
+/** Where a row stands in its part of the due index. */
+export function positionOf({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'attempt' | 'key'>): Position {
+  return { at: due_at as number, attempt, key };
 }
 
 function lineLane(lanes: Lanes, scan: Scan): Lane {
@@ -199,28 +214,9 @@ function lineLane(lanes: Lanes, scan: Scan): Lane {
 
 function dueLane(lanes: Lanes, scan: Scan, priority: number, now: number): Lane {
   return new Lane(
-    (after, limit) => {
-      // One comparison of the whole position would read all jobs of its millisecond again: there may be very many.
-      const sameMoment = [
-        {
-          where: 'priority = ? AND due_at = ? AND attempt = ? AND key > ? ORDER BY key',
-          bindings: [priority, after.at, after.attempt, after.key],
-        },
-        {
-          where: 'priority = ? AND due_at = ? AND attempt > ? ORDER BY attempt, key',
-          bindings: [priority, after.at, after.attempt],
-        },
-      ];
-      return readPage(lanes.sql, limit, [
-        ...(after.at > START.at && after.at <= now ? sameMoment : []),
-        {
-          where: 'priority = ? AND due_at > ? AND due_at <= ? ORDER BY due_at, attempt, key',
-          bindings: [priority, after.at, now],
-        },
-      ]);
-    },
+    (after, limit) => readDue(lanes, priority, after, now, limit),
     scan.due.get(priority) ?? START,
-    (row) => ({ at: row.due_at as number, attempt: row.attempt, key: row.key }),
+    positionOf,
     (position) => scan.due.set(priority, position),
   );
 }
@@ -284,16 +280,11 @@ export function comesFirst(due: Pick<JobRow, 'due_at' | 'key'>, line: Pick<JobRo
 
 /** The first moment after `now` at which a job of the due index becomes available, or undefined. */
 export function nextDue(lanes: Lanes, now: number): number | undefined {
-  let next: number | undefined;
+  let next = Number.POSITIVE_INFINITY;
   for (const priority of lanes.priorities) {
-    const row = lanes.sql
-      .exec<{ due_at: number }>(
-        'SELECT due_at FROM jobs WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1',
-        priority,
-        now,
-      )
-      .toArray()[0];
-    if (row && (next === undefined || row.due_at < next)) next = row.due_at;
+    for (const at of [lanes.blocks.due.nextDue(priority, now), nextIn(lanes.sql, 'jobs', priority, now)]) {
+      if (at !== undefined && at < next) next = at;
+    }
   }
-  return next;
+  return next < Number.POSITIVE_INFINITY ? next : undefined;
 }

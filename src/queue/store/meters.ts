@@ -106,7 +106,7 @@ export class Meters {
     private readonly sql: SqlStorage,
     private readonly written: CountingSql,
     private readonly nextSequence: () => number,
-    private readonly inBlocks: (after: number) => Iterable<Pick<JobRow, 'type' | 'created_at'>>,
+    private readonly inBlocks: (after: number) => Iterable<Pick<JobRow, 'type' | 'created_at' | 'due_at' | 'priority'>>,
     private readonly now: () => number = Date.now,
   ) {}
 
@@ -366,13 +366,14 @@ export class Meters {
         this.add(point, ROWS, n * rowsEach);
       }
     }
-    let at: number | undefined;
-    for (const { type, created_at } of this.inBlocks(from - 1)) {
+    let together: string | undefined;
+    for (const { type, created_at, due_at, priority } of this.inBlocks(from - 1)) {
       const point = this.pointOf(type, created_at);
       this.add(point, placeOf('enqueued'), 1);
-      // Those of one moment were written together.
-      if (created_at !== at) this.add(point, ROWS, 1);
-      at = created_at;
+      // Those of one moment were written together, if they stand in the same place.
+      const place = `${created_at} ${due_at} ${priority}`;
+      if (place !== together) this.add(point, ROWS, due_at === null ? 1 : 2);
+      together = place;
     }
   }
 }

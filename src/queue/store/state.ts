@@ -19,7 +19,7 @@ import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer } from './archive-buffer';
-import { BlockTable } from './blocks';
+import { Blocks } from './blocks';
 import { CheckpointTable } from './checkpoints';
 import { CountingSql } from './counting-sql';
 import { CronTable } from './cron-table';
@@ -59,8 +59,8 @@ export class QueueState implements Memory {
   /** What has happened here. */
   readonly meters: Meters;
   readonly archive: ArchiveBuffer;
-  /** Jobs in the line, many to a row. */
-  readonly blocks: BlockTable;
+  /** Jobs that stand alike, many to a row. */
+  readonly blocks: Blocks;
   /** What must arrive at other objects. */
   readonly outbox: Outbox;
   readonly events: EventLog;
@@ -129,15 +129,15 @@ export class QueueState implements Memory {
     readonly variables: Record<string, string | undefined>,
     written: CountingSql,
   ) {
-    const inBlocks = (after: number) => this.blocks.after(after, false);
+    const inBlocks = (since: number) => this.blocks.all(since, false);
     this.meters = new Meters(sql, written, () => this.nextSequence, inBlocks);
     this.archive = new ArchiveBuffer(sql, (by) => this.meters.carried({ by }));
-    this.blocks = new BlockTable(sql, this.archive, (key) => this.recordSequence(key));
+    this.blocks = new Blocks(sql, this.archive, (key) => this.recordSequence(key));
     this.leases = new LeaseTable(sql, this.blocks, () => this.meters.carried({ by: 'lease' }));
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql);
     this.depth = new Depth(sql, this.blocks);
-    this.tally = new Tally(sql);
+    this.tally = new Tally(sql, this.blocks.due);
     this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
@@ -194,7 +194,7 @@ export class QueueState implements Memory {
     this.crons.load();
     this.leases.recordedSequence = Math.max(this.leases.recordedSequence, (meta.get('sequence') as number) ?? 1);
     this.nextSequence = Math.max(this.leases.recordedSequence, this.highestSequence() + 1);
-    this.priorities = readPriorities(this.sql);
+    this.priorities = readPriorities(this);
     for (const scan of this.scans()) scan.reset(this.leases.head);
     this.lineLength = null;
     this.deadCount = null;

@@ -7,6 +7,7 @@
  * became due in between, each once.
  */
 import { type JobRow, STATE } from './columns';
+import type { DueBlocks } from './due-blocks';
 
 /** Where a job stands that does not run and is not in the line. */
 export interface Standing {
@@ -42,7 +43,11 @@ const ENDED: Readonly<Record<number, keyof Standing>> = {
 export class Tally {
   private counted: Counted | null = null;
 
-  constructor(private readonly sql: SqlStorage) {}
+  /** @param blocks of the due index */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly blocks: Pick<DueBlocks, 'countBetween'>,
+  ) {}
 
   /** Memory may be wrong: everything will be counted anew. */
   forget(): void {
@@ -68,11 +73,14 @@ export class Tally {
   read(priorities: Iterable<number>, now: number): Counted {
     const { counted } = this;
     if (counted === null || now < counted.at) {
-      this.counted = this.count(now);
+      this.counted = this.count(priorities, now);
       return this.counted;
     }
     const { standing } = counted;
     for (const priority of priorities) {
+      const inBlocks = this.blocks.countBetween(priority, counted.at, now);
+      standing.scheduled -= inBlocks;
+      standing.due += inBlocks;
       const became = this.sql.exec<{ tried: number; n: number }>(
         `SELECT attempt > 0 AS tried, count(*) AS n FROM jobs
          WHERE priority = ? AND due_at > ? AND due_at <= ? GROUP BY 1`,
@@ -89,7 +97,7 @@ export class Tally {
     return counted;
   }
 
-  private count(at: number): Counted {
+  private count(inIndex: Iterable<number>, at: number): Counted {
     const standing = {
       pending: 0,
       limited: 0,
@@ -105,6 +113,11 @@ export class Tally {
       standing[kind] += n;
       if (priority !== undefined) priorities.set(priority, (priorities.get(priority) ?? 0) + n);
     };
+    for (const priority of inIndex) {
+      const due = this.blocks.countBetween(priority, undefined, at);
+      add('due', due, priority);
+      add('scheduled', this.blocks.countBetween(priority) - due, priority);
+    }
     type Group = { priority: number; later: number; tried: number; n: number };
     const due = this.sql.exec<Group>(
       `SELECT priority, due_at > ? AS later, attempt > 0 AS tried, count(*) AS n FROM jobs

@@ -3,14 +3,14 @@
  * than by success is told as a row, wherever it lies.
  */
 import { findArchived } from './archive';
-import type { BlockTable } from './blocks';
+import type { Blocks } from './blocks';
 import { type JobRow, ownRow } from './columns';
 import type { ArchivedJob } from './rows';
 import type { QueueState } from './state';
 
 interface Places {
   readonly sql: SqlStorage;
-  readonly blocks: BlockTable;
+  readonly blocks: Blocks;
 }
 
 /** The job with this key as a row; undefined when it has completed, or is no more. */

@@ -7,7 +7,10 @@ import { QUEUE, Schema } from '../../../src/durable/schema';
 import { unwrap } from '../../../src/job/errors';
 import { LANE_BIT } from '../../../src/job/ids';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
-import { BlockTable } from '../../../src/queue/store/blocks';
+import { BlockCache } from '../../../src/queue/store/block-cache';
+import { BlockTable } from '../../../src/queue/store/block-table';
+import { DueBlocks } from '../../../src/queue/store/due-blocks';
+import { afterAllAt, compare, type Position, START } from '../../../src/queue/store/due-index';
 import { clock, DAY, T0 } from '../../support/clock';
 import { refuseLargeValues } from '../../support/faults';
 import { type JobChange, refusal, steady, TestQueue } from '../../support/queue';
@@ -191,7 +194,7 @@ const chosen = (n: number) => `01962222-bbbb-7ccc-8ddd-${String(n).padStart(12, 
 
 type Touch = 'move' | 'complete' | 'vanish' | 'prune';
 type Step =
-  | { kind: 'add'; jobs: { gap: number; size: number }[] }
+  | { kind: 'add'; jobs: { gap: number; size: number; delay: number; priority: number }[] }
   | { kind: 'touch'; how: Touch; picks: number[] }
   | { kind: 'load' | 'flush' };
 
@@ -202,7 +205,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('add' as const),
       jobs: fc.array(
-        fc.record({ gap: fc.constantFrom(0, 0, 0, 1, 5, 17, 40), size: fc.constantFrom(1, 30, 3000, 90_000) }),
+        fc.record({
+          gap: fc.constantFrom(0, 0, 0, 1, 5, 17, 40),
+          size: fc.constantFrom(1, 30, 3000, 90_000),
+          delay: fc.constantFrom(0, 0, 0, 1, 20),
+          priority: fc.constantFrom(0, 0, 0, 0, 5),
+        }),
         {
           maxLength: 8,
         },
@@ -220,24 +228,30 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('load', 'flush' as const) }) },
 ) as fc.Arbitrary<Step>;
 
-describe('the table of blocks', () => {
+describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
+  const isDue = name === 'due_blocks';
+  const lowest = isDue ? LANE_BIT : 0;
+  const tableOver = (sql: SqlStorage, archive: ArchiveBuffer) =>
+    new (isDue ? DueBlocks : BlockTable)(sql, archive, new BlockCache(), () => undefined);
+
   it('has what a plain map has, in any history of transactions, of which some are rolled back', async () => {
-    await runInDurableObject(env.QUEUES.getByName('blocks'), (_, { storage }) => {
+    await runInDurableObject(env.QUEUES.getByName(name), (_, { storage }) => {
       const { sql } = storage;
       new Schema(storage, QUEUE).create();
       const play = (history: { steps: Step[]; fails: boolean }[]) => {
-        for (const table of ['jobs', 'archive', 'blocks']) sql.exec(`DELETE FROM ${table}`);
+        for (const table of ['jobs', 'archive', name]) sql.exec(`DELETE FROM ${table}`);
         const archive = new ArchiveBuffer(sql, () => '{}');
-        const table = new BlockTable(sql, archive, () => undefined);
+        const table = tableOver(sql, archive);
         table.load();
         type Place = 'block' | 'own' | 'archive' | 'none';
-        let jobs = new Map<number, { body: string; place: Place }>();
-        let next = 1;
+        type ModelJob = { key: number; body: string; place: Place; priority: number; due_at: number | null };
+        let jobs = new Map<number, ModelJob>();
+        let next = lowest + 1;
         const run = (step: Step) => {
           if (step.kind === 'load') table.load();
           else if (step.kind === 'flush') table.flush();
           else if (step.kind === 'add') {
-            for (const { gap, size } of step.jobs) {
+            for (const { gap, size, delay, priority } of step.jobs) {
               // Some numbers between are those of jobs that expire, which have rows of their own.
               for (let n = 0; n < gap; n++, next++) if (n % 2 === 0) own(next);
               const job = {
@@ -245,9 +259,10 @@ describe('the table of blocks', () => {
                 type: `t${size}`,
                 at: T0 + size,
                 body: JSON.stringify({ x: 'y'.repeat(size) }),
+                ...(isDue ? { priority, due_at: T0 + delay } : { priority: 0, due_at: null }),
               };
               table.add({ ...job, alias: size === 30 ? chosen(job.key) : null });
-              jobs.set(job.key, { body: job.body, place: 'block' });
+              jobs.set(job.key, { ...job, place: 'block' });
             }
           } else if (step.kind === 'touch') for (const pick of step.picks) touch(step.how, pick);
         };
@@ -286,16 +301,16 @@ describe('the table of blocks', () => {
             const keys = JSON.parse(chunk?.keys ?? '[]') as number[];
             sql.exec('DELETE FROM archive WHERE chunk = ?', chunk?.chunk ?? 0).toArray();
             table.vanish(keys);
-            for (const gone of keys) jobs.set(gone, { body: '', place: 'none' });
+            for (const gone of keys) jobs.set(gone, { ...(jobs.get(gone) as ModelJob), place: 'none' });
           }
         };
         const agree = () => {
           const here = [...jobs].filter(([, { place }]) => place === 'block');
           expect(table.count()).toBe(here.length);
-          expect([...table.after(0)].map(({ key, body }) => [key, body])).toEqual(
-            here.map(([key, { body }]) => [key, body]),
-          );
-          const middle = Math.floor(next / 2);
+          const told = ({ key, body, priority, due_at }: Omit<ModelJob, 'place'>) => [key, body, priority, due_at];
+          expect([...table.after(lowest)].map(told)).toEqual(here.map(([, job]) => told(job)));
+          const middle = lowest + Math.floor((next - lowest) / 2);
+          if (table instanceof DueBlocks) agreeInTurn(table, middle);
           const keys = here.map(([key]) => key);
           expect([...table.pages(middle, false, 3)].flat()).toEqual(keys.filter((key) => key < middle).reverse());
           expect([...table.pages(middle, true, 3)].flat()).toEqual(keys.filter((key) => key > middle));
@@ -304,8 +319,44 @@ describe('the table of blocks', () => {
             expect(table.row(key)?.body).toBe(place === 'block' ? body : undefined);
           }
           expect(table.holds(next)).toBe(false);
-          expect(table.holds(LANE_BIT + 1)).toBe(false);
           expect(table.highest()).toBeLessThan(next);
+        };
+        const agreeInTurn = (table: DueBlocks, middle: number) => {
+          const here = [...jobs.values()].filter(({ place }) => place === 'block');
+          const before = (a: Position, b: Position) => compare(a, b) < 0;
+          const moments = (job: ModelJob) => job.due_at as number;
+          expect([...table.priorities()].sort()).toEqual([...new Set(here.map(({ priority }) => priority))].sort());
+          for (const priority of [0, 5]) {
+            const inTurn = here
+              .filter((job) => job.priority === priority)
+              .map((job) => ({ at: moments(job), attempt: 0, key: job.key, body: job.body }))
+              .sort(compare);
+            const positions = [START, { at: T0, attempt: 0, key: middle }, { at: T0, attempt: 2, key: middle }];
+            const first = inTurn[Math.floor(inTurn.length / 3)];
+            if (first) positions.push(first, { ...first, key: first.key - 1 }, afterAllAt(first.at));
+            for (const after of positions) {
+              for (const until of [T0, T0 + 5, undefined]) {
+                const expected = inTurn.filter((job) => before(after, job) && job.at <= (until ?? job.at));
+                const read = [...table.inTurn(priority, after, until)];
+                expect(read.map(({ key, body }) => [key, body])).toEqual(expected.map(({ key, body }) => [key, body]));
+                expect([...table.inTurn(priority, after, until, false)].map(({ key }) => key)).toEqual(
+                  expected.map(({ key }) => key),
+                );
+              }
+            }
+            for (const at of [T0 - 1, T0, T0 + 5]) {
+              const later = inTurn.filter((job) => job.at > at);
+              expect(table.nextDue(priority, at)).toBe(later[0]?.at);
+              expect(table.countBetween(priority, at)).toBe(later.length);
+              expect(table.countBetween(priority, undefined, at)).toBe(inTurn.length - later.length);
+            }
+          }
+          for (const at of [T0, T0 + 5]) {
+            const due = here.filter((job) => moments(job) <= at).map(({ key }) => key);
+            const later = here.filter((job) => moments(job) > at).map(({ key }) => key);
+            expect([...table.pagesOf(middle, true, 3, { until: at })].flat()).toEqual(due.filter((k) => k > middle));
+            expect([...table.pagesOf(next, false, 3, { after: at })].flat()).toEqual(later.reverse());
+          }
         };
         for (const { steps, fails } of history) {
           const before = new Map(jobs);
@@ -334,21 +385,21 @@ describe('the table of blocks', () => {
         }
         table.flush();
         archive.flush((at) => at);
-        const fresh = new BlockTable(sql, new ArchiveBuffer(sql, () => '{}'), () => undefined);
+        const fresh = tableOver(sql, new ArchiveBuffer(sql, () => '{}'));
         fresh.load();
-        expect([...fresh.after(0)].map(({ key }) => key)).toEqual([...table.after(0)].map(({ key }) => key));
+        expect([...fresh.after(lowest)].map(({ key }) => key)).toEqual([...table.after(lowest)].map(({ key }) => key));
         agree();
-        // A block is there as long as a job of it is; the newest one may wait for others.
+        // A block is there as long as a job of it is; the newest one of the line may wait for others.
         const stored = sql
-          .exec<{ first: number; span: number }>('SELECT first, span FROM blocks ORDER BY first')
+          .exec<{ first: number; span: number }>(`SELECT first, span FROM ${name} ORDER BY first`)
           .toArray();
-        for (const { first, span } of stored.slice(0, -1)) {
+        for (const { first, span } of isDue ? stored : stored.slice(0, -1)) {
           const left = [...jobs].filter(([key, { place }]) => place === 'block' && key >= first && key < first + span);
           expect(left.length).toBeGreaterThan(0);
         }
       };
       const transaction = fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean() });
-      fc.assert(fc.property(fc.array(transaction, { maxLength: 12 }), play), { numRuns: 200 });
+      fc.assert(fc.property(fc.array(transaction, { maxLength: 12 }), play), { numRuns: isDue ? 100 : 200 });
     });
   });
 });

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { QUEUE, Schema } from '../../../src/durable/schema';
 import { LANE_BIT, sequenceOf } from '../../../src/job/ids';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
-import { BlockTable } from '../../../src/queue/store/blocks';
+import { Blocks } from '../../../src/queue/store/blocks';
 import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/lanes';
 import { clock, T0 } from '../../support/clock';
 import { steady, TestQueue } from '../../support/queue';
@@ -80,7 +80,7 @@ interface ModelJob {
 }
 
 type Action =
-  | { kind: 'enqueue'; priority: number; delay: number }
+  | { kind: 'enqueue'; priority: number; delay: number; count: number }
   | { kind: 'claim'; count: number }
   | { kind: 'release'; pick: number; delay: number }
   | { kind: 'finish'; pick: number }
@@ -94,6 +94,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       kind: fc.constant('enqueue' as const),
       priority: fc.constantFrom(0, 0, 0, 5, -5),
       delay: fc.constantFrom(0, 0, 0, 1, 20),
+      // So many of the same place arrive together.
+      count: fc.constantFrom(1, 1, 2, 5),
     }),
   },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('claim' as const), count: fc.integer({ min: 1, max: 7 }) }) },
@@ -118,7 +120,8 @@ describe('selectReady', () => {
       const play = (history: Action[]) => {
         sql.exec('DELETE FROM jobs');
         sql.exec('DELETE FROM blocks');
-        const blocks = new BlockTable(sql, new ArchiveBuffer(sql, () => '{}'), () => undefined);
+        sql.exec('DELETE FROM due_blocks');
+        const blocks = new Blocks(sql, new ArchiveBuffer(sql, () => '{}'), () => undefined);
         const lanes = { sql, blocks, priorities: new Set<number>() };
         let scan = new Scan();
         const model = new Map<number, ModelJob>();
@@ -136,29 +139,29 @@ describe('selectReady', () => {
             job.at,
           );
           model.set(job.key, job);
-          if (job.inLine) return;
-          lanes.priorities.add(job.priority);
-          scan.entered(job.priority, { at: job.at, attempt: job.attempt, key: job.key });
+          if (!job.inLine) entered(job);
+        };
+        const entered = ({ priority, at, attempt, key }: ModelJob) => {
+          lanes.priorities.add(priority);
+          scan.entered(priority, { at, attempt, key });
+        };
+        const enqueue = (priority: number, at: number, isTogether: boolean) => {
+          const inLine = priority === 0 && at === now;
+          const key = sequence++ + (inLine ? 0 : LANE_BIT);
+          const job: ModelJob = { key, priority, at, attempt: 0, inLine, state: 'waiting' };
+          // Of the line, one in four has a row of its own, as those that expire have; of the others, those that come alone.
+          if (inLine ? key % 4 > 0 : isTogether && key % 7 > 0) {
+            const place = { priority, due_at: inLine ? null : at };
+            blocks.add({ key, type: 't', at: now, body: '{}', alias: null, ...place });
+            model.set(key, job);
+            if (!inLine) entered(job);
+            if (key % 3 === 0) blocks.flush();
+          } else put(job);
         };
         const running = () => [...model.values()].filter(({ state }) => state === 'running');
         for (const step of history) {
           if (step.kind === 'enqueue') {
-            const inLine = step.priority === 0 && step.delay === 0;
-            const key = sequence++ + (inLine ? 0 : LANE_BIT);
-            const job: ModelJob = {
-              key,
-              priority: step.priority,
-              at: now + step.delay,
-              attempt: 0,
-              inLine,
-              state: 'waiting',
-            };
-            // One in four has a row of its own, as those that expire have.
-            if (inLine && key % 4 > 0) {
-              blocks.add({ key, type: 't', at: now, body: '{}', alias: null });
-              model.set(key, job);
-              if (key % 3 === 0) blocks.flush();
-            } else put(job);
+            for (let n = 0; n < step.count; n++) enqueue(step.priority, now + step.delay, step.count > 1);
           } else if (step.kind === 'claim') {
             const expected = [...model.values()]
               .filter((job) => job.state === 'waiting' && job.at <= now)
@@ -202,7 +205,7 @@ describe('selectReady', () => {
           } else if (step.kind === 'pass') now += step.ms;
           else {
             scan = new Scan();
-            lanes.priorities = readPriorities(sql);
+            lanes.priorities = readPriorities(lanes);
             blocks.flush();
             blocks.load();
           }

@@ -15,8 +15,9 @@ import { formatDuration } from '../../../job/duration';
 import { defined } from '../../../job/envelope/fields';
 import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
 import type { Feature, Host } from '../../feature';
-import { nextAvailable, oldestAvailable } from '../../read/stats';
+import { oldestAvailable } from '../../read/stats';
 import { countDead } from '../../store/jobs';
+import { nextDue } from '../../store/lanes';
 import type { QueueState } from '../../store/state';
 
 /** The fact in the table `meta`: by rule. */
@@ -130,7 +131,7 @@ const READ: Record<AlertRule['metric'], (q: QueueState, now: number) => Reading>
   },
   oldest_age: (q, now) => {
     const oldest = oldestAvailable(q, now);
-    const first = oldest ?? nextAvailable(q, now);
+    const first = oldest ?? nextDue(q, now);
     return {
       value: oldest === undefined ? 0 : Math.max(0, now - oldest) / 1000,
       // One more millisecond: it fires above the bound, not at it.

@@ -11,6 +11,7 @@
 import { STANDBY_MS } from '../../../durable/outbox';
 import { listed, writeMeta } from '../../../durable/sql';
 import { conflict, invalidRequest } from '../../../job/errors';
+import { first } from '../../../job/size';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { stats } from '../../read/stats';
@@ -101,13 +102,7 @@ export function discardNext(q: QueueState, now: number): boolean {
 function nextToDiscard(q: QueueState, limit: number): { key: number }[] {
   const open = `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ?`;
   const next = q.sql.exec<{ key: number }>(open, limit).toArray();
-  return [...next, ...first(q.blocks.after(0, false), limit - next.length)];
-}
-
-function first<T>(items: Iterable<T>, limit: number): T[] {
-  const found: T[] = [];
-  if (limit > 0) for (const item of items) if (found.push(item) === limit) break;
-  return found;
+  return [...next, ...first(q.blocks.all(0, false), limit - next.length)];
 }
 
 /** The next jobs to move: any that waits and does not run. */
@@ -132,7 +127,7 @@ function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
 }
 
 function* waitingInBlocks({ blocks, leases }: QueueState) {
-  for (const { key, state, body } of blocks.after(0)) {
+  for (const { key, state, body } of blocks.all()) {
     if (!leases.active.has(key)) yield { key, state, size: body.length };
   }
 }

@@ -1,0 +1,39 @@
+/** The order of the due index, over rows of jobs and over blocks: priority, then the moment, the attempt, the key. */
+
+/** Where a job stands among those of its priority. */
+export interface Position {
+  at: number;
+  attempt: number;
+  key: number;
+}
+
+/** Before every position. */
+export const START: Position = { at: Number.MIN_SAFE_INTEGER, attempt: -1, key: -1 };
+
+/** After all that become available up to this moment, epoch ms. */
+export const afterAllAt = (at: number): Position => ({ at, attempt: Number.MAX_SAFE_INTEGER, key: 0 });
+
+/** Which of two positions comes first? Below zero: the first one. */
+export function compare(a: Position, b: Position): number {
+  return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
+}
+
+/** The tables that have such an index. */
+type Table = 'jobs' | 'due_blocks';
+
+/** Priorities present in the index of a table: one seek each. */
+export function prioritiesIn(sql: SqlStorage, table: Table): number[] {
+  const found: number[] = [];
+  const next = `SELECT max(priority) AS p FROM ${table} WHERE due_at IS NOT NULL AND priority < ?`;
+  for (let below: number | null = 1000; below !== null; ) {
+    below = sql.exec<{ p: number | null }>(next, below).one().p;
+    if (below !== null) found.push(below);
+  }
+  return found;
+}
+
+/** The first moment after `now` in the index of a table, epoch ms. */
+export function nextIn(sql: SqlStorage, table: Table, priority: number, now: number): number | undefined {
+  const next = `SELECT due_at FROM ${table} WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT 1`;
+  return sql.exec<{ due_at: number }>(next, priority, now).toArray()[0]?.due_at;
+}
