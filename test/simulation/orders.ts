@@ -29,5 +29,10 @@ export const order: fc.Arbitrary<JobOrder> = fc.record({
   unique: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 2, arbitrary: unique }),
 });
 
+/** Jobs of one request; now and then each comes several times, so that many wait for the same moment. */
+export const orders: fc.Arbitrary<JobOrder[]> = fc
+  .tuple(fc.array(order, { minLength: 1, maxLength: 4 }), fc.constantFrom(1, 1, 1, 2, 4))
+  .map(([jobs, times]) => jobs.flatMap((job) => Array.from({ length: times }, () => ({ ...job }))));
+
 export const pick = fc.nat(1_000);
 export const attempt = fc.constantFrom('right', 'right', 'none', 'stale') as fc.Arbitrary<'right' | 'stale' | 'none'>;

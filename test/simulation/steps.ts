@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { EXPRESSIONS, ZONES } from './calendar';
 import type { JobOrder, LimitKey } from './model';
 import type { CronTerms } from './model-crons';
-import { attempt, order, pick } from './orders';
+import { attempt, order, orders, pick } from './orders';
 import type { ErrorTexts, Text } from './texts';
 
 export type Step =
@@ -89,7 +89,7 @@ export const plainStep: fc.Arbitrary<Step> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       op: fc.constant('enqueue' as const),
-      jobs: fc.array(order, { minLength: 1, maxLength: 4 }),
+      jobs: orders,
     }),
   },
   {
