@@ -20,12 +20,17 @@ clock.startAtT0();
 const many = (n: number, change: JobChange = {}): JobChange[] => Array<JobChange>(n).fill(change);
 
 /** Blocks that are stored. */
-const blocks = (queue: TestQueue) =>
+const blocks = (queue: TestQueue, table = 'blocks') =>
   queue.rows<{ first: number; span: number; jobs: number; gone: string | null }>(
-    'SELECT first, span, jobs, gone FROM blocks',
+    `SELECT first, span, jobs, gone FROM ${table}`,
   );
 
-describe('a job of a block whose last trace is deleted', () => {
+describe.each<[string, JobChange]>([
+  ['the line', {}],
+  ['the due index', { scheduledAt: T0 + 5 }],
+])('a job of a block of %s whose last trace is deleted', (_, change) => {
+  const table = change.scheduledAt === undefined ? 'blocks' : 'due_blocks';
+
   const ends: [string, (queue: TestQueue, id: string) => Promise<unknown>][] = [
     [
       'completed and kept for no time',
@@ -54,7 +59,7 @@ describe('a job of a block whose last trace is deleted', () => {
       async (queue, id) => {
         await queue.api.configure({ retention: { completed: 0 } });
         await queue.nack(id);
-        clock.set(T0 + 1000);
+        clock.set(T0 + 1005);
         expect(await queue.claim({ types: ['one'] })).toMatchObject([{ id, attempt: 2 }]);
         await queue.ack(id);
       },
@@ -79,11 +84,13 @@ describe('a job of a block whose last trace is deleted', () => {
     const queue = new TestQueue();
     // Those around it run under the same lease, or wait.
     const all = await queue.enqueue(
-      { type: 'a' },
-      { type: 'one', retry: steady(3, 1000) },
-      { type: 'b' },
-      { type: 'c' },
+      { ...change, type: 'a' },
+      { ...change, type: 'one', retry: steady(3, 1000) },
+      { ...change, type: 'b' },
+      { ...change, type: 'c' },
     );
+    expect(await blocks(queue, table)).toMatchObject([{ jobs: 4 }]);
+    clock.set(T0 + 5);
     const [first, id, third, last] = all.map((job) => job.id) as [string, string, string, string];
     await queue.claim({ count: 3, visibility_timeout_ms: 10 * DAY });
     await end(queue, id);
@@ -103,7 +110,8 @@ describe('a job of a block whose last trace is deleted', () => {
   it('does not come back when the lease that named it, and others that were given out, cannot be read', async () => {
     const queue = new TestQueue();
     await queue.api.configure({ retention: { completed: 0 } });
-    const ids = (await queue.enqueue(...many(5))).map(({ id }) => id);
+    const ids = (await queue.enqueue(...many(5, change))).map(({ id }) => id);
+    clock.set(T0 + 5);
     await queue.claim({ count: 4 });
     await queue.ack(ids[1] as string);
     await queue.api.configure({ retention: { completed: DAY } });
@@ -171,13 +179,18 @@ describe('a block', () => {
   it('is read into memory up to a bound, however many there are', async () => {
     const queue = new TestQueue();
     const job = { body: { args: ['x'.repeat(400)] } };
-    for (let n = 0; n < 40; n++) await queue.enqueue(...many(1000, job));
+    for (let n = 0; n < 20; n++) {
+      await queue.enqueue(...many(1000, job));
+      await queue.enqueue(...many(1000, { ...job, type: 'later', scheduledAt: T0 + 5 }));
+    }
+    clock.set(T0 + 5);
     const most = await queue.inside(async ({ instance, q }) => {
       const cached = () => (q.blocks as unknown as { cache: { bytes: number } }).cache.bytes;
       let most = cached();
       q.load();
       for (let n = 0; n < 20; n++) {
-        const jobs = unwrap(await instance.claim({ count: 1000 }));
+        const types = [n % 2 ? 'later' : 'test.job'];
+        const jobs = unwrap(await instance.claim({ count: 1000, types }));
         most = Math.max(most, cached());
         await Promise.all(jobs.map(({ record }) => instance.ack({ job_id: record.id })));
         most = Math.max(most, cached());
