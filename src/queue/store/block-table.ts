@@ -230,7 +230,9 @@ export class BlockTable {
     const { key: first, priority, due_at } = jobs[0] as BlockJob;
     const { key: last } = jobs.at(-1) as BlockJob;
     const tail = this.isJoined ? this.tail() : undefined;
-    const joined = tail && this.joins(tail, jobs) ? tail : undefined;
+    // Where the newest block has waited for others to join and its jobs are all over, this one takes its row: nothing is deleted.
+    const over = tail?.left === 0 ? tail : undefined;
+    const joined = tail && !over && this.joins(tail, jobs) ? tail : undefined;
     const { heads, data } = encode(jobs, joined?.end ?? first);
     if (joined) {
       joined.append(`[${heads}]`, data);
@@ -240,20 +242,25 @@ export class BlockTable {
       return;
     }
     const row = { first, span: last - first + 1, heads: `[${heads}]`, data: `[${data}]` };
-    this.insert({ ...row, jobs: jobs.length, priority, due_at });
+    this.insert({ ...row, jobs: jobs.length, priority, due_at }, over?.first);
     this.used = true;
-    // The one before has waited for others to join.
-    if (tail?.left === 0) this.touched.push(tail.first);
+    if (over) this.uncache(over);
     const block = new Block({ ...row, gone: null, priority, due_at });
     block.data = row.data;
     this.newest = first;
     this.cache.keep(block);
   }
 
-  /** Writes a new block: one row, and one for each index. */
-  protected insert({ first, span, jobs, heads, data }: NewBlock): void {
-    const insert = 'INSERT INTO blocks (first, span, jobs, heads, data) VALUES (?, ?, ?, ?, ?)';
-    this.sql.exec(insert, first, span, jobs, heads, data).toArray();
+  /** Writes a new block, into the row of one that is over where there is one: one row, and one for each index. */
+  protected insert({ first, span, jobs, heads, data }: NewBlock, over?: number): void {
+    const bindings = [first, span, jobs, heads, data];
+    if (over === undefined) {
+      const insert = 'INSERT INTO blocks (first, span, jobs, heads, data) VALUES (?, ?, ?, ?, ?)';
+      this.sql.exec(insert, ...bindings).toArray();
+      return;
+    }
+    const update = 'UPDATE blocks SET first = ?, span = ?, jobs = ?, heads = ?, data = ?, gone = NULL WHERE first = ?';
+    this.sql.exec(update, ...bindings, over).toArray();
   }
 
   private joins(tail: Block, jobs: readonly BlockJob[]): boolean {
