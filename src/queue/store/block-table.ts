@@ -17,11 +17,10 @@
  * In memory are the blocks that were read last, bounded in bytes.
  */
 import type { Fragment } from '../../durable/sql';
-import { MAX_SEQUENCE } from '../../job/ids';
-import { SPAN } from './archive';
 import type { ArchiveBuffer } from './archive-buffer';
 import { Block, type BlockJob, type BlockPlace, type BlockRow, encode, MAX_GAP, MAX_SPAN, parted } from './block';
 import type { BlockCache } from './block-cache';
+import { keysOver } from './blocks-over';
 import type { JobRow } from './columns';
 
 /** Characters of what joins the newest block, and of a block that others may join: it is written anew each time. */
@@ -191,7 +190,7 @@ export class BlockTable {
       // Numbers between the jobs of a block may be those of jobs that were never in it.
       if (block?.had(key) && isAmong(block)) count--;
     };
-    for (const { key } of this.over(among)) isOver(key);
+    for (const { key } of keysOver(this.sql, this.table, among)) isOver(key);
     for (const key of this.archive.keys()) isOver(key);
     return count;
   }
@@ -342,14 +341,6 @@ export class BlockTable {
     return this.sql.exec<BlockRow>(query, ...bindings).toArray();
   }
 
-  /** Keys that these blocks span of jobs that have rows of their own, and of completed ones. */
-  private over({ sql, bindings }: Fragment): { first: number; key: number }[] {
-    return [MOVED_OUT, COMPLETED].flatMap(({ key, others }) => {
-      const query = `SELECT blocks.first, ${key} AS key FROM ${this.table} AS blocks CROSS JOIN ${others} AND ${sql}`;
-      return this.sql.exec<{ first: number; key: number }>(query, ...bindings).toArray();
-    });
-  }
-
   /** Blocks as they are by now: what is over is known. */
   protected build(rows: readonly BlockRow[]): Block[] {
     const fresh = new Map<number, Block>();
@@ -362,7 +353,7 @@ export class BlockTable {
     });
     if (fresh.size === 0) return blocks;
     const firsts = 'blocks.first IN (SELECT value FROM json_each(?))';
-    const over = this.over({ sql: firsts, bindings: [JSON.stringify([...fresh.keys()])] });
+    const over = keysOver(this.sql, this.table, { sql: firsts, bindings: [JSON.stringify([...fresh.keys()])] });
     for (const { first, key } of over) fresh.get(first)?.over(key);
     for (const block of fresh.values()) {
       for (const key of this.archive.keys()) block.over(key);
@@ -389,22 +380,3 @@ export class BlockTable {
     this.newest = undefined;
   }
 }
-
-/** What follows the blocks in a query for the keys that they span of jobs with rows of their own. */
-const MOVED_OUT = {
-  key: 'jobs.key',
-  others: 'jobs WHERE jobs.key >= blocks.first AND jobs.key < blocks.first + blocks.span',
-};
-
-/** The sequence number of the first job of a block. */
-const SEQUENCE = `(blocks.first & ${MAX_SEQUENCE - 1})`;
-
-/** The same for completed jobs. */
-const COMPLETED = {
-  key: "job.value ->> '$.k'",
-  others: `archive
-  CROSS JOIN json_each(CASE WHEN json_valid(archive.data) THEN archive.data ELSE '[]' END) AS job
-  WHERE archive.lo > ${SEQUENCE} - ${SPAN} AND archive.lo < ${SEQUENCE} + blocks.span AND archive.hi >= ${SEQUENCE}
-    AND job.type = 'object' AND job.value ->> '$.k' >= blocks.first
-    AND job.value ->> '$.k' < blocks.first + blocks.span`,
-};
