@@ -179,7 +179,7 @@ describe('a block', () => {
   it('is read into memory up to a bound, however many there are', async () => {
     const queue = new TestQueue();
     const job = { body: { args: ['x'.repeat(400)] } };
-    for (let n = 0; n < 20; n++) {
+    for (let n = 0; n < 10; n++) {
       await queue.enqueue(...many(1000, job));
       await queue.enqueue(...many(1000, { ...job, type: 'later', scheduledAt: T0 + 5 }));
     }
@@ -188,7 +188,7 @@ describe('a block', () => {
       const cached = () => (q.blocks as unknown as { cache: { bytes: number } }).cache.bytes;
       let most = cached();
       q.load();
-      for (let n = 0; n < 20; n++) {
+      for (let n = 0; n < 10; n++) {
         const types = [n % 2 ? 'later' : 'test.job'];
         const jobs = unwrap(await instance.claim({ count: 1000, types }));
         most = Math.max(most, cached());
@@ -199,7 +199,7 @@ describe('a block', () => {
       return Math.max(most, cached());
     });
     expect(most).toBeLessThan(8 * 1024 * 1024);
-    expect(await queue.counts()).toEqual({ available: 20_000, completed: 20_000 });
+    expect(await queue.counts()).toEqual({ available: 10_000, completed: 10_000 });
   });
 });
 
