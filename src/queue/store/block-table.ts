@@ -185,6 +185,7 @@ export class BlockTable {
     if (!this.used) return 0;
     const all = `SELECT sum(jobs) AS n FROM ${this.table} AS blocks WHERE ${among.sql}`;
     let count = this.sql.exec<{ n: number | null }>(all, ...among.bindings).one().n ?? 0;
+    if (count === 0) return 0;
     const isOver = (key: number) => {
       const block = this.at(key);
       // Numbers between the jobs of a block may be those of jobs that were never in it.

@@ -77,6 +77,7 @@ export class Tally {
       return this.counted;
     }
     const { standing } = counted;
+    if (now === counted.at) return counted;
     for (const priority of priorities) {
       const inBlocks = this.blocks.countBetween(priority, counted.at, now);
       standing.scheduled -= inBlocks;
