@@ -4,7 +4,7 @@ import { abortAllDurableObjects } from 'cloudflare:test';
 import { describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../src/job/errors';
 import type { QueueState } from '../../src/queue/store/state';
-import { clock, T0 } from '../support/clock';
+import { clock, DAY, T0 } from '../support/clock';
 import { failOnce, failureOf } from '../support/faults';
 import { type JobChange, newJob, refusal, steady, TestQueue } from '../support/queue';
 import { addTo } from './features/limits/limited';
@@ -261,7 +261,7 @@ describe('an operation that fails inside a shared transaction', () => {
     const queue = new TestQueue();
     await queue.add();
     await queue.inside(({ sql }) => failOnce(sql, /^INSERT INTO jobs/, 1));
-    await failureOf(queue.enqueue({}, { priority: 1 }, {}, { priority: 1 }));
+    await failureOf(queue.enqueue({}, { expiresAt: T0 + DAY }, {}, { expiresAt: T0 + DAY }));
     expect(await queue.counts()).toEqual({ available: 1 });
     expect(await queue.enqueue({}, {})).toHaveLength(2);
     expect(await queue.counts()).toEqual({ available: 3 });
@@ -288,27 +288,32 @@ describe('an operation that fails inside a shared transaction', () => {
     expect((await queue.claim({ count: 9 })).map(({ type }) => type)).toEqual(['first', 'second']);
   });
 
-  it.each([/^INSERT INTO blocks/, /^UPDATE blocks/, /^DELETE FROM blocks/])(
+  it.each<[RegExp, number, JobChange | undefined]>([
+    [/^INSERT INTO blocks/, 2, {}],
+    [/^INSERT INTO due_blocks/, 2, { priority: -1 }],
+    [/^UPDATE blocks SET gone/, 2, {}],
+    [/^UPDATE blocks SET first/, 3, {}],
+    [/^DELETE FROM blocks/, 3, undefined],
+  ])(
     'fails for all when the block cannot be written, and leaves everything as it was: %s',
-    async (pattern) => {
+    async (pattern, acked, change) => {
       const queue = new TestQueue();
       await queue.api.configure({ retention: { completed: 0 } });
       const ids = (await queue.enqueue({}, {}, {})).map(({ id }) => id);
       await queue.claim({ count: 3 });
       await queue.inside(({ sql }) => failOnce(sql, pattern));
-      const jobs = Array(100).fill(newJob({ body: { args: ['x'.repeat(100)] } }));
+      const jobs = change ? Array(100).fill(newJob({ ...change, body: { args: ['x'.repeat(100)] } })) : [];
       const act = () =>
         queue.inside(({ instance }) =>
           Promise.allSettled([
-            instance.enqueue(jobs),
-            ...ids.slice(0, pattern.test('UPDATE blocks') ? 2 : 3).map((id) => instance.ack({ job_id: id })),
+            ...(jobs.length > 0 ? [instance.enqueue(jobs)] : []),
+            ...ids.slice(0, acked).map((id) => instance.ack({ job_id: id })),
           ]),
         );
       expect((await act()).map(({ status }) => status)).not.toContain('fulfilled');
       expect(await queue.counts()).toEqual({ active: 3 });
       expect((await act()).map(({ status }) => status)).not.toContain('rejected');
-      const active = pattern.test('UPDATE blocks') ? 1 : 0;
-      const expected = { available: 100, ...(active > 0 && { active }) };
+      const expected = { ...(change && { available: 100 }), ...(acked < 3 && { active: 1 }) };
       expect(await queue.counts()).toEqual(expected);
       await abortAllDurableObjects();
       expect(await queue.counts()).toEqual(expected);
