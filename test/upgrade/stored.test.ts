@@ -58,7 +58,8 @@ describe.each([
         remembered: 'available',
       };
       for (const name of Object.keys(ids)) {
-        if (name.startsWith('together.')) expect(await server.job(id(name)), name).toMatchObject({ state: 'available' });
+        if (name.startsWith('together.'))
+          expect(await server.job(id(name)), name).toMatchObject({ state: 'available' });
         if (name.startsWith('later.')) expect(await server.job(id(name)), name).toMatchObject({ state: 'scheduled' });
       }
       for (const [name, state] of Object.entries(states)) {
