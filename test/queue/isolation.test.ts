@@ -1,6 +1,7 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
 
 import { describe, expect, it, vi } from 'vitest';
+import { LANE_BIT } from '../../src/job/ids';
 import type { Block } from '../../src/queue/store/block';
 import type { QueueState } from '../../src/queue/store/state';
 import { clock, DAY, T0, until } from '../support/clock';
@@ -30,9 +31,11 @@ function damageInBlock(q: QueueState, key: number, value: string): void {
   const { starts, lengths } = block as unknown as { starts: number[]; lengths: number[] };
   const offset = key - (block as Block).first;
   const length = lengths[offset] as number;
-  const write = 'UPDATE blocks SET data = substr(data, 1, ?) || ? || substr(data, ?) WHERE first = ?';
+  const table = key < LANE_BIT ? 'blocks' : 'due_blocks';
+  const write = `UPDATE ${table} SET data = substr(data, 1, ?) || ? || substr(data, ?) WHERE first = ?`;
   const start = starts[offset] as number;
-  q.sql.exec(write, start, value.padEnd(length), start + length + 1, (block as Block).first).toArray();
+  const { rowsWritten } = q.sql.exec(write, start, value.padEnd(length), start + length + 1, (block as Block).first);
+  expect(rowsWritten).toBe(1);
   q.load();
 }
 
@@ -167,15 +170,18 @@ describe('the alarm', () => {
 
   it('runs with a broken row in every place, and the jobs beside them go on', async () => {
     const queue = new TestQueue();
-    const [bad, good] = (
-      await queue.enqueue({ type: 'work.do', scheduledAt: T0 + 1 }, { type: 'work.do', scheduledAt: T0 + 1 })
-    ).map(({ id }) => id) as [string, string];
+    const job = { type: 'work.do', scheduledAt: T0 + 1 };
+    // What expires has a row of its own; the others are a block.
+    const jobs = await queue.enqueue({ ...job, expiresAt: T0 + DAY }, job, job);
+    const [bad, badInBlock, good] = jobs.map(({ id }) => id) as [string, string, string];
     await damage(queue, 'body', bad, '{');
     await damage(queue, 'history', bad, '7');
+    await damage(queue, 'body', badInBlock, '{');
     clock.set(T0 + 1);
     await queue.alarm();
     await until(async () => (await queue.state(good)) === 'completed', 'the good job');
     expect(await queue.state(bad)).toBe('discarded');
+    expect(await queue.state(badInBlock)).toBe('discarded');
   });
 });
 
