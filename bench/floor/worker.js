@@ -41,6 +41,7 @@ const ARGS = [{ to: 'someone@example.com', template: 'welcome', n: 1 }];
 
 export class FloorObject extends DurableObject {
   #waiting = [];
+  #isSettling = false;
   #last;
 
   constructor(ctx, env) {
@@ -53,17 +54,16 @@ export class FloorObject extends DurableObject {
     this.#last = sql.exec('SELECT coalesce(max(head + jobs), 0) AS n FROM blocks').one().n;
   }
 
-  /** Stores the jobs together with those of other callers that arrive meanwhile. @returns the number of the first */
+  /** Stores the jobs, together with those that arrive while earlier ones become durable. @returns the number of the first */
   add(jobs) {
     const first = this.#last + this.#waiting.reduce((sum, group) => sum + group.jobs.length, 0);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ jobs, first, resolve, reject });
-      if (this.#waiting.length === 1) void this.#store();
+      if (!this.#isSettling) this.#store();
     });
   }
 
-  async #store() {
-    await scheduler.wait(0);
+  #store() {
     const groups = this.#waiting;
     this.#waiting = [];
     const jobs = groups.flatMap((group) => group.jobs);
@@ -75,6 +75,11 @@ export class FloorObject extends DurableObject {
     } catch (error) {
       for (const { reject } of groups) reject(error);
     }
+    this.#isSettling = true;
+    void this.ctx.storage.sync().then(() => {
+      this.#isSettling = false;
+      if (this.#waiting.length > 0) this.#store();
+    });
   }
 
   /** How many jobs are stored. */

@@ -1,5 +1,6 @@
 /**
- * Group commit: operations that arrive together share one transaction and its flush.
+ * Group commit: operations that arrive together share one transaction and its flush. Whoever comes alone is written at once;
+ * whoever comes while that becomes durable is written with all others that do.
  *
  * Each operation runs in a savepoint of its own, so one that is refused changes nothing and spares its neighbours. What an
  * operation wants to happen afterwards (events, a wake, calling waiting workers) happens once the transaction is committed.
@@ -8,6 +9,10 @@
  */
 import { unavailable } from '../job/errors';
 import type { AlarmClock } from './alarm-clock';
+import { waitAtMost } from './wait';
+
+/** Operations wait no longer than this for others that share their transaction, ms: it may take far longer to be durable. */
+const LONGEST_GATHERING_MS = 1;
 
 /** What is in memory of an object, as a transaction works on it. */
 export interface Memory {
@@ -61,11 +66,13 @@ interface Waiting {
 export class Committer {
   private waiting: Waiting[] = [];
   private closed = false;
+  /** Until what was committed last is durable. */
+  private settling: Promise<void> | undefined;
   /** Memory may differ from storage: it has to be rebuilt before anything else. */
   private stale = false;
 
   constructor(
-    private readonly storage: Pick<DurableObjectStorage, 'transactionSync'>,
+    private readonly storage: Pick<DurableObjectStorage, 'transactionSync' | 'sync'>,
     private readonly clock: AlarmClock,
     private readonly memory: Memory,
     private readonly hooks: CommitHooks,
@@ -108,11 +115,21 @@ export class Committer {
   }
 
   private async flushSoon(): Promise<void> {
-    // Lets requests that have arrived already add their operations.
-    await scheduler.wait(0);
+    if (this.settling) await waitAtMost(LONGEST_GATHERING_MS, this.settling);
+    // What the same turn has to write belongs together, too.
+    else await undefined;
     const batch = this.waiting;
     this.waiting = [];
     this.transact(batch);
+    this.settle();
+  }
+
+  private settle(): void {
+    const settled = (): void => {
+      if (this.settling === settling) this.settling = undefined;
+    };
+    const settling = this.storage.sync().then(settled, settled);
+    this.settling = settling;
   }
 
   private transact(batch: Waiting[]): void {

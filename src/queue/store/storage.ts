@@ -18,13 +18,24 @@ const REFUSE_FROM = 0.95;
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 5;
 
-/** The size of the object, looked at once in a transaction. */
+/** More than one transaction writes, in bytes. */
+const MOST_AT_ONCE = 128 * 1024 * 1024;
+
+/** The size of the object, looked at once in a transaction where there may be little room. */
 export class StorageGauge {
   bytes = 0;
+  /** For so many transactions there is room enough below this bound, whatever they write. */
+  private sparedFor: { transactions: number; bound: number } = { transactions: 0, bound: 0 };
   /** What the deployment says the bound is. */
   ofDeployment: number | undefined;
 
   constructor(private readonly sql: Pick<SqlStorage, 'databaseSize'>) {}
+
+  /** Looks again, unless it cannot matter yet: looking takes as long as writing a small job. @param bound where it begins to matter */
+  watch(bound: number): void {
+    if (this.sparedFor.bound === bound && this.sparedFor.transactions-- > 0) return;
+    this.sparedFor = { transactions: Math.floor((bound - this.measure()) / MOST_AT_ONCE), bound };
+  }
 
   /** Looks again. */
   measure(): number {
@@ -45,8 +56,13 @@ function boundOf({ settings, storage }: Stored): number {
   return settings.max_storage_bytes ?? storage.ofDeployment ?? DEFAULTS.maxStorageBytes;
 }
 
-/** Must the archive be pruned though its retention is not over? */
-export function needsPruning(q: Stored): boolean {
+/** Must the archive be pruned though its retention is not over? Asked once in each transaction. */
+export function mustPrune(q: Stored): boolean {
+  q.storage.watch(PRUNE_FROM * boundOf(q));
+  return needsPruning(q);
+}
+
+function needsPruning(q: Stored): boolean {
   return q.storage.bytes > PRUNE_FROM * boundOf(q);
 }
 

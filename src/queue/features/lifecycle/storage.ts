@@ -9,7 +9,7 @@ import { STATE } from '../../store/columns';
 import { oldestEnded } from '../../store/ended-rows';
 import { remove } from '../../store/jobs';
 import type { QueueState } from '../../store/state';
-import { isPruned, needsPruning } from '../../store/storage';
+import { isPruned, mustPrune } from '../../store/storage';
 import { rowByKey } from '../../store/where';
 
 /** Chunks, or jobs, removed in one go. */
@@ -26,8 +26,7 @@ export class StorageWatch implements Feature {
 
   before(now: number): void {
     const { q } = this.host;
-    q.storage.measure();
-    if (this.pruning || !needsPruning(q) || !hasEnded(q)) return;
+    if (!mustPrune(q) || this.pruning || !hasEnded(q)) return;
     this.pruning = true;
     q.wake(now);
   }

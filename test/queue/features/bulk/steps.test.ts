@@ -135,7 +135,7 @@ describe('what is cut off', () => {
     const queue = await filled(3000);
     const { id } = await begin(queue, 'cancel');
     for (let n = 0; n < deaths; n++) {
-      await queue.evict();
+      await queue.die();
       if (n === 0) expect(await queue.rows('SELECT done_at FROM tasks')).toEqual([{ done_at: null }]);
       await queue.alarm();
     }
