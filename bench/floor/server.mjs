@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { discard, scratch } from '../load/scratch.mjs';
-import { freePort, start, stop, untilHealthy } from '../servers/process.mjs';
+import { cpuMs, freePort, start, stop, untilHealthy } from '../servers/process.mjs';
 
 const binary = createRequire(import.meta.url)('workerd').default;
 
@@ -44,5 +44,5 @@ export async function startFloor() {
     await close();
     throw error;
   }
-  return { port, close };
+  return { port, cpuMs: () => cpuMs(child.child.pid), close };
 }

@@ -82,6 +82,11 @@ export class FloorObject extends DurableObject {
     });
   }
 
+  /** Stores nothing, and answers as much as {@link add}. */
+  pass() {
+    return this.#last;
+  }
+
   /** How many jobs are stored. */
   count() {
     return this.ctx.storage.sql.exec('SELECT coalesce(sum(jobs), 0) AS n FROM blocks').one().n;
@@ -110,6 +115,8 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 export default {
   async fetch(request, env) {
+    const [, step] = request.url.split('/steps/');
+    if (step !== undefined) return answerStep(step, request, env);
     const { pathname } = new URL(request.url);
     const queue = (name) => env.FLOOR.getByName(name);
     if (pathname === '/ojs/v1/health') return Response.json({ status: 'ok' });
@@ -128,6 +135,15 @@ export default {
     return new Response(JSON.stringify(answer), { status: 201, headers: JSON_TYPE });
   },
 };
+
+/** A part of what a single enqueue takes: `empty` answers at once, `read` parses the body, `call` asks an object as well. */
+async function answerStep(step, request, env) {
+  if (step === 'empty') return new Response('{}', { headers: JSON_TYPE });
+  const { type, args, options } = JSON.parse(await request.text());
+  const first = step === 'call' ? await env.FLOOR.getByName(options.queue).pass() : 0;
+  const full = envelope(idOf(first), type, options.queue, args, new Date().toISOString());
+  return new Response(JSON.stringify({ job: full, ...head(full) }), { status: 201, headers: JSON_TYPE });
+}
 
 /** What the answer to a single job repeats beside it. */
 function head({ id, type, queue, state, attempt, priority, created_at }) {
