@@ -158,6 +158,7 @@ export class World {
     };
     return {
       sql: { exec },
+      sync: () => Promise.resolve(),
       transactionSync: <T>(closure: () => T): T => {
         const before = this.alarm;
         try {
