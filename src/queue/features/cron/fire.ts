@@ -175,6 +175,8 @@ export function noteTriggered(q: QueueState, name: string, enqueued: EnqueuedJob
   if (!entry || enqueued.deduplicated) return;
   noteJob(q, entry, enqueued, undefined, now);
   q.crons.writeRun(name, entry.run);
+  // An entry that could not be fired was left alone for a while; now it is not any more.
+  q.wake(q.crons.nextAt);
 }
 
 /** The entry with this name. @throws {ApiError} 404 */

@@ -116,6 +116,19 @@ describe('what fails', () => {
     vi.restoreAllMocks();
   });
 
+  it('is seen to again at once when an operator has triggered the entry', async () => {
+    vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    await create('a', { overlap_policy: 'allow', options: { queue: 'a', priority: 1 } });
+    const queue = new TestQueue('a');
+    await queue.inside(({ sql }) => failOnce(sql, /INTO cron_runs/));
+    clock.set(T0 + MINUTE);
+    await queue.alarm();
+    expect(await queue.armedAt()).toBeGreaterThan(T0 + MINUTE + 10 * SECOND);
+    await server.ok(201, 'POST', '/ojs/v1/cron/a/trigger');
+    expect(await queue.armedAt()).toBeLessThan(T0 + MINUTE + SECOND);
+    vi.restoreAllMocks();
+  });
+
   it('does not undo what the same transaction counted before it', async () => {
     const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await create('a', { overlap_policy: 'enqueue' });
