@@ -5,7 +5,6 @@
  * What an operator changed at run time is kept. Settings and limits of operators are a layer above what is declared. A schedule
  * counts as changed when it is other than it was put into effect, or gone; whether it is enabled is the operator's in any case.
  */
-
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
 import { hexOf } from '../job/bytes';

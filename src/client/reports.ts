@@ -22,7 +22,7 @@ type Done = ReportOutcome & { status: 'done' };
 interface Waiting {
   report: SentReport;
   bytes: number;
-  /** Sends it in a request of its own. */
+  /** Called where reports cannot go together: sends it in a request of its own, or leaves that to whoever waits. */
   alone: () => Promise<unknown>;
   /** @param done what it led to, where that was told */
   resolve: (done?: Done) => void;
@@ -64,29 +64,29 @@ export class Reports {
 
   /** Reports how far a job is: among the others over a socket, or else in a request of its own. */
   async progress(job: Held, { progress, message, data }: Progress): Promise<{ cancelled?: boolean }> {
-    const alone = () => this.worker.progress(job, { progress, message, data } as Progress);
-    const told = await this.#note(job, { action: 'progress', content: { progress, message, data } }, alone);
-    return told ? { cancelled: told.state === 'cancelled' } : await alone();
+    const told = await this.#note(job, { action: 'progress', content: { progress, message, data } });
+    if (told) return { cancelled: told.state === 'cancelled' };
+    return await this.worker.progress(job, { progress, message, data } as Progress);
   }
 
   /** Saves a checkpoint, as {@link progress}. */
   async checkpoint(job: Held, state: unknown): Promise<void> {
-    const alone = () => this.worker.saveCheckpoint(job, state);
-    if (!(await this.#note(job, { action: 'checkpoint', content: { state } }, alone))) await alone();
+    const told = await this.#note(job, { action: 'checkpoint', content: { state } });
+    if (!told) await this.worker.saveCheckpoint(job, state);
   }
 
   /** Records a step, as {@link progress}. @returns what was on record before, which has won */
   async step(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
-    const alone = () => this.worker.recordStep(job, name, record);
-    const told = await this.#note(job, { action: 'step', content: { name, ...record } }, alone);
-    return told ? told.step && stepRecordOf(told.step) : await alone();
+    const told = await this.#note(job, { action: 'step', content: { name, ...record } });
+    return told ? told.step && stepRecordOf(told.step) : await this.worker.recordStep(job, name, record);
   }
 
   /** @returns undefined: it must go alone */
-  async #note(job: Held, note: Note, alone: () => Promise<unknown>): Promise<Done | undefined> {
+  async #note(job: Held, note: Note): Promise<Done | undefined> {
     if (this.#oneByOne || !this.hasLine(job.queue)) return undefined;
     try {
-      return await this.#gather(this.worker.writeNote(job, note), alone);
+      // Whoever says it sends it alone.
+      return await this.#gather(this.worker.writeNote(job, note), async () => undefined);
     } catch (error) {
       // In a request of its own it is repeated.
       if (error instanceof TocsinError && error.retryable) return undefined;
@@ -94,7 +94,7 @@ export class Reports {
     }
   }
 
-  /** @returns what it led to; undefined: it went alone */
+  /** @param alone sends it where reports cannot go together. @returns what it led to; undefined: that was called */
   #gather(report: SentReport, alone: () => Promise<unknown>): Promise<Done | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ report, bytes: this.#encoder.encode(report.text).length, alone, resolve, reject });

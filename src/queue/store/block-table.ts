@@ -39,7 +39,7 @@ export interface NewBlock extends BlockPlace {
   data: string;
 }
 
-/** All blocks of a table, or those that a condition on `blocks` fits. */
+/** A condition on `blocks` that all fit. */
 const ALL: Fragment = { sql: '1', bindings: [] };
 
 /** The blocks of one table: here those of the line. */
