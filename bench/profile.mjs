@@ -101,6 +101,7 @@ async function profile(name) {
     const act = await CASES[name](server);
     const files = filesOf(readFileSync(join(server.directory, 'queue.js'), 'utf8'));
     const session = await inspect(inspector, 'queue');
+    if (!session) throw new Error('The inspector knows no queue.');
     await session.send('Profiler.enable');
     await session.send('Profiler.setSamplingInterval', { interval: 200 });
     await session.send('Profiler.start');

@@ -1,5 +1,6 @@
 /** The memory of a workerd process, and the heap of the queue's isolate in it. */
 import { readFileSync } from 'node:fs';
+import { inspect } from '../servers/inspector.mjs';
 import { round } from '../stats.mjs';
 
 const MB = 1024 * 1024;
@@ -27,32 +28,12 @@ function resident(pid) {
 
 async function heapBytes(port, service) {
   if (typeof WebSocket === 'undefined') return undefined;
-  const targets = await (await fetch(`http://127.0.0.1:${port}/json`)).json();
-  const target = targets.find(({ id, title }) => id === service || title?.includes(service));
-  if (!target) return undefined;
-  const socket = new WebSocket(target.webSocketDebuggerUrl ?? `ws://127.0.0.1:${port}/${service}`);
+  const session = await inspect(port, service);
+  if (!session) return undefined;
   try {
-    await new Promise((resolve, reject) => {
-      socket.onopen = resolve;
-      socket.onerror = () => reject(new Error('The inspector does not answer.'));
-    });
-    const { usedSize, backingStorageSize = 0 } = await send(socket, 'Runtime.getHeapUsage');
+    const { usedSize, backingStorageSize = 0 } = await session.send('Runtime.getHeapUsage');
     return usedSize + backingStorageSize;
   } finally {
-    socket.close();
+    session.close();
   }
-}
-
-function send(socket, method) {
-  return new Promise((resolve, reject) => {
-    const limit = setTimeout(() => reject(new Error(`No answer to ${method}.`)), 30_000);
-    socket.addEventListener('message', ({ data }) => {
-      const message = JSON.parse(data);
-      if (message.id !== 1) return;
-      clearTimeout(limit);
-      if (message.error) reject(new Error(`${method}: ${message.error.message}`));
-      else resolve(message.result);
-    });
-    socket.send(JSON.stringify({ id: 1, method }));
-  });
 }

@@ -3,12 +3,12 @@
 /**
  * @param port of the inspector
  * @param service whose isolate is asked
- * @throws when it has none, or does not answer
+ * @returns undefined: there is no such isolate. @throws when it does not answer
  */
 export async function inspect(port, service) {
   const targets = await (await fetch(`http://127.0.0.1:${port}/json`)).json();
   const target = targets.find(({ id, title }) => id === service || title?.includes(service));
-  if (!target) throw new Error(`The inspector knows no service ${service}.`);
+  if (!target) return undefined;
   const socket = new WebSocket(target.webSocketDebuggerUrl ?? `ws://127.0.0.1:${port}/${service}`);
   await new Promise((resolve, reject) => {
     socket.onopen = resolve;

@@ -1,5 +1,7 @@
 /** What every system of the table is measured by: the same jobs, sizes and windows, and counts that must be right. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { load } from '../http.mjs';
+import { enqueueRequest, job } from '../jobs.mjs';
 import { repeat } from '../load/compare.mjs';
 import { rate, summary } from '../stats.mjs';
 
@@ -36,6 +38,20 @@ export async function enqueues({ warmUpMs, ms }, { callers, perCall = 1 }, enque
   const { calls, ms: elapsed } = await repeat(callers, ms, enqueue);
   check('jobs stored', (before.calls + calls) * perCall, await stored());
   return rate(calls * perCall, elapsed);
+}
+
+/**
+ * Callers over plain HTTP, with a connection each, that repeat an enqueue of `batch` jobs.
+ * @param stored how many jobs the queue has then
+ * @returns jobs/s
+ */
+export async function requests({ warmUpMs, ms }, { port, queue, callers, batch, minimal }, stored) {
+  const bytes = enqueueRequest(batch, job(queue), minimal);
+  const first = await load({ port, connections: callers, ms: warmUpMs, next: () => bytes });
+  const done = await load({ port, connections: callers, ms, next: () => bytes });
+  check('refusals', 0, done.errors + first.errors);
+  check('jobs stored', (first.requests + done.requests) * batch, await stored());
+  return rate(done.requests * batch, done.ms);
 }
 
 /**

@@ -1,24 +1,18 @@
 /** The floor of the runtime: `bench/floor/worker.js`. */
 import { startFloor } from '../../floor/server.mjs';
-import { call, load } from '../../http.mjs';
-import { enqueueRequest, job } from '../../jobs.mjs';
+import { call } from '../../http.mjs';
 import { rate } from '../../stats.mjs';
-import { check } from '../steps.mjs';
+import { requests } from '../steps.mjs';
 
 export async function open({ sizes }) {
   const { port, close } = await startFloor();
 
   const enqueue =
     (callers, batch, minimal = false) =>
-    async (round) => {
+    (round) => {
       const queue = `floor-${callers}-${batch}-${minimal}-${round}`;
-      const bytes = enqueueRequest(batch, job(queue), minimal);
-      const first = await load({ port, connections: callers, ms: sizes.warmUpMs, next: () => bytes });
-      const { requests, ms, errors } = await load({ port, connections: callers, ms: sizes.ms, next: () => bytes });
-      check('refusals', 0, errors + first.errors);
-      const { count } = await call(port, 'GET', `/count/${queue}`);
-      check('jobs stored', (first.requests + requests) * batch, count);
-      return rate(requests * batch, ms);
+      const stored = async () => (await call(port, 'GET', `/count/${queue}`)).count;
+      return requests(sizes, { port, queue, callers, batch, minimal }, stored);
     };
 
   const pulled = (inHand) => async () => {

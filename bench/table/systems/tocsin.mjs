@@ -1,12 +1,11 @@
 /** Tocsin in raw workerd. */
-import { call, load } from '../../http.mjs';
-import { enqueueRequest, fill, job } from '../../jobs.mjs';
+import { call } from '../../http.mjs';
+import { fill, job } from '../../jobs.mjs';
 import { ask, fillAndDrain, startsLate } from '../../load/steps.mjs';
 import { startWorkerd } from '../../load/workerd.mjs';
 import { run as latency } from '../../scenarios/latency.mjs';
 import { loadClient } from '../../servers/client.mjs';
-import { rate } from '../../stats.mjs';
-import { check, DATA, dueTogether, enqueues, IN_HAND, lateness, runs, starts } from '../steps.mjs';
+import { check, DATA, dueTogether, enqueues, IN_HAND, lateness, requests, runs, starts } from '../steps.mjs';
 
 const ROUNDS = [1, 2, 3];
 /** Queues that are pushed from, one for each time that a line is measured. */
@@ -34,14 +33,9 @@ export async function open({ sizes }) {
 
   const http =
     (callers, batch, minimal = false) =>
-    async (round) => {
+    (round) => {
       const queue = `http-${callers}-${batch}-${minimal}-${round}`;
-      const bytes = enqueueRequest(batch, job(queue), minimal);
-      const first = await load({ port, connections: callers, ms: sizes.warmUpMs, next: () => bytes });
-      const { requests, ms, errors } = await load({ port, connections: callers, ms: sizes.ms, next: () => bytes });
-      check('refusals', 0, errors + first.errors);
-      check('jobs stored', (first.requests + requests) * batch, await waiting(queue)());
-      return rate(requests * batch, ms);
+      return requests(sizes, { port, queue, callers, batch, minimal }, waiting(queue));
     };
 
   const waiting = (queue) => async () => (await stats(queue)).available;
