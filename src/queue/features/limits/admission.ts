@@ -37,13 +37,21 @@ function admit(q: QueueState, limiter: Limiter, now: number): void {
   }
 }
 
-/** When the key must be looked at although nothing happens: its window opens for those who wait, its override ends. */
+/**
+ * When the key must be looked at although nothing happens: its window has (more) room for those who wait, its override
+ * ends. A window that is not used up is of interest only to one that waits while others, of lower priority, stand ready:
+ * they would be taken before it.
+ */
 function scheduleCheck(q: QueueState, limiter: Limiter, now: number): void {
   let at = Number.POSITIVE_INFINITY;
-  const opens = limiter.usage.opensAt(limiter.inForce(now)) ?? now;
+  const { usage } = limiter;
+  const limits = limiter.inForce(now);
+  const grows = usage.resetsAt(limits, now) ?? now;
   const ends = q.limiters.overrides.get(limiter.key)?.expires_at ?? now;
-  if ((opens > now || ends > now) && limiter.mayHaveWaiting && firstWaiting(q, limiter, 1).length > 0) {
-    if (opens > now) at = Math.min(at, opens);
+  const [first] = (grows > now || ends > now) && limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1) : [];
+  if (first) {
+    const opens = limiter.hasReadyBelow(first.priority) ? grows : (usage.opensAt(limits) ?? now);
+    if (opens > now) at = opens;
     if (ends > now) {
       q.limiters.overrides.awaitEnd(limiter.key, ends);
       q.wake(ends);

@@ -106,6 +106,12 @@ export class Limiter {
     return Math.max(0, ready - this.room(running, now));
   }
 
+  /** Does a job of lower priority stand ready? */
+  hasReadyBelow(priority: number): boolean {
+    for (const other of this.ready.keys()) if (other < priority) return true;
+    return false;
+  }
+
   get hasReady(): boolean {
     return this.ready.size > 0;
   }

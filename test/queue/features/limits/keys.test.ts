@@ -216,6 +216,19 @@ describe('rates', () => {
     expect(await fetchFrom(queue)).toEqual([first]);
   });
 
+  it('let in one of higher priority when a start is forgotten, although there was room before', async () => {
+    const queue = new TestQueue();
+    const rated: Json = { key: 'rated', rate: { limit: 2, period: 'PT5S' } };
+    const [, low] = await addManyTo(queue, 2, rated);
+    await fetchFrom(queue, 1);
+    clock.at(1);
+    const high = await addManyTo(queue, 2, rated, { priority: 5 });
+    clock.at(5000);
+    expect(await fetchFrom(queue)).toEqual(high);
+    clock.at(10_000);
+    expect(await fetchFrom(queue)).toEqual([low]);
+  });
+
   it('a throttle spreads its starts evenly', async () => {
     const queue = new TestQueue();
     const ids = await addManyTo(queue, 4, { key: 't', throttle: { limit: 3, period: 'second' } });
