@@ -33,6 +33,8 @@ export class Limiter {
    * too many: what was admitted before is found out when it is claimed.
    */
   private readonly ready = new Map<number, number>();
+  /** It was known before this object started. */
+  private readonly isRead: boolean;
 
   constructor(
     readonly key: string,
@@ -40,6 +42,7 @@ export class Limiter {
     row?: { check_at: number | null; data: string },
   ) {
     let stored: Partial<StoredKey> = {};
+    this.isRead = row !== undefined;
     if (row) {
       stored = readStored(row.data);
       this.checkAt = row.check_at;
@@ -106,8 +109,9 @@ export class Limiter {
     return Math.max(0, ready - this.room(running, now));
   }
 
-  /** Does a job of lower priority stand ready? */
-  hasReadyBelow(priority: number): boolean {
+  /** Does a job of lower priority stand ready? True, too, where one may that this object let in before it lost its memory. */
+  mayHaveReadyBelow(priority: number): boolean {
+    if (this.isRead) return true;
     for (const other of this.ready.keys()) if (other < priority) return true;
     return false;
   }
