@@ -46,6 +46,8 @@ export class Pump implements Feature {
   /** Everything that could be pushed was looked at since something last happened. */
   private looked = false;
   private full = false;
+  /** This event has no calls left, and work for the next one, which the alarm is set for. */
+  private spent = false;
   /** The next turn looks on. */
   private goingOn = false;
   /** The batches that handlers have not answered for. */
@@ -94,6 +96,7 @@ export class Pump implements Feature {
   /** A request or an alarm has arrived: it brings a budget of calls of its own. */
   beginEvent(): void {
     this.budget = new CallBudget();
+    this.spent = false;
   }
 
   due(now: number): number | undefined {
@@ -137,7 +140,7 @@ export class Pump implements Feature {
    * flushed together; awaits no handler.
    */
   private pump(): void {
-    if (!this.pushes || this.isClosed) return;
+    if (!this.pushes || this.isClosed || this.spent) return;
     this.again = true;
     this.looked = false;
     if (this.pumping) return;
@@ -179,8 +182,8 @@ export class Pump implements Feature {
     if (this.targets.some(({ asking }) => asking)) return now + ANNOUNCEMENT_TIMEOUT_MS + STANDBY_MS;
     const opensAt = queueOpensAt(this.host.q, now);
     if (opensAt !== undefined) return this.selector.hasTakeable(now) ? opensAt : undefined;
-    if (this.looked || !this.selector.hasTakeable(now)) return undefined;
-    return now;
+    if (this.spent) return now;
+    return this.looked || !this.selector.hasTakeable(now) ? undefined : now;
   }
 
   /**
@@ -207,6 +210,7 @@ export class Pump implements Feature {
       else selection.starved = true;
     }
     this.full = selection.full;
+    this.spent = selection.starved && this.budget.remaining === 0;
     if (selection.starved) this.host.wakeAt(this.host.now() + 1);
     if (selection.unfinished) this.goOn();
     this.looked = !selection.starved && !selection.unfinished;

@@ -245,7 +245,7 @@ export class PushSelector {
       scan.exact = false;
       return 'pass';
     }
-    if (plan.isClosed) return 'hold';
+    if (plan.isClosed) return 'stop';
     if (!limits.allows(row)) return 'pass';
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.checkpoints.sizeOf(row.key);
@@ -254,7 +254,7 @@ export class PushSelector {
       // A suspect waits until nothing else runs at its target, and nothing that comes later passes it.
       selection.full = true;
       plan.close();
-      return 'hold';
+      return 'stop';
     }
     const body = bodyOf(row);
     const alone = suspect || (target.batchSize > 1 && this.travelsAlone(row, body));
@@ -264,7 +264,7 @@ export class PushSelector {
       timeoutMs: target.timeoutFor(q, body),
       alone,
     });
-    if (!seated) return 'hold';
+    if (!seated) return 'stop';
     selection.chars -= chars;
     target.count(row.type, running);
     limits.count(row);
