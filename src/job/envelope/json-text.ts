@@ -1,7 +1,10 @@
 /** Checks on JSON text that `JSON.parse` does not make. */
 
-/** Text in which a value may hide that would not survive being stored: a surrogate escape, or a huge number. */
-const SUSPICIOUS = /\\u[dD][89a-fA-F]|[eE]\+?\d{3}|\d{200}/;
+/**
+ * Text in which a value may hide that would not survive being stored: a surrogate escape, or a huge number. What looks like
+ * a number inside of a word, as in an id of hexadecimal digits, is none.
+ */
+const SUSPICIOUS = /\\u[dD][89a-fA-F]|(?:^|[[:,\s])-?\d+(?:(?:\.\d+)?[eE]\+?\d{3}|\d{199})/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export const BEYOND_DOUBLES = 'a number beyond the range of doubles';
