@@ -14,8 +14,9 @@ import { type Answer, isNotRunning, ORIGIN, WORKER_NOT_RUNNING } from './target'
 /** One job on its way to a handler. */
 export interface Delivery {
   delivery_id: string;
-  /** The full envelope. */
-  job: Record<string, unknown>;
+  job: { id: string; attempt: number; meta: Record<string, unknown>; target_url?: string };
+  /** The envelope of the job, as JSON. */
+  text: string;
   /** Execution limit in ms. */
   timeoutMs: number;
 }
@@ -275,12 +276,13 @@ function unreachable(error: unknown): DeliveryOutcome {
 }
 
 function bodyOf({ payload, workerId, deliveries }: CallTerms): string {
+  const worker = JSON.stringify(workerId);
   if (payload === 'batch') {
-    const entries = deliveries.map(({ job, delivery_id }) => ({ job, delivery_id }));
-    return JSON.stringify({ worker_id: workerId, deliveries: entries });
+    const entries = deliveries.map(({ text, delivery_id }) => `{"job":${text},"delivery_id":"${delivery_id}"}`);
+    return `{"worker_id":${worker},"deliveries":[${entries.join(',')}]}`;
   }
-  const { job, delivery_id } = deliveries[0] as Delivery;
-  return JSON.stringify(payload === 'job' ? job : { job, worker_id: workerId, delivery_id });
+  const { text, delivery_id } = deliveries[0] as Delivery;
+  return payload === 'job' ? text : `{"job":${text},"worker_id":${worker},"delivery_id":"${delivery_id}"}`;
 }
 
 /** The headers of a trace, and how many characters each may have. */
@@ -294,13 +296,12 @@ function headersOf({ payload, deliveries }: CallTerms): Headers {
   if (payload === 'batch') return headers;
   const { job, delivery_id, timeoutMs } = deliveries[0] as Delivery;
   headers.set('X-OJS-Delivery-ID', delivery_id);
-  headers.set('X-OJS-Job-ID', String(job.id));
+  headers.set('X-OJS-Job-ID', job.id);
   headers.set('X-OJS-Attempt', String(job.attempt));
   // A delivery id never comes back once its lease is over. The handler must remember it for twice that time.
   headers.set('X-OJS-Idempotency-Window', String(Math.ceil((timeoutMs * 2) / 1000) + 20));
-  const meta = job.meta as Record<string, unknown> | undefined;
   for (const [name, max] of MAX_TRACE_HEADERS) {
-    const value = meta?.[name];
+    const value = job.meta[name];
     if (typeof value === 'string' && value.length <= max && /^[\x20-\x7e]+$/.test(value)) headers.set(name, value);
   }
   return headers;

@@ -249,6 +249,11 @@ export interface JobView {
   layers: LowerLayers;
 }
 
+/** The same for whoever runs the job, with its body parsed. */
+export interface RunnerView extends JobView {
+  body: JobBody;
+}
+
 /** The settings that a handler Worker announced for a job type. */
 export interface AnnouncedType {
   type: string;

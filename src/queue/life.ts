@@ -184,7 +184,9 @@ export class QueueLife {
     if (waiter !== undefined) this.early.delete(waiter);
     if (early.isGone || !this.engine) return { ok: true, value: [] };
     const isUnwanted = () => worker_id !== undefined && this.silenced.hasNow(worker_id);
-    return this.engine.pull.claim(request, deadline, isUnwanted);
+    const claimed = await this.engine.pull.claim(request, deadline, isUnwanted);
+    // The body crosses as text.
+    return claimed.ok ? { ok: true, value: claimed.value.map(({ record, layers }) => ({ record, layers })) } : claimed;
   }
 
   /** The caller of this claim is gone. */

@@ -51,14 +51,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     metadata: written.metadata,
     workflow_id: written.workflow?.id,
     parent_results: written.workflow && (written.parent_results ?? []),
-    created_at: formatInstant(record.created_at),
-    enqueued_at: formatInstant(record.enqueued_at),
-    scheduled_at: instant(
-      record.state === 'scheduled' ? (record.due_at ?? written.scheduled_at) : written.scheduled_at,
-    ),
-    expires_at: expiry(written),
-    waiting_for: record.waiting_for && renderWaiting(record.waiting_for),
-    ...(isUntouched(record) ? undefined : historyMembers(record)),
+    ...courseOf(record, written),
   });
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
   const { extra } = written;
@@ -70,6 +63,35 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
         ...envelope,
         [UNKNOWN_MEMBERS]: Object.keys(extra).filter((name) => !(name in envelope)),
       };
+}
+
+/** What a body consists of that says nothing but what to run. */
+const PLAIN: ReadonlySet<string> = new Set(['type', 'args', 'meta']);
+
+/**
+ * The envelope of a job as JSON, for whoever runs it: what `JSON.stringify` writes of {@link renderJob}. Most jobs say
+ * nothing but what to run; the text of theirs is the one that is stored, and so is not written anew.
+ * @param body the job's body, parsed
+ * @param timeoutMs the execution limit that it has, if that is known
+ * @throws {ApiError} 500 when the retry variables contradict each other
+ */
+export function writeJob(view: JobView, variables: Variables, body: JobBody, timeoutMs?: number): string {
+  const { record, layers } = view;
+  const payload = plainPayload(record, body);
+  const limit = defined({ timeout_ms: timeoutMs });
+  if (payload === undefined) return JSON.stringify({ ...renderJob(view, variables, body), ...limit });
+  const { id, type, queue, state, priority, attempt } = record;
+  const head = JSON.stringify({ specversion: '1.0', id, type, queue, state });
+  const course = JSON.stringify({ ...courseOf(record, body), ...limit });
+  const policy = textOfPolicy(policyOf(variables, layers, body));
+  return `${head.slice(0, -1)},${payload},"priority":${priority},"attempt":${attempt},${policy},${course.slice(1)}`;
+}
+
+/** `args` and `meta` as they are stored, if the body has nothing else to show. */
+function plainPayload(record: JobRecord, body: JobBody): string | undefined {
+  for (const name in body) if (!PLAIN.has(name)) return undefined;
+  const head = `{"type":${JSON.stringify(record.type)},`;
+  return record.body.startsWith(`${head}"args":`) ? record.body.slice(head.length, -1) : undefined;
 }
 
 /**
@@ -98,6 +120,8 @@ function writtenBody(record: JobRecord): JobBody {
 interface ShownPolicy {
   max_attempts: number;
   retry_effective: Record<string, unknown>;
+  /** Both as members in JSON, once somebody has asked for them. */
+  text?: string;
 }
 
 /** The policy of jobs for which only the deployment's layer says anything: most of them. */
@@ -111,6 +135,12 @@ function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody
   const shown = { max_attempts: policy.max_attempts, retry_effective: describeRetry(policy) };
   if (isCommon) common.set(variables, shown);
   return shown;
+}
+
+function textOfPolicy(shown: ShownPolicy): string {
+  const { max_attempts, retry_effective } = shown;
+  shown.text ??= JSON.stringify({ max_attempts, retry_effective }).slice(1, -1);
+  return shown.text;
 }
 
 /** The members shown beside `job` for clients that read a flat answer. */
@@ -181,6 +211,19 @@ function instant(ms: number | undefined): string | undefined {
 /** The expiry, as the producer wrote it unless it has been changed since. */
 function expiry({ expires_at, expires_at_written: text }: JobBody): string | undefined {
   return text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
+}
+
+/** When it is to run, and how it has fared; members that do not apply are undefined. */
+function courseOf(record: JobRecord, written: JobBody): Envelope {
+  const scheduledAt = record.state === 'scheduled' ? (record.due_at ?? written.scheduled_at) : written.scheduled_at;
+  return {
+    created_at: formatInstant(record.created_at),
+    enqueued_at: formatInstant(record.enqueued_at),
+    scheduled_at: instant(scheduledAt),
+    expires_at: expiry(written),
+    waiting_for: record.waiting_for && renderWaiting(record.waiting_for),
+    ...(isUntouched(record) ? undefined : historyMembers(record)),
+  };
 }
 
 /** Has nothing happened to the job yet? Most of those that are rendered are new. */

@@ -2,7 +2,7 @@
  * Taking jobs to run them. The attempt is on record before anyone sees the job: the lease row says which claim runs, so
  * even a job that kills its runner, or this object, runs out of attempts.
  */
-import type { JobBody, JobView } from '../../job/record';
+import type { JobBody, RunnerView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
 import { bytesOf, MAX_ANSWER_BYTES } from '../../job/size';
 import type { ClaimRequest } from '../../rpc/workers';
@@ -90,7 +90,7 @@ const MAX_SELECTIONS = 4;
 
 /** What a claim by a worker that pulls came to. */
 export interface PullClaim {
-  jobs: JobView[];
+  jobs: RunnerView[];
   bytes: number;
   /** There may be more jobs of these types: it took as many as it may. */
   hasMore: boolean;
@@ -124,10 +124,10 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): PullCl
 }
 
 /** A claimed job as its worker gets it: with the name of the claim, since an attempt that was snoozed has several. */
-function viewForWorker(q: QueueState, { row, active }: Claimed, now: number): JobView {
-  const view = viewForRunner(q, row, now);
-  view.record.delivery_id = deliveryOf(q, row, active);
-  return view;
+function viewForWorker(q: QueueState, { row, body, active }: Claimed, now: number): RunnerView {
+  const { record, layers } = viewForRunner(q, row, now);
+  record.delivery_id = deliveryOf(q, row, active);
+  return { record, layers, body };
 }
 
 /** The selections of one claim. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJob } from '../../../src/job/envelope/parse';
-import { flatten, renderJob } from '../../../src/job/envelope/render';
-import type { JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
+import { flatten, renderJob, writeJob } from '../../../src/job/envelope/render';
+import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
 import { JOB_STATES } from '../../../src/job/states';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -148,5 +148,54 @@ describe('an envelope', () => {
         expect(JSON.stringify([envelope.args, envelope.meta])).toBe(JSON.stringify([sent.args, sent.meta]));
       }),
     );
+  });
+});
+
+describe('an envelope that is written', () => {
+  const text = (record: JobRecord, timeoutMs?: number) =>
+    writeJob({ record, layers: {} }, {}, JSON.parse(record.body) as JobBody, timeoutMs);
+
+  it('is the one that is rendered, whatever the job says and however it has fared', () => {
+    const said = fc.record(
+      {
+        args: fc.array(fc.jsonValue()),
+        meta: fc.dictionary(fc.string(), fc.jsonValue()),
+        options: fc.record(
+          { priority: fc.integer({ min: -100, max: 100 }), tags: fc.constant(['a']) },
+          { requiredKeys: [] },
+        ),
+        x_more: fc.jsonValue(),
+      },
+      { requiredKeys: ['args'] },
+    );
+    const fared = fc.record<Partial<JobRecord>>(
+      {
+        state: fc.constantFrom(...JOB_STATES),
+        attempt: fc.integer({ min: 0, max: 9 }),
+        history: fc.constantFrom<JobHistory>({}, { started_at: NOW }, { error: failure, errors: [failure] }),
+        worker_id: fc.string(),
+        delivery_id: fc.constant('some-1'),
+        checkpoint: fc.constant({ state: { page: 2 }, sequence: 3 }),
+      },
+      { requiredKeys: ['state', 'attempt', 'history'] },
+    );
+    fc.assert(
+      fc.property(said, fared, fc.option(fc.nat(), { nil: undefined }), (input, change, timeout_ms) => {
+        const record = recordOf(JSON.parse(JSON.stringify(input)), change);
+        const rendered = { ...render(record), ...(timeout_ms !== undefined && { timeout_ms }) };
+        expect(JSON.parse(text(record, timeout_ms))).toStrictEqual(JSON.parse(JSON.stringify(rendered)));
+      }),
+    );
+  });
+
+  it('has the payload as it is stored', () => {
+    const body = '{"type":"email.send","args":[12345678901234567890, "\\u00e9"],"meta":{}}';
+    expect(text(recordOf({}, { body }))).toContain('"args":[12345678901234567890, "\\u00e9"],"meta":{},');
+  });
+
+  it('takes the text of another shape for what it is', () => {
+    const body = '{"args":[1],"type":"email.send","meta":{"type":"email.send","args":[2]}}';
+    const record = recordOf({}, { body });
+    expect(JSON.parse(text(record))).toStrictEqual(JSON.parse(JSON.stringify(render(record))));
   });
 });

@@ -8,7 +8,7 @@
  * arrived, or a moment has come at which anything may have become due.
  */
 import type { Outcome } from '../../../job/errors';
-import type { JobView } from '../../../job/record';
+import type { RunnerView } from '../../../job/record';
 import { MAX_ANSWER_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
@@ -43,7 +43,7 @@ const RETRY_MS = 1_000;
 /** What a turn has given to whom. */
 interface Given {
   waiter: Waiter;
-  jobs: JobView[];
+  jobs: RunnerView[];
 }
 
 export class Pulling implements Feature {
@@ -82,7 +82,7 @@ export class Pulling implements Feature {
    * @param deadline epoch ms
    * @param isUnwanted asked before each try: must this worker get no more jobs?
    */
-  claim(request: ClaimRequest, deadline: number, isUnwanted: () => boolean): Promise<Outcome<JobView[]>> {
+  claim(request: ClaimRequest, deadline: number, isUnwanted: () => boolean): Promise<Outcome<RunnerView[]>> {
     const waiter = new Waiter(request, deadline, isUnwanted);
     this.waiters.add(waiter);
     this.asked.note(waiter.types, request.types, this.host.now());
@@ -141,7 +141,7 @@ export class Pulling implements Feature {
     for (const waiter of this.waiters.waiting) if (waiter.isUnwanted()) this.answer(waiter, []);
   }
 
-  private answer(waiter: Waiter, jobs: JobView[]): void {
+  private answer(waiter: Waiter, jobs: RunnerView[]): void {
     this.waiters.remove(waiter);
     waiter.give(jobs);
   }

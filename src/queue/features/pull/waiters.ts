@@ -1,6 +1,6 @@
 /** Claims of workers that pull, in the order of their arrival. In memory only, so waiting costs no rows. */
 import type { ErrorData, Outcome } from '../../../job/errors';
-import type { JobView } from '../../../job/record';
+import type { RunnerView } from '../../../job/record';
 import type { ClaimRequest } from '../../../rpc/workers';
 import { typesKey } from '../../store/pull-scans';
 
@@ -11,8 +11,8 @@ export class Waiter {
   private readonly wanted: ReadonlySet<string> | undefined;
   /** How often it was told that there is more to look at. */
   turns = 0;
-  readonly answered: Promise<Outcome<JobView[]>>;
-  private resolve!: (outcome: Outcome<JobView[]>) => void;
+  readonly answered: Promise<Outcome<RunnerView[]>>;
+  private resolve!: (outcome: Outcome<RunnerView[]>) => void;
   private reject!: (error: unknown) => void;
 
   /**
@@ -32,7 +32,7 @@ export class Waiter {
     });
   }
 
-  give(jobs: JobView[]): void {
+  give(jobs: RunnerView[]): void {
     this.resolve({ ok: true, value: jobs });
   }
 

@@ -8,7 +8,8 @@ import { type DeliveryOutcome, failed } from '../../../dispatch/answer';
 import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
 import { refusalOf } from '../../../dispatch/said';
 import type { Parent } from '../../../job/envelope/children';
-import { renderJob } from '../../../job/envelope/render';
+import { defined } from '../../../job/envelope/fields';
+import { writeJob } from '../../../job/envelope/render';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import { deliveryOf } from '../../jobs/settle';
@@ -66,12 +67,15 @@ export class CallRunner {
 
   private passenger(claimed: Claimed, isOpen: boolean, now: number): Passenger {
     const { q } = this.host;
-    const { row, active } = claimed;
+    const { row, body, active } = claimed;
     const timeoutMs = pushedTimeoutMs(active) ?? 0;
+    const view = viewForRunner(q, row, now);
     // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
-    const job = { ...renderJob(viewForRunner(q, row, now), q.variables), timeout_ms: timeoutMs };
+    const text = writeJob(view, q.variables, body, timeoutMs);
     const delivery = deliveryOf(q, row, active);
-    return { claimed, delivery, sent: { delivery_id: delivery, job, timeoutMs }, isOpen };
+    const { id, attempt } = view.record;
+    const job = { id, attempt, meta: body.meta ?? {}, ...defined({ target_url: body.target_url }) };
+    return { claimed, delivery, sent: { delivery_id: delivery, job, text, timeoutMs }, isOpen };
   }
 
   private callFor(target: PushTarget, passengers: readonly Passenger[], isOpen: boolean): Call {
@@ -151,7 +155,7 @@ export class CallRunner {
 
 /** The job whose handler runs, as its children know it. */
 function parentOf({ sent: { job } }: Passenger): Parent {
-  return { id: String(job.id), meta: (job.meta ?? {}) as Record<string, unknown> };
+  return { id: job.id, meta: job.meta };
 }
 
 /** What an outcome means here, beyond what it says. */

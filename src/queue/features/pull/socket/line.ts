@@ -1,7 +1,7 @@
 /** The socket of one worker: what it is ready for, what it was sent, and what it has read of that. */
-import { renderJob } from '../../../../job/envelope/render';
+import { writeJob } from '../../../../job/envelope/render';
 import type { ErrorData } from '../../../../job/errors';
-import type { JobView } from '../../../../job/record';
+import type { RunnerView } from '../../../../job/record';
 import { grouped } from '../../../../job/size';
 import { renderRefusal } from '../../../../job/worker/outcomes';
 import type { Connection } from '../../../../job/worker/socket';
@@ -68,8 +68,8 @@ export class Line {
   }
 
   /** Sends jobs that are leased to it. @returns those that could not be sent */
-  sendJobs(q: QueueState, views: readonly JobView[]): JobView[] {
-    const written = views.map((view) => ({ view, text: JSON.stringify(renderJob(view, q.variables)) }));
+  sendJobs(q: QueueState, views: readonly RunnerView[]): RunnerView[] {
+    const written = views.map((view) => ({ view, text: writeJob(view, q.variables, view.body) }));
     this.ready = Math.max(0, this.ready - views.length);
     let sent = 0;
     for (const group of grouped(written, ({ text }) => text.length, MAX_JOBS_CHARS)) {

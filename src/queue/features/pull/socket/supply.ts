@@ -4,7 +4,7 @@
  */
 import { defined } from '../../../../job/envelope/fields';
 import { type Outcome, unavailable } from '../../../../job/errors';
-import type { JobView } from '../../../../job/record';
+import type { RunnerView } from '../../../../job/record';
 import { endsAttempt } from '../../../../job/worker/reports';
 import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
@@ -79,7 +79,7 @@ export class Supply {
     );
   }
 
-  private give(line: Line, claim: Line['claim'], outcome: Outcome<JobView[]>): void {
+  private give(line: Line, claim: Line['claim'], outcome: Outcome<RunnerView[]>): void {
     if (line.claim === claim) line.claim = undefined;
     if (!outcome.ok) {
       // It says again what it is ready for when it wants to try again.
@@ -97,7 +97,7 @@ export class Supply {
   }
 
   /** Gives jobs back that nobody has seen. */
-  private giveBack(views: readonly JobView[]): void {
+  private giveBack(views: readonly RunnerView[]): void {
     const { open } = this;
     const claims = views.map(({ record: { id, attempt, delivery_id, worker_id } }) =>
       defined({ job_id: id, attempt, delivery_id, worker_id }),
