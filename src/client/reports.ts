@@ -16,6 +16,10 @@ const MAX_REPORTS = 1000;
 /** Requests with reports that are under way at once: those that end meanwhile are gathered. */
 const PARALLEL = 4;
 
+/** While one is under way, fewer reports than these wait for others, and no longer than so many ms. */
+const ENOUGH = 16;
+const GATHER_MS = 5;
+
 type Done = ReportOutcome & { status: 'done' };
 
 /** A report that waits for its request. */
@@ -33,6 +37,9 @@ export class Reports {
   #waiting: Waiting[] = [];
   #underWay = 0;
   #isScheduled = false;
+  /** When the last request with reports was sent, in the time of `performance`, and what sends the next one. */
+  #sentAt = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
   /** The server is of an earlier release: it takes reports one by one. */
   #oneByOne = false;
   readonly #encoder = new TextEncoder();
@@ -124,7 +131,21 @@ export class Reports {
 
   /** Sends what waits without waiting for a fetch. */
   flush(): void {
-    while (this.#waiting.length > 0 && this.#underWay < PARALLEL) void this.#send(this.#take());
+    while (this.#waiting.length > 0 && this.#underWay < PARALLEL) {
+      if (!this.#isWorthIt) {
+        this.#timer ??= setTimeout(() => {
+          this.#timer = null;
+          this.flush();
+        }, GATHER_MS);
+        return;
+      }
+      void this.#send(this.#take());
+    }
+  }
+
+  get #isWorthIt(): boolean {
+    const isEnough = this.#underWay === 0 || this.#waiting.length >= ENOUGH;
+    return isEnough || performance.now() - this.#sentAt >= GATHER_MS;
   }
 
   /** What fits into one request. */
@@ -142,6 +163,7 @@ export class Reports {
   /** Sends these until each has its outcome. Never rejects. */
   async #send(taken: Waiting[]): Promise<void> {
     this.#underWay++;
+    this.#sentAt = performance.now();
     try {
       tell(taken, await this.send(sent(taken)));
     } catch (error) {

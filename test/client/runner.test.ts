@@ -235,6 +235,27 @@ describe('reports', () => {
     expect(requests('report')).toEqual([]);
   });
 
+  it('that end while others are on their way wait a few milliseconds for each other, unless they are many', async () => {
+    const ends = new Map<string, (value: unknown) => void>();
+    const handlers = { 'a.b': ({ id }: Job) => new Promise((resolve) => ends.set(id, resolve)) };
+    const ids = Array.from({ length: 20 }, (_, n) => String(n));
+    const answers = { fetch: jobsInTurn(ids.map((id) => job(id))), ack: never };
+    const { requests } = start(answers, handlers, { concurrency: 30 });
+    await vi.advanceTimersByTimeAsync(10);
+    const end = async (from: number, to: number, ms: number) => {
+      for (const id of ids.slice(from, to)) ends.get(id)?.(id);
+      await vi.advanceTimersByTimeAsync(ms);
+    };
+    await end(0, 1, 1);
+    await end(1, 2, 1);
+    await end(2, 3, 1);
+    expect(requests('report').map(actions)).toEqual([['0']]);
+    await end(3, 4, 5);
+    expect(requests('report').map(actions)).toEqual([['0'], ['1', '2', '3']]);
+    await end(4, 20, 1);
+    expect(requests('report').map(actions)).toEqual([['0'], ['1', '2', '3'], ids.slice(4)]);
+  });
+
   it('go by themselves when the fetch that took them along has failed', async () => {
     let fetches = 0;
     const batches = jobsInTurn([job('1')]);
