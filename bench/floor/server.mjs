@@ -19,6 +19,7 @@ const config :Workerd.Config = (
 const floor :Workerd.Worker = (
   modules = [(name = "worker.js", esModule = embed "worker.js")],
   compatibilityDate = "2026-11-01",
+  compatibilityFlags = ["no_web_socket_compression"],
   bindings = [(name = "FLOOR", durableObjectNamespace = "FloorObject")],
   durableObjectNamespaces = [(className = "FloorObject", uniqueKey = "floor", enableSql = true)],
   durableObjectStorage = (localDisk = "state"),

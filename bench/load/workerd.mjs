@@ -35,6 +35,7 @@ const config :Workerd.Config = (
 const queue :Workerd.Worker = (
   modules = [(name = "queue.js", esModule = embed "queue.js")],
   compatibilityDate = "2026-11-01",
+  compatibilityFlags = ["no_web_socket_compression"],
   bindings = [
     (name = "QUEUES", durableObjectNamespace = "LoadQueueObject"),
     (name = "DIRECTORY", durableObjectNamespace = "DirectoryObject"),
