@@ -7,7 +7,7 @@ import { STATE } from '../store/columns';
 import type { Active } from '../store/leases';
 import { idOf, readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { completedByKey, identitiesOf, rowByKey } from '../store/where';
+import { completedByKeys, identitiesOf, rowByKey } from '../store/where';
 import { leasesOf } from './leased';
 
 /** Jobs without a row that one heartbeat looks for among those that have completed. */
@@ -42,11 +42,12 @@ function named(q: QueueState, ids: readonly string[], workerId: string): Named {
   const keys = keysOf(q, [...new Set(ids)].filter(isUuidV7));
   const byKey = identitiesOf(q, [...keys.values()]);
   const found: Named = { held: [], cancelled: [], lost: [] };
-  let archived = 0;
+  const gone = [...keys.values()].filter((key) => !byKey.has(key));
+  const completed = completedByKeys(q, gone.slice(0, MAX_ARCHIVED));
   for (const [id, key] of keys) {
     const row = byKey.get(key);
     if (!row) {
-      const job = archived++ < MAX_ARCHIVED ? completedByKey(q, key) : undefined;
+      const job = completed.get(key);
       if (job && idOf(q.route, { key, alias: job.a ?? null, created_at: job.at[0] }) === id) found.lost.push(id);
       continue;
     }

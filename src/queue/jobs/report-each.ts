@@ -2,8 +2,10 @@
 import { type Outcome, outcomeOf } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import type { Report, Reported } from '../../rpc/workers';
-import { mustFindForReport, viewOf } from '../read/find';
+import { keyInside, mustFindForReport, viewOf } from '../read/find';
+import { Completions } from '../store/attempts';
 import type { QueueState } from '../store/state';
+import { withRows } from '../store/where';
 import { saveCheckpoint } from './checkpoint';
 import { refuseLocked } from './lock';
 import { reportProgress } from './progress';
@@ -14,23 +16,35 @@ import { recordStep } from './steps';
 /** A report that does not end the attempt. */
 type Note = Exclude<Report, { action: 'ack' | 'nack' }>;
 
-/** Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. */
+/**
+ * Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. What the reports have in
+ * common is done once: the rows of their jobs are read, and those of completed jobs removed.
+ */
 export function reportEach(
   q: QueueState,
   reports: readonly Report[],
   now: number,
   random: Random,
 ): Outcome<Reported>[] {
-  return reports.map((report) =>
-    outcomeOf(() => {
-      refuseLocked(q, report.job_id);
-      return take(q, report, now, random);
-    }),
-  );
+  const keys = reports.map(({ job_id }) => keyInside(q, job_id) ?? -1).filter((key) => q.leases.active.has(key));
+  const completions = new Completions(q, now);
+  const completed = new Set<string>();
+  const takeOne = (report: Report): Reported => {
+    refuseLocked(q, report.job_id);
+    // Whoever speaks of it again finds it where it is then.
+    if (completed.delete(report.job_id)) completions.end();
+    if (report.action !== 'ack') return take(q, report, now, random);
+    completed.add(report.job_id);
+    return reported(ack(q, report, now, completions));
+  };
+  return withRows(q, keys, () => {
+    const outcomes = reports.map((report) => outcomeOf(() => takeOne(report)));
+    completions.end();
+    return outcomes;
+  });
 }
 
-function take(q: QueueState, report: Report, now: number, random: Random): Reported {
-  if (report.action === 'ack') return reported(ack(q, report, now));
+function take(q: QueueState, report: Exclude<Report, { action: 'ack' }>, now: number, random: Random): Reported {
   if (report.action === 'nack') return reported(nack(q, report, now, random));
   const said = note(q, report, now);
   return { ...reported(viewOf(q, mustFindForReport(q, report.job_id), now)), ...said };

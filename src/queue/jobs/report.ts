@@ -9,7 +9,7 @@
 import type { JobView } from '../../job/record';
 import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
 import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
-import { complete, type EndedAttempt, runningAttempt } from '../store/attempts';
+import { type Completion, type Completions, complete, runningAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
 import type { Active } from '../store/leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
@@ -18,8 +18,12 @@ import { fence, isNamed, names, notActive } from './fence';
 import { fail, lateAttempt, type Random, requeue, undoClaim } from './settle';
 import { snooze, snoozedBy } from './snooze';
 
-/** The attempt succeeded. @throws {ApiError} 404, 409 */
-export function ack(q: QueueState, request: AckRequest, now: number): JobView {
+/**
+ * The attempt succeeded.
+ * @param completions where the job is completed among others, see there
+ * @throws {ApiError} 404, 409
+ */
+export function ack(q: QueueState, request: AckRequest, now: number, completions?: Completions): JobView {
   const found = mustFindForReport(q, request.job_id);
   if (found.archived) {
     if (settledByThis(q, found.archived, request, now)) return viewOfArchived(q, found.archived);
@@ -30,26 +34,22 @@ export function ack(q: QueueState, request: AckRequest, now: number): JobView {
   if (active) {
     fence(q, row, active, request);
     if (request.log) q.logs.add(active, request.log);
-    return completed(q, row, runningAttempt(active), request.result, now);
+    return completed(q, { row, attempt: runningAttempt(active), result: request.result }, now, completions);
   }
   const late =
     request.delivery_id !== undefined && names(request.job_id, request, row.attempt, row.claims)
       ? lateAttempt(q, row, request.delivery_id, now)
       : undefined;
-  if (late) return completed(q, row, late, request.result, now);
+  if (late) return completed(q, { row, attempt: late, result: request.result }, now, completions);
   throw notActive(request.job_id, stateOf(row, false, now));
 }
 
 /** Completes and answers what the job now looks like, before its archive chunk is written. */
-function completed(
-  q: QueueState,
-  row: JobRow,
-  attempt: EndedAttempt,
-  result: string | undefined,
-  now: number,
-): JobView {
+function completed(q: QueueState, completion: Completion, now: number, completions?: Completions): JobView {
+  const { row, attempt, result } = completion;
   const before = viewOfRow(q, row, now);
-  complete(q, [{ row, attempt, result }], now);
+  if (completions) completions.add(completion);
+  else complete(q, [completion], now);
   const { error: _error, retry_delay_ms: _delay, ...history } = before.record.history;
   const { due_at: _due, worker_id: _worker, target: _target, ...record } = before.record;
   return {

@@ -45,6 +45,13 @@ export function keyOf(q: QueueState, id: string): number | undefined {
   return decoded.route === q.route ? decoded.key : undefined;
 }
 
+/** The key of a job whose id was made here, as that says. One that was chosen by a client has none. */
+export function keyInside(q: QueueState, id: string): number | undefined {
+  if (!isUuidV7(id)) return undefined;
+  const { route, key } = decodeId(id);
+  return route === q.route ? key : undefined;
+}
+
 /** The keys that these ids lead to, as {@link keyOf}; those that lead nowhere here are left out. */
 export function keysOf(q: QueueState, ids: readonly string[]): Map<string, number> {
   const aliases = q.sql.exec<{ id: string; key: number }>(

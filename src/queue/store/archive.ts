@@ -54,20 +54,28 @@ function jobsIn(data: string): ArchivedJob[] {
   }
 }
 
-/** Finds a completed job by its key. */
-export function findArchived(sql: SqlStorage, key: number): ArchivedJob | undefined {
-  const sequence = sequenceOf(key);
-  const chunks = sql.exec<{ data: string }>(
-    'SELECT data FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?',
-    sequence - SPAN,
-    sequence,
-    sequence,
-  );
-  for (const { data } of chunks) {
-    const found = jobsIn(data).find((job) => job.k === key);
-    if (found) return found;
+/** Finds completed jobs by their keys. A chunk that several of them lie in is read once. */
+export function findArchived(sql: SqlStorage, keys: Iterable<number>): Map<number, ArchivedJob> {
+  const wanted = new Set(keys);
+  const found = new Map<number, ArchivedJob>();
+  const seen = new Set<number>();
+  for (const key of wanted) {
+    if (found.has(key)) continue;
+    for (const chunk of chunksAround(sql, sequenceOf(key))) {
+      if (seen.has(chunk)) continue;
+      seen.add(chunk);
+      const { data } = sql.exec<{ data: string }>('SELECT data FROM archive WHERE chunk = ?', chunk).one();
+      for (const job of jobsIn(data)) if (wanted.has(job.k)) found.set(job.k, job);
+      if (found.has(key)) break;
+    }
   }
-  return undefined;
+  return found;
+}
+
+/** The chunks in which the job with this sequence number may lie. */
+function chunksAround(sql: SqlStorage, sequence: number): number[] {
+  const query = 'SELECT chunk FROM archive WHERE lo > ? AND lo <= ? AND hi >= ?';
+  return Array.from(sql.exec<{ chunk: number }>(query, sequence - SPAN, sequence, sequence), ({ chunk }) => chunk);
 }
 
 /** JSON text of a result that lies in a row of its own. */

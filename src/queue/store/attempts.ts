@@ -69,14 +69,41 @@ export interface Completion {
  * share of a chunk is written, and one row for each that has a row of its own: that goes.
  */
 export function complete(q: QueueState, done: readonly Completion[], now: number): void {
-  const own = done.flatMap(({ row }) => (q.blocks.holds(row.key) ? [] : [row.key]));
-  const forgotten = done.flatMap((completion) => (archive(q, completion, now) ? [] : [completion.row.key]));
-  for (const { row } of done) q.blocks.leave(row.key);
-  if (own.length === 1) q.sql.exec('DELETE FROM jobs WHERE key = ?', own[0]).toArray();
-  else if (own.length > 1) {
-    q.sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(own)).toArray();
+  const completions = new Completions(q, now);
+  for (const completion of done) completions.add(completion);
+  completions.end();
+}
+
+/** Jobs that are completed one by one, whose rows go together: until {@link Completions.end} nobody may look for them. */
+export class Completions {
+  private own: number[] = [];
+  private forgotten: number[] = [];
+
+  /** @param now epoch ms */
+  constructor(
+    private readonly q: QueueState,
+    private readonly now: number,
+  ) {}
+
+  add(completion: Completion): void {
+    const { q } = this;
+    const { key } = completion.row;
+    if (!q.blocks.holds(key)) this.own.push(key);
+    if (!archive(q, completion, this.now)) this.forgotten.push(key);
+    q.blocks.leave(key);
   }
-  q.blocks.vanish(forgotten);
+
+  end(): void {
+    const { sql, blocks } = this.q;
+    const { own, forgotten } = this;
+    if (own.length === 1) sql.exec('DELETE FROM jobs WHERE key = ?', own[0]).toArray();
+    else if (own.length > 1) {
+      sql.exec('DELETE FROM jobs WHERE key IN (SELECT value FROM json_each(?))', JSON.stringify(own)).toArray();
+    }
+    blocks.vanish(forgotten);
+    this.own = [];
+    this.forgotten = [];
+  }
 }
 
 /** @returns whether the job is kept */

@@ -20,7 +20,7 @@ import type { Active } from './leases';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
 import { MOVE, moveOf } from './moves';
-import { historyOf, stateOf } from './rows';
+import { historyOf, historyText, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { rowByKey } from './where';
@@ -229,7 +229,7 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   const active = q.leases.active.get(row.key);
   const { availableAt, limit, history: changed, ...columns } = change;
   const history = active ? afterAttempt(q, row, active, kind, changed) : changed;
-  const after: JobRow = { ...row, ...columns, ...(history && { history: JSON.stringify(history) }) };
+  const after: JobRow = { ...row, ...columns, ...(history && { history: historyText(history) }) };
   if (active) {
     after.claims = active.claim;
     if (!UNUSED.has(kind)) after.attempt = active.attempt;

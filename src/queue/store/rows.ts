@@ -51,7 +51,21 @@ export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
   }
   if (history.error !== undefined && !isObject(history.error)) delete history.error;
   if (history.log !== undefined && !Array.isArray(history.log)) delete history.log;
+  const last = history.errors?.at(-1);
+  if (history.error && last && isSameFailure(history.error, last)) history.error = last;
   return history;
+}
+
+/** The history column. The last failure is written once: beside the others it is told without what may be long. */
+export function historyText(history: JobHistory): string {
+  const { error, errors } = history;
+  if (error === undefined || error !== errors?.at(-1)) return JSON.stringify(history);
+  const { stack: _, details: __, ...brief } = error;
+  return JSON.stringify({ ...history, error: brief });
+}
+
+function isSameFailure(a: JobErrorEntry, b: JobErrorEntry): boolean {
+  return a.attempt === b.attempt && a.occurred_at === b.occurred_at;
 }
 
 const isObject = (value: unknown): value is object =>

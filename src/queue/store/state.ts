@@ -21,6 +21,7 @@ import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer } from './archive-buffer';
 import { Blocks } from './blocks';
 import { CheckpointTable } from './checkpoints';
+import type { JobRow } from './columns';
 import { CountingSql } from './counting-sql';
 import { CronTable } from './cron-table';
 import { Depth } from './depth';
@@ -61,6 +62,8 @@ export class QueueState implements Memory {
   readonly archive: ArchiveBuffer;
   /** Jobs that stand alike, many to a row. */
   readonly blocks: Blocks;
+  /** Rows that are about to be asked for, see `where.ts`. */
+  readonly readAhead = new Map<number, JobRow>();
   /** What must arrive at other objects. */
   readonly outbox: Outbox;
   readonly events: EventLog;

@@ -4,23 +4,59 @@
  */
 import { findArchived } from './archive';
 import type { Blocks } from './blocks';
-import { type JobRow, ownRow } from './columns';
+import { type JobRow, ownRow, ROW_COLUMNS, readRows } from './columns';
 import type { ArchivedJob } from './rows';
 import type { QueueState } from './state';
 
 interface Places {
   readonly sql: SqlStorage;
   readonly blocks: Blocks;
+  readonly readAhead: Map<number, JobRow>;
 }
 
 /** The job with this key as a row; undefined when it has completed, or is no more. */
-export function rowByKey({ sql, blocks }: Places, key: number): JobRow | undefined {
-  return blocks.row(key) ?? ownRow(sql, key);
+export function rowByKey({ sql, blocks, readAhead }: Places, key: number): JobRow | undefined {
+  const row = readAhead.get(key);
+  // It may be changed now.
+  if (row) readAhead.delete(key);
+  return row ?? blocks.row(key) ?? ownRow(sql, key);
+}
+
+/**
+ * Reads rows that are asked for one by one in a moment, in one statement.
+ * @param keys of jobs that nobody changes unless he has asked for their rows
+ * @param use asks for them
+ */
+export function withRows<T>({ sql, blocks, readAhead }: Places, keys: readonly number[], use: () => T): T {
+  const own = keys.filter((key) => !blocks.holds(key));
+  if (own.length > 1) {
+    const query = `SELECT ${ROW_COLUMNS} FROM jobs WHERE key IN (SELECT value FROM json_each(?))`;
+    for (const row of readRows(sql, query, JSON.stringify(own))) readAhead.set(row.key, row);
+  }
+  try {
+    return use();
+  } finally {
+    readAhead.clear();
+  }
 }
 
 /** The completed job with this key, also one that this transaction has completed. */
 export function completedByKey(q: Pick<QueueState, 'sql' | 'archive'>, key: number): ArchivedJob | undefined {
-  return q.archive.find(key) ?? findArchived(q.sql, key);
+  return completedByKeys(q, [key]).get(key);
+}
+
+/** The same of several. */
+export function completedByKeys(q: Pick<QueueState, 'sql' | 'archive'>, keys: readonly number[]) {
+  const found = new Map<number, ArchivedJob>();
+  for (const key of keys) {
+    const job = q.archive.find(key);
+    if (job) found.set(key, job);
+  }
+  const others = findArchived(
+    q.sql,
+    keys.filter((key) => !found.has(key)),
+  );
+  return new Map([...found, ...others]);
 }
 
 /** What tells jobs apart, and no body. */

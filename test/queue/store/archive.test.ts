@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QUEUE, Schema } from '../../../src/durable/schema';
 import { unwrap } from '../../../src/job/errors';
-import { LANE_BIT } from '../../../src/job/ids';
+import { decodeId, LANE_BIT } from '../../../src/job/ids';
 import {
   archivedBackwards,
   countArchived,
@@ -54,6 +54,29 @@ describe('a completed job', () => {
     }
     expect(await queue.counts()).toEqual({ completed: 400 });
     expect((await queue.listAll(70)).map(({ id }) => id)).toEqual([...ids].reverse());
+  });
+
+  it('is looked for among many others, and the chunk that they share is read once', async () => {
+    const queue = new TestQueue();
+    await queue.enqueue(...Array(50).fill({}));
+    const ids = await queue.claimAll();
+    await completeAll(queue, ids);
+    await queue.inside(({ storage }) => {
+      const chunks = storage.sql.exec<{ n: number }>('SELECT count(*) AS n FROM archive').one().n;
+      const read: string[] = [];
+      const exec = (query: string, ...bindings: SqlStorageValue[]) => {
+        if (query.includes('data')) read.push(query);
+        return storage.sql.exec(query, ...bindings);
+      };
+      expect(
+        findArchived(
+          { exec } as SqlStorage,
+          ids.map((id) => decodeId(id).key),
+        ).size,
+      ).toBe(50);
+      expect(read).toHaveLength(chunks);
+    });
+    expect(unwrap(await queue.stub.heartbeat({ worker_id: 'w', job_ids: ids })).lost).toEqual(ids);
   });
 
   it.each([64 * 1024 - 2, 64 * 1024 - 1, 1024 * 1024 - 2])(
@@ -142,10 +165,11 @@ describe('the archive', () => {
           for (const { lo, hi } of sql.exec<{ lo: number; hi: number }>('SELECT lo, hi FROM archive')) {
             expect(hi - lo).toBeLessThan(SPAN);
           }
-          for (const key of kept.values()) expect(findArchived(sql, key)?.k).toBe(key);
-          for (const missing of [41, 2500, 6000]) {
-            if (!kept.has(missing)) expect(findArchived(sql, missing)).toBeUndefined();
-          }
+          const find = (key: number) => findArchived(sql, [key]).get(key);
+          for (const key of kept.values()) expect(find(key)?.k).toBe(key);
+          for (const missing of [41, 2500, 6000]) if (!kept.has(missing)) expect(find(missing)).toBeUndefined();
+          const together = findArchived(sql, [41, 2500, 6000, ...kept.values()]);
+          expect([...together.keys()].sort((a, b) => a - b)).toEqual([...kept.values()].sort((a, b) => a - b));
           expect(countArchived(sql)).toBe(kept.size);
           const newestFirst = [...kept.entries()].filter(([seq]) => seq < before).sort(([a], [b]) => b - a);
           expect([...archivedBackwards(sql, before)].map(({ key }) => key)).toEqual(newestFirst.map(([, key]) => key));
@@ -157,7 +181,7 @@ describe('the archive', () => {
           for (const { ended_at } of left) expect(ended_at).toBeGreaterThan(oldest);
           deleteArchived(store, [...kept.values()].slice(0, 3));
           // Nothing else would tell that they are over.
-          for (const key of kept.values()) expect(vanished.includes(key)).toBe(!findArchived(sql, key));
+          for (const key of kept.values()) expect(vanished.includes(key)).toBe(!find(key));
           const inMemory = countArchived(sql);
           forgetArchivedCount(sql);
           expect(inMemory).toBe(countArchived(sql));

@@ -64,8 +64,12 @@ export const MAX_CHARS_UNDER_WAY = 16 * 1024 * 1024;
  * Did the last attempt end with the death of the handler Worker? Whatever runs there when it dies loses an attempt with it,
  * in other calls too, so such a job runs while nothing else does.
  */
-function hasCrashed(row: JobRow): boolean {
-  return row.attempt > 0 && CRASH_TYPES.has(historyOf(row).error?.type ?? '');
+const hasCrashed = (row: JobRow): boolean => hasEndedBy(row, CRASH_TYPES);
+
+/** Did the last attempt end with an error of one of these types? Most histories are not read for that. */
+function hasEndedBy({ attempt, history }: JobRow, types: ReadonlySet<string>): boolean {
+  if (attempt === 0 || history === null || !history.includes('"type":"t')) return false;
+  return types.has(historyOf({ history }).error?.type ?? '');
 }
 
 export class PushSelector {
@@ -277,7 +281,7 @@ export class PushSelector {
 
   /** A call that dies costs all its jobs an attempt: who may be the cause, or has none to lose, does not share one. */
   private travelsAlone(row: JobRow, body: ReturnType<typeof bodyOf>): boolean {
-    if (row.attempt > 0 && SUSPECT_TYPES.has(historyOf(row).error?.type ?? '')) return true;
+    if (hasEndedBy(row, SUSPECT_TYPES)) return true;
     return row.attempt + 1 >= this.q.policyFor(row.type, body).max_attempts;
   }
 

@@ -219,19 +219,22 @@ describe('rates', () => {
   it.each([
     ['', async () => undefined],
     [', whatever the object still knows', (queue: TestQueue) => queue.evict()],
-  ])('let in one of higher priority when a start is forgotten, although there was room before%s', async (_, between) => {
-    const queue = new TestQueue();
-    const rated: Json = { key: 'rated', rate: { limit: 2, period: 'PT5S' } };
-    const [, low] = await addManyTo(queue, 2, rated);
-    await between(queue);
-    await fetchFrom(queue, 1);
-    clock.at(1);
-    const high = await addManyTo(queue, 2, rated, { priority: 5 });
-    clock.at(5000);
-    expect(await fetchFrom(queue)).toEqual(high);
-    clock.at(10_000);
-    expect(await fetchFrom(queue)).toEqual([low]);
-  });
+  ])(
+    'let in one of higher priority when a start is forgotten, although there was room before%s',
+    async (_, between) => {
+      const queue = new TestQueue();
+      const rated: Json = { key: 'rated', rate: { limit: 2, period: 'PT5S' } };
+      const [, low] = await addManyTo(queue, 2, rated);
+      await between(queue);
+      await fetchFrom(queue, 1);
+      clock.at(1);
+      const high = await addManyTo(queue, 2, rated, { priority: 5 });
+      clock.at(5000);
+      expect(await fetchFrom(queue)).toEqual(high);
+      clock.at(10_000);
+      expect(await fetchFrom(queue)).toEqual([low]);
+    },
+  );
 
   it('a throttle spreads its starts evenly', async () => {
     const queue = new TestQueue();

@@ -170,6 +170,31 @@ describe('many reports', () => {
     expect(told.items).toMatchObject([{ state: 'retryable' }, { error: { code: 'conflict' } }]);
   });
 
+  it('about jobs with rows of their own leave none of those that have completed, whatever is said of them again', async () => {
+    const queue = new TestQueue();
+    const retry = { initial_interval: 0, jitter: false };
+    const first = await held(queue.name, 4, { retry });
+    await report(
+      200,
+      first.map((job) => nack(job, { error: { type: 'E', stack: 'E: no\n    at f' } })),
+    );
+    const [a, b, c, d] = (await server.take(queue.name, { count: 4, worker_id: 'w1' })) as [Json, Json, Json, Json];
+    const told = await report(207, [
+      ack(a),
+      ack(a),
+      nack(b),
+      ack(c),
+      nack(a),
+      ack(c, { action: 'progress', progress: 1 }),
+    ]);
+    const outcomes = told.items?.map(({ status, state, error }) => state ?? (error as Json)?.status ?? status);
+    expect(outcomes).toEqual(['completed', 'completed', 'available', 'completed', 409, 'completed']);
+    const left = await queue.inside(({ sql }) => sql.exec<{ attempt: number }>('SELECT attempt FROM jobs').toArray());
+    expect(left.map(({ attempt }) => attempt).sort()).toEqual([1, 2]);
+    expect(await server.counts(queue.name)).toMatchObject({ completed: 2, active: 1, available: 1 });
+    expect((await server.job(d.id as string)).error).toMatchObject({ type: 'E', stack: 'E: no\n    at f' });
+  });
+
   it('may be about jobs of several queues, under ids that clients chose too', async () => {
     const chosen = uuidv7(Date.now(), Math.random);
     await server.enqueue('c', { id: chosen });
