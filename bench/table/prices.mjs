@@ -13,7 +13,7 @@ import { loadClient } from '../servers/client.mjs';
 import { round } from '../stats.mjs';
 import { IN_HAND } from './steps.mjs';
 
-const RETRY = { max_attempts: 2, backoff_strategy: 'constant', initial_interval: 1, jitter: false };
+const RETRY = { max_attempts: 3, backoff_strategy: 'constant', initial_interval: 1, jitter: false };
 
 /** `perSecond`: the rate at which the time awake is shared among jobs. */
 const KINDS = {

@@ -1,7 +1,9 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
 import { CancelledError } from '../handler/control';
+import { Deadlines } from '../handler/deadlines';
 import type { Answer } from '../handler/protocol';
 import { type Host, runDelivery } from '../handler/run';
+import { RunSignal } from '../handler/run-signal';
 import type { Runnable } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, TocsinError } from '../producer/errors';
@@ -45,7 +47,7 @@ function aborted(message: string): DOMException {
 
 /** A job that runs. */
 export class RunningJob {
-  readonly #controller = new AbortController();
+  readonly #aborter = new RunSignal();
   /** Has its handler ended, and is its report under way? */
   reporting = false;
   /** Resolves once nothing of it goes on. */
@@ -59,12 +61,16 @@ export class RunningJob {
 
   /** Aborts when its outcome no longer matters. */
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    return this.#aborter.signal;
+  }
+
+  get isStopped(): boolean {
+    return this.#aborter.isAborted;
   }
 
   /** Aborts the handler's signal; nothing is reported any more. */
   stop(why: keyof typeof REASONS): void {
-    this.#controller.abort(REASONS[why]());
+    this.#aborter.abort(REASONS[why]());
   }
 }
 
@@ -85,6 +91,7 @@ export class RunningJobs {
   #active = 0;
   /** How long handlers take, in ms; undefined: none has ended yet. */
   #typicalMs: number | undefined;
+  readonly #deadlines = new Deadlines();
   /** Promises of `ctx.waitUntil` that have not ended. */
   readonly #background = new Set<Promise<unknown>>();
 
@@ -120,7 +127,7 @@ export class RunningJobs {
 
   /** The jobs that it holds, as far as it knows. */
   held(): RunningJob[] {
-    return [...this.#runs].filter(({ signal }) => !signal.aborted);
+    return [...this.#runs].filter(({ isStopped }) => !isStopped);
   }
 
   /** Starts a job that was just fetched, or keeps it until a handler is free. */
@@ -158,7 +165,7 @@ export class RunningJobs {
     while (this.#active < this.options.concurrency) {
       const next = this.#waiting.shift();
       if (!next) return;
-      if (next.run.signal.aborted) this.#forget(next.run);
+      if (next.run.isStopped) this.#forget(next.run);
       else this.#start(next.run);
     }
   }
@@ -230,15 +237,16 @@ export class RunningJobs {
   }
 
   async #work(run: RunningJob): Promise<void> {
-    const { job, signal } = run;
+    const { job } = run;
     const { attempt } = job;
     const host: Host = {
       env: this.options.env,
       executionCtx: { waitUntil: (promise) => this.#waitUntil(promise) },
-      signal,
+      call: run,
       sink: this.options.sink,
       voice: () => new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain),
       limits: PULLED,
+      deadlines: this.#deadlines,
     };
     const { deliveryId = `pull_${job.id}_${attempt}` } = job;
     const delivery = { kind: 'job' as const, job, attempt, deliveryId, workerId: this.reporting.id };
@@ -256,12 +264,12 @@ export class RunningJobs {
   async #report(run: RunningJob, answer: Answer): Promise<void> {
     const backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
     run.reporting = true;
-    while (!run.signal.aborted) {
+    while (!run.isStopped) {
       try {
         await this.reports.settle(run.job, answer);
         return;
       } catch (error) {
-        if (run.signal.aborted || wasCancelled(error)) return;
+        if (run.isStopped || wasCancelled(error)) return;
         this.complain(error);
         if (!(error instanceof TocsinError) || !error.retryable) return;
         await wait(pauseAfter(error, backoff), run.signal);

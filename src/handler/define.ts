@@ -1,6 +1,7 @@
 /** The Worker around the handlers: it tells deliveries, the announcement and other requests apart. */
 import { batchAnswer } from './batch-answer';
 import { readCall } from './control';
+import { Deadlines } from './deadlines';
 import { LineVoice } from './line';
 import { parseDeliveries, writeAnswer } from './protocol';
 import type { Registry } from './registry';
@@ -81,7 +82,7 @@ export function defineHandlers(handlers: unknown, options: WorkerOptions = {}): 
       const isDeliveryPath = deliveryPath === undefined || pathname === deliveryPath;
       if (pathname === ANNOUNCEMENT_PATH && request.method === 'GET') return json(200, registry.announcement());
       if (request.method === 'POST' && isDeliveryPath) {
-        return await deliver(request, registry, { env, executionCtx, signal: request.signal, sink });
+        return await deliver(request, registry, { env, executionCtx, call: request, sink });
       }
       if (options.fetch) return await options.fetch(request, env, executionCtx ?? { waitUntil: () => undefined });
       if (pathname === ANNOUNCEMENT_PATH) return methodNotAllowed('GET');
@@ -131,8 +132,9 @@ async function deliver(
   }
   const voice: Host['voice'] = ({ deliveryId = '' }, notes) =>
     control ? new LineVoice(control.line, deliveryId) : new AnswerVoice('never', notes, newId);
+  const host: Host = { ...around, control, voice, deadlines: new Deadlines() };
   const entries = parsed.deliveries.map(async (delivery) =>
-    writeAnswer(await runDelivery(delivery, registry, { ...around, control, voice }), delivery.deliveryId),
+    writeAnswer(await runDelivery(delivery, registry, host), delivery.deliveryId),
   );
   const { body, isLines } = await batchAnswer(entries, control?.line);
   return jsonText(200, body, { ...version, ...(isLines && { 'Content-Type': LINES_TYPE }) });

@@ -7,6 +7,7 @@ import { jobIds } from '../producer/id';
 import { tellHooks } from './around';
 import { contextOf } from './context';
 import { CancelledError, type Control } from './control';
+import { Deadlines } from './deadlines';
 import { withChosenDelay } from './delay';
 import { failureOf, ResultTooLarge, stackOf, TimeoutError, UnserialisableResult } from './failure';
 import { Journal, logEntry } from './journal';
@@ -14,6 +15,7 @@ import { createLogger, type Logger, type LogSink } from './log';
 import { isExpected, snoozeOf } from './outcomes';
 import { type Answer, type BrokenDelivery, type Delivery, type Outcome, stepsOf } from './protocol';
 import { MAX_TIMEOUT_MS, type Registration, type Registry } from './registry';
+import { RunSignal } from './run-signal';
 import { AT_ONCE } from './step-rules';
 import { Steps, type Suspension } from './steps';
 import type { ExecutionContextLike, HandlerContext } from './types';
@@ -42,7 +44,7 @@ export interface Host {
   env: unknown;
   executionCtx: ExecutionContextLike | undefined;
   /** Aborts when the caller disconnects, or the worker gives the job up. */
-  signal: AbortSignal | undefined;
+  call: { readonly signal: AbortSignal } | undefined;
   /** Hears which jobs are cancelled, where the caller says so. */
   control?: Control | undefined;
   /** How a run speaks before its end. Default: with its answer. */
@@ -52,6 +54,8 @@ export interface Host {
   queueNow?: () => number;
   /** Default: those of a pushed job. */
   limits?: TimeLimits;
+  /** Shared by runs that begin together. */
+  deadlines?: Deadlines;
 }
 
 /** Runs a delivery. Never rejects. */
@@ -74,9 +78,9 @@ export async function runDelivery(
   const journal = new Journal(voice.log?.bind(voice), voice.logAfterMs);
   const steps = new Steps(stepsOf(job), voice, notes, host.queueNow ?? queueClock(job.startedAt, Date.now()));
   const run = { delivery, registration, registry, host, log, journal, steps, isOpen: true };
-  const aborter = new AbortController();
+  const aborter = new RunSignal(host.call);
   const { env, executionCtx, sink } = host;
-  const parts = { delivery, env, executionCtx, signal: aborter.signal, sink, bound, journal, steps, voice };
+  const parts = { delivery, env, executionCtx, aborter, sink, bound, journal, steps, voice };
   const ctx = contextOf({ ...parts, isOpen: () => run.isOpen });
   const outcome = await outcomeOf(run, ctx, aborter);
   run.isOpen = false;
@@ -95,7 +99,7 @@ interface Run {
   isOpen: boolean;
 }
 
-async function outcomeOf(run: Run, ctx: HandlerContext, aborter: AbortController): Promise<Outcome> {
+async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Promise<Outcome> {
   const { delivery, registration, registry, host, log, journal, steps } = run;
   const { job, attempt } = delivery;
   const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
@@ -123,7 +127,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: AbortController
     const said = { error_type: failure.type, error: failure.message };
     if (isMeant(thrown)) log.info('job ended as its handler said', { ...said, code: failure.code });
     else log.error('job failed', { ...said, stack: stackOf(thrown) });
-    if (!host.signal?.aborted) {
+    if (!host.call?.signal.aborted) {
       const patience = Math.max(0, deadline - Date.now()) + HOOKS_BEYOND_MS;
       await tellHooks(registry.around, { job, ctx, thrown, failure, attempt }, patience, (name, error) =>
         log.error(`${name} threw`, { error: String(error), stack: stackOf(error) }),
@@ -164,12 +168,9 @@ function queueClock(claimedAt: string | undefined, arrived: number): () => numbe
 async function withinTimeout(
   { delivery, registration, host, steps }: Run,
   ctx: HandlerContext,
-  controller: AbortController,
+  aborter: RunSignal,
   limit: number,
 ): Promise<unknown> {
-  const hangUp = (): void => controller.abort(host.signal?.reason);
-  if (host.signal?.aborted) hangUp();
-  host.signal?.addEventListener('abort', hangUp, { once: true });
   let end: (error: Error) => void = () => undefined;
   const ended = new Promise<never>((_, reject) => {
     end = reject;
@@ -177,14 +178,15 @@ async function withinTimeout(
   // A handler need not react to its signal: what it does afterwards is not waited for.
   const stop = (error: Error): void => {
     end(error);
-    controller.abort(error);
+    aborter.abort(error);
   };
-  const timer = setTimeout(() => stop(new TimeoutError(`The job did not finish within ${limit} ms.`)), limit);
+  const { deadlines = new Deadlines() } = host;
+  const unwatch = deadlines.watch(limit, () => stop(new TimeoutError(`The job did not finish within ${limit} ms.`)));
   const unlisten = host.control?.onCancel(delivery.deliveryId, stop);
   let release: (() => void) | undefined;
   let over = false;
   const execute = async (): Promise<unknown> => {
-    const give = await registration.slots?.acquire(Date.now() + limit, controller.signal);
+    const give = await registration.slots?.acquire(Date.now() + limit, aborter.signal);
     if (over) give?.();
     else release = give;
     const guard = (handler: Promise<unknown>): Promise<unknown> => steps.guard(handler);
@@ -194,9 +196,9 @@ async function withinTimeout(
     return await Promise.race([execute(), ended]);
   } finally {
     over = true;
-    clearTimeout(timer);
+    unwatch();
     unlisten?.();
-    host.signal?.removeEventListener('abort', hangUp);
+    aborter.end();
     release?.();
   }
 }

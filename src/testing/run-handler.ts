@@ -41,7 +41,7 @@ export async function runHandler<H, Type extends TypesOf<H>>(
   const answer = await runDelivery(delivery, registry, {
     env: options.env ?? {},
     executionCtx: { waitUntil: (promise) => void outlives.push(promise) },
-    signal: options.signal,
+    call: options.signal && { signal: options.signal },
     sink: () => undefined,
     queueNow: () => now,
     voice: (_, notes) => {

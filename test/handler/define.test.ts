@@ -103,6 +103,15 @@ describe('a handler', () => {
     expect(result.result).toEqual(['a@example.com', 'me', 3, 'del_0', true, false]);
   });
 
+  it('may pass on what it was given, a copy of it, or a part of it', async () => {
+    const worker = defineHandlers((_job, ctx) => {
+      const copy = { ...ctx, more: 1 };
+      const { signal } = ctx;
+      return [copy.signal === ctx.signal, signal === ctx.signal, Object.keys(ctx).includes('signal')];
+    }, quiet());
+    expect((await deliverOne(worker, {}, { type: 'a.b' })).result).toEqual([true, true, true]);
+  });
+
   it('hands work that outlives its answer to the execution context', async () => {
     const kept: Promise<unknown>[] = [];
     const worker = defineHandlers((_job, ctx) => ctx.waitUntil(Promise.resolve('later')), quiet());

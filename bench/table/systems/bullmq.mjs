@@ -49,7 +49,7 @@ export async function open({ sizes, packages }) {
   const measures = {
     retry: () =>
       withQueue(async (queue) => {
-        await fill(queue, sizes.retried, { attempts: 2, backoff: { type: 'fixed', delay: 1 } });
+        await fill(queue, sizes.retried, { attempts: 3, backoff: { type: 'fixed', delay: 1 } });
         const handler = ({ attemptsMade }) => {
           if (attemptsMade === 0) throw new Error('fails once');
         };

@@ -20,7 +20,7 @@ export async function open({ sizes, packages }) {
   let queues = 0;
   const withQueue = async (use) => {
     const queue = `bench-${++queues}`;
-    await boss.createQueue(queue, { notify: true, retryLimit: 1, retryDelay: 0 });
+    await boss.createQueue(queue, { notify: true, retryLimit: 2, retryDelay: 0 });
     const value = await use(queue);
     await boss.deleteQueue(queue);
     return value;

@@ -15,7 +15,7 @@ const HANDLERS = Object.fromEntries([
   ...pushedFrom('pushed-retry', { binding: 'HANDLER', batch_size: 100 }),
   ...pushedFrom('pushed-due', { binding: 'LOAD', batch_size: 100 }),
 ]);
-const RETRY = { max_attempts: 2, backoff_strategy: 'constant', initial_interval: 1, jitter: false };
+const RETRY = { max_attempts: 3, backoff_strategy: 'constant', initial_interval: 1, jitter: false };
 
 export async function open({ sizes }) {
   const server = await startWorkerd({ handlers: HANDLERS });

@@ -1,0 +1,34 @@
+/** A moment that has not come. */
+interface Entry {
+  /** Epoch ms. */
+  at: number;
+  /** Null: nobody waits for it any more. */
+  expire: (() => void) | null;
+  timer: ReturnType<typeof setTimeout> | null;
+}
+
+/**
+ * The time limits of runs that begin together. A timer for each is set only at the end of the turn in which they began: most
+ * runs are over by then.
+ */
+export class Deadlines {
+  #fresh: Entry[] = [];
+
+  /** Calls `expire` after `ms`. @returns ends that */
+  watch(ms: number, expire: () => void): () => void {
+    const entry: Entry = { at: Date.now() + ms, expire, timer: null };
+    if (this.#fresh.push(entry) === 1) setTimeout(() => this.#setTimers(), 0);
+    return () => {
+      entry.expire = null;
+      if (entry.timer !== null) clearTimeout(entry.timer);
+    };
+  }
+
+  #setTimers(): void {
+    const now = Date.now();
+    for (const entry of this.#fresh) {
+      if (entry.expire) entry.timer = setTimeout(entry.expire, Math.max(0, entry.at - now));
+    }
+    this.#fresh = [];
+  }
+}
