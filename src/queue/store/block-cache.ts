@@ -55,3 +55,28 @@ export class BlockCache {
     this.last = undefined;
   }
 }
+
+/** Numbers that no block spans, as far as is known: one range. */
+export class Gap {
+  private from = 0;
+  private to = -1;
+
+  has(key: number): boolean {
+    return key >= this.from && key <= this.to;
+  }
+
+  /** None spans a number from the first to the second. */
+  set(from: number, to: number): void {
+    this.from = from;
+    this.to = to;
+  }
+
+  /** From this number on there may be one now. */
+  end(at: number): void {
+    this.to = Math.min(this.to, at - 1);
+  }
+
+  clear(): void {
+    this.set(0, -1);
+  }
+}

@@ -19,7 +19,7 @@
 import type { Fragment } from '../../durable/sql';
 import type { ArchiveBuffer } from './archive-buffer';
 import { Block, type BlockJob, type BlockPlace, type BlockRow, encode, MAX_GAP, MAX_SPAN, parted } from './block';
-import type { BlockCache } from './block-cache';
+import { type BlockCache, Gap } from './block-cache';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './columns';
 
@@ -56,6 +56,7 @@ export class BlockTable {
   /** Keys in blocks whose jobs may all be over. */
   private touched: number[] = [];
   private readonly marked = new Set<number>();
+  private readonly gap = new Gap();
   /** Where the newest block begins; null: there is none; undefined: to be read. */
   private newest: number | null | undefined;
   /** May there be any? */
@@ -229,6 +230,7 @@ export class BlockTable {
   private write(jobs: readonly BlockJob[]): void {
     const { key: first, priority, due_at } = jobs[0] as BlockJob;
     const { key: last } = jobs.at(-1) as BlockJob;
+    this.gap.end(first);
     const tail = this.isJoined ? this.tail() : undefined;
     // Where the newest block has waited for others to join and its jobs are all over, this one takes its row: nothing is deleted.
     const over = tail?.left === 0 ? tail : undefined;
@@ -325,8 +327,15 @@ export class BlockTable {
     if (known) return known;
     const newest = this.cache.get(this.newest ?? -1);
     if (newest && key >= newest.end) return undefined;
+    if (this.gap.has(key)) return undefined;
     const [row] = this.select('first <= ? ORDER BY first DESC LIMIT 1', key);
-    const [block] = row && key < row.first + row.span ? this.build([row]) : [];
+    const end = row ? row.first + row.span : 0;
+    if (!row || key >= end) {
+      const [next] = this.select('first > ? ORDER BY first LIMIT 1', key);
+      this.gap.set(end, (next?.first ?? Number.POSITIVE_INFINITY) - 1);
+      return undefined;
+    }
+    const [block] = this.build([row]);
     return block && this.cache.keep(block);
   }
 
@@ -377,7 +386,10 @@ export class BlockTable {
 
   private uncache(block?: Block): void {
     if (block) this.cache.delete(block);
-    else this.cache.clear();
+    else {
+      this.cache.clear();
+      this.gap.clear();
+    }
     this.newest = undefined;
   }
 }

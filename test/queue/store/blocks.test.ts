@@ -247,6 +247,72 @@ describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
   const tableOver = (sql: SqlStorage, archive: ArchiveBuffer) =>
     new (isDue ? DueBlocks : BlockTable)(sql, archive, new BlockCache(), () => undefined);
 
+  it('finds what came to lie where somebody has looked in vain, in a block of its own or one that grew', async () => {
+    await runInDurableObject(env.QUEUES.getByName(`${name}-gap`), (_, { storage }) => {
+      const { sql } = storage;
+      new Schema(storage, QUEUE).create();
+      const cache = new BlockCache();
+      const archive = new ArchiveBuffer(sql, () => '{}');
+      const table = new (isDue ? DueBlocks : BlockTable)(sql, archive, cache, () => undefined);
+      table.load();
+      const add = (key: number) => {
+        const place = isDue ? { priority: 0, due_at: T0 } : { priority: 0, due_at: null };
+        table.add({ key: lowest + key, type: 't', at: T0, body: '{}', alias: null, ...place });
+        table.flush();
+        // As if many others had been read since.
+        cache.clear();
+      };
+      const found = (...keys: number[]) => keys.filter((key) => table.holds(lowest + key));
+      add(1);
+      expect(found(2, 3, 60)).toEqual([]);
+      for (const key of [2, 3, 40]) add(key);
+      expect(found(1, 2, 3, 4, 39, 40, 41, 60)).toEqual([1, 2, 3, 40]);
+      add(60);
+      expect(found(1, 2, 3, 4, 39, 40, 41, 59, 60, 61)).toEqual([1, 2, 3, 40, 60]);
+    });
+  });
+
+  it('asks the database once where jobs have rows of their own, and again after what it read was rolled back', async () => {
+    await runInDurableObject(env.QUEUES.getByName(`${name}-asked`), (_, { storage }) => {
+      new Schema(storage, QUEUE).create();
+      let asked = 0;
+      const exec = (query: string, ...bindings: SqlStorageValue[]) => {
+        if (query.includes('ORDER BY first DESC LIMIT 1')) asked++;
+        return storage.sql.exec(query, ...bindings);
+      };
+      const sql = { exec } as SqlStorage;
+      const table = tableOver(sql, new ArchiveBuffer(sql, () => '{}'));
+      table.load();
+      const place = isDue ? { priority: 0, due_at: T0 } : { priority: 0, due_at: null };
+      const keys = Array.from({ length: 20 }, (_, n) => lowest + 1 + n);
+      for (const key of keys) table.add({ key, type: 't', at: T0, body: '{}', alias: null, ...place });
+      table.flush();
+      table.add({
+        key: lowest + 2_000,
+        type: 't',
+        at: T0,
+        body: '{"b":1}',
+        alias: null,
+        ...place,
+        due_at: isDue ? T0 + 9 : null,
+      });
+      table.flush();
+      const undo = table.mark();
+      expect(() =>
+        storage.transactionSync(() => {
+          for (const key of keys) table.leave(key);
+          table.flush();
+          asked = 0;
+          expect(keys.filter((key) => table.holds(key))).toEqual([]);
+          expect(asked).toBeLessThan(3);
+          throw new Error('rolled back');
+        }),
+      ).toThrow('rolled back');
+      undo();
+      expect(keys.filter((key) => table.holds(key))).toEqual(keys);
+    });
+  });
+
   it('has what a plain map has, in any history of transactions, of which some are rolled back', async () => {
     await runInDurableObject(env.QUEUES.getByName(name), (_, { storage }) => {
       const { sql } = storage;
