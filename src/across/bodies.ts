@@ -3,17 +3,20 @@ import { parseExactly } from '../job/envelope/exact';
 import type { JobBody, NewJob } from '../job/record';
 import type { EnqueuedJob } from '../rpc/receipts';
 
-/** @param sent what each entry brought, in the order of the jobs */
-export function withBodies(sent: readonly NewJob[], jobs: readonly EnqueuedJob[]): EnqueuedJob[] {
+/**
+ * @param sent what each entry brought, in the order of the jobs
+ * @param jobs of a receipt that nobody else has: their bodies are set
+ */
+export function withBodies(sent: readonly NewJob[], jobs: EnqueuedJob[]): EnqueuedJob[] {
   const known = new Map<string, string>();
-  return jobs.map((job, index) => {
-    if (job.record.body !== '') return job;
-    const { id } = job.record;
+  for (const [index, job] of jobs.entries()) {
+    const { record } = job;
+    if (record.body !== '') continue;
     // An entry may stand for the job of an earlier one, and that has brought the body.
-    const body = known.get(id) ?? bodyAsKept(sent[index] as NewJob, job);
-    known.set(id, body);
-    return { ...job, record: { ...job.record, body } };
-  });
+    record.body = known.get(record.id) ?? bodyAsKept(sent[index] as NewJob, job);
+    known.set(record.id, record.body);
+  }
+  return jobs;
 }
 
 /** The same for one job. */
