@@ -12,7 +12,7 @@ export const IN_HAND = 100;
 
 /** How long and how much, of each of the three times. */
 export const sizesOf = (quick) => ({
-  warmUpMs: quick ? 60 : 300,
+  warmUpMs: quick ? 60 : 1_000,
   ms: quick ? 250 : 1_500,
   pulled: quick ? { 1: 200, 10: 1_000, 100: 5_000 } : { 1: 1_000, 10: 10_000, 100: 40_000 },
   retried: quick ? 1_000 : 5_000,
