@@ -25,7 +25,7 @@ import { Planner } from './load/plan.mjs';
 import { compete, enqueueFresh, single } from './load/unique.mjs';
 import { work } from './load/workers.mjs';
 import { orchestrate, startWorkflow } from './load/workflows.mjs';
-import { ALL, LAST_QUEUE, OPS_QUEUES, PUSH_GRACE_MS, PUSH_TIMEOUT_MS, PUSHED, QUIET_QUEUE } from './queues.mjs';
+import { ALL, DURABLE_TIMEOUT_MS, LAST_QUEUE, OPS_QUEUES, PUSH_GRACE_MS, PUSHED, QUIET_QUEUE } from './queues.mjs';
 import { Random } from './random.mjs';
 import { report } from './report.mjs';
 import { freePort, Server } from './server.mjs';
@@ -148,7 +148,7 @@ async function lastCrash(host) {
 /** Leaves the server alone until every push that a crash cut off has been made good. */
 async function leaveAlone() {
   const since = Date.now();
-  const longestLease = PUSH_TIMEOUT_MS + PUSH_GRACE_MS + 1_500;
+  const longestLease = DURABLE_TIMEOUT_MS + PUSH_GRACE_MS + 1_500;
   const isIdle = () => Date.now() - since > longestLease && Date.now() - ledger.lastRunAt > 3_000;
   while (!isIdle() && Date.now() - since < 45_000) await delay(100);
   ledger.untouched = { queues: [...PUSHED, QUIET_QUEUE, LAST_QUEUE], since, touchedAt: Date.now() };
