@@ -4,7 +4,7 @@
  * Text in which a value may hide that would not survive being stored: a surrogate escape, or a huge number. What looks like
  * a number inside of a word, as in an id of hexadecimal digits, is none.
  */
-const SUSPICIOUS = /\\u[dD][89a-fA-F]|(?:^|[[:,\s])-?\d+(?:(?:\.\d+)?[eE]\+?\d{3}|\d{199})/;
+const SUSPICIOUS = /\\u[dD][89a-fA-F]|(?:^|[[:,\s])-?(?:\d{200}|\d+(?:\.\d+)?[eE]\+?\d{3})/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export const BEYOND_DOUBLES = 'a number beyond the range of doubles';

@@ -91,7 +91,8 @@ export function writeJob(view: JobView, variables: Variables, body: JobBody, tim
 function plainPayload(record: JobRecord, body: JobBody): string | undefined {
   for (const name in body) if (!PLAIN.has(name)) return undefined;
   const head = `{"type":${JSON.stringify(record.type)},`;
-  return record.body.startsWith(`${head}"args":`) ? record.body.slice(head.length, -1) : undefined;
+  const isPlain = record.body.startsWith(`${head}"args":`) && record.body.endsWith('}');
+  return isPlain ? record.body.slice(head.length, -1) : undefined;
 }
 
 /**
