@@ -11,9 +11,7 @@ import { block } from '../report.mjs';
 import { untilEnded } from '../scenarios/drain.mjs';
 import { loadClient } from '../servers/client.mjs';
 import { round } from '../stats.mjs';
-import { IN_HAND } from './steps.mjs';
-
-const RETRY = { max_attempts: 3, backoff_strategy: 'constant', initial_interval: 1, jitter: false };
+import { IN_HAND, RETRY } from './steps.mjs';
 
 /** `perSecond`: the rate at which the time awake is shared among jobs. */
 const KINDS = {

@@ -7,6 +7,9 @@ import { rate, summary } from '../stats.mjs';
 
 export const DATA = { to: 'someone@example.com', template: 'welcome', n: 1 };
 
+/** The retry policy of jobs that fail once: a second attempt as the last one would be pushed alone. */
+export const RETRY = { max_attempts: 3, backoff_strategy: 'constant', initial_interval: 1, jitter: false };
+
 /** Jobs that a worker runs at once where a line does not say. */
 export const IN_HAND = 100;
 

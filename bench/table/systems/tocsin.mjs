@@ -5,7 +5,7 @@ import { ask, fillAndDrain, startsLate } from '../../load/steps.mjs';
 import { startWorkerd } from '../../load/workerd.mjs';
 import { run as latency } from '../../scenarios/latency.mjs';
 import { loadClient } from '../../servers/client.mjs';
-import { check, DATA, dueTogether, enqueues, IN_HAND, lateness, requests, runs, starts } from '../steps.mjs';
+import { check, DATA, dueTogether, enqueues, IN_HAND, lateness, RETRY, requests, runs, starts } from '../steps.mjs';
 
 const ROUNDS = [1, 2, 3];
 /** Queues that are pushed from, one for each time that a line is measured. */
@@ -15,7 +15,6 @@ const HANDLERS = Object.fromEntries([
   ...pushedFrom('pushed-retry', { binding: 'HANDLER', batch_size: 100 }),
   ...pushedFrom('pushed-due', { binding: 'LOAD', batch_size: 100 }),
 ]);
-const RETRY = { max_attempts: 3, backoff_strategy: 'constant', initial_interval: 1, jitter: false };
 
 export async function open({ sizes }) {
   const server = await startWorkerd({ handlers: HANDLERS });

@@ -1,5 +1,6 @@
 /** Many reports in one transaction: each is fenced on its own, and a refused one keeps none of the others out. */
 import { type Outcome, outcomeOf } from '../../job/errors';
+import { isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { Report, Reported } from '../../rpc/workers';
 import { keyInside, mustFindForReport, viewOf } from '../read/find';
@@ -26,7 +27,7 @@ export function reportEach(
   now: number,
   random: Random,
 ): Outcome<Reported>[] {
-  const keys = reports.map(({ job_id }) => keyInside(q, job_id) ?? -1).filter((key) => q.leases.active.has(key));
+  const keys = reports.flatMap(({ job_id }) => (isUuidV7(job_id) ? (keyInside(q, job_id) ?? []) : []));
   const completions = new Completions(q, now);
   const completed = new Set<string>();
   const takeOne = (report: Report): Reported => {
@@ -37,7 +38,8 @@ export function reportEach(
     completed.add(report.job_id);
     return reported(ack(q, report, now, completions));
   };
-  return withRows(q, keys, () => {
+  const running = keys.filter((key) => q.leases.active.has(key));
+  return withRows(q, running, () => {
     const outcomes = reports.map((report) => outcomeOf(() => takeOne(report)));
     completions.end();
     return outcomes;

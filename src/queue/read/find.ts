@@ -40,14 +40,11 @@ export function find(q: QueueState, id: string): Found | undefined {
 /** The key that an id leads to: of its alias, else the one inside it. Reads no job. @param id satisfies `isUuidV7` */
 export function keyOf(q: QueueState, id: string): number | undefined {
   const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
-  if (alias) return alias.key;
-  const decoded = decodeId(id);
-  return decoded.route === q.route ? decoded.key : undefined;
+  return alias ? alias.key : keyInside(q, id);
 }
 
-/** The key of a job whose id was made here, as that says. One that was chosen by a client has none. */
+/** The key that an id has inside, if it was made here. Reads nothing. @param id satisfies `isUuidV7` */
 export function keyInside(q: QueueState, id: string): number | undefined {
-  if (!isUuidV7(id)) return undefined;
   const { route, key } = decodeId(id);
   return route === q.route ? key : undefined;
 }
@@ -60,9 +57,8 @@ export function keysOf(q: QueueState, ids: readonly string[]): Map<string, numbe
   );
   const keys = new Map(Array.from(aliases, ({ id, key }) => [id, key]));
   for (const id of ids) {
-    if (keys.has(id)) continue;
-    const decoded = decodeId(id);
-    if (decoded.route === q.route) keys.set(id, decoded.key);
+    const key = keys.has(id) ? undefined : keyInside(q, id);
+    if (key !== undefined) keys.set(id, key);
   }
   return keys;
 }

@@ -68,8 +68,9 @@ const hasCrashed = (row: JobRow): boolean => hasEndedBy(row, CRASH_TYPES);
 
 /** Did the last attempt end with an error of one of these types? Most histories are not read for that. */
 function hasEndedBy({ attempt, history }: JobRow, types: ReadonlySet<string>): boolean {
-  if (attempt === 0 || history === null || !history.includes('"type":"t')) return false;
-  return types.has(historyOf({ history }).error?.type ?? '');
+  if (attempt === 0 || history === null) return false;
+  const mayHave = [...types].some((type) => history.includes(JSON.stringify(type)));
+  return mayHave && types.has(historyOf({ history }).error?.type ?? '');
 }
 
 export class PushSelector {
