@@ -38,12 +38,3 @@ export async function servePages() {
     },
   };
 }
-
-/** @returns {Promise<number>} a loopback port that was free a moment ago */
-export async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

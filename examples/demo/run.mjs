@@ -12,7 +12,7 @@ import { openPage } from '../dev/browser.mjs';
 import { onceWithoutNpm } from '../dev/processes.mjs';
 import { root, startDevelopment } from '../dev/wrangler.mjs';
 import { importTypeScript } from './modules.mjs';
-import { freePort, servePages } from './pages.mjs';
+import { servePages } from './pages.mjs';
 import { outcomeOf, pathOf, planJobs, QUEUE, STORY, surpriseIn } from './plan.mjs';
 import { endedOf, progressLine, progressWriter } from './progress.mjs';
 import { readProject } from './project.mjs';
@@ -58,9 +58,9 @@ onceWithoutNpm(() => (close ? close() : leave(1)));
 /** @returns what did not go as expected, and where the dashboard is */
 async function demo() {
   const began = Date.now();
-  const port = await freePort();
   development = startDevelopment(
-    ['--ip', '127.0.0.1', '--port', String(port), '--persist-to', join(folder, 'state')],
+    // The system chooses both ports, so that the demo runs beside anything.
+    ['--ip', '127.0.0.1', '--port', '0', '--inspector-port', '0', '--persist-to', join(folder, 'state')],
     (chunk) => {
       printed += chunk;
     },

@@ -1,7 +1,6 @@
 /** Runs `wrangler` the way a reader of the documents does, each in a process group that can be ended as a whole. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -43,6 +42,12 @@ export const QUIET = {
 };
 
 /**
+ * The system chooses ports as they are taken. A port that was free a moment ago may be another program's by now: by default
+ * two wranglers that start together both find the inspector's port free, and one of them ends.
+ */
+export const FREE_PORTS = ['--port', '0', '--inspector-port', '0'];
+
+/**
  * Starts a program in a process group of its own; {@link end} ends it with all that it started.
  * @param {string} command
  * @param {string[]} args
@@ -74,31 +79,45 @@ export async function wrangler(...args) {
 }
 
 /**
- * Starts `wrangler dev` for these configurations and waits until it serves.
+ * Starts `wrangler dev` for these configurations, at a free port, and waits until it serves.
  * @param {string[]} configs the first is the one that listens at the port
  * @param {{ state: string, registry: string }} places folders of this run: nothing is shared with other runs
  * @returns {Promise<{ url: string, output: () => string, stop: () => Promise<void> }>}
  */
 export async function dev(configs, { state, registry }) {
-  const port = String(await freePort());
   const run = start(
-    ['dev', ...configs.flatMap((config) => ['-c', config]), '--port', port, '--ip', '127.0.0.1', '--persist-to', state],
+    ['dev', ...configs.flatMap((config) => ['-c', config]), ...FREE_PORTS, '--ip', '127.0.0.1', '--persist-to', state],
     { WRANGLER_REGISTRY_PATH: registry },
   );
+  try {
+    const url = await ready(run, START_MS);
+    return { url, output: () => run.output, stop: () => end(run) };
+  } catch (error) {
+    await end(run);
+    throw error;
+  }
+}
+
+/**
+ * Waits until a launched `wrangler dev` serves.
+ * @param {ReturnType<typeof launch>} run
+ * @param {number} limitMs
+ * @returns {Promise<string>} the URL at which it does
+ * @throws with all that it printed when it ends before, or is not ready in time
+ */
+export async function ready(run, limitMs) {
   let ended = false;
   run.exited.then(() => {
     ended = true;
   });
   try {
-    await until(`wrangler dev of ${configs.join(' and ')}`, START_MS, () => {
-      if (ended) throw new Error(`wrangler ended before it was ready:\n${run.output}`);
-      return run.output.includes('Ready on');
+    return await until('wrangler dev', limitMs, () => {
+      if (ended) throw new Error('wrangler dev ended before it was ready');
+      return /Ready on (http:\/\/[\w.:-]+)/.exec(run.output)?.[1];
     });
   } catch (error) {
-    await end(run);
     throw new Error(`${error.message}\n${run.output}`);
   }
-  return { url: `http://127.0.0.1:${port}`, output: () => run.output, stop: () => end(run) };
 }
 
 /** Ends a process group, and waits until it has. */
@@ -138,14 +157,4 @@ export async function until(what, limitMs, look) {
     if (Date.now() > deadline) throw new Error(`${what}: not within ${limitMs} ms`);
     await delay(LOOK_MS);
   }
-}
-
-/** A port that nobody listens at. */
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 }

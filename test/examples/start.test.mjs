@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unstable_readConfig as readConfig } from 'wrangler';
+import { FREE_PORTS } from '../docs/dev.mjs';
 import { makeFolder, npmRun, root } from './processes.mjs';
 
 describe('npm start', { timeout: 120_000 }, () => {
@@ -19,7 +20,7 @@ describe('npm start', { timeout: 120_000 }, () => {
 
   /** Starts on a port of wrangler's choice with state in the test's folder. */
   async function start() {
-    const args = ['--port', '0', '--persist-to', join(folder.path, 'state'), '--var', 'TEST_HOOKS:true'];
+    const args = [...FREE_PORTS, '--persist-to', join(folder.path, 'state'), '--var', 'TEST_HOOKS:true'];
     const run = npmRun('start', args, folder.temporary);
     runs.push(run);
     const [, url] = await run.until(/Tocsin is ready at (http:\/\/\S+)/);
@@ -76,7 +77,7 @@ describe('the development server', { timeout: 120_000 }, () => {
   let run;
   let url;
   before(async () => {
-    run = npmRun('start', ['--port', '0', '--persist-to', join(folder.path, 'state')], folder.temporary);
+    run = npmRun('start', [...FREE_PORTS, '--persist-to', join(folder.path, 'state')], folder.temporary);
     [, url] = await run.until(/Tocsin is ready at (http:\/\/\S+)/);
   });
   after(() => {

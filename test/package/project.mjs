@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { end, freePort, launch, QUIET, root, until } from '../docs/dev.mjs';
+import { freePort } from '../crash/server.mjs';
+import { end, launch, QUIET, ready, root } from '../docs/dev.mjs';
 
 /** How long the slowest step, an install, may take, in ms. */
 const STEP_MS = 300_000;
@@ -85,18 +86,10 @@ class Project {
   /** `npm run dev` at a free port, until it serves. */
   async dev() {
     this.commands++;
-    const port = await freePort();
-    const run = launch('npm', ['run', 'dev', '--', '--port', String(port)], { cwd: this.folder, env: ENVIRONMENT });
+    const ports = ['--port', String(await freePort()), '--inspector-port', '0'];
+    const run = launch('npm', ['run', 'dev', '--', ...ports], { cwd: this.folder, env: ENVIRONMENT });
     this.#running.push(run);
-    let ended = false;
-    run.exited.then(() => {
-      ended = true;
-    });
-    this.url = `http://localhost:${port}`;
-    await until(`npm run dev:\n${run.output}`, STEP_MS, async () => {
-      if (ended) throw new Error(`npm run dev ended:\n${run.output}`);
-      return (await fetch(`${this.url}/ojs/v1/health`).catch(() => undefined))?.ok;
-    });
+    this.url = await ready(run, STEP_MS);
   }
 
   async remove() {
