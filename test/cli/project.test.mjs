@@ -241,6 +241,7 @@ describe('a new project', () => {
       const config = readConfig(`wrangler.${format}`, wranglerConfig(format, 'shop'));
       assert.deepEqual(needsOf(config), COMPLETE);
       assert.equal(config.values.name, 'shop');
+      assert.deepEqual(config.values.compatibility_flags, ['no_web_socket_compression']);
     }
   });
 

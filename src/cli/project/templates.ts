@@ -44,12 +44,18 @@ export default tocsin.worker({
 `;
 }
 
+/** A new Worker's sockets are those of its workers and producers. */
+const PLAIN_SOCKETS = 'no_web_socket_compression';
+const WHY_PLAIN = 'Messages of the queue are small and many: compressing them takes more than it saves.';
+
 /** The wrangler configuration of a new project. */
 export function wranglerConfig(format: ConfigFormat, name: string): string {
   if (format === 'toml') {
     return `name = ${JSON.stringify(name)}
 main = "src/index.ts"
 compatibility_date = "${COMPATIBILITY_DATE}"
+# ${WHY_PLAIN}
+compatibility_flags = ["${PLAIN_SOCKETS}"]
 
 # The queue's objects. They need no bindings.
 ${snippet('toml')}`;
@@ -60,6 +66,8 @@ ${snippet('toml')}`;
   "name": ${JSON.stringify(name)},
   "main": "src/index.ts",
   "compatibility_date": "${COMPATIBILITY_DATE}",
+  // ${WHY_PLAIN}
+  "compatibility_flags": ["${PLAIN_SOCKETS}"],
   // The queue's objects. They need no bindings.
   "migrations": [
     { "tag": "v1", "new_sqlite_classes": [${classes}] }

@@ -32,8 +32,9 @@ const DEFAULT_ALLOWED_HEADERS =
 export const cors: Check = (c) => {
   const headers = c.get('headers');
   const sharedWith = readers(c);
-  if (sharedWith !== undefined) headers['Access-Control-Allow-Origin'] = sharedWith;
   if (sharedWith !== '*') headers.Vary = 'Origin';
+  if (sharedWith === undefined) return;
+  headers['Access-Control-Allow-Origin'] = sharedWith;
   headers['Access-Control-Expose-Headers'] = EXPOSED;
 };
 

@@ -122,6 +122,15 @@ export function defined<T extends object>(members: T): Defined<T> {
   return present as unknown as Defined<T>;
 }
 
+/** Sets a member, unless there is no value: for objects of which very many are made, {@link defined} copies too much. */
+export function setDefined<T extends object, Name extends keyof T>(
+  target: T,
+  name: Name,
+  value: T[Name] | undefined,
+): void {
+  if (value !== undefined) target[name] = value;
+}
+
 /** `render(value)`, unless there is no value. */
 export function given<T, R>(value: T | undefined, render: (value: T) => R): R | undefined {
   return value === undefined ? undefined : render(value);
