@@ -1,5 +1,5 @@
 /** Makes up jobs: where they go, when they may run, how often they fail, and what the checker must know of them. */
-import { KINDS, QUEUES } from '../queues.mjs';
+import { DURABLE_QUEUES, DURABLE_TIMEOUT_MS, KINDS, PUSH_TIMEOUT_MS, QUEUES } from '../queues.mjs';
 
 /** Jobs parked this far in the future must still wait when the test ends, ms. */
 export const PARKED_MS = 3_600_000;
@@ -51,7 +51,7 @@ export class Planner {
       args: [{ ...plan, ...want.args }],
       options: {
         queue,
-        ...(isPushed && { timeout_ms: 2_000 }),
+        ...(isPushed && { timeout_ms: queue in DURABLE_QUEUES ? DURABLE_TIMEOUT_MS : PUSH_TIMEOUT_MS }),
         ...(random.chance(0.2) && { priority: random.int(-3, 3) }),
         ...(at !== undefined && { scheduled_at: relative ? `+PT${wait / 1000}S` : new Date(at).toISOString() }),
         ...(timing === 'pending' && { pending: true }),
