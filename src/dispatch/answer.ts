@@ -103,6 +103,8 @@ export function readStatus(entry: Json, now: number): DeliveryOutcome {
 /** @throws {ApiError} 400, 413 */
 function readSaid(entry: Json, now: number): Said | undefined {
   const { log, progress, checkpoint, steps, enqueue } = entry;
+  // Most say nothing.
+  if ((log ?? progress ?? checkpoint ?? steps ?? enqueue) === undefined) return undefined;
   const said = defined<Said>({
     log: log === undefined ? undefined : heardLines(log, now),
     progress: isObject(progress) ? readProgress(progress, 'progress.') : undefined,
@@ -225,6 +227,10 @@ export function readBatchAnswer(
   if (answer.status < 200 || answer.status >= 300) return all(failed(failureOfStatus(answer, now)));
   const results = parseObject(answer.body, parsePayloads)?.results;
   if (!Array.isArray(results)) return all(unmentioned(false));
+  // The handler library answers in the order of the deliveries.
+  if (results.length === deliveryIds.length && results.every((entry, at) => entry?.delivery_id === deliveryIds[at])) {
+    return new Map(deliveryIds.map((id, at) => [id, readStatus(results[at] as Json, now)]));
+  }
   const outcomes = all(unmentioned(true));
   for (const entry of results) {
     if (typeof entry !== 'object' || entry === null) continue;

@@ -237,7 +237,8 @@ export class Call {
 
   /** Deliveries that no outcome has come for. */
   private get open(): string[] {
-    return this.deliveries.map(({ delivery_id }) => delivery_id).filter((id) => !this.answered.has(id));
+    const ids = this.deliveries.map(({ delivery_id }) => delivery_id);
+    return this.answered.size === 0 ? ids : ids.filter((id) => !this.answered.has(id));
   }
 
   private isArriving(): boolean {

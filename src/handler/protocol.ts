@@ -79,11 +79,21 @@ export function parseDeliveries(body: string, headers: Headers): DeliveryRequest
 
 /** The answer to one delivery as JSON text; `deliveryId` only inside a batch. */
 export function writeAnswer(answer: Answer, deliveryId?: string): string {
+  if (answer.status === 'completed' && isBare(answer)) {
+    const named = deliveryId === undefined ? '' : `"delivery_id":${JSON.stringify(deliveryId)},`;
+    return `{${named}"status":"completed"}`;
+  }
   const id = deliveryId === undefined ? {} : { delivery_id: deliveryId };
   if (answer.status !== 'completed' || answer.result === undefined) return JSON.stringify({ ...id, ...answer });
   const { result, ...rest } = answer;
   // Results are text already. Writing them once avoids a second copy of a large batch in memory.
   return `${JSON.stringify({ ...id, ...rest }).slice(0, -1)},"result":${result}}`;
+}
+
+/** Does it say nothing but its status? */
+function isBare(answer: Answer): boolean {
+  for (const name in answer) if (name !== 'status') return false;
+  return true;
 }
 
 /** What is recorded of the durable steps of a job. */
@@ -94,14 +104,16 @@ export function stepsOf(job: Job): Record<string, StepRecord> {
 }
 
 function batch(entries: unknown[], workerId: string | undefined): (Delivery | BrokenDelivery)[] {
-  const byId = new Map<string, Delivery | BrokenDelivery>();
+  const seen = new Set<string>();
+  const deliveries: (Delivery | BrokenDelivery)[] = [];
   for (const entry of entries) {
     if (!isObject(entry)) continue;
     const id = stringOf(entry.delivery_id);
-    if (id === undefined || byId.has(id)) continue;
-    byId.set(id, read(entry.job, id, workerId, null));
+    if (id === undefined) continue;
+    seen.add(id);
+    if (seen.size > deliveries.length) deliveries.push(read(entry.job, id, workerId, null));
   }
-  return [...byId.values()];
+  return deliveries;
 }
 
 function read(
@@ -115,8 +127,10 @@ function read(
   if (typeof value.type !== 'string' || value.type === '') return broken('job.type must be a string');
   if (value.args !== undefined && !Array.isArray(value.args)) return broken('job.args must be an array');
   const attempt = [value.attempt, Number(attemptHeader)].find((n) => Number.isInteger(n) && Number(n) >= 1);
-  const job = { ...(named(value) as object), args: value.args ?? [], meta: isObject(value.meta) ? value.meta : {} };
   // The queue defines the other members; only those that this library reads are checked.
+  const job = named(value) as Record<string, unknown>;
+  job.args = value.args ?? [];
+  job.meta = isObject(value.meta) ? value.meta : {};
   return { kind: 'job', deliveryId, workerId, job: job as unknown as Job, attempt: Number(attempt ?? 1) };
 }
 

@@ -67,10 +67,11 @@ export async function runDelivery(
   if (delivery.kind === 'broken') return failed('invalid_request', delivery.problem);
   const { job, attempt, deliveryId } = delivery;
   const bound = { job_id: job.id, type: job.type, attempt, delivery_id: deliveryId };
-  const log = createLogger(host.sink, bound);
+  // Most runs have nothing to say themselves.
+  const log = () => createLogger(host.sink, bound);
   const registration = registry.find(job.type);
   if (!registration) {
-    log.error('no handler registered for this job type');
+    log().error('no handler registered for this job type');
     return failed('handler_not_found', `No handler registered for job type ${JSON.stringify(job.type)}.`);
   }
   const notes = new Notes();
@@ -84,7 +85,7 @@ export async function runDelivery(
   const ctx = contextOf({ ...parts, isOpen: () => run.isOpen });
   const outcome = await outcomeOf(run, ctx, aborter);
   run.isOpen = false;
-  return { ...outcome, ...notes.remarks(outcome.status, journal.take()) };
+  return Object.assign(outcome, notes.remarks(outcome.status, journal.take()));
 }
 
 /** A run and what it needs. */
@@ -93,14 +94,14 @@ interface Run {
   registration: Registration;
   registry: Registry;
   host: Host;
-  log: Logger;
+  log: () => Logger;
   journal: Journal;
   steps: Steps;
   isOpen: boolean;
 }
 
 async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Promise<Outcome> {
-  const { delivery, registration, registry, host, log, journal, steps } = run;
+  const { delivery, registration, registry, host, journal, steps } = run;
   const { job, attempt } = delivery;
   const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
   const deadline = Date.now() + limit;
@@ -111,7 +112,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
   } catch (thrown) {
     if (thrown instanceof CancelledError) {
-      log.info('job cancelled');
+      run.log().info('job cancelled');
       return failed('cancelled', thrown.message);
     }
     // Middleware that goes on although the run is suspended changes nothing, unless a step hangs.
@@ -119,10 +120,11 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     const snooze = snoozeOf(thrown);
     if (snooze !== undefined) {
       const message = (thrown as Error).message;
-      log.info('job snoozed', { reason: message, in_ms: snooze });
+      run.log().info('job snoozed', { reason: message, in_ms: snooze });
       journal.add(logEntry(Date.now(), 'info', message, {}));
       return { status: 'snoozed', in: snooze };
     }
+    const log = run.log();
     const failure = withChosenDelay(failureOf(thrown), thrown, registration.delay, job, attempt, log);
     const said = { error_type: failure.type, error: failure.message };
     if (isMeant(thrown)) log.info('job ended as its handler said', { ...said, code: failure.code });
@@ -160,9 +162,10 @@ function isMeant(thrown: unknown): boolean {
  * @param arrived when the run began here, epoch ms
  */
 function queueClock(claimedAt: string | undefined, arrived: number): () => number {
-  const claimed = Date.parse(claimedAt ?? '');
-  const ahead = Number.isNaN(claimed) ? 0 : claimed - arrived;
-  return () => Date.now() + ahead;
+  return () => {
+    const claimed = Date.parse(claimedAt ?? '');
+    return Date.now() + (Number.isNaN(claimed) ? 0 : claimed - arrived);
+  };
 }
 
 async function withinTimeout(
@@ -171,13 +174,12 @@ async function withinTimeout(
   aborter: RunSignal,
   limit: number,
 ): Promise<unknown> {
-  let end: (error: Error) => void = () => undefined;
-  const ended = new Promise<never>((_, reject) => {
-    end = reject;
-  });
+  let stopped: Error | undefined;
+  let end: ((error: Error) => void) | undefined;
   // A handler need not react to its signal: what it does afterwards is not waited for.
   const stop = (error: Error): void => {
-    end(error);
+    stopped ??= error;
+    end?.(error);
     aborter.abort(error);
   };
   const { deadlines = new Deadlines() } = host;
@@ -186,14 +188,20 @@ async function withinTimeout(
   let release: (() => void) | undefined;
   let over = false;
   const execute = async (): Promise<unknown> => {
-    const give = await registration.slots?.acquire(Date.now() + limit, aborter.signal);
-    if (over) give?.();
-    else release = give;
+    if (registration.slots) {
+      const give = await registration.slots.acquire(Date.now() + limit, aborter.signal);
+      if (over) give();
+      else release = give;
+    }
     const guard = (handler: Promise<unknown>): Promise<unknown> => steps.guard(handler);
-    return await toTheEnd(async () => registration.run(delivery.job, ctx, guard), steps);
+    return await toTheEnd(() => registration.run(delivery.job, ctx, guard), steps);
   };
   try {
-    return await Promise.race([execute(), ended]);
+    return await new Promise((resolve, reject) => {
+      end = reject;
+      if (stopped) reject(stopped);
+      execute().then(resolve, reject);
+    });
   } finally {
     over = true;
     unwatch();
@@ -207,7 +215,7 @@ async function withinTimeout(
  * Runs the handler, and waits for the steps that it began. A run that was suspended has no other end, whatever the
  * middleware around it returns or throws; but a step that fails meanwhile is a failure of the attempt.
  */
-async function toTheEnd(run: () => Promise<unknown>, steps: Steps): Promise<unknown> {
+async function toTheEnd(run: () => unknown, steps: Steps): Promise<unknown> {
   let thrown: { thrown: unknown } | undefined;
   let result: unknown;
   try {
@@ -216,8 +224,9 @@ async function toTheEnd(run: () => Promise<unknown>, steps: Steps): Promise<unkn
     thrown = { thrown: error };
   }
   const own = steps.suspension ? undefined : thrown;
-  const failedStep = await steps.settle();
-  const failure = own ?? failedStep;
+  steps.close();
+  if (steps.busy) await steps.settle();
+  const failure = own ?? steps.failure;
   if (failure) throw failure.thrown;
   return result;
 }

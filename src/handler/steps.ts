@@ -27,16 +27,15 @@ const SEVEN_DAYS = '7d';
 export type Suspension = { kind: 'pause'; pause: Pause } | { kind: 'again' };
 
 export class Steps {
-  readonly #used = new Set<string>();
-  readonly #underWay = new Set<Promise<unknown>>();
+  /** Made when they are needed: most runs have no steps. */
+  #used: Set<string> | undefined;
+  #underWay: Set<Promise<unknown>> | undefined;
   #suspension: Suspension | undefined;
   /** The first failure of a step that the handler may not hear of. */
   #failure: { thrown: unknown } | undefined;
   #isOver = false;
-  #tell: () => void = () => undefined;
-  readonly #suspended = new Promise<void>((resolve) => {
-    this.#tell = resolve;
-  });
+  /** Ends the handler's run. */
+  #tell: (() => void) | undefined;
 
   /**
    * @param recorded what is recorded of the job
@@ -56,15 +55,21 @@ export class Steps {
 
   /** Are steps under way? */
   get busy(): boolean {
-    return this.#underWay.size > 0;
+    return this.#underWay !== undefined && this.#underWay.size > 0;
+  }
+
+  /** The first failure of a step that the handler may not have heard of. */
+  get failure(): { thrown: unknown } | undefined {
+    return this.#failure;
   }
 
   /** The handler's own end, or the end of the run that goes on later. @throws {SuspendedError} */
-  async guard(handler: Promise<unknown>): Promise<unknown> {
-    const suspended = this.#suspended.then(() => {
-      throw new SuspendedError('The run ends here and goes on later.');
+  guard(handler: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#tell = () => reject(new SuspendedError('The run ends here and goes on later.'));
+      handler.then(resolve, reject);
+      if (this.#suspension) this.#tell();
     });
-    return await Promise.race([handler, suspended]);
   }
 
   step: HandlerContext['step'] = async (name, run) => {
@@ -76,6 +81,7 @@ export class Steps {
     if (this.#suspension) return await never();
     if (this.voice.durable === 'never') return await this.needLine();
     const work = this.#perform(name, run);
+    this.#underWay ??= new Set();
     this.#underWay.add(work);
     try {
       await work;
@@ -111,15 +117,13 @@ export class Steps {
   };
 
   /**
-   * Begins nothing more, and waits for what is under way: a step that has done its work must be recorded, or it would be
-   * done again. @returns the failure of one of them
+   * Waits for what is under way, once nothing more is begun: a step that has done its work must be recorded, or it would be
+   * done again.
    */
-  async settle(): Promise<{ thrown: unknown } | undefined> {
-    this.#isOver = true;
-    await Promise.allSettled(this.#underWay);
+  async settle(): Promise<void> {
+    await Promise.allSettled(this.#underWay ?? []);
     // The steps themselves note their failures a moment later.
     await Promise.resolve();
-    return this.#failure;
   }
 
   /** Ends the run because this call carries no more than its answer: another one stays open. */
@@ -137,6 +141,7 @@ export class Steps {
     requireName(verb, name);
     if (this.#isOver && !this.#suspension)
       throw new Error(`ctx.${verb}: the run has ended; ${JSON.stringify(name)} was not begun`);
+    this.#used ??= new Set();
     if (this.#used.has(name)) {
       throw new TypeError(`ctx.${verb}: the name ${JSON.stringify(name)} is used twice in one run; each needs its own`);
     }
@@ -156,12 +161,12 @@ export class Steps {
     const absence = { timed_out: true } as const;
     if (record !== undefined && 'timed_out' in record) return record;
     if (this.voice.durable === 'now') return await this.voice.record(name, absence);
-    this.notes.steps.set(name, absence);
+    this.notes.step(name, absence);
     return undefined;
   }
 
   #pause(name: string, pause: Pause): Promise<never> {
-    if (this.#suspension?.kind !== 'again') this.notes.steps.set(name, { until: pause.until });
+    if (this.#suspension?.kind !== 'again') this.notes.step(name, { until: pause.until });
     return this.#suspend({ kind: 'pause', pause });
   }
 
@@ -170,7 +175,7 @@ export class Steps {
     if (one?.kind === 'pause' && next.kind === 'pause') {
       this.#suspension = { kind: 'pause', pause: earlier(one.pause, next.pause) };
     } else this.#suspension = one ?? next;
-    this.#tell();
+    this.#tell?.();
     return never();
   }
 }

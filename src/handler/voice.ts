@@ -29,20 +29,26 @@ export interface Voice {
 export class Notes {
   progress: Progress | undefined;
   checkpoint: { state: unknown } | undefined;
-  readonly steps = new Map<string, StepRecord>();
+  #steps: Map<string, StepRecord> | undefined;
   readonly children: ChildJob[] = [];
+
+  step(name: string, record: StepRecord): void {
+    this.#steps ??= new Map();
+    this.#steps.set(name, record);
+  }
 
   /** What is told with an outcome. What only a further run would read is left out when there is none. */
   remarks(status: string, log: LogEntry[]): Remarks {
-    if (status === 'again') return {};
-    const goesOn = status !== 'completed';
-    return {
-      ...(log.length > 0 && { log }),
-      ...(goesOn && this.progress && { progress: this.progress }),
-      ...(goesOn && this.checkpoint && { checkpoint: this.checkpoint.state }),
-      ...(goesOn && this.steps.size > 0 && { steps: Object.fromEntries(this.steps) }),
-      ...(this.children.length > 0 && { enqueue: this.children }),
-    };
+    const remarks: Remarks = {};
+    if (status === 'again') return remarks;
+    if (log.length > 0) remarks.log = log;
+    if (status !== 'completed') {
+      if (this.progress) remarks.progress = this.progress;
+      if (this.checkpoint) remarks.checkpoint = this.checkpoint.state;
+      if (this.#steps) remarks.steps = Object.fromEntries(this.#steps);
+    }
+    if (this.children.length > 0) remarks.enqueue = this.children;
+    return remarks;
   }
 }
 
@@ -66,7 +72,7 @@ export class AnswerVoice implements Voice {
   }
 
   async record(name: string, record: StepRecord): Promise<undefined> {
-    this.notes.steps.set(name, record);
+    this.notes.step(name, record);
   }
 
   /** The job is made when the answer arrives; its id is chosen here. */
