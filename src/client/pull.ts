@@ -21,6 +21,7 @@ import {
   reportOfEnded,
   type SentReport,
   stepRecordOf,
+  writeAnswer,
   writeReport,
 } from './report';
 import type { Requests } from './requests';
@@ -164,7 +165,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
 
   /** How a handler ended, as {@link sendReports} takes it. */
   writeReport(job: Held, answer: Answer): SentReport {
-    return writeReport(job, reportOf(answer));
+    return writeAnswer(job, answer);
   }
 
   /** What a job says while it goes on, as {@link sendReports} takes it. */

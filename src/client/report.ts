@@ -85,6 +85,16 @@ export function writeReport({ id, attempt, deliveryId, queue }: Held, { action, 
   return { jobId: id, queue, isEnd: action === 'ack' || action === 'nack', text };
 }
 
+/** How a handler ended, as it is written among others. Most have succeeded, and the result of a job is JSON text already. */
+export function writeAnswer(job: Held, answer: Answer): SentReport {
+  if (answer.status !== 'completed' || answer.log) return writeReport(job, reportOf(answer));
+  const { id, attempt, deliveryId, queue } = job;
+  const delivery = deliveryId === undefined ? '' : `,"delivery_id":${JSON.stringify(deliveryId)}`;
+  const result = answer.result === undefined ? '' : `,"result":${answer.result}`;
+  const text = `{"action":"ack","job_id":${JSON.stringify(id)},"attempt":${attempt}${delivery}${result}}`;
+  return { jobId: id, queue, isEnd: true, text };
+}
+
 /** The outcomes in an answer, in the order of the reports. @throws {UnavailableError} when there are more or fewer */
 export function outcomesOf(answer: unknown, jobIds: readonly string[]): ReportOutcome[] {
   const items = member(answer, 'items');

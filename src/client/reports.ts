@@ -13,6 +13,9 @@ import { type Held, type Note, type ReportOutcome, type SentReport, stepRecordOf
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const MAX_REPORTS = 1000;
 
+/** Texts up to this many characters are not worth counting. */
+const SHORT = 1024;
+
 /** Requests with reports that are under way at once: those that end meanwhile are gathered. */
 const PARALLEL = 4;
 
@@ -64,9 +67,9 @@ export class Reports {
   }
 
   /** Reports how a handler ended. @throws {ConflictError} and others, as for a report of its own */
-  async settle(job: Held, answer: Answer): Promise<void> {
-    if (this.#oneByOne) return void (await this.worker.settle(job, answer));
-    await this.#gather(this.worker.writeReport(job, answer), () => this.worker.settle(job, answer));
+  settle(job: Held, answer: Answer): Promise<unknown> {
+    const alone = () => this.worker.settle(job, answer);
+    return this.#oneByOne ? alone() : this.#gather(this.worker.writeReport(job, answer), alone);
   }
 
   /** Reports how far a job is: among the others over a socket, or else in a request of its own. */
@@ -104,7 +107,7 @@ export class Reports {
   /** @param alone sends it where reports cannot go together. @returns what it led to; undefined: that was called */
   #gather(report: SentReport, alone: () => Promise<unknown>): Promise<Done | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ report, bytes: this.#encoder.encode(report.text).length, alone, resolve, reject });
+      this.#waiting.push({ report, bytes: this.#bytesOf(report.text), alone, resolve, reject });
       if (this.#isScheduled) return;
       this.#isScheduled = true;
       atEndOfTurn(() => {
@@ -112,6 +115,11 @@ export class Reports {
         if (!this.fetchTakes()) this.flush();
       });
     });
+  }
+
+  /** Bytes of a text in UTF-8; of a short one, so many at most. */
+  #bytesOf(text: string): number {
+    return text.length <= SHORT ? 3 * text.length : this.#encoder.encode(text).length;
   }
 
   /** Fetches jobs, and takes along what waits to be reported. @param worker makes the request */

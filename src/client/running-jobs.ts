@@ -25,7 +25,7 @@ const PULLED = { default: 1_800_000, longest: 2_147_483_647 };
 
 /** Jobs that are taken beforehand: what handlers that end fast work off in this time, ms, and most of them. */
 const AHEAD_MS = 10;
-const MAX_AHEAD = 100;
+const MAX_AHEAD = 300;
 
 /** How long a job may wait for its handler before another worker may have it, in ms. */
 const HOLD_MS = 250;
@@ -151,7 +151,7 @@ export class RunningJobs {
 
   #start(run: RunningJob): void {
     this.#active++;
-    run.ended = this.#work(run).finally(() => this.#forget(run));
+    run.ended = this.#work(run);
   }
 
   #forget(run: RunningJob): void {
@@ -237,6 +237,14 @@ export class RunningJobs {
   }
 
   async #work(run: RunningJob): Promise<void> {
+    try {
+      await this.#report(run, await this.#run(run));
+    } finally {
+      this.#forget(run);
+    }
+  }
+
+  async #run(run: RunningJob): Promise<Answer> {
     const { job } = run;
     const { attempt } = job;
     const host: Host = {
@@ -251,9 +259,12 @@ export class RunningJobs {
     const { deliveryId = `pull_${job.id}_${attempt}` } = job;
     const delivery = { kind: 'job' as const, job, attempt, deliveryId, workerId: this.reporting.id };
     const begun = performance.now();
-    const answer = await runDelivery(delivery, this.options.registry, host).finally(() => this.#startNext());
-    this.#noteTime(performance.now() - begun);
-    await this.#report(run, answer);
+    try {
+      return await runDelivery(delivery, this.options.registry, host);
+    } finally {
+      this.#noteTime(performance.now() - begun);
+      this.#startNext();
+    }
   }
 
   #noteTime(took: number): void {
@@ -262,7 +273,7 @@ export class RunningJobs {
 
   /** Reports until there is an answer, or nobody waits for the report any more. */
   async #report(run: RunningJob, answer: Answer): Promise<void> {
-    const backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+    let backoff: Backoff | undefined;
     run.reporting = true;
     while (!run.isStopped) {
       try {
@@ -272,6 +283,7 @@ export class RunningJobs {
         if (run.isStopped || wasCancelled(error)) return;
         this.complain(error);
         if (!(error instanceof TocsinError) || !error.retryable) return;
+        backoff ??= new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
         await wait(pauseAfter(error, backoff), run.signal);
       }
     }
