@@ -4,7 +4,7 @@
  */
 import { usedOtherwise } from '../job/errors';
 import { piecesOf } from '../job/text';
-import { rows } from './sql';
+import { LIMIT, rows } from './sql';
 
 /** An object whose database has an inbox. */
 export interface Inbox {
@@ -77,7 +77,7 @@ export function answerOnce<T>(
 /** Forgets answers whose time is over, at most `limit` rows. */
 export function forgetAnswers(q: Inbox, now: number, limit: number): void {
   if ((oldestAnswer(q) ?? now) > now - REMEMBER_ANSWER_MS) return;
-  const due = 'SELECT key, part FROM inbox WHERE expires_at <= ? ORDER BY expires_at LIMIT ?';
+  const due = `SELECT key, part FROM inbox WHERE expires_at <= ? ORDER BY expires_at ${LIMIT}`;
   rows(q.sql, `DELETE FROM inbox WHERE (key, part) IN (${due})`, now, limit);
 }
 

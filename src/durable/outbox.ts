@@ -6,7 +6,7 @@
  * other kind has one letter to an address, which a later one replaces.
  */
 
-import { put, rows } from './sql';
+import { LIMIT, put, rows } from './sql';
 
 /** A letter that was just posted, or is being sent, has an alarm this much later, in case the object dies; ms. */
 export const STANDBY_MS = 1_000;
@@ -126,7 +126,7 @@ export class Outbox {
   due(kind: string, now: number, except: readonly string[], limit: number): string[] {
     if (!this.has(kind)) return [];
     const query = `SELECT DISTINCT address FROM outbox
-      WHERE kind = ? AND due_at <= ? AND address NOT IN (SELECT value FROM json_each(?)) LIMIT ?`;
+      WHERE kind = ? AND due_at <= ? AND address NOT IN (SELECT value FROM json_each(?)) ${LIMIT}`;
     const found = rows<{ address: string }>(this.sql, query, kind, now, JSON.stringify(except), limit);
     return found.map(({ address }) => address);
   }

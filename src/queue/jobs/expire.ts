@@ -1,5 +1,6 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
 
+import { LIMIT } from '../../durable/sql';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { historyOf } from '../store/rows';
@@ -37,7 +38,7 @@ export function expireDue(q: QueueState, now: number): void {
   const rows = q.sql
     .exec<{ key: number; at: number }>(
       `SELECT key, expires_at AS at FROM jobs WHERE expires_at <= ? AND (expires_at, key) > (?, ?) AND ended_at IS NULL
-       ORDER BY expires_at, key LIMIT ?`,
+       ORDER BY expires_at, key ${LIMIT}`,
       now,
       at,
       expiredUntilKey,

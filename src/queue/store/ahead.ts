@@ -1,4 +1,5 @@
 /** How many jobs come before another one in the order of `lanes.ts`: counted when somebody asks why it waits. */
+import { LIMIT } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
 import { type JobRow, STATE } from './columns';
 import { compare, START } from './due-index';
@@ -44,7 +45,7 @@ export function countAhead(
     }
   };
   const read = (where: string, ...bindings: number[]): Iterable<OtherRow> => {
-    const query = `SELECT key, type, enqueued_at, due_at, attempt FROM jobs WHERE ${where} LIMIT ?`;
+    const query = `SELECT key, type, enqueued_at, due_at, attempt FROM jobs WHERE ${where} ${LIMIT}`;
     return lanes.sql.exec<OtherRow>(query, ...bindings, left + 1);
   };
   const isLine = row.due_at === null;

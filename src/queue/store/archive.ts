@@ -7,7 +7,7 @@
  * the chunk nor its lowest sequence number changes. Jobs that say themselves how long they are kept share chunks only with
  * those that go at the same moment; such chunks stand apart ({@link freeNumber}) and cost the same.
  */
-import type { Fragment } from '../../durable/sql';
+import { type Fragment, LIMIT } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { sequenceOf } from '../../job/ids';
 import { lastDue } from './kept-chunks';
@@ -177,7 +177,7 @@ export function pruneArchive(archive: Archive, cutoff: number, limit: number, pr
 /** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
 export function pruneKeptChunks(archive: Archive, now: number, limit: number, pruning?: Pruning): Pruned {
   const due = archive.sql
-    .exec<{ chunk: number }>('SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk LIMIT ?', lastDue(now), limit)
+    .exec<{ chunk: number }>(`SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk ${LIMIT}`, lastDue(now), limit)
     .toArray();
   return deleteChunks(
     archive,

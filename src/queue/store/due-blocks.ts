@@ -2,6 +2,7 @@
  * Blocks of the due index: jobs of one transaction and one priority that become available at one moment, under one entry of
  * the index. None joins a block that is written. A job that gets another moment or another priority moves out.
  */
+import { LIMIT } from '../../durable/sql';
 import type { Block } from './block';
 import { BlockTable, MAX_WINDOW, type NewBlock } from './block-table';
 import type { JobRow } from './columns';
@@ -87,11 +88,11 @@ export class DueBlocks extends BlockTable {
       // Seeks, because one comparison of the whole position would read all blocks of that moment again.
       const own = this.at(from.key + 1);
       if (own?.place.priority === priority && own.place.due_at === from.at && own.first <= from.key) return [own];
-      const sameMoment = 'priority = ? AND due_at = ? AND first > ? ORDER BY first LIMIT ?';
+      const sameMoment = `priority = ? AND due_at = ? AND first > ? ORDER BY first ${LIMIT}`;
       rows.push(...this.select(sameMoment, priority, from.at, from.key, limit));
     }
     if (rows.length < limit) {
-      const later = 'priority = ? AND due_at > ? AND due_at <= ? ORDER BY due_at, first LIMIT ?';
+      const later = `priority = ? AND due_at > ? AND due_at <= ? ORDER BY due_at, first ${LIMIT}`;
       rows.push(...this.select(later, priority, from.at, until, limit - rows.length));
     }
     return this.build(rows);

@@ -3,7 +3,7 @@
  * themselves how long they are kept, so each kind is read from its own front.
  */
 
-import type { Fragment } from '../../durable/sql';
+import { type Fragment, LIMIT } from '../../durable/sql';
 import type { Place } from '../../rpc/failures';
 
 /** The index finds this expression only as it stands in the schema. */
@@ -14,7 +14,7 @@ const AS_JOB_SAYS = '(keep_until IS NULL) = 0';
 export function endedBefore(sql: SqlStorage, state: number, cutoff: number, limit: number): number[] {
   return keysOf(
     sql.exec<{ key: number }>(
-      `SELECT key FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at <= ? ORDER BY ended_at LIMIT ?`,
+      `SELECT key FROM jobs WHERE state = ? AND ${AS_QUEUE_SAYS} AND ended_at <= ? ORDER BY ended_at ${LIMIT}`,
       state,
       cutoff,
       limit,
@@ -32,7 +32,7 @@ export function firstEnded(sql: SqlStorage, state: number): number | undefined {
 export function keptBefore(sql: SqlStorage, now: number, limit: number): number[] {
   return keysOf(
     sql.exec<{ key: number }>(
-      'SELECT key FROM jobs WHERE keep_until <= ? AND ended_at IS NOT NULL ORDER BY keep_until LIMIT ?',
+      `SELECT key FROM jobs WHERE keep_until <= ? AND ended_at IS NOT NULL ORDER BY keep_until ${LIMIT}`,
       now,
       limit,
     ),
@@ -50,7 +50,7 @@ export function oldestEnded(sql: SqlStorage, state: number, limit: number): numb
   const part = (kind: string) =>
     `SELECT key, ended_at FROM jobs WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
   const both = `${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)}`;
-  return keysOf(sql.exec<{ key: number }>(`${both} ORDER BY ended_at LIMIT ?`, limit));
+  return keysOf(sql.exec<{ key: number }>(`${both} ORDER BY ended_at ${LIMIT}`, limit));
 }
 
 /** When the oldest row in `state` ended, however long it is to be kept; epoch ms. */

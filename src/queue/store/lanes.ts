@@ -10,6 +10,7 @@
  * little else, however many jobs wait, run, or are scheduled for later. It is memory only: losing it costs reads, never
  * correctness.
  */
+import { LIMIT } from '../../durable/sql';
 import { LANE_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
 import { type JobRow, ROW_COLUMNS, readRows, STATE } from './columns';
@@ -128,7 +129,7 @@ function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindin
   const rows: JobRow[] = [];
   let chars = 0;
   for (const { where, bindings } of seeks) {
-    const query = `SELECT ${ROW_COLUMNS} FROM jobs WHERE ${where} LIMIT ?`;
+    const query = `SELECT ${ROW_COLUMNS} FROM jobs WHERE ${where} ${LIMIT}`;
     for (const row of readRows(sql, query, ...bindings, limit - rows.length)) {
       rows.push(row);
       chars += row.body.length;

@@ -2,7 +2,7 @@
  * The table of unique jobs: a row says that a job with this fingerprint exists. It is written with the job and deleted
  * with the job: two rows over the life of a unique job, none for any other.
  */
-import { rows } from '../../durable/sql';
+import { LIMIT, rows } from '../../durable/sql';
 import { MAX_SEQUENCE } from '../../job/ids';
 import type { JobBody } from '../../job/record';
 import { scopeOf } from '../../job/unique/policy';
@@ -29,15 +29,14 @@ export const MAX_RIVALS = 100;
  * up comes to an end.
  */
 export function rivalKeys(sql: SqlStorage, fingerprint: string): number[] {
-  const newest = `SELECT key FROM unique_keys WHERE fingerprint = ? ORDER BY (key & ${MAX_SEQUENCE - 1}) DESC LIMIT ?`;
+  const newest = `SELECT key FROM unique_keys WHERE fingerprint = ? ORDER BY (key & ${MAX_SEQUENCE - 1}) DESC ${LIMIT}`;
   return Array.from(sql.exec<{ key: number }>(newest, fingerprint, 2 * MAX_RIVALS), ({ key }) => key);
 }
 
 /** Fingerprints and keys in their order, after a place. */
 export function uniqueKeysAfter(sql: SqlStorage, after: UniquePlace | undefined, limit: number): UniquePlace[] {
   const { fingerprint, key } = after ?? { fingerprint: '', key: 0 };
-  const next =
-    'SELECT fingerprint, key FROM unique_keys WHERE (fingerprint, key) > (?, ?) ORDER BY fingerprint, key LIMIT ?';
+  const next = `SELECT fingerprint, key FROM unique_keys WHERE (fingerprint, key) > (?, ?) ORDER BY fingerprint, key ${LIMIT}`;
   return rows<{ fingerprint: string; key: number }>(sql, next, fingerprint, key, limit);
 }
 

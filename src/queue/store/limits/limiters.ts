@@ -3,6 +3,7 @@
  * transaction, once, and only if something about it changed: a key that limits nothing but concurrency is written when it
  * is first used and never again.
  */
+import { LIMIT } from '../../../durable/sql';
 import { Limiter } from './limiter';
 import { Overrides } from './overrides';
 
@@ -82,7 +83,7 @@ export class Limiters {
     if (now < this.nextRow) return [];
     return this.sql
       .exec<{ key: string }>(
-        'SELECT key FROM limit_keys WHERE check_at <= ? ORDER BY check_at LIMIT ?',
+        `SELECT key FROM limit_keys WHERE check_at <= ? ORDER BY check_at ${LIMIT}`,
         Math.floor(now),
         limit,
       )
@@ -93,7 +94,7 @@ export class Limiters {
   /** All keys that are known, in order. */
   known(limit: number): string[] {
     return this.sql
-      .exec<{ key: string }>('SELECT key FROM limit_keys WHERE key > ? ORDER BY key LIMIT ?', QUEUE_KEY, limit)
+      .exec<{ key: string }>(`SELECT key FROM limit_keys WHERE key > ? ORDER BY key ${LIMIT}`, QUEUE_KEY, limit)
       .toArray()
       .map(({ key }) => key);
   }

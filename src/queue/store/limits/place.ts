@@ -1,4 +1,5 @@
 /** Limits as a stored job meets them: what it carries, which key it counts under, and where it stands while it waits. */
+import { LIMIT } from '../../../durable/sql';
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
 import { type JobRow, ROW_COLUMNS, readRows, STATE } from '../columns';
 import { bodyOf } from '../rows';
@@ -76,7 +77,7 @@ export function place(
 }
 
 const WAITING_IN_ORDER = `FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}
-       ORDER BY priority DESC, waits_since, attempt, key LIMIT ?`;
+       ORDER BY priority DESC, waits_since, attempt, key ${LIMIT}`;
 
 /** Is the job among the first `limit` that wait for the key? */
 export function isAmongFirst(q: QueueState, { key }: Limiter, row: Pick<JobRow, 'key'>, limit: number): boolean {
